@@ -1,0 +1,68 @@
+# Every target sets up what it needs: a virtual environment in .venv with pinned packages.
+PYTHON ?= python3
+VENV := .venv
+READY := $(VENV)/ready
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+export TOKENIZERS_PARALLELISM := false
+DAY ?= $(shell date -u +%F)
+.DEFAULT_GOAL := help
+.PHONY: help setup repro test test-slow lint format bench real full docs docs-data samples prune clean
+
+help:  ## say what there is
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(READY)  ## make the virtual environment
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Python 3.11 or newer is needed; call make with PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	@touch $@
+
+repro: $(READY)  ## run the pipeline: only what is not up to date
+	@python -m probes check
+	@dvc repro
+
+test: $(READY)  ## the quick tests
+	python -m pytest -m 'not slow'
+
+test-slow: $(READY)  ## the tests that take longer
+	python -m pytest -m slow
+
+lint: $(READY)  ## style, types, generated docs
+	ruff check .
+	ruff format --check .
+	mypy
+	python docs/generate.py --check
+
+format: $(READY)  ## bring the code into shape
+	ruff check --fix .
+	ruff format .
+
+docs: $(READY)  ## write the generated parts of the docs
+	python docs/generate.py
+
+docs-data: $(READY)  ## render the Data Docs of all datasets under data/docs
+	python -m validation docs
+
+bench: $(READY)  ## measure
+	python benchmarks/fetch.py
+
+real: $(READY)  ## run the pipeline on the real inputs beside the checkout
+	python benchmarks/real.py
+
+full: $(READY)  ## fetch fresh data and run the pipeline on it; needs sources.politeness.contact
+	python -m builders fetch wikidata --date $(DAY)
+	python -m builders fetch ud --date $(DAY)
+	dvc exp run --set-param datasets.politicians.snapshot=data/raw/wikidata/$(DAY) \
+	  --set-param datasets.words.snapshot=data/raw/ud/$(DAY)
+
+samples: $(READY)  ## make data/samples anew with the real clients
+	PYTHONPATH=. python tests/samples.py
+
+prune: $(READY)  ## list results that no stage makes any more
+	python -m builders prune
+
+clean:  ## remove the virtual environment and the caches of the tools
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache *.egg-info

@@ -1,0 +1,99 @@
+"""Commands: build a dataset, fetch a source, clear away what no stage makes any more."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections import Counter
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+HERE = Path(__file__).parent
+NAMES = sorted(p.stem for p in HERE.glob("*.py") if not p.stem.startswith("_"))
+SOURCES = sorted(p.stem for p in (HERE / "sources").glob("*.py") if not p.stem.startswith("_"))
+
+
+def build(name: str) -> None:
+    """Build one dataset from the snapshot that params.yaml names."""
+    from builders.lib.dataset import build as build_dataset
+
+    counts = build_dataset(name, importlib.import_module(f"builders.{name}"))
+    rejected: Counter[str] = Counter()
+    for (config, reason), number in sorted(counts.rejects.items()):
+        rejected[config] += number
+        if ": " in reason:  # a value that the builder does not know is told by name
+            print(f"warning: {name}/{config}: {number:,} rejected, {reason}", file=sys.stderr)
+    for config in sorted({*counts.rows, *rejected}):
+        print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
+
+
+def fetch(source: str, day: str) -> None:
+    """Fetch a snapshot of one source and put it under DVC, with its provenance."""
+    from builders.lib.http import Politeness
+    from builders.lib.params import check
+    from builders.lib.problem import Problem
+    from builders.lib.track import track
+
+    try:
+        date.fromisoformat(day)
+    except ValueError as error:
+        raise Problem(f"--date {day}: not a date; write it as YYYY-MM-DD") from error
+    client = importlib.import_module(f"builders.sources.{source}")
+    found = check({"sources.politeness": Politeness, f"sources.{source}": client.Params})
+    into = Path("data/raw") / source / day
+    client.fetch(found[f"sources.{source}"], found["sources.politeness"], into)
+    track(into)
+    print(f"{into}: whole. To use it, name it as `snapshot:` under datasets in params.yaml.")
+
+
+def prune(*, really: bool) -> None:
+    """List, or remove, results under data/ that no stage of dvc.yaml makes any more."""
+    from builders.lib.track import remove, stale
+
+    for path in stale():
+        print(("removed " if really else "stale: ") + str(path))
+        if really:
+            remove(path)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; a :class:`Problem` becomes one line on stderr and status 1."""
+    parser = argparse.ArgumentParser(prog="python -m builders", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in NAMES:
+        commands.add_parser(name, help=f"build the dataset {name} (a stage of dvc.yaml)")
+    fetching = commands.add_parser("fetch", help="fetch a dated snapshot of a source")
+    fetching.add_argument("source", choices=SOURCES)
+    fetching.add_argument(
+        "--date",
+        default=datetime.now(UTC).date().isoformat(),
+        help="name of the snapshot; give the same date again to continue (default: today)",
+    )
+    pruning = commands.add_parser("prune", help="list results that no stage makes any more")
+    pruning.add_argument("--remove", action="store_true", help="remove them")
+    given = parser.parse_args(arguments)
+
+    from builders.lib.problem import Problem
+
+    try:
+        if given.command == "fetch":
+            fetch(given.source, given.date)
+        elif given.command == "prune":
+            prune(really=given.remove)
+        else:
+            build(given.command)
+    except Problem as problem:
+        if os.environ.get("PLUMBLINE_TRACEBACK"):
+            raise
+        print(f"error: {problem}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped; run the same command again to continue", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""A dataset's schema, declared once.
+
+Parquet types, Hub features, expectations, the card's table and the reference docs all come from
+the same :class:`Schema`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Kind = Literal[
+    "string", "bool", "int32", "int64", "float64", "date32", "label", "strings", "integers"
+]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its type, and what must hold of every value.
+
+    ``label`` is a Hub ClassLabel stored as int64; ``strings`` and ``integers`` are lists.
+    """
+
+    name: str
+    kind: Kind
+    description: str
+    nullable: bool = False
+    labels: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    pattern: str | None = None
+
+    def code(self, label: str) -> int:
+        """Return the integer stored for a label of this column."""
+        return self.labels.index(label)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a dataset, the same in all of its configs, and the key that names a row."""
+
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Column:
+        """Return the column of that name."""
+        return next(column for column in self.columns if column.name == name)
+
+    def arrow(self) -> pa.Schema:
+        """Return the Arrow schema that the parquet files have."""
+        import pyarrow as pa
+
+        types: dict[str, Any] = {
+            "string": pa.string(),
+            "bool": pa.bool_(),
+            "int32": pa.int32(),
+            "int64": pa.int64(),
+            "float64": pa.float64(),
+            "date32": pa.date32(),
+            "label": pa.int64(),
+            "strings": pa.list_(pa.field("element", pa.string())),
+            "integers": pa.list_(pa.field("element", pa.int32())),
+        }
+        return pa.schema(
+            [pa.field(c.name, types[c.kind], nullable=c.nullable) for c in self.columns]
+        )
+
+    def features(self) -> list[dict[str, Any]]:
+        """Return the Hub's ``features:`` entry for a card's YAML block."""
+        entries: list[dict[str, Any]] = []
+        for column in self.columns:
+            entry: dict[str, Any] = {"name": column.name}
+            if column.kind == "label":
+                names = {str(i): name for i, name in enumerate(column.labels)}
+                entry["dtype"] = {"class_label": {"names": names}}
+            elif column.kind in ("strings", "integers"):
+                entry["list"] = "string" if column.kind == "strings" else "int32"
+            else:
+                entry["dtype"] = column.kind
+            entries.append(entry)
+        return entries
+
+    def table(self) -> str:
+        """Return the columns as a Markdown table."""
+        lines = ["| column | type | description |", "|---|---|---|"]
+        for c in self.columns:
+            kind = f"label: {', '.join(c.labels)}" if c.kind == "label" else c.kind
+            kind = {"strings": "list of string", "integers": "list of int32"}.get(kind, kind)
+            null = "; may be null" if c.nullable else ""
+            lines.append(f"| `{c.name}` | {kind}{null} | {c.description} |")
+        return "\n".join(lines)

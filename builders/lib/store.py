@@ -1,0 +1,199 @@
+"""Writing datasets: typed parquet, streamed, whole or not at all; and reading them back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from builders.lib.problem import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from builders.lib.schema import Schema
+
+DATASETS = Path("data/datasets")
+VALIDATION = Path("data/validation")
+REJECTS = "rejects.parquet"
+GROUP = 50_000  # rows in a row group: bounds memory, and must not depend on how rows arrive
+EVERY = "*"  # the config of a reject that concerns all configs
+
+
+class Row(NamedTuple):
+    """One row of one config."""
+
+    config: str
+    values: dict[str, Any]
+
+
+class Reject(NamedTuple):
+    """An input row that is not in the dataset, and why."""
+
+    config: str
+    key: str
+    reason: str
+    detail: str = ""
+    count: int = 1
+
+
+@dataclass
+class Counts:
+    """How many input rows ended where."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+class Writer:
+    """One parquet file, written in row groups of a fixed size."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._schema = schema
+        self._rows: list[dict[str, Any]] = []
+        self._file: pq.ParquetWriter = pq.ParquetWriter(
+            path, schema, compression="zstd", version="2.6"
+        )
+
+    def add(self, values: dict[str, Any]) -> None:
+        """Add a row; its keys must be the schema's columns."""
+        self._rows.append(values)
+        if len(self._rows) == GROUP:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is left and the footer."""
+        if self._rows:
+            self._flush()
+        self._file.close()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        self._file.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+        self._rows = []
+
+
+def rejects_schema() -> pa.Schema:
+    """Return the Arrow schema of ``rejects.parquet``."""
+    import pyarrow as pa
+
+    text = [pa.field(n, pa.string(), nullable=False) for n in ("config", "key", "reason", "detail")]
+    return pa.schema([*text, pa.field("count", pa.int64(), nullable=False)])
+
+
+def write(stream: Iterable[Row | Reject], schema: Schema, folder: Path) -> Counts:
+    """Write ``CONFIG.parquet`` for each config, and ``rejects.parquet``.
+
+    The rows must come sorted within their config. Memory holds one row group per config. The
+    folder appears under its final name only when everything is written; call :func:`finish`
+    after adding the card.
+
+    Raises
+    ------
+    Problem
+        If a row does not fit the schema, or the disk is full.
+    """
+    partial = fresh(folder)
+    arrow = schema.arrow()
+    counts = Counts()
+    writers: dict[str, Writer] = {}
+    rejects = Writer(partial / REJECTS, rejects_schema())
+    try:
+        for item in stream:
+            if isinstance(item, Reject):
+                counts.rejects[(item.config, item.reason)] += item.count
+                rejects.add(item._asdict())
+                continue
+            counts.rows[item.config] += 1
+            if item.config not in writers:
+                writers[item.config] = Writer(partial / f"{item.config}.parquet", arrow)
+            writers[item.config].add(item.values)
+        for writer in [*writers.values(), rejects]:
+            writer.close()
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise Problem(
+            f"{folder}: could not be written ({error.strerror or error}); free some space and run "
+            "the command again"
+        ) from error
+    return counts
+
+
+def fresh(folder: Path) -> Path:
+    """Return an empty working folder beside the final one."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    return partial
+
+
+def finish(folder: Path) -> None:
+    """Give the working folder its final name."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.with_name(f".{folder.name}.partial").replace(folder)
+
+
+def configs(folder: Path) -> list[str]:
+    """Return the names of a dataset's configs.
+
+    Raises
+    ------
+    Problem
+        If the dataset has not been built.
+    """
+    found = sorted(p.stem for p in folder.glob("*.parquet") if p.name != REJECTS)
+    if not found:
+        raise Problem(f"{folder}: no dataset there; build it with `dvc repro build@{folder.name}`")
+    return found
+
+
+def stream(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield rows of one parquet file with bounded memory."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=8192, columns=columns):
+            yield from batch.to_pylist()
+
+
+def fingerprint(folder: Path) -> str:
+    """Return one sha256 over the names and bytes of a dataset's parquet files."""
+    whole = hashlib.sha256()
+    for path in sorted(folder.glob("*.parquet")):
+        with path.open("rb") as file:
+            whole.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()
+
+
+def require_validated(name: str) -> Path:
+    """Return the folder of a dataset whose validation succeeded on the very bytes there.
+
+    Raises
+    ------
+    Problem
+        If it was not validated, failed, or changed since.
+    """
+    folder, report = DATASETS / name, VALIDATION / f"{name}.json"
+    configs(folder)
+    if not report.is_file():
+        raise Problem(f"{report}: {name} is not validated; run `dvc repro validate@{name}` first")
+    facts = json.loads(report.read_text(encoding="utf-8"))
+    if not facts["success"]:
+        raise Problem(f"{report}: {name} failed its validation and cannot be used")
+    if facts["fingerprint"] != fingerprint(folder):
+        raise Problem(
+            f"{folder}: changed since it was validated; run `dvc repro validate@{name}` again"
+        )
+    return folder

@@ -1,0 +1,54 @@
+"""Reading Universal Dependencies treebanks in CoNLL-U, strictly."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, NamedTuple
+
+import conllu
+from conllu.exceptions import ParseException
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Word(NamedTuple):
+    """One syntactic word: ranges and empty nodes are left out."""
+
+    form: str
+    lemma: str
+    upos: str
+
+
+def words(text: str) -> Iterator[Word]:
+    """Yield the words of a treebank.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and the number of the sentence, if the text is not whole CoNLL-U.
+    """
+    if text.lstrip()[:1] == "<":
+        raise ValueError("a web page, not CoNLL-U")
+    if not text.endswith("\n\n"):
+        raise ValueError("cut short: CoNLL-U ends with a blank line")
+    number = 0
+    sentences = conllu.parse_incr(io.StringIO(text))
+    while True:
+        try:
+            sentence = next(sentences, None)
+        except ParseException as error:
+            said = " ".join(str(error).split())
+            raise ValueError(f"not CoNLL-U in sentence {number + 1} ({said})") from error
+        if sentence is None:
+            break
+        number += 1
+        for token in sentence:
+            if "misc" not in token:
+                raise ValueError(
+                    f"not CoNLL-U in sentence {number}: a token has {len(token)} columns, not ten"
+                )
+            if isinstance(token["id"], int):
+                yield Word(token["form"], token["lemma"] or "_", token["upos"] or "_")
+    if not number:
+        raise ValueError("no sentence in it")

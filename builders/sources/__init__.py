@@ -1,0 +1,1 @@
+"""One client per source: ``fetch`` saves what the source sent under ``data/raw/SOURCE/DATE``."""

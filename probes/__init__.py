@@ -1,0 +1,1 @@
+"""Probes: what is asked of a model, its raw answers, and the tables computed from them."""

@@ -1,0 +1,1 @@
+"""Adapters: every kind of language model behind the one contract in ``scorer``."""

@@ -1,0 +1,70 @@
+"""Bringing a model to the pipeline: training a world, or pinning what the Hub has.
+
+``data/models/NAME`` holds the weights of a trained world, or for a model of the Hub only
+``model.json`` with the hashes of its files: the weights stay in the Hub's own cache.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from builders.lib import store
+from builders.lib.problem import Problem
+from builders.lib.snapshot import digest, write_bytes
+from probes.models.load import MODELS, POINTER
+from probes.models.params import Model, model
+from probes.world.train import train
+
+
+def bring(name: str) -> Path:
+    """Make ``data/models/NAME``, and return it.
+
+    Raises
+    ------
+    Problem
+        If the params are wrong, the Hub is out of reach, or the id or revision does not exist.
+    """
+    params = model(name)
+    folder = MODELS / name
+    partial = store.fresh(folder)
+    if params.world:
+        train(params.world, partial)
+        files = {p.name: digest(p) for p in sorted(partial.iterdir())}
+        whole = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+        facts = {"id": f"data/models/{name}", "revision": whole[:40], "files": files}
+    else:
+        where = _download(name, params)
+        files = {p.name: digest(p) for p in sorted(where.iterdir()) if p.is_file()}
+        facts = {"id": params.id, "revision": params.revision or _hash(files), "files": files}
+    text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
+    write_bytes(partial / POINTER, text.encode())
+    store.finish(folder)
+    return folder
+
+
+def _download(name: str, params: Model) -> Path:
+    assert params.id is not None
+    if params.revision is None:
+        folder = Path(params.id)
+        if not folder.is_dir():
+            raise Problem(f"models.{name}.id: no folder {folder}")
+        return folder
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
+    try:
+        where = snapshot_download(params.id, revision=params.revision, allow_patterns=wanted)
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise Problem(
+            f"models.{name}: {params.id} at {params.revision} could not be had ({said}); check id, "
+            "revision and network"
+        ) from error
+    return Path(where)
+
+
+def _hash(files: dict[str, str]) -> str:
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:40]

@@ -1,0 +1,1 @@
+"""Estimators: one a file, pure functions of numpy arrays."""

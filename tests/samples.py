@@ -1,0 +1,136 @@
+"""Making data/samples with the real clients, from the facts and sentences that this project wrote.
+
+    python tests/samples.py [FOLDER]
+
+loads ``data/samples/facts`` into a SPARQL engine on loopback, serves the sample treebanks over HTTP, fetches both, and names the project as their origin in the manifests.
+"""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import json
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+
+from builders.lib.http import Politeness
+from builders.lib.snapshot import MANIFEST, write_manifest
+from builders.sources import ud, wikidata
+
+TOP = Path(__file__).parent.parent
+SAMPLES = TOP / "data" / "samples"
+FACTS = [SAMPLES / "facts" / "people.ttl", SAMPLES / "facts" / "countries.ttl"]
+DAY = "2026-11-21"
+LANGUAGES = ["ar", "zh", "en", "fr", "hi", "ru", "es"]
+POLITE = Politeness(contact="tests", attempts=3, backoff_s=0.01, timeout_s=20)
+OXIGRAPH = Path(sys.executable).parent / "oxigraph"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@contextmanager
+def oxigraph(*sources: Path, options: tuple[str, ...] = ()):
+    """Run a SPARQL engine over files of triples; yield the address of its endpoint."""
+    with tempfile.TemporaryDirectory() as folder:
+        location = Path(folder) / "db"
+        load = [OXIGRAPH, "load", "--location", location, "--file", *sources]
+        subprocess.run(load, check=True, capture_output=True)
+        port = free_port()
+        serve = [OXIGRAPH, "serve", "--location", location, "--bind", f"127.0.0.1:{port}"]
+        with subprocess.Popen(
+            [*serve, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        ) as server:
+            try:
+                for _ in range(200):
+                    try:
+                        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=1).close()
+                        break
+                    except OSError:
+                        time.sleep(0.05)
+                else:
+                    raise RuntimeError("oxigraph does not answer")
+                yield f"http://127.0.0.1:{port}/query"
+            finally:
+                server.terminate()
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments) -> None:
+        pass
+
+
+@contextmanager
+def files(folder: Path):
+    """Serve a folder over HTTP; yield its address."""
+    handler = functools.partial(Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+
+
+def wikidata_params(endpoint: str, **changes) -> wikidata.Params:
+    wanted = {
+        "endpoint": endpoint,
+        "languages": LANGUAGES,
+        "born_from": date(1900, 1, 1),
+        "born_to": date(2000, 12, 31),
+        "range_days": 9200,
+        "batch_size": 50,
+    }
+    return wikidata.Params(**(wanted | changes))
+
+
+def ud_params(address: str) -> ud.Params:
+    banks = {
+        code: [
+            ud.Treebank(
+                name=code, tag=DAY, files=[f"{code}_sample-ud-test.conllu"], licence="CC0-1.0"
+            )
+        ]
+        for code in LANGUAGES
+    }
+    return ud.Params(address=address + "/{treebank}/{file}", treebanks=banks)
+
+
+def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
+    """Name the origin of a sample in place of the loopback server that it came through."""
+    for path in folder.glob("*.json"):
+        path.write_text(path.read_text(encoding="utf-8").replace(loopback, address), "utf-8")
+    facts = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    write_manifest(folder, facts | {"citation": citation})
+
+
+def make(into: Path) -> None:
+    """Make both samples under a folder."""
+    people, treebanks = into / "wikidata" / DAY, into / "ud" / DAY
+    with oxigraph(*FACTS) as endpoint:
+        wikidata.fetch(wikidata_params(endpoint), POLITE, people)
+    origin = "data/samples/facts, facts written down for this project in Wikidata's shape"
+    relabel(people, endpoint, origin, "the project; facts are common knowledge, items Wikidata's")
+    with files(SAMPLES / "ud" / DAY) as address:
+        ud.fetch(ud_params(address), POLITE, treebanks)
+    origin = "data/samples/ud, sentences written and annotated for this project"
+    relabel(treebanks, address, origin, "the project")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder))
+        target = Path(sys.argv[1]) if len(sys.argv) > 1 else SAMPLES
+        shutil.copytree(folder, target, dirs_exist_ok=True)

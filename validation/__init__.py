@@ -1,0 +1,1 @@
+"""Validation: schema and floors become Great Expectations suites; nothing unvalidated is probed."""

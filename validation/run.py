@@ -1,0 +1,205 @@
+"""Running a dataset's suites in Great Expectations, and saying what came out."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from builders.lib import store
+from builders.lib.params import section
+from builders.lib.problem import Problem
+from builders.lib.snapshot import write_bytes
+from validation.suite import tables
+
+os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would call home; must stand before the import
+
+import great_expectations as gx  # noqa: E402
+import great_expectations.expectations as gxe  # noqa: E402
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from validation.suite import Table
+
+EXAMPLES = 5
+DOCS = "data/docs"
+logging.getLogger("great_expectations").setLevel(logging.ERROR)
+
+
+def validate(name: str) -> dict[str, Any]:
+    """Check ``data/datasets/NAME`` and write ``data/validation/NAME.json``.
+
+    Returns
+    -------
+    dict
+        The report: deterministic, the same for the same bytes and params.
+
+    Raises
+    ------
+    Problem
+        If an expectation fails; nothing is written then, so that no later stage can run.
+    """
+    folder = store.DATASETS / name
+    report: dict[str, Any] = {
+        "dataset": name,
+        "success": True,
+        "fingerprint": store.fingerprint(folder),
+        "warnings": 0,
+        "tables": {},
+    }
+    context = _context()
+    failures = []
+    for table in plan(name):
+        result = _run(context, table)
+        described = result.describe_dict()
+        expectations = []
+        for said, whole in zip(described["expectations"], result.results, strict=True):
+            entry = _tidy(said, whole, table.key)
+            expectations.append(entry)
+            if entry["success"]:
+                continue
+            if entry["severity"] == "warning":
+                report["warnings"] += 1
+                print(f"warning: {_sentence(name, table, entry)}")
+            else:
+                failures.append(_sentence(name, table, entry))
+        statistics = described["statistics"]
+        report["tables"][table.name] = {"statistics": statistics, "expectations": expectations}
+    if failures:
+        raise Problem(
+            "\n  ".join([f"{name} failed {len(failures)} expectation(s):", *failures])
+            + f"\n  Mend the source, or the floors under validation.{name} in params.yaml"
+        )
+    text = json.dumps(report, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    write_bytes(store.VALIDATION / f"{name}.json", text.encode())
+    return report
+
+
+def render(names: list[str]) -> Path:
+    """Render Data Docs of all suites under ``data/docs`` and return the index page."""
+    from pathlib import Path
+
+    context = _context()
+    backend = {
+        "class_name": "TupleFilesystemStoreBackend",
+        "base_directory": str(Path(DOCS).resolve()),
+    }
+    site = {
+        "class_name": "SiteBuilder",
+        "store_backend": backend,
+        "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+    }
+    context.add_data_docs_site(site_name="validation", site_config=site)
+    for name in names:
+        for table in plan(name):
+            definition, frame = _definition(context, table, prefix=f"{name}-")
+            checkpoint = context.checkpoints.add(
+                gx.Checkpoint(
+                    name=f"{name}-{table.name}",
+                    validation_definitions=[definition],
+                    result_format=_format(table),
+                )
+            )
+            checkpoint.run(batch_parameters={"dataframe": frame})
+    context.build_data_docs(site_names=["validation"])
+    return Path(DOCS) / "index.html"
+
+
+def plan(name: str) -> list[Table]:
+    """Return all tables of a dataset with their checks.
+
+    Raises
+    ------
+    Problem
+        If the dataset is not built or its floors are missing from the params.
+    """
+    own = importlib.import_module(f"validation.{name}")
+    builder = importlib.import_module(f"builders.{name}")
+    params = section(f"validation.{name}", own.Params)
+    folder = store.DATASETS / name
+    return [*tables(builder.SCHEMA, params, folder), *own.tables(params, folder)]
+
+
+def _context() -> Any:
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False, "metric_calculations": False}
+    return context
+
+
+def _definition(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any]:
+    """Return a validation definition and the frame to run it on."""
+    frame = table.frame if isinstance(table.frame, pl.DataFrame) else pl.read_parquet(table.frame)
+    name = prefix + table.name
+    source = context.data_sources.add_pandas(name)
+    batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
+    suite = context.suites.add(gx.ExpectationSuite(name=name))
+    for check in table.checks:
+        kind = getattr(gxe, check.expectation)
+        severity = "warning" if check.warning else "critical"
+        suite.add_expectation(kind(**check.arguments, severity=severity))
+    definition = context.validation_definitions.add(
+        gx.ValidationDefinition(name=name, data=batch, suite=suite)
+    )
+    return definition, frame.to_pandas(use_pyarrow_extension_array=True)
+
+
+def _run(context: Any, table: Table) -> Any:
+    definition, frame = _definition(context, table)
+    return definition.run(
+        batch_parameters={"dataframe": frame}, result_format=_format(table)
+    )
+
+
+def _format(table: Table) -> dict[str, Any]:
+    return {
+        "result_format": "SUMMARY",
+        "partial_unexpected_count": EXAMPLES,
+        "unexpected_index_column_names": table.key,
+    }
+
+
+def _tidy(said: dict[str, Any], whole: Any, key: list[str]) -> dict[str, Any]:
+    """Keep of a described result what is the same in every run, and its severity."""
+    exception = whole.exception_info or {}
+    if exception.get("raised_exception"):
+        raise Problem(f"{said['expectation_type']} could not run: {exception['exception_message']}")
+    arguments = {k: v for k, v in said["kwargs"].items() if k != "batch_id"}
+    result = {
+        k: v
+        for k, v in said.get("result", {}).items()
+        if k in ("element_count", "unexpected_count", "unexpected_percent", "observed_value")
+    }
+    rows = said.get("result", {}).get("partial_unexpected_index_list") or []
+    named = [{k: _plain(v) for k, v in row.items() if k in key or len(row) <= 2} for row in rows]
+    return {
+        "expectation_type": said["expectation_type"],
+        "kwargs": arguments,
+        "severity": str(whole.expectation_config.severity.value),
+        "success": said["success"],
+        "result": result,
+        "offending": named[:EXAMPLES],
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _sentence(name: str, table: Table, entry: dict[str, Any]) -> str:
+    arguments = ", ".join(f"{k}={v}" for k, v in entry["kwargs"].items() if k != "column_list")
+    result = entry["result"]
+    if "unexpected_count" in result:
+        share = result.get("unexpected_percent") or 0.0
+        how = f"{result['unexpected_count']} of {result['element_count']} rows ({share:.3g}%)"
+        rows = "; ".join(
+            ", ".join(f"{k}={v}" for k, v in row.items()) for row in entry["offending"]
+        )
+        how += f", e.g. {rows}" if rows else ""
+    else:
+        how = f"observed {result.get('observed_value')}"
+    return f"{name}/{table.name}: {entry['expectation_type']}({arguments}) fails: {how}"

@@ -1,0 +1,161 @@
+"""From a schema and params to expectations, and the frames that they are held against.
+
+A check across rows or configs is a frame with a column that says for each row whether it holds;
+so that shares and offending rows come out the same way for every kind of check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow.parquet as pq
+from pydantic import Field
+
+from builders.lib import store
+from builders.lib.params import Params as Section
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from builders.lib.schema import Schema
+
+
+class Params(Section):
+    """Floors and ceilings of one dataset."""
+
+    rows_min: dict[str, int] = Field(description="fewest rows, for each config")
+    rows_max: int | None = Field(None, description="most rows in a config")
+    rejects_max_share: dict[str, float] = Field(
+        default_factory=dict,
+        description="largest share of the input that may be rejected, by beginning of the reason",
+    )
+    other_rejects_max_share: float = Field(0.0, ge=0, le=1, description="for all other reasons")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One expectation: its Great Expectations class by name, and what it is given."""
+
+    expectation: str
+    arguments: dict[str, Any]
+    warning: bool = False
+
+
+@dataclass
+class Table:
+    """A frame to be checked: one config of the dataset, or a frame derived from several."""
+
+    name: str
+    frame: pl.DataFrame | Path
+    key: list[str]
+    checks: list[Check] = field(default_factory=list)
+
+
+def holds(column: str, share: float = 1.0, *, warning: bool = False) -> Check:
+    """Expect a boolean column to be true, in at least this share of the rows."""
+    arguments = {"column": column, "value_set": [True], "mostly": share}
+    return Check("ExpectColumnValuesToBeInSet", arguments, warning)
+
+
+def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
+    """Return the checks that follow from schema and params alone, for every config."""
+    key = list(schema.key)
+    found = []
+    for config in store.configs(folder):
+        checks = [*_columns(schema), _unique(key), _rows(config, params)]
+        found.append(Table(config, folder / f"{config}.parquet", key, checks))
+    found.append(_types(schema, folder))
+    found.append(_configs(params, folder))
+    found.append(_rejects(params, folder))
+    return found
+
+
+def _columns(schema: Schema) -> list[Check]:
+    names = [c.name for c in schema.columns]
+    checks = [Check("ExpectTableColumnsToMatchOrderedList", {"column_list": names})]
+    for c in schema.columns:
+        on = {"column": c.name}
+        if not c.nullable:
+            checks.append(Check("ExpectColumnValuesToNotBeNull", on))
+        if c.labels:
+            codes = list(range(len(c.labels)))
+            checks.append(Check("ExpectColumnValuesToBeInSet", on | {"value_set": codes}))
+        if c.minimum is not None or c.maximum is not None:
+            limits = {"min_value": c.minimum, "max_value": c.maximum}
+            checks.append(Check("ExpectColumnValuesToBeBetween", on | limits))
+        if c.pattern:
+            checks.append(Check("ExpectColumnValuesToMatchRegex", on | {"regex": c.pattern}))
+    return checks
+
+
+def _unique(key: list[str]) -> Check:
+    if len(key) == 1:
+        return Check("ExpectColumnValuesToBeUnique", {"column": key[0]})
+    return Check("ExpectCompoundColumnsToBeUnique", {"column_list": key})
+
+
+def _rows(config: str, params: Params) -> Check:
+    limits = {"min_value": params.rows_min.get(config, 1), "max_value": params.rows_max}
+    return Check("ExpectTableRowCountToBeBetween", limits)
+
+
+def _types(schema: Schema, folder: Path) -> Table:
+    """Hold the parquet types to the declared ones."""
+    rows = []
+    for config in store.configs(folder):
+        found = pq.read_schema(folder / f"{config}.parquet")
+        for wanted in schema.arrow():
+            have = str(found.field(wanted.name).type) if wanted.name in found.names else "missing"
+            rows.append((config, wanted.name, str(wanted.type), have, str(wanted.type) == have))
+    columns = ["config", "column", "declared", "found", "as_declared"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row")
+    return Table("types", frame, columns[:4], [holds("as_declared")])
+
+
+def _configs(params: Params, folder: Path) -> Table:
+    """Hold the configs on disk to those that have a floor."""
+    there = store.configs(folder)
+    names = sorted({*there, *params.rows_min})
+    frame = pl.DataFrame(
+        {"config": names, "built": [n in there for n in names]},
+        schema={"config": pl.String, "built": pl.Boolean},
+    )
+    return Table("configs", frame, ["config"], [holds("built")])
+
+
+def _rejects(params: Params, folder: Path) -> Table:
+    """Hold the share of rejected input rows to its ceilings, by config and reason."""
+    rows = {c: pq.read_metadata(folder / f"{c}.parquet").num_rows for c in store.configs(folder)}
+    rejects = (
+        pl.scan_parquet(folder / store.REJECTS)
+        .group_by("config", "reason")
+        .agg(pl.col("count").sum())
+        .sort("config", "reason")
+        .collect()
+    )
+    by_config = dict(rejects.group_by("config").agg(pl.col("count").sum()).iter_rows())
+    inputs = {config: n + by_config.get(config, 0) for config, n in rows.items()}
+    inputs[store.EVERY] = max(inputs.values()) + by_config.get(store.EVERY, 0)
+    out = []
+    for config, reason, count in rejects.iter_rows():
+        ceiling = next(
+            (v for start, v in params.rejects_max_share.items() if reason.startswith(start)),
+            params.other_rejects_max_share,
+        )
+        share = count / inputs.get(config, count)
+        out.append((config, reason, count, round(share, 6), ceiling, share <= ceiling))
+    columns = ["config", "reason", "count", "share", "ceiling", "under_ceiling"]
+    frame = pl.DataFrame(
+        out,
+        schema=dict(
+            zip(
+                columns,
+                [pl.String, pl.String, pl.Int64, pl.Float64, pl.Float64, pl.Boolean],
+                strict=True,
+            )
+        ),
+        orient="row",
+    )
+    return Table("rejects", frame, columns[:5], [holds("under_ceiling")])
