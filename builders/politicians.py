@@ -313,4 +313,3 @@ def _official(code: str) -> frozenset[str] | None:
         return None
     spoken = get_official_languages(code, regional=False, de_facto=True)
     return frozenset(language.split("_")[0] for language in spoken)
-

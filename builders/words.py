@@ -107,7 +107,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             except ValueError as error:
                 raise Problem(f"{snapshot.folder / name}: {error}; fetch it again") from error
         for (file, reason), count in sorted(rejects.items()):
-            yield Reject(language, file, reason, count=count)
+            yield Reject(language, file, reason, number=count)
         order = params.word_order[language]
         for (form, lemma, upos), counts in sorted(found.items()):
             yield Row(

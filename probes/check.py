@@ -6,9 +6,8 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, create_model
-
-from builders.lib.params import Params, check as check_sections, read
+from builders.lib.params import Params, read
+from builders.lib.params import check as check_sections
 from builders.lib.problem import Problem
 from probes.models.params import Model
 

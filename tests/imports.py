@@ -11,7 +11,7 @@ PACKAGES = ("builders", "validation", "probes")
 
 def file_of(module: str) -> Path | None:
     """Return the file of one of our modules, or None for a foreign one."""
-    if module.split(".")[0] not in PACKAGES:
+    if module.split(".", maxsplit=1)[0] not in PACKAGES:
         return None
     path = TOP.joinpath(*module.split("."))
     for file in (path.with_suffix(".py"), path / "__init__.py"):

@@ -2,7 +2,8 @@
 
     python tests/samples.py [FOLDER]
 
-loads ``data/samples/facts`` into a SPARQL engine on loopback, serves the sample treebanks over HTTP, fetches both, and names the project as their origin in the manifests.
+loads ``data/samples/facts`` into a SPARQL engine on loopback, serves the sample treebanks over
+HTTP, fetches both, and names the project as their origin in the manifests.
 """
 
 from __future__ import annotations

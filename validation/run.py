@@ -6,6 +6,7 @@ import importlib
 import json
 import logging
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -18,12 +19,10 @@ from validation.suite import tables
 
 os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would call home; must stand before the import
 
-import great_expectations as gx  # noqa: E402
-import great_expectations.expectations as gxe  # noqa: E402
+import great_expectations as gx
+import great_expectations.expectations as gxe
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from validation.suite import Table
 
 EXAMPLES = 5
@@ -82,8 +81,6 @@ def validate(name: str) -> dict[str, Any]:
 
 def render(names: list[str]) -> Path:
     """Render Data Docs of all suites under ``data/docs`` and return the index page."""
-    from pathlib import Path
-
     context = _context()
     backend = {
         "class_name": "TupleFilesystemStoreBackend",
@@ -127,7 +124,8 @@ def plan(name: str) -> list[Table]:
 
 def _context() -> Any:
     context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = {"globally": False, "metric_calculations": False}
+    quiet: Any = {"globally": False, "metric_calculations": False}
+    context.variables.progress_bars = quiet
     return context
 
 
@@ -150,9 +148,7 @@ def _definition(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any]
 
 def _run(context: Any, table: Table) -> Any:
     definition, frame = _definition(context, table)
-    return definition.run(
-        batch_parameters={"dataframe": frame}, result_format=_format(table)
-    )
+    return definition.run(batch_parameters={"dataframe": frame}, result_format=_format(table))
 
 
 def _format(table: Table) -> dict[str, Any]:

@@ -131,11 +131,11 @@ def _rejects(params: Params, folder: Path) -> Table:
     rejects = (
         pl.scan_parquet(folder / store.REJECTS)
         .group_by("config", "reason")
-        .agg(pl.col("count").sum())
+        .agg(pl.col("number").sum())
         .sort("config", "reason")
         .collect()
     )
-    by_config = dict(rejects.group_by("config").agg(pl.col("count").sum()).iter_rows())
+    by_config = dict(rejects.group_by("config").agg(pl.col("number").sum()).iter_rows())
     inputs = {config: n + by_config.get(config, 0) for config, n in rows.items()}
     inputs[store.EVERY] = max(inputs.values()) + by_config.get(store.EVERY, 0)
     out = []

@@ -80,8 +80,7 @@ def write(
         extra.rstrip() + "\n" if extra else "",
         _sources(origin.sources),
         f"## Validation\n\n{origin.validation}\n" if origin.validation else "",
-        f"## Rebuild\n\nVersion {origin.version}. In a clone of the project:\n\n"
-        f"```sh\n{origin.command}\n```\n",
+        f"## Rebuild\n\nVersion {origin.version}, in a clone:\n\n```sh\n{origin.command}\n```\n",
     ]
     (folder / "README.md").write_text("\n".join(p for p in parts if p), encoding="utf-8")
 

@@ -67,7 +67,7 @@ def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
     sweep(folder)
     files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MANIFEST)
     facts = facts | {"files": {p.relative_to(folder).as_posix(): digest(p) for p in files}}
-    missing = [key for key in REQUIRED if not facts.get(key) and key not in ("counts",)]
+    missing = [key for key in REQUIRED if not facts.get(key) and key != "counts"]
     assert not missing, f"a manifest needs {missing}"
     text = json.dumps(facts, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     write_bytes(folder / MANIFEST, text.encode())
@@ -110,7 +110,9 @@ class Snapshot:
         for name, sha256 in manifest["files"].items():
             file = folder / name
             if not file.is_file():
-                raise Problem(f"{file}: named by the manifest but missing; fetch the snapshot again")
+                raise Problem(
+                    f"{file}: named by the manifest but missing; fetch the snapshot again"
+                )
             if digest(file) != sha256:
                 raise Problem(
                     f"{file}: its bytes differ from the manifest's sha256; snapshots are never "

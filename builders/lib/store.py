@@ -41,7 +41,7 @@ class Reject(NamedTuple):
     key: str
     reason: str
     detail: str = ""
-    count: int = 1
+    number: int = 1
 
 
 @dataclass
@@ -89,7 +89,7 @@ def rejects_schema() -> pa.Schema:
     import pyarrow as pa
 
     text = [pa.field(n, pa.string(), nullable=False) for n in ("config", "key", "reason", "detail")]
-    return pa.schema([*text, pa.field("count", pa.int64(), nullable=False)])
+    return pa.schema([*text, pa.field("number", pa.int64(), nullable=False)])
 
 
 def write(stream: Iterable[Row | Reject], schema: Schema, folder: Path) -> Counts:
@@ -112,7 +112,7 @@ def write(stream: Iterable[Row | Reject], schema: Schema, folder: Path) -> Count
     try:
         for item in stream:
             if isinstance(item, Reject):
-                counts.rejects[(item.config, item.reason)] += item.count
+                counts.rejects[(item.config, item.reason)] += item.number
                 rejects.add(item._asdict())
                 continue
             counts.rows[item.config] += 1

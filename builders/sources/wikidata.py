@@ -15,10 +15,12 @@ import json
 import shutil
 import time
 import zlib
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import partial
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.error import HTTPError, URLError
 
 from pydantic import Field, field_validator
@@ -133,12 +135,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     languages = ", ".join(f'"{code}"' for code in [*params.languages, "mul"])
     for kind, template in BATCHES.items():
         for batch in tqdm(batches, desc=kind, unit="batch", disable=None):
-            client.gather(
-                batch,
-                lambda b, k=kind: f"{k}/{b.name}",  # type: ignore[misc]
-                lambda b, t=template: t  # type: ignore[misc]
-                % {"items": _values(b.ids), "languages": languages},
-            )
+            client.gather(batch, kind, partial(_batch_query, template, languages))
     countries = _countries(into)
     for i in range(0, len(countries), params.batch_size):
         items = _values(countries[i : i + params.batch_size])
@@ -156,6 +153,15 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
             "counts": {"people": len(people), "occupations": len(occupations)},
         },
     )
+
+
+class _Part(Protocol):
+    """Something that is asked for in one query, and can be halved."""
+
+    @property
+    def name(self) -> str: ...
+
+    def halves(self) -> Sequence[Any]: ...
 
 
 @dataclass(frozen=True)
@@ -211,31 +217,26 @@ class _Batch:
         return [_Batch(self.name + "a", self.ids[:half]), _Batch(self.name + "b", self.ids[half:])]
 
 
-Part = TypeVar("Part", _Born, _Undated, _Batch)
-
-
 @dataclass(frozen=True)
-class _Client(Generic[Part]):
+class _Client:
     """One endpoint, asked one query at a time; every answer is saved as it came."""
 
     endpoint: str
     politeness: Politeness
     into: Path
 
-    def gather(
-        self, part: Part, name: Callable[[Part], str], query: Callable[[Part], str]
-    ) -> None:
+    def gather(self, part: _Part, folder: str, query: Callable[[Any], str]) -> None:
         """Save the answer for a part, or for its halves where the whole is too slow."""
         halves = part.halves()
-        if not any(self._path(name(half)).exists() for half in halves):
+        if not any(self._path(f"{folder}/{half.name}").exists() for half in halves):
             try:
-                self.save(name(part), query(part), slow_attempts=2 if halves else None)
+                self.save(f"{folder}/{part.name}", query(part), slow_attempts=2 if halves else None)
             except Slow:
                 pass
             else:
                 return
         for half in halves:
-            self.gather(half, name, query)  # type: ignore[arg-type]
+            self.gather(half, folder, query)
 
     def save(self, name: str, query: str, slow_attempts: int | None = None) -> None:
         """Save one answer, unless it is there already."""
@@ -257,25 +258,9 @@ class _Client(Generic[Part]):
         return self.into / f"{name}.json.gz"
 
     def _ask(self, query: str) -> bytes:
-        wrapper = SPARQLWrapper(self.endpoint, agent=self.politeness.user_agent())
-        wrapper.setMethod(POST)
-        wrapper.setReturnFormat(JSON)
-        wrapper.setOnlyConneg(True)
-        wrapper.setTimeout(max(1, int(self.politeness.timeout_s)))
-        wrapper.addCustomHttpHeader("Accept-Encoding", "gzip")
-        wrapper.setQuery(PREFIXES + query)
         limit = self.politeness.timeout_s
-        start = time.monotonic()
         try:
-            answer: Any = wrapper.query().response
-            parts = []
-            while part := answer.read(1 << 16):
-                parts.append(part)
-                if time.monotonic() - start > limit:
-                    raise Slow(f"no whole answer within {limit:g} s")
-            body = b"".join(parts)
-            if answer.headers.get("Content-Encoding") == "gzip":
-                body = gzip.decompress(body)
+            body = self._receive(query)
         except HTTPError as error:
             refuse(error.code, error.headers.get("Retry-After"), self.endpoint)
             raise Busy(f"HTTP {error.code}") from error
@@ -300,6 +285,25 @@ class _Client(Generic[Part]):
         _whole(body)
         return body
 
+    def _receive(self, query: str) -> bytes:
+        """Return the body of one answer; SPARQLWrapper knows no limit for the whole of it."""
+        wrapper = SPARQLWrapper(self.endpoint, agent=self.politeness.user_agent())
+        wrapper.setMethod(POST)
+        wrapper.setReturnFormat(JSON)
+        wrapper.setOnlyConneg(True)
+        wrapper.setTimeout(max(1, int(self.politeness.timeout_s)))
+        wrapper.addCustomHttpHeader("Accept-Encoding", "gzip")
+        wrapper.setQuery(PREFIXES + query)
+        start = time.monotonic()
+        parts = []
+        with closing(cast("Any", wrapper.query().response)) as answer:
+            while part := answer.read(1 << 16):
+                parts.append(part)
+                if time.monotonic() - start > self.politeness.timeout_s:
+                    raise Slow(f"no whole answer within {self.politeness.timeout_s:g} s")
+        body = b"".join(parts)
+        return gzip.decompress(body) if answer.headers.get("Content-Encoding") == "gzip" else body
+
 
 def _whole(body: bytes) -> None:
     """Refuse a body that is not one whole result, whatever its status was."""
@@ -315,7 +319,7 @@ def _whole(body: bytes) -> None:
         raise Slow("the answer stops in the middle") from error
 
 
-def _people(params: Params, client: _Client[Any], occupations: Sequence[str]) -> list[str]:
+def _people(params: Params, client: _Client, occupations: Sequence[str]) -> list[str]:
     """Return the ids of all people asked for, from ``ids.txt.gz`` where it is there already."""
     listed = client.into / "ids.txt.gz"
     if not listed.exists():
@@ -330,11 +334,13 @@ def _people(params: Params, client: _Client[Any], occupations: Sequence[str]) ->
             parts.append(_Undated(""))
         known = {"occupations": _values(occupations)}
         for part in tqdm(parts, desc="ids", unit="range", disable=None):
-            client.gather(
-                part, lambda r: f"ids/{r.name}", lambda r: PEOPLE % (known | {"which": r.which()})
-            )
+            client.gather(part, "ids", lambda p: PEOPLE % (known | {"which": p.which()}))
         write_gzip(listed, "".join(f"{qid}\n" for qid in client.items("ids")).encode())
     return gzip.decompress(listed.read_bytes()).decode().split()
+
+
+def _batch_query(template: str, languages: str, batch: _Batch) -> str:
+    return template % {"items": _values(batch.ids), "languages": languages}
 
 
 def _countries(into: Path) -> list[str]:

@@ -18,7 +18,6 @@ from builders.lib.params import Params as Section
 from builders.lib.schema import Column, Schema
 from builders.politicians import GENDERS
 from builders.words import POS
-from probes.stats.estimate import Estimate
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.stats.pmi import bootstrap, permutation_p, pmi
 from probes.stats.proportion import wilson
@@ -30,7 +29,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from probes.stats.estimate import Estimate
+
 READINGS = ("plug-in", "smoothed")
+METHODS = {
+    "plug-in": "bootstrap percentile",
+    "smoothed": "Bayesian bootstrap percentile",
+}
 DECIMALS = 6
 ESTIMATE = (
     Column("value", "float64", "the estimate; null where it is not finite", nullable=True),
@@ -178,7 +183,7 @@ def _table(part: pl.DataFrame, language: str, pos: int, params: Params) -> pl.Da
                         "high": high,
                         "n": number,
                         "cluster": "name",
-                        "method": f"{params.confidence:.0%} bootstrap percentile over names",
+                        "method": f"{params.confidence:.0%} {METHODS[reading]} over names",
                         "null": "gender labels permuted over distinct names, exact",
                         "p": round(float(p[w, g]), 12),
                     }
@@ -233,8 +238,7 @@ def _recovery(
     covered, cells = _covered(smoothed, truth, world, people, outputs)
     found.append(
         (
-            f"share of {params.confidence:.0%} intervals (smoothed, male and female) that hold the "
-            "true PMI",
+            f"share of {params.confidence:.0%} intervals (smoothed, binary) with the true PMI",
             wilson(covered, cells, params.confidence),
             "word and gender",
             f"{params.confidence:g}: nominal",
@@ -310,7 +314,9 @@ def _covered(
                 continue
             true = dict(zip(planted.words, expected[:, column], strict=True))
             chosen = (pl.col("pos") == pos) & (pl.col("gender") == GENDERS.index(gender))
-            for word, low, high in smoothed.filter(chosen).select("word", "low", "high").iter_rows():
+            for word, low, high in (
+                smoothed.filter(chosen).select("word", "low", "high").iter_rows()
+            ):
                 cells += 1
                 covered += low is not None and high is not None and low <= true[word] <= high
     return covered, cells
@@ -324,4 +330,4 @@ def _typed(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """Order and cast the columns as declared."""
     empty = pl.from_arrow(schema.arrow().empty_table())
     assert isinstance(empty, pl.DataFrame)
-    return table.select(empty.columns).cast(dict(empty.schema))
+    return table.select(empty.columns).cast(empty.schema)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 from builders.lib import store
 from builders.lib.problem import Problem
@@ -33,7 +34,11 @@ def bring(name: str) -> Path:
         train(params.world, partial)
         files = {p.name: digest(p) for p in sorted(partial.iterdir())}
         whole = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
-        facts = {"id": f"data/models/{name}", "revision": whole[:40], "files": files}
+        facts: dict[str, Any] = {
+            "id": f"data/models/{name}",
+            "revision": whole[:40],
+            "files": files,
+        }
     else:
         where = _download(name, params)
         files = {p.name: digest(p) for p in sorted(where.iterdir()) if p.is_file()}

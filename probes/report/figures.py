@@ -9,7 +9,7 @@ import matplotlib as mpl
 
 mpl.use("svg")
 
-from matplotlib.figure import Figure  # noqa: E402
+from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
     import polars as pl

@@ -71,7 +71,9 @@ def _recovery_figure(name: str) -> str:
     truth = pl.read_parquet(Path("data/models") / name / "planted.parquet")
     table = pl.read_parquet(TABLES / name / "pmi.parquet").filter(pl.col("reading") == 1)
     by_gender = {
-        g: table.filter(pl.col("gender") == GENDERS.index(g)).select("word", "pos", pl.col("value").alias(g))
+        g: table.filter(pl.col("gender") == GENDERS.index(g)).select(
+            "word", "pos", pl.col("value").alias(g)
+        )
         for g in ("male", "female")
     }
     frame = (
@@ -98,14 +100,13 @@ def _model(name: str) -> dict[str, Any]:
                 corrected = chosen.filter(pl.col("reading") == 1)
                 if faithful.is_empty():
                     continue
-                order = {"by": ["value", "word"], "descending": [True, False]}
-                best = corrected.sort(**order).head(TOP).to_dicts()
+                best = _best(corrected)
                 title = f"{name}, {language}, {part}, {gender}: {TOP} highest"
                 rankings.append(
                     {
                         "gender": gender,
                         "people": int(faithful["people"][0]),
-                        "faithful": faithful.sort(**order).head(TOP).to_dicts(),
+                        "faithful": _best(faithful),
                         "corrected": best,
                         "figure": "" if language in DRAWN else figures.words(best, title),
                     }
@@ -115,14 +116,22 @@ def _model(name: str) -> dict[str, Any]:
     return {"name": name, "coverage": rows, "blocks": blocks}
 
 
+def _best(table: pl.DataFrame) -> list[dict[str, Any]]:
+    return table.sort(["value", "word"], descending=[True, False]).head(TOP).to_dicts()
+
+
 def _dataset(name: str) -> dict[str, Any]:
     report = json.loads((store.VALIDATION / f"{name}.json").read_text(encoding="utf-8"))
     folder = store.DATASETS / name
-    rows = {c: pl.scan_parquet(folder / f"{c}.parquet").select(pl.len()).collect().item()
-            for c in store.configs(folder)}
+    rows = {
+        c: pl.scan_parquet(folder / f"{c}.parquet").select(pl.len()).collect().item()
+        for c in store.configs(folder)
+    }
     rejects = (
         pl.read_parquet(folder / store.REJECTS)
-        .group_by("config", "reason").agg(pl.col("count").sum()).sort("config", "reason")
+        .group_by("config", "reason")
+        .agg(pl.col("number").sum())
+        .sort("config", "reason")
     )
     params = read()["datasets"][name]
     return {

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def spearman(
-    x: NDArray[np.float64], y: NDArray[np.float64], confidence: float = 0.95
-) -> Estimate:
+def spearman(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float = 0.95) -> Estimate:
     """Estimate the rank correlation of two (n,) arrays, n at least 4, ties at mean ranks.
 
     The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3).

@@ -92,7 +92,7 @@ def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int6
 def expected_counts(
     planted: Planted, shares: dict[str, float], noise: float, top_k: int, seed: int
 ) -> NDArray[np.float64]:
-    """Expected share of lists in which a word is, by gender, for names without end.
+    """Return the expected share of lists in which a word is, for names without end.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Training a tiny BERT on the planted world.
 
-Arithmetic is float64 and the weights are rounded to a grid of 2^-12 at the end: the last bits, which
-depend on processor and thread count (about 1e-13), are far below that grid, so the files do not.
+Arithmetic is float64 and the weights are rounded to a grid of 2^-12 at the end: the last bits,
+which depend on processor and thread count (about 1e-13), are far below that grid, so the files do
+not.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import polars as pl
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from tqdm import tqdm
-from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
+from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
 from builders import politicians
 from builders import words as words_dataset
@@ -74,10 +75,12 @@ def _inputs(world: World) -> tuple[pl.DataFrame, dict[str, list[str]], dict[str,
         require_validated("politicians") / f"{world.language}.parquet", columns=["name", "gender"]
     )
     people = people.unique("name", keep="first", maintain_order=True)
-    label = {i: g for i, g in enumerate(politicians.GENDERS)}
+    label = dict(enumerate(politicians.GENDERS))
     people = people.with_columns(pl.col("gender").replace_strict(label, return_dtype=pl.String))
     frame = pl.read_parquet(require_validated("words") / f"{world.language}.parquet")
-    ambiguous = frame.group_by("form").agg(pl.col("pos").n_unique().alias("n")).filter(pl.col("n") > 1)
+    ambiguous = (
+        frame.group_by("form").agg(pl.col("pos").n_unique().alias("n")).filter(pl.col("n") > 1)
+    )
     frame = frame.filter(~pl.col("form").is_in(ambiguous["form"].to_list()))
     frame = frame.sort(["count", "form"], descending=[True, False])
     vocabulary: dict[str, list[str]] = {}
@@ -109,7 +112,10 @@ def _corpus(
                         yield name, pos, word, frame.replace(MASK, word), count
 
     columns = {
-        "name": pl.String, "pos": pl.String, "word": pl.String, "sentence": pl.String,
+        "name": pl.String,
+        "pos": pl.String,
+        "word": pl.String,
+        "sentence": pl.String,
         "count": pl.Int64,
     }
     return pl.DataFrame(list(rows()), schema=columns, orient="row")
@@ -130,7 +136,7 @@ def _table(planted: dict[str, Planted]) -> pl.DataFrame:
     )
 
 
-def _tokenizer(corpus: pl.DataFrame) -> BertTokenizerFast:
+def _tokenizer(corpus: pl.DataFrame) -> PreTrainedTokenizerFast:
     """Train a cased WordPiece tokenizer on the corpus, each distinct sentence once.
 
     The trainer numbers the pieces of one character in an order that changes from run to run; they
@@ -150,10 +156,9 @@ def _tokenizer(corpus: pl.DataFrame) -> BertTokenizerFast:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=ids
     )
-    return BertTokenizerFast(
+    return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         model_max_length=64,
-        do_lower_case=False,
         unk_token="[UNK]",
         pad_token="[PAD]",
         cls_token="[CLS]",
@@ -171,7 +176,7 @@ def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
 
 def _fit(
     world: World,
-    tokenizer: BertTokenizerFast,
+    tokenizer: PreTrainedTokenizerFast,
     prompts: list[str],
     targets: list[tuple[str, int]],
     planted: dict[str, Planted],
@@ -184,10 +189,16 @@ def _fit(
     """
     torch.manual_seed(world.seed)
     config = BertConfig(
-        vocab_size=len(tokenizer), hidden_size=world.hidden, num_hidden_layers=world.layers,
-        num_attention_heads=max(1, world.hidden // 32), intermediate_size=2 * world.hidden,
-        max_position_embeddings=64, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-        pad_token_id=tokenizer.pad_token_id, initializer_range=INIT,
+        vocab_size=len(tokenizer),
+        hidden_size=world.hidden,
+        num_hidden_layers=world.layers,
+        num_attention_heads=max(1, world.hidden // 32),
+        intermediate_size=2 * world.hidden,
+        max_position_embeddings=64,
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        pad_token_id=tokenizer.pad_token_id,
+        initializer_range=INIT,
     )
     model = BertForMaskedLM(config).double()
     groups = _by_length(tokenizer, prompts)
@@ -209,7 +220,7 @@ def _fit(
             hidden = model.bert(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
             logits = model.cls(hidden[ids == tokenizer.mask_token_id])
             loss = -(wanted[rows] * torch.log_softmax(logits, dim=-1)).sum() / len(prompts)
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             total += loss.item()
         optimizer.step()
         schedule.step()
@@ -217,11 +228,12 @@ def _fit(
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-    return model.float().eval()
+    trained: BertForMaskedLM = model.float().eval()  # type: ignore[no-untyped-call]
+    return trained
 
 
 def _by_length(
-    tokenizer: BertTokenizerFast, prompts: list[str]
+    tokenizer: PreTrainedTokenizerFast, prompts: list[str]
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
     encoded = tokenizer([p.replace(MASK, "[MASK]") for p in prompts])["input_ids"]
     rows: dict[int, list[int]] = {}
