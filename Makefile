@@ -46,10 +46,10 @@ docs: $(READY)  ## write the generated parts of the docs
 docs-data: $(READY)  ## render the Data Docs of all datasets under data/docs
 	python -m validation docs
 
-bench: $(READY)  ## measure
-	python benchmarks/fetch.py
+bench: $(READY)  ## measure the builder at scale
+	python benchmarks/scale.py
 
-real: $(READY)  ## run the pipeline on the real inputs beside the checkout
+real: repro  ## run the pipeline on the real inputs beside the checkout
 	python benchmarks/real.py
 
 full: $(READY)  ## fetch fresh data and run the pipeline on it; needs sources.politeness.contact

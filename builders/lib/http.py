@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import requests
 from pydantic import Field
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from builders.lib.params import Params
 from builders.lib.problem import Problem
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+ADDRESS = r"^https?://[^\s/]+"
 PROJECT = "plumbline/0.1 (research data; contact {contact})"
 
 
@@ -36,14 +39,20 @@ class Politeness(Params):
         Raises
         ------
         Problem
-            If no contact was given.
+            If no contact was given, or not one that a header can hold.
         """
-        if not self.contact.strip():
+        contact = self.contact.strip()
+        if not contact:
             raise Problem(
                 "params.yaml, sources.politeness.contact: empty; public services ask for an e-mail "
                 "or address in the User-Agent, fill it in"
             )
-        return PROJECT.format(contact=self.contact.strip())
+        if not (contact.isascii() and contact.isprintable()):
+            raise Problem(
+                f"params.yaml, sources.politeness.contact: {contact!r} cannot stand in an HTTP "
+                "header; write it in one line of ASCII"
+            )
+        return PROJECT.format(contact=contact)
 
 
 class Busy(Exception):  # noqa: N818
@@ -62,7 +71,7 @@ def retry_after(value: str | None, now: datetime | None = None) -> float | None:
     """Return the seconds that a Retry-After header asks for (RFC 9110, 10.2.3), or None."""
     if value is None:
         return None
-    if value.strip().isdigit():
+    if re.fullmatch(r"\s*[0-9]+\s*", value):
         return float(value)
     try:
         when = parsedate_to_datetime(value)
@@ -98,7 +107,9 @@ def patiently(
             return ask()
         except Slow as error:
             slow += 1
-            if slow_attempts is not None and slow >= slow_attempts:
+            if slow_attempts is not None and (
+                slow >= slow_attempts or attempt == policy.attempts
+            ):
                 raise
             reason, wait = str(error), None
         except Busy as error:
@@ -145,13 +156,13 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
             ) as answer:
                 refuse(answer.status_code, answer.headers.get("Retry-After"), url)
                 parts = []
-                for part in answer.iter_content(1 << 16):
+                while part := answer.raw.read1(1 << 16, decode_content=True):
                     parts.append(part)
                     if time.monotonic() - start > policy.timeout_s:
                         raise Slow(f"no whole answer within {policy.timeout_s:g} s")
-        except requests.exceptions.Timeout as error:
+        except (requests.exceptions.Timeout, ReadTimeoutError) as error:
             raise Slow(f"no answer within {policy.timeout_s:g} s") from error
-        except requests.exceptions.RequestException as error:
+        except (requests.exceptions.RequestException, HTTPError) as error:
             raise Busy(f"the connection failed ({type(error).__name__})") from error
         return b"".join(parts)
 

@@ -25,24 +25,25 @@ REQUIRED = ("source", "address", "retrieved", "licence", "citation", "request", 
 
 def write_bytes(path: Path, body: bytes) -> None:
     """Write a file whole or not at all: a temporary name beside it, fsync, rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+    name = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
         with os.fdopen(handle, "wb") as file:
             file.write(body)
             file.flush()
             os.fsync(file.fileno())
         Path(name).chmod(0o644)
         Path(name).replace(path)
+        name = None
     except OSError as error:
-        Path(name).unlink(missing_ok=True)
         raise Problem(
             f"{path}: could not be written ({error.strerror}); free some space and run the same "
             "command again, it continues where it stopped"
         ) from error
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    finally:
+        if name:
+            Path(name).unlink(missing_ok=True)
 
 
 def write_gzip(path: Path, body: bytes) -> None:
@@ -105,7 +106,7 @@ class Snapshot:
         except ValueError as error:
             raise Problem(f"{path}: not valid JSON; fetch the snapshot again") from error
         for key in REQUIRED:
-            if key not in manifest:
+            if key not in manifest or (key != "counts" and not manifest[key]):
                 raise Problem(f"{path}: no {key!r}; a snapshot without it cannot be used")
         for name, sha256 in manifest["files"].items():
             file = folder / name

@@ -28,7 +28,7 @@ from SPARQLWrapper import JSON, POST, SPARQLWrapper
 from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperException
 from tqdm import tqdm
 
-from builders.lib.http import Busy, Politeness, Slow, patiently, refuse
+from builders.lib.http import ADDRESS, Busy, Politeness, Slow, patiently, refuse
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.snapshot import sweep, write_bytes, write_gzip, write_manifest
@@ -59,7 +59,10 @@ BORN = (
     "?item wdt:P569 ?birth . "
     'FILTER(?birth >= "%sT00:00:00Z"^^xsd:dateTime && ?birth < "%sT00:00:00Z"^^xsd:dateTime)'
 )
-UNDATED = 'FILTER NOT EXISTS { ?item wdt:P569 ?birth } FILTER(STRENDS(STR(?item), "%s"))'
+UNDATED = (  # an unknown date of birth is a node, not a literal
+    "FILTER NOT EXISTS { ?item wdt:P569 ?birth FILTER(ISLITERAL(?birth)) } "
+    'FILTER(STRENDS(STR(?item), "%s"))'
+)
 BATCHES = {
     "facts": (
         "SELECT ?item ?property ?value WHERE { VALUES ?item { %(items)s } "
@@ -85,11 +88,11 @@ COUNTRIES = (
 class Params(Section):
     """What to ask for, and of whom."""
 
-    endpoint: str = Field(description="address of the SPARQL endpoint")
+    endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
     occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="with all its subclasses")
     languages: list[str] = Field(min_length=1, description="languages of the labels")
     born_from: date = Field(description="first day of birth asked for")
-    born_to: date = Field(description="last day of birth asked for")
+    born_to: date = Field(lt=date.max, description="last day of birth asked for")
     undated: bool = Field(False, description="also people without any date of birth")
     range_days: int = Field(366, ge=1, description="days of birth in one query, before splitting")
     batch_size: int = Field(400, ge=1, description="people in one query")
@@ -188,7 +191,7 @@ class _Born:
 
 @dataclass(frozen=True)
 class _Undated:
-    """People without a birth date whose id ends in these digits."""
+    """People without a birth date whose id ends in these digits; after ``Q``, is just these."""
 
     digits: str
 
@@ -197,7 +200,10 @@ class _Undated:
         return f"undated{self.digits}"
 
     def halves(self) -> list[_Undated]:
-        return [_Undated(f"{d}{self.digits}") for d in range(10)] if len(self.digits) < 4 else []
+        if len(self.digits) == 4 or self.digits.startswith("Q"):
+            return []
+        whole = [_Undated(f"Q{self.digits}")] if self.digits else []
+        return [*whole, *(_Undated(f"{d}{self.digits}") for d in range(10))]
 
     def which(self) -> str:
         return UNDATED % self.digits
@@ -295,13 +301,15 @@ class _Client:
         wrapper.addCustomHttpHeader("Accept-Encoding", "gzip")
         wrapper.setQuery(PREFIXES + query)
         start = time.monotonic()
-        parts = []
+        body = b""
         with closing(cast("Any", wrapper.query().response)) as answer:
-            while part := answer.read(1 << 16):
-                parts.append(part)
+            size = answer.length
+            while len(body) != size and (part := answer.read1(1 << 16)):
+                body += part
                 if time.monotonic() - start > self.politeness.timeout_s:
                     raise Slow(f"no whole answer within {self.politeness.timeout_s:g} s")
-        body = b"".join(parts)
+        if size is not None and len(body) < size:
+            raise Busy(f"the connection was cut after {len(body)} of {size} bytes")
         return gzip.decompress(body) if answer.headers.get("Content-Encoding") == "gzip" else body
 
 
@@ -316,6 +324,8 @@ def _whole(body: bytes) -> None:
             ) from error
         if body.lstrip()[:1] != b"{":
             raise Busy("answered something that is not JSON") from error
+        if not isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+            raise Busy("answered JSON, but no query results") from error
         raise Slow("the answer stops in the middle") from error
 
 
@@ -327,7 +337,7 @@ def _people(params: Params, client: _Client, occupations: Sequence[str]) -> list
         parts: list[_Born | _Undated] = []
         start = params.born_from
         while start < end:
-            stop = min(start + timedelta(days=params.range_days), end)
+            stop = start + timedelta(days=min(params.range_days, (end - start).days))
             parts.append(_Born(start, stop))
             start = stop
         if params.undated:

@@ -330,4 +330,4 @@ def _typed(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """Order and cast the columns as declared."""
     empty = pl.from_arrow(schema.arrow().empty_table())
     assert isinstance(empty, pl.DataFrame)
-    return table.select(empty.columns).cast(empty.schema)  # type: ignore[arg-type]
+    return table.select(empty.columns).cast(empty.schema)

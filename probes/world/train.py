@@ -8,7 +8,7 @@ not.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -156,7 +156,8 @@ def _tokenizer(corpus: pl.DataFrame) -> PreTrainedTokenizerFast:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=ids
     )
-    return PreTrainedTokenizerFast(
+    wrap: Any = PreTrainedTokenizerFast
+    wrapped: PreTrainedTokenizerFast = wrap(
         tokenizer_object=tokenizer,
         model_max_length=64,
         unk_token="[UNK]",
@@ -165,6 +166,7 @@ def _tokenizer(corpus: pl.DataFrame) -> PreTrainedTokenizerFast:
         sep_token="[SEP]",
         mask_token="[MASK]",
     )
+    return wrapped
 
 
 def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
@@ -204,7 +206,7 @@ def _fit(
     groups = _by_length(tokenizer, prompts)
     wanted = torch.zeros(len(prompts), len(tokenizer), dtype=torch.float64)
     for i, (pos, row) in enumerate(targets):
-        pieces = tokenizer.convert_tokens_to_ids(list(planted[pos].words))
+        pieces: Any = tokenizer.convert_tokens_to_ids(list(planted[pos].words))
         if tokenizer.unk_token_id in pieces:
             raise Problem("world: a word of the language is not one piece of its tokenizer")
         wanted[i, pieces] = torch.from_numpy(counts[pos][row] / counts[pos][row].sum())

@@ -1,0 +1,176 @@
+"""The whole pipeline on real inputs beside the checkout, fetched over HTTP.
+
+    python benchmarks/real.py
+
+needs, in ``../shared/data``: ``politicians/wikidata_people.nt.gz`` (people as Wikidata-shaped
+N-Triples) and ``ud/LANGUAGE/*.conllu`` (treebanks). Works in a clone of the checkout under
+``.real``; ends with status 1 if a count disagrees with a direct query. The model is the planted
+world's, loaded as a folder: what it says of real names means nothing, that it is asked about all
+of them does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+import urllib.parse
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+TOP = Path(__file__).parent.parent
+sys.path[:0] = [str(TOP), str(TOP / "tests")]
+
+from samples import LANGUAGES, SAMPLES, files, oxigraph  # noqa: E402
+
+SHARED = TOP.parent / "shared" / "data"
+PEOPLE = SHARED / "politicians" / "wikidata_people.nt.gz"
+CLONE = TOP / ".real"
+DAY = "2026-11-21"
+MODEL = TOP / "data" / "models" / "world-planted"
+GENDER = "SELECT (COUNT(DISTINCT ?p) AS ?n) WHERE { ?p wdt:P31 wd:Q5 ; wdt:P21 wd:%s }"
+PREFIXES = "PREFIX wd: <http://www.wikidata.org/entity/> PREFIX wdt: <http://www.wikidata.org/prop/direct/> "
+# Fewest rows and words that these inputs must give; a little under what they held when collected.
+ROWS = {"ar": 1500, "zh": 1500, "en": 10000, "fr": 10000, "hi": 100, "ru": 3000, "es": 8000}
+
+
+def main() -> int:
+    for path in (PEOPLE, SHARED / "ud", MODEL / "model.json"):
+        if not path.exists():
+            print(f"error: {path} is missing; see CONTRIBUTING, and run `make repro` first")
+            return 1
+    shutil.rmtree(CLONE, ignore_errors=True)
+    run("clone", ["git", "clone", "--quiet", str(TOP), str(CLONE)], TOP)
+    countries = SAMPLES / "facts" / "countries.ttl"
+    with oxigraph(PEOPLE, countries) as endpoint, files(SHARED / "ud") as address:
+        write_params(endpoint, address)
+        dvc = [sys.executable, "-m", "dvc"]
+        run("fetch wikidata", builders("fetch", "wikidata", "--date", DAY), CLONE)
+        run("fetch ud", builders("fetch", "ud", "--date", DAY), CLONE)
+        for stage in ("politicians", "words"):
+            run(f"build {stage}", [*dvc, "repro", "--quiet", f"build@{stage}"], CLONE)
+            run(f"validate {stage}", [*dvc, "repro", "--quiet", f"validate@{stage}"], CLONE)
+        run("probe", [*dvc, "repro", "--quiet", "associations@real"], CLONE)
+        run("analyse, report", [*dvc, "repro", "--quiet"], CLONE)
+        run("again, up to date", [*dvc, "repro", "--quiet"], CLONE)
+        direct = {name: ask(endpoint, GENDER % qid) for name, qid in GENDERS.items()}
+    return report(direct)
+
+
+GENDERS = {"male": "Q6581097", "female": "Q6581072"}
+
+
+def builders(*words: str) -> list[str]:
+    return [sys.executable, "-m", "builders", *words]
+
+
+def run(what: str, command: list[str], folder: Path) -> None:
+    """Run a command and print its seconds, and the highest peak memory of any so far."""
+    start = time.perf_counter()
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=folder, env=environment, check=False)
+    if done.returncode:
+        raise SystemExit(f"error: {what} failed, see above")
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"{what}: {time.perf_counter() - start:.1f} s, peak so far {peak:.0f} MB", flush=True)
+
+
+def write_params(endpoint: str, address: str) -> None:
+    """Point the clone's params at the loopback servers and the real model."""
+    path = CLONE / "params.yaml"
+    params: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    params["sources"]["politeness"]["contact"] = "make real"
+    params["sources"]["wikidata"] |= {
+        "endpoint": endpoint,
+        "born_from": "0001-01-01",
+        "born_to": "2100-12-31",
+        "undated": True,
+        "range_days": 36600,
+    }
+    params["sources"]["ud"] = {
+        "address": address + "/{treebank}/{file}",
+        "treebanks": {
+            code: [
+                {
+                    "name": code,
+                    "tag": "as collected",
+                    "files": sorted(p.name for p in (SHARED / "ud" / code).glob("*.conllu")),
+                    "licence": "each treebank's own",
+                }
+            ]
+            for code in LANGUAGES
+        },
+    }
+    for dataset, source in (("politicians", "wikidata"), ("words", "ud")):
+        params["datasets"][dataset]["snapshot"] = f"data/raw/{source}/{DAY}"
+    params["validation"]["politicians"] = {
+        "rows_min": ROWS,
+        "gender_min": {"male": 50, "female": 20},
+        "rejects_max_share": {
+            "no label": 1.0,
+            "no date of birth": 0.25,
+            "gender unknown": 0.1,
+            "born outside the range": 0.05,
+        },
+    }
+    params["validation"]["words"]["rows_min"] = dict.fromkeys(LANGUAGES, 1000)
+    params["validation"]["words"]["pos_min"] = {"ADJ": 400, "VERB": 500}
+    params["models"] = {"real": {"id": str(MODEL), "languages": ["en"]}}
+    path.write_text(yaml.safe_dump(params, allow_unicode=True, sort_keys=False), "utf-8")
+
+
+def ask(endpoint: str, query: str) -> int:
+    body = urllib.parse.urlencode({"query": PREFIXES + query}).encode()
+    headers = {"Accept": "application/sparql-results+json"}
+    with urllib.request.urlopen(urllib.request.Request(endpoint, body, headers)) as answer:
+        return int(json.load(answer)["results"]["bindings"][0]["n"]["value"])
+
+
+def rows_in(path: Path) -> int:
+    import pyarrow.parquet as pq
+
+    return pq.read_metadata(path).num_rows
+
+
+def report(direct: dict[str, int]) -> int:
+    """Print rows, rejects and the comparison with the direct queries."""
+    import polars as pl
+
+    from builders.lib.snapshot import Snapshot
+    from builders.lib.sparql import bindings, by_item, entity
+    from builders.politicians import GENDER_OF
+
+    snapshot = Snapshot.open(CLONE / "data" / "raw" / "wikidata" / DAY)
+    fetched = dict.fromkeys(GENDERS, 0)
+    for name in snapshot.names("facts/"):
+        for _, rows in by_item(bindings(snapshot.read(name))):
+            values = {entity(r["value"]) for r in rows if r["property"]["value"].endswith("/P21")}
+            for group in {GENDER_OF[v] for v in values if v in GENDER_OF} & set(fetched):
+                fetched[group] += 1
+    print(f"people fetched: {snapshot.manifest['counts']['people']:,}")
+    print(f"with gender, fetched: {fetched}; direct query: {direct}")
+    for dataset in ("politicians", "words"):
+        for path in sorted((CLONE / "data" / "datasets" / dataset).glob("*.parquet")):
+            if path.name != "rejects.parquet":
+                print(
+                    f"{dataset}/{path.stem}: {pl.scan_parquet(path).select(pl.len()).collect().item():,} rows"
+                )
+    rejects = pl.read_parquet(CLONE / "data" / "datasets" / "politicians" / "rejects.parquet")
+    print(rejects.group_by("config", "reason").agg(pl.col("number").sum()).sort("config", "reason"))
+    outputs = (CLONE / "data" / "outputs" / "associations" / "real" / "en").glob("*.parquet")
+    print(f"outputs: {sum(rows_in(path) for path in outputs):,} rows")
+    if fetched != direct:
+        print("error: the fetched counts differ from the direct query's")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""Writing the generated parts of the docs; with ``--check``, telling which are out of date.
+
+docs/params.md comes from the models of params.yaml, docs/commands.md from the commands' own help,
+and the tables of columns in the pages of datasets, probes and analyses from their schemas.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
+
+if TYPE_CHECKING:
+    from builders.lib.schema import Schema
+
+TOP = Path(__file__).parent.parent
+sys.path.insert(0, str(TOP))
+
+from builders.lib.card import GENERATED, PAGES  # noqa: E402
+from probes import associations  # noqa: E402
+from probes.analysis import pmi  # noqa: E402
+from probes.check import sections  # noqa: E402
+from probes.models.params import Model  # noqa: E402
+
+COMMANDS = (
+    ["builders"],
+    ["builders", "fetch"],
+    ["builders", "prune"],
+    ["validation"],
+    ["probes"],
+    ["probes", "weights"],
+)
+DATASETS = ("politicians", "words")
+
+
+def main() -> int:
+    """Write all generated parts, or compare them with what is there."""
+    wanted = {"docs/params.md": params(), "docs/commands.md": commands()}
+    for name in DATASETS:
+        schema = importlib.import_module(f"builders.{name}").SCHEMA
+        wanted[f"{PAGES}/{name}.md"] = page(PAGES / f"{name}.md", {"": schema})
+    outputs = {"one a language": associations.SCHEMA, "coverage": associations.COVERAGE}
+    wanted["docs/probes/associations.md"] = page(Path("docs/probes/associations.md"), outputs)
+    wanted["docs/analyses/pmi.md"] = page(Path("docs/analyses/pmi.md"), pmi.SCHEMAS)
+    stale = [p for p, text in wanted.items() if _read(TOP / p) != text]
+    if "--check" in sys.argv:
+        for path in stale:
+            print(f"error: {path} is out of date; run `make docs`", file=sys.stderr)
+        return 1 if stale else 0
+    for path in stale:
+        (TOP / path).write_text(wanted[path], encoding="utf-8")
+        print(f"wrote {path}")
+    return 0
+
+
+def params() -> str:
+    """Describe every key of params.yaml."""
+    lines = [
+        "# Keys of params.yaml",
+        "",
+        "Generated from the models in the code by `make docs`. Unknown keys are errors;",
+        "`python -m probes check` tells all problems of the file at once.",
+    ]
+    for key, model in (sections() | {"models.NAME": Model}).items():
+        lines += ["", f"## {key}", "", *_keys(model)]
+    return "\n".join(lines) + "\n"
+
+
+def commands() -> str:
+    """Show the help of every command."""
+    lines = ["# Commands", "", "Generated from the commands' own help by `make docs`."]
+    for words in COMMANDS:
+        command = [sys.executable, "-m", words[0], *words[1:], "--help"]
+        environment = os.environ | {"COLUMNS": "88", "PYTHONPATH": str(TOP)}
+        done = subprocess.run(  # noqa: S603
+            command, check=True, capture_output=True, text=True, env=environment, cwd=TOP
+        )
+        title = " ".join(words)
+        lines += ["", f"## python -m {title}", "", "```text", done.stdout.rstrip(), "```"]
+    return "\n".join(lines) + "\n"
+
+
+def page(path: Path, schemas: dict[str, Schema]) -> str:
+    """Return a page with its table of columns put in anew at the end."""
+    text = GENERATED.sub("", _read(TOP / path)).rstrip() + "\n"
+    lines = ["", "<!-- begin generated -->", "## Columns"]
+    for name, schema in schemas.items():
+        lines += ["", f"Config: {name}."] if name else []
+        lines += ["", schema.table()]
+    return text + "\n".join([*lines, "<!-- end generated -->"]) + "\n"
+
+
+def _keys(model: type[BaseModel], prefix: str = "") -> list[str]:
+    head = [] if prefix else ["| key | type | default | what it is |", "|---|---|---|---|"]
+    for name, field in model.model_fields.items():
+        inner = _inner(field.annotation)
+        default = (
+            "required"
+            if field.is_required()
+            else f"`{field.get_default(call_default_factory=True)}`"
+        )
+        kind = _kind(field.annotation).replace("|", "or")
+        head.append(f"| `{prefix}{name}` | {kind} | {default} | {field.description or ''} |")
+        if inner is not None:
+            head += _keys(inner, f"{prefix}{name}.")
+    return head
+
+
+def _inner(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for part in getattr(annotation, "__args__", ()):
+        if found := _inner(part):
+            return found
+    return None
+
+
+def _kind(annotation: Any) -> str:
+    text = getattr(annotation, "__name__", "") if isinstance(annotation, type) else ""
+    if text and not getattr(annotation, "__args__", ()):
+        return text
+    return str(annotation).replace("typing.", "").replace("builders.", "").replace("datetime.", "")
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
