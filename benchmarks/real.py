@@ -36,7 +36,10 @@ CLONE = TOP / ".real"
 DAY = "2026-11-21"
 MODEL = TOP / "data" / "models" / "world-planted"
 GENDER = "SELECT (COUNT(DISTINCT ?p) AS ?n) WHERE { ?p wdt:P31 wd:Q5 ; wdt:P21 wd:%s }"
-PREFIXES = "PREFIX wd: <http://www.wikidata.org/entity/> PREFIX wdt: <http://www.wikidata.org/prop/direct/> "
+PREFIXES = (
+    "PREFIX wd: <http://www.wikidata.org/entity/> "
+    "PREFIX wdt: <http://www.wikidata.org/prop/direct/> "
+)
 # Fewest rows and words that these inputs must give; a little under what they held when collected.
 ROWS = {"ar": 1500, "zh": 1500, "en": 10000, "fr": 10000, "hi": 100, "ru": 3000, "es": 8000}
 
@@ -159,9 +162,7 @@ def report(direct: dict[str, int]) -> int:
     for dataset in ("politicians", "words"):
         for path in sorted((CLONE / "data" / "datasets" / dataset).glob("*.parquet")):
             if path.name != "rejects.parquet":
-                print(
-                    f"{dataset}/{path.stem}: {pl.scan_parquet(path).select(pl.len()).collect().item():,} rows"
-                )
+                print(f"{dataset}/{path.stem}: {rows_in(path):,} rows")
     rejects = pl.read_parquet(CLONE / "data" / "datasets" / "politicians" / "rejects.parquet")
     print(rejects.group_by("config", "reason").agg(pl.col("number").sum()).sort("config", "reason"))
     outputs = (CLONE / "data" / "outputs" / "associations" / "real" / "en").glob("*.parquet")

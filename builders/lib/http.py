@@ -107,9 +107,7 @@ def patiently(
             return ask()
         except Slow as error:
             slow += 1
-            if slow_attempts is not None and (
-                slow >= slow_attempts or attempt == policy.attempts
-            ):
+            if slow_attempts is not None and (slow >= slow_attempts or attempt == policy.attempts):
                 raise
             reason, wait = str(error), None
         except Busy as error:

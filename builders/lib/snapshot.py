@@ -63,10 +63,37 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def same_request(path: Path, request: dict[str, Any]) -> None:
+    """Hold a fetch to the parameters that it was begun with, as a file in its folder keeps them.
+
+    Raises
+    ------
+    Problem
+        If that file, or the manifest where only that is left, has other parameters.
+    """
+    manifest = path.with_name(MANIFEST)
+    if path.exists():
+        begun = json.loads(path.read_text(encoding="utf-8"))
+    elif manifest.exists():
+        begun = json.loads(manifest.read_text(encoding="utf-8"))["request"]
+    else:
+        text = json.dumps(request, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        write_bytes(path, text.encode())
+        return
+    if begun != request:
+        raise Problem(
+            f"{path.parent}: holds a fetch that was begun with other parameters; restore those in "
+            "params.yaml, or fetch under another --date"
+        )
+
+
 def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
-    """Close a snapshot: list and hash its files, then write the manifest, last of all."""
+    """Close a snapshot: list and hash its files, then write the manifest, last of all.
+
+    Files whose name begins with a dot belong to the fetch, not to the snapshot.
+    """
     sweep(folder)
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != MANIFEST)
+    files = sorted(p for p in folder.rglob("[!.]*") if p.is_file() and p.name != MANIFEST)
     facts = facts | {"files": {p.relative_to(folder).as_posix(): digest(p) for p in files}}
     missing = [key for key in REQUIRED if not facts.get(key) and key != "counts"]
     assert not missing, f"a manifest needs {missing}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import Field
+from pydantic import Field, field_validator
 from tqdm import tqdm
 
-from builders.lib.http import Politeness, get
+from builders.lib.http import ADDRESS, Politeness, get
 from builders.lib.params import Params as Section
-from builders.lib.snapshot import sweep, write_bytes, write_manifest
+from builders.lib.snapshot import same_request, sweep, write_bytes, write_manifest
 from builders.lib.treebank import words
 
 if TYPE_CHECKING:
@@ -33,8 +33,19 @@ class Treebank(Section):
 class Params(Section):
     """Where the treebanks are, and which ones."""
 
-    address: str = Field(description="address of one file, with {treebank}, {tag} and {file}")
+    address: str = Field(
+        pattern=ADDRESS, description="address of one file, with {treebank}, {tag} and {file}"
+    )
     treebanks: dict[str, list[Treebank]] = Field(min_length=1, description="per language")
+
+    @field_validator("address")
+    @classmethod
+    def _places(cls, value: str) -> str:
+        try:
+            value.format(treebank="", tag="", file="")
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
+            raise ValueError("only {treebank}, {tag} and {file} may stand in braces") from error
+        return value
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
@@ -45,9 +56,13 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     Raises
     ------
     Problem
-        If an address is wrong or out of reach, or a body is not a whole CoNLL-U file.
+        If an address is wrong or out of reach, a body is not a whole CoNLL-U file, or the folder
+        holds a fetch that was begun with other parameters.
     """
     sweep(into)
+    request = params.model_dump(mode="json")
+    begun = into / ".request.json"  # until the manifest, which holds it too, is written
+    same_request(begun, request)
     wanted = [
         (language, bank, file)
         for language, banks in sorted(params.treebanks.items())
@@ -68,10 +83,11 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
             "retrieved": into.name,
             "licence": " AND ".join(licences),
             "citation": CITATION,
-            "request": params.model_dump(mode="json"),
+            "request": request,
             "counts": {"files": len(wanted), "languages": len(params.treebanks)},
         },
     )
+    begun.unlink()
 
 
 def _wrong(body: bytes) -> str | None:

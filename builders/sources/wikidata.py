@@ -31,7 +31,7 @@ from tqdm import tqdm
 from builders.lib.http import ADDRESS, Busy, Politeness, Slow, patiently, refuse
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
-from builders.lib.snapshot import sweep, write_bytes, write_gzip, write_manifest
+from builders.lib.snapshot import same_request, sweep, write_gzip, write_manifest
 from builders.lib.sparql import bindings, by_item, entity
 
 if TYPE_CHECKING:
@@ -117,10 +117,9 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         If the endpoint is wrong or stays out of reach, or the folder holds a fetch that was begun
         with other parameters.
     """
-    into.mkdir(parents=True, exist_ok=True)
     sweep(into)
     request = params.model_dump(mode="json")
-    _same_request(into / "request.json", request)
+    same_request(into / "request.json", request)
     client = _Client(params.endpoint, politeness, into)
 
     client.save("occupations", OCCUPATIONS % {"occupation": params.occupation})
@@ -301,7 +300,7 @@ class _Client:
         wrapper.addCustomHttpHeader("Accept-Encoding", "gzip")
         wrapper.setQuery(PREFIXES + query)
         start = time.monotonic()
-        body = b""
+        body = bytearray()
         with closing(cast("Any", wrapper.query().response)) as answer:
             size = answer.length
             while len(body) != size and (part := answer.read1(1 << 16)):
@@ -310,7 +309,8 @@ class _Client:
                     raise Slow(f"no whole answer within {self.politeness.timeout_s:g} s")
         if size is not None and len(body) < size:
             raise Busy(f"the connection was cut after {len(body)} of {size} bytes")
-        return gzip.decompress(body) if answer.headers.get("Content-Encoding") == "gzip" else body
+        zipped = answer.headers.get("Content-Encoding") == "gzip"
+        return gzip.decompress(body) if zipped else bytes(body)
 
 
 def _whole(body: bytes) -> None:
@@ -365,15 +365,3 @@ def _countries(into: Path) -> list[str]:
 
 def _values(ids: Iterable[str]) -> str:
     return " ".join(ITEM.format(qid) for qid in ids)
-
-
-def _same_request(path: Path, request: dict[str, Any]) -> None:
-    """Hold an unfinished fetch to the parameters that it was begun with."""
-    text = json.dumps(request, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    if not path.exists():
-        write_bytes(path, text.encode())
-    elif path.read_text(encoding="utf-8") != text:
-        raise Problem(
-            f"{path.parent}: holds a fetch that was begun with other parameters ({path.name}); "
-            "restore those in params.yaml, or fetch under another --date"
-        )
