@@ -132,7 +132,7 @@ def project(folder: Path, people: int) -> None:
             "retrieved": "2026-01-01",
             "licence": "CC0-1.0",
             "citation": "none",
-            "request": {"batch_size": BATCH},
+            "request": {"batch_size": BATCH, "languages": LANGUAGES},
             "counts": {"people": people},
         },
     )

@@ -17,6 +17,7 @@ from babel.languages import get_official_languages
 from pydantic import Field
 
 from builders.lib.params import Params as Section
+from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from builders.lib.sparql import Binding, bindings, by_item, entity
 from builders.lib.store import EVERY, Reject, Row
@@ -111,9 +112,21 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield a row per person and language, sorted by item number, or a reject with its reason.
 
     A person-level reject (config ``*``) stands for that person in every language.
+
+    Raises
+    ------
+    Problem
+        If the snapshot was fetched without one of the languages.
     """
+    request = snapshot.manifest["request"]
+    if missing := sorted(set(params.languages) - set(request["languages"])):
+        raise Problem(
+            f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add them under "
+            "sources.wikidata.languages and fetch again, or take them out of "
+            "datasets.politicians.languages"
+        )
     ids = snapshot.read("ids.txt.gz").decode().split()
-    size = snapshot.manifest["request"]["batch_size"]
+    size = request["batch_size"]
     iso = _iso_codes(snapshot)
     official = {code: _official(code) for code in sorted({c for cs in iso.values() for c in cs})}
     known = {code for code in official if official[code] is not None}

@@ -21,6 +21,7 @@ from builders.lib import card, store
 from builders.lib.params import section
 from builders.lib.problem import Problem
 from probes import associations
+from probes.models import masked
 from probes.models.load import MODELS, load
 from probes.models.params import model
 
@@ -56,7 +57,8 @@ def probe(name: str) -> Path:
         )
     final = OUTPUTS / "associations" / name
     scorer = load(name)
-    partial = _resume(final, params.model_dump(mode="json"), folders, MODELS / name)
+    settings = [params.model_dump(mode="json"), model(name).model_dump(mode="json")]
+    partial = _resume(final, settings, folders, MODELS / name)
     counts = store.Counts()
     covered: list[dict[str, Any]] = []
     for language in languages:
@@ -112,7 +114,7 @@ def _write(target: Path, rows: Iterable[dict[str, Any]], schema: Any) -> None:
 
 def _resume(final: Path, params: Any, folders: dict[str, Path], weights: Path) -> Path:
     """Return the working folder: the one a killed run left, if its inputs were the same."""
-    code = [Path(associations.__file__), Path(__file__)]
+    code = [Path(associations.__file__), Path(masked.__file__), Path(__file__)]
     request = {
         "params": params,
         "inputs": {name: store.fingerprint(folder) for name, folder in folders.items()},

@@ -35,7 +35,7 @@ def analyse(name: str) -> Path:
     counts = store.Counts(Counter())
     found = pmi.run(outputs, people, MODELS / name, params)
     for table, frame in found.items():
-        frame.write_parquet(partial / f"{table}.parquet", compression="zstd", statistics=False)
+        store.write_table(frame, pmi.SCHEMAS[table].arrow(), partial / f"{table}.parquet")
         counts.rows[table] = len(frame)
     origin = card.Origin(
         [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
-from babel import Locale
 from babel.core import get_global
 from pydantic import Field
 
@@ -59,8 +58,8 @@ def tables(params: Params, folder: Path) -> list[Table]:
 
 def script_of(language: str) -> str | None:
     """Return the Unicode name of the script that a language is usually written in (CLDR)."""
-    tag = get_global("likely_subtags").get(language, language)
-    return SCRIPTS.get(Locale.parse(tag).script or "")
+    tag: str = get_global("likely_subtags").get(language, language)
+    return next((SCRIPTS[part] for part in tag.split("_") if part in SCRIPTS), None)
 
 
 def _people(folder: Path) -> Table:

@@ -57,6 +57,22 @@ def sweep(folder: Path) -> None:
         path.unlink()
 
 
+def resume(folder: Path) -> None:
+    """Remove what a fetch must not build on: half-written files, and files edited since."""
+    sweep(folder)
+    path = folder / MANIFEST
+    if not path.is_file():
+        return
+    try:
+        files = json.loads(path.read_text(encoding="utf-8"))["files"]
+    except (ValueError, KeyError, TypeError):
+        path.unlink()
+        return
+    for name, sha256 in files.items():
+        if (folder / name).is_file() and digest(folder / name) != sha256:
+            (folder / name).unlink()
+
+
 def digest(path: Path) -> str:
     """Return a file's sha256 in hexadecimal."""
     with path.open("rb") as file:
@@ -72,19 +88,19 @@ def same_request(path: Path, request: dict[str, Any]) -> None:
         If that file, or the manifest where only that is left, has other parameters.
     """
     manifest = path.with_name(MANIFEST)
+    begun = request
     if path.exists():
         begun = json.loads(path.read_text(encoding="utf-8"))
     elif manifest.exists():
         begun = json.loads(manifest.read_text(encoding="utf-8"))["request"]
-    else:
-        text = json.dumps(request, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-        write_bytes(path, text.encode())
-        return
-    if begun != request:
+    if any(begun.get(key) != value for key, value in request.items()):
         raise Problem(
             f"{path.parent}: holds a fetch that was begun with other parameters; restore those in "
             "params.yaml, or fetch under another --date"
         )
+    if not path.exists():
+        text = json.dumps(request, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        write_bytes(path, text.encode())
 
 
 def write_manifest(folder: Path, facts: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from builders.lib.problem import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import polars as pl
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -128,6 +129,14 @@ def write(stream: Iterable[Row | Reject], schema: Schema, folder: Path) -> Count
             "the command again"
         ) from error
     return counts
+
+
+def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
+    """Write a frame with just the declared types: Polars' own are the large ones."""
+    import pyarrow.parquet as pq
+
+    table = frame.select(schema.names).to_arrow().cast(schema)
+    pq.write_table(table, path, compression="zstd", version="2.6")
 
 
 def fresh(folder: Path) -> Path:

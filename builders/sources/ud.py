@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from builders.lib.http import ADDRESS, Politeness, get
 from builders.lib.params import Params as Section
-from builders.lib.snapshot import same_request, sweep, write_bytes, write_manifest
+from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 from builders.lib.treebank import words
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         If an address is wrong or out of reach, a body is not a whole CoNLL-U file, or the folder
         holds a fetch that was begun with other parameters.
     """
-    sweep(into)
+    resume(into)
     request = params.model_dump(mode="json")
     begun = into / ".request.json"  # until the manifest, which holds it too, is written
     same_request(begun, request)

@@ -31,7 +31,7 @@ from tqdm import tqdm
 from builders.lib.http import ADDRESS, Busy, Politeness, Slow, patiently, refuse
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
-from builders.lib.snapshot import same_request, sweep, write_gzip, write_manifest
+from builders.lib.snapshot import resume, same_request, write_gzip, write_manifest
 from builders.lib.sparql import bindings, by_item, entity
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         If the endpoint is wrong or stays out of reach, or the folder holds a fetch that was begun
         with other parameters.
     """
-    sweep(into)
+    resume(into)
     request = params.model_dump(mode="json")
     same_request(into / "request.json", request)
     client = _Client(params.endpoint, politeness, into)
@@ -130,18 +130,13 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
             f"{params.endpoint}: no {params.occupation} born {params.born_from} to "
             f"{params.born_to}; check sources.wikidata in params.yaml"
         )
-    batches = [
-        _Batch(f"{i // params.batch_size:05d}", people[i : i + params.batch_size])
-        for i in range(0, len(people), params.batch_size)
-    ]
+    batches = _batches(people, params.batch_size)
     languages = ", ".join(f'"{code}"' for code in [*params.languages, "mul"])
     for kind, template in BATCHES.items():
         for batch in tqdm(batches, desc=kind, unit="batch", disable=None):
             client.gather(batch, kind, partial(_batch_query, template, languages))
-    countries = _countries(into)
-    for i in range(0, len(countries), params.batch_size):
-        items = _values(countries[i : i + params.batch_size])
-        client.save(f"countries/{i // params.batch_size:05d}", COUNTRIES % {"items": items})
+    for batch in _batches(_countries(into), params.batch_size):
+        client.gather(batch, "countries", partial(_batch_query, COUNTRIES, languages))
     shutil.rmtree(into / "ids", ignore_errors=True)
     write_manifest(
         into,
@@ -347,6 +342,10 @@ def _people(params: Params, client: _Client, occupations: Sequence[str]) -> list
             client.gather(part, "ids", lambda p: PEOPLE % (known | {"which": p.which()}))
         write_gzip(listed, "".join(f"{qid}\n" for qid in client.items("ids")).encode())
     return gzip.decompress(listed.read_bytes()).decode().split()
+
+
+def _batches(ids: Sequence[str], size: int) -> list[_Batch]:
+    return [_Batch(f"{i // size:05d}", ids[i : i + size]) for i in range(0, len(ids), size)]
 
 
 def _batch_query(template: str, languages: str, batch: _Batch) -> str:

@@ -15,6 +15,7 @@ from pydantic import Field
 from scipy.sparse import csr_array
 
 from builders.lib.params import Params as Section
+from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from builders.politicians import GENDERS
 from builders.words import POS
@@ -37,6 +38,7 @@ METHODS = {
     "smoothed": "Bayesian bootstrap percentile",
 }
 DECIMALS = 6
+DIGITS = 6  # of p-values: significant ones, so that none becomes 0
 ESTIMATE = (
     Column("value", "float64", "the estimate; null where it is not finite", nullable=True),
     Column("low", "float64", "lower end of the interval; null: not finite", nullable=True),
@@ -106,6 +108,11 @@ def run(outputs: Path, people: Path, weights: Path, params: Params) -> dict[str,
     -------
     dict
         ``pmi``, and for a world ``recovery``; columns as in :data:`SCHEMAS`.
+
+    Raises
+    ------
+    Problem
+        If no word is in enough lists.
     """
     tables: list[pl.DataFrame] = []
     languages = sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != "coverage")
@@ -118,9 +125,15 @@ def run(outputs: Path, people: Path, weights: Path, params: Params) -> dict[str,
             part = lists.filter(pl.col("pos") == pos).join(genders, on="qid").collect()
             if not part.is_empty():
                 tables.append(_table(part, language, pos, params))
+    tables = [table for table in tables if not table.is_empty()]
+    if not tables:
+        raise Problem(
+            f"{outputs}: no word is in {params.min_count} lists; lower analysis.pmi.min_count, or "
+            "see the config coverage for what the model lacks"
+        )
     table = pl.concat(tables)
     family = table.filter(pl.col("reading") == 0)["p"].to_numpy()
-    adjusted = np.round(benjamini_hochberg(family), DECIMALS)
+    adjusted = [_significant(p) for p in benjamini_hochberg(family)]
     table = table.with_columns(
         p_bh=pl.Series(np.repeat(adjusted, len(READINGS))), family=pl.lit(len(family))
     )
@@ -143,13 +156,14 @@ def _table(part: pl.DataFrame, language: str, pos: int, params: Params) -> pl.Da
         np.fromiter((column_of[w] for w in part["word"]), np.int64, len(part)),
     )
     lists = csr_array((ones, at), shape=(len(persons), len(column_of)))
-    genders = persons["gender"].to_numpy()
+    # a gender that nobody has is no group: it must not get what smoothing adds to every cell
+    labels, genders = np.unique(persons["gender"].to_numpy(), return_inverse=True)
     clusters = persons["name"].rank("dense").to_numpy().astype(np.int64) - 1
-    counts = _by_group(lists, genders)
+    counts = _by_group(lists, genders, len(labels))
     first = persons.with_row_index("row").unique(["name", "gender"], keep="first").sort("row")
     rows = first["row"].to_numpy()
-    distinct = _by_group(lists[rows], genders[rows]).astype(np.int64)
-    sizes = np.bincount(genders[rows], minlength=len(GENDERS))
+    distinct = _by_group(lists[rows], genders[rows], len(labels)).astype(np.int64)
+    sizes = np.bincount(genders[rows])
     p = permutation_p(distinct, sizes)
     lemmas = dict(part.select("word", "lemma").unique("word").iter_rows())
     number = int(clusters.max()) + 1
@@ -159,11 +173,11 @@ def _table(part: pl.DataFrame, language: str, pos: int, params: Params) -> pl.Da
             lists, genders, clusters, smoothing, params.bootstrap, params.seed, params.confidence
         )
         estimates[reading] = (pmi(counts, smoothing), limits.low, limits.high)
-    people = np.bincount(genders, minlength=len(GENDERS))
+    people = np.bincount(genders)
     out: list[dict[str, Any]] = []
     for word in kept:
         w = column_of[word]
-        for g in np.flatnonzero(people):
+        for g, label in enumerate(labels):
             for r, reading in enumerate(READINGS):
                 value, low, high = (_finite(x[w, g]) for x in estimates[reading])
                 out.append(
@@ -173,7 +187,7 @@ def _table(part: pl.DataFrame, language: str, pos: int, params: Params) -> pl.Da
                         "pos": pos,
                         "word": word,
                         "lemma": lemmas[word],
-                        "gender": int(g),
+                        "gender": int(label),
                         "reading": r,
                         "count": int(counts[w, g]),
                         "count_all": int(counts[w].sum()),
@@ -185,14 +199,14 @@ def _table(part: pl.DataFrame, language: str, pos: int, params: Params) -> pl.Da
                         "cluster": "name",
                         "method": f"{params.confidence:.0%} {METHODS[reading]} over names",
                         "null": "gender labels permuted over distinct names, exact",
-                        "p": round(float(p[w, g]), 12),
+                        "p": _significant(p[w, g]),
                     }
                 )
     return pl.DataFrame(out)
 
 
-def _by_group(lists: csr_array, genders: NDArray[np.int64]) -> NDArray[np.float64]:
-    counts = [np.asarray(lists[genders == g].sum(axis=0)).ravel() for g in range(len(GENDERS))]
+def _by_group(lists: csr_array, genders: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    counts = [np.asarray(lists[genders == g].sum(axis=0)).ravel() for g in range(size)]
     return np.stack(counts, axis=1)
 
 
@@ -308,14 +322,17 @@ def _covered(
             part["log_ratio_nats"].to_numpy(),
             np.zeros(len(part), dtype=np.int64),
         )
-        expected = pmi(expected_counts(planted, share, world.name_noise, top_k, world.seed))
+        length = min(top_k, len(part))
+        expected = pmi(expected_counts(planted, share, world.name_noise, length, world.seed))
         for column, gender in enumerate(share):
             if gender == "non-binary":
                 continue
             true = dict(zip(planted.words, expected[:, column], strict=True))
             chosen = (pl.col("pos") == pos) & (pl.col("gender") == GENDERS.index(gender))
             for word, low, high in (
-                smoothed.filter(chosen).select("word", "low", "high").iter_rows()
+                smoothed.filter(chosen & pl.col("word").is_in(planted.words))
+                .select("word", "low", "high")
+                .iter_rows()
             ):
                 cells += 1
                 covered += low is not None and high is not None and low <= true[word] <= high
@@ -324,6 +341,10 @@ def _covered(
 
 def _finite(value: float) -> float | None:
     return round(float(value), DECIMALS) + 0.0 if np.isfinite(value) else None
+
+
+def _significant(p: float) -> float:
+    return float(f"{p:.{DIGITS}g}")
 
 
 def _typed(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:

@@ -37,7 +37,7 @@ def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
     if p.ndim != 1 or np.isnan(p).any() or (p < 0).any() or (p > 1).any():
         raise ValueError("p-values must be a vector of numbers between 0 and 1")
     order = np.argsort(p, kind="stable")
-    scaled = p[order] * len(p) / np.arange(1, len(p) + 1)
+    scaled = p[order] * (len(p) / np.arange(1, len(p) + 1))  # in this order never below p
     adjusted = np.empty_like(scaled)
     adjusted[order] = np.minimum.accumulate(scaled[::-1])[::-1]
     return np.minimum(adjusted, 1.0)

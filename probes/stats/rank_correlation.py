@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def spearman(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float = 0.95) -> Estimate:
     """Estimate the rank correlation of two (n,) arrays, n at least 4, ties at mean ranks.
 
-    The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3).
+    The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). All is nan where one of
+    the arrays does not vary.
 
     References
     ----------
@@ -25,7 +26,8 @@ def spearman(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float =
     """
     if len(x) != len(y) or len(x) < 4:
         raise ValueError("needs two arrays of the same length, at least 4")
-    rho = float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
+    with np.errstate(invalid="ignore"):
+        rho = float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
     z = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
     half = float(ndtri((1 + confidence) / 2)) * np.sqrt((1 + rho**2 / 2) / (len(x) - 3))
     low, high = float(np.tanh(z - half)), float(np.tanh(z + half))

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import datasets
+import polars as pl
+import pytest
+from conllu import parse
+
+from builders import words
+from builders.lib.dataset import build
+from builders.lib.problem import Problem
+from builders.lib.snapshot import Snapshot, write_manifest
+from builders.lib.store import Reject, Row
+
+ORDER = {"en": words.Order(adjective="Adj-N", clause="SVO")}
+
+
+def sentence(*tokens: tuple[str, str, str]) -> str:
+    lines = [
+        f"{i}\t{form}\t{lemma}\t{upos}\t_\t_\t{i - 1}\t{'root' if i == 1 else 'dep'}\t_\t_"
+        for i, (form, lemma, upos) in enumerate(tokens, start=1)
+    ]
+    return "\n".join(lines) + "\n\n"
+
+
+def built_from(tmp_path, **files: str) -> list[Row | Reject]:
+    folder = tmp_path / "snapshot"
+    for name, text in files.items():
+        path = folder / "en" / f"{name}.conllu"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    write_manifest(
+        folder,
+        {
+            "source": "ud",
+            "address": "test",
+            "retrieved": "2026-01-01",
+            "licence": "CC0-1.0",
+            "citation": "test",
+            "request": {"x": 1},
+            "counts": {},
+        },
+    )
+    params = words.Params(version="0.1.0", snapshot="x", languages=["en"], word_order=ORDER)
+    return list(words.build(Snapshot.open(folder), params))
+
+
+def rows(found):
+    return [item.values for item in found if isinstance(item, Row)]
+
+
+def test_counts_add_up_over_treebanks(tmp_path):
+    calm = sentence(("calm", "calm", "ADJ"), ("minister", "minister", "NOUN"))
+    (row,) = rows(built_from(tmp_path, a=calm + calm, b=calm))
+    assert (row["form"], row["count"]) == ("calm", 3)
+    assert row["treebanks"] == ["a.conllu", "b.conllu"]
+    assert row["treebank_counts"] == [2, 1]
+
+
+def test_a_capital_at_the_beginning_makes_no_new_word_but_a_proper_one_stays(tmp_path):
+    text = sentence(("Calm", "calm", "ADJ"), ("American", "American", "ADJ"))
+    assert [r["form"] for r in rows(built_from(tmp_path, a=text))] == ["American", "calm"]
+
+
+def test_one_form_with_two_parts_of_speech_is_two_words(tmp_path):
+    text = sentence(("open", "open", "ADJ"), ("open", "open", "VERB"))
+    found = rows(built_from(tmp_path, a=text))
+    assert [words.POS[r["pos"]] for r in found] == ["ADJ", "VERB"]
+    assert [words.PLACES[r["place"]] for r in found] == ["before", "after"]
+
+
+def test_words_that_are_no_plain_words_are_counted_as_rejects(tmp_path):
+    text = sentence(("well-known", "well-known", "ADJ"), ("2nd", "2nd", "ADJ"), ("a", "a", "DET"))
+    found = built_from(tmp_path, a=text)
+    assert {(r.reason, r.number) for r in found} == {
+        ("not a plain word", 2),
+        ("part of speech DET", 1),
+    }
+
+
+def test_ranges_and_empty_nodes_are_not_words(tmp_path):
+    text = (
+        "1-2\tdámelo\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        "1\tda\tdar\tVERB\t_\t_\t0\troot\t_\t_\n"
+        "2\tlo\tél\tPRON\t_\t_\t1\tobj\t_\t_\n"
+        "2.1\tcalm\tcalm\tADJ\t_\t_\t_\t_\t_\t_\n\n"
+    )
+    assert [r["form"] for r in rows(built_from(tmp_path, a=text))] == ["da"]
+
+
+@pytest.mark.parametrize(
+    ("language", "adjective", "verb"),
+    [  # supplement S2 of the paper
+        ("ar", "after", "before"),
+        ("zh", "before", "after"),
+        ("en", "before", "after"),
+        ("fr", "after", "after"),
+        ("hi", "before", "after"),
+        ("ru", "before", "after"),
+        ("es", "after", "after"),
+    ],
+)
+def test_words_stand_where_the_paper_puts_them(built, language, adjective, verb):
+    frame = pl.read_parquet(built / "data" / "datasets" / "words" / f"{language}.parquet")
+    places = {
+        words.POS[pos]: words.PLACES[place]
+        for pos, place in frame.select("pos", "place").unique().iter_rows()
+    }
+    assert places == {"ADJ": adjective, "VERB": verb}
+
+
+def test_every_token_of_the_sample_is_counted_once(built):
+    folder = built / "data" / "datasets" / "words"
+    rejects = pl.read_parquet(folder / "rejects.parquet")
+    for path in sorted((built / "data" / "samples" / "ud" / "2026-11-21").glob("*/*.conllu")):
+        language = path.parent.name
+        kept = pl.read_parquet(folder / f"{language}.parquet")["count"].sum()
+        lost = rejects.filter(pl.col("config") == language)["number"].sum()
+        tokens = [t for s in parse(path.read_text(encoding="utf-8")) for t in s]
+        assert kept + lost == sum(isinstance(t["id"], int) for t in tokens)
+
+
+def test_load_dataset_gives_typed_rows(built, tmp_path):
+    folder = str(built / "data" / "datasets" / "words")
+    found = datasets.load_dataset(folder, "en", split="train", cache_dir=str(tmp_path))
+    assert found.features["pos"] == datasets.ClassLabel(names=["ADJ", "VERB"])
+    assert found.features["treebanks"] == datasets.List(datasets.Value("string"))
+    assert found[0]["treebanks"] == ["en_sample-ud-test.conllu"]
+
+
+def test_a_file_that_is_not_conllu_is_named(project):
+    path = project / "data" / "samples" / "ud" / "2026-11-21" / "fr" / "fr_sample-ud-test.conllu"
+    path.write_text("<html>moved</html>\n", encoding="utf-8")
+    with pytest.raises(Problem, match=r"fr_sample-ud-test.conllu: its bytes differ"):
+        build("words", words)
+
+
+def test_a_language_without_a_treebank_or_order_is_named(project):
+    text = (project / "params.yaml").read_text(encoding="utf-8")
+    two = text.replace("languages: [ar, zh, en, fr, hi, ru, es]", "languages: [en, sw]")
+    (project / "params.yaml").write_text(two, encoding="utf-8")
+    with pytest.raises(Problem, match="no word_order for sw"):
+        build("words", words)
+    order = "      sw: {adjective: N-Adj, clause: SVO}\n      ar: {"
+    (project / "params.yaml").write_text(two.replace("      ar: {", order, 1), encoding="utf-8")
+    with pytest.raises(Problem, match="no treebank for 'sw'"):
+        build("words", words)

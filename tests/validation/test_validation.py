@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import date
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from builders.lib import store
+from builders.lib.problem import Problem
+from validation.politicians import script_of
+from validation.run import render, validate
+
+UNCHANGED = {"qid", "name", "name_language", "gender_qids", "countries", "country_qids"} | {
+    "form",
+    "lemma",
+    "treebanks",
+    "treebank_counts",
+}
+
+
+@pytest.fixture
+def mine(built, tmp_path, monkeypatch):
+    """A copy of the built project, to be spoilt."""
+    shutil.copytree(built, tmp_path / "p")
+    monkeypatch.chdir(tmp_path / "p")
+    return tmp_path / "p"
+
+
+def spoil(folder, dataset, config, change):
+    path = folder / "data" / "datasets" / dataset / f"{config}.parquet"
+    spoilt = change(pl.read_parquet(path)).to_arrow()
+    declared = pq.read_schema(path)
+    kept = [
+        declared.field(f.name).with_nullable(True) if f.name in UNCHANGED else f
+        for f in spoilt.schema
+    ]
+    pq.write_table(spoilt.cast(pa.schema(kept)), path)
+
+
+def refused(name) -> str:
+    with pytest.raises(Problem) as caught:
+        validate(name)
+    return str(caught.value)
+
+
+def floors(folder, dataset, **changes):
+    params = yaml.safe_load((folder / "params.yaml").read_text(encoding="utf-8"))
+    params["validation"][dataset] |= changes
+    (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+
+
+def test_the_report_is_the_same_in_every_run_and_names_no_clock_or_path(mine):
+    before = (mine / "data" / "validation" / "politicians.json").read_bytes()
+    validate("politicians")
+    assert (mine / "data" / "validation" / "politicians.json").read_bytes() == before
+    assert str(mine).encode() not in before
+    assert json.loads(before)["success"] is True
+
+
+def test_a_failure_names_dataset_expectation_share_and_five_rows(mine):
+    def break_ids(frame):
+        broken = pl.when(pl.int_range(pl.len()) < 8).then(pl.lit("X")).otherwise("qid")
+        return frame.with_columns(qid=broken + pl.int_range(pl.len()).cast(pl.String))
+
+    spoil(mine, "politicians", "en", break_ids)
+    message = refused("politicians")
+    line = next(m for m in message.splitlines() if "match_regex" in m)
+    rows = len(pl.read_parquet(mine / "data" / "datasets" / "politicians" / "en.parquet"))
+    assert "politicians/en: expect_column_values_to_match_regex(column=qid" in line
+    assert f"8 of {rows} rows ({800 / rows:.3g}%)" in line
+    assert line.count("qid=X") == 5
+
+
+def test_nothing_failed_leaves_a_report_behind_for_a_probe(mine):
+    (mine / "data" / "validation" / "politicians.json").unlink()
+    spoil(mine, "politicians", "en", lambda f: pl.concat([f, f.head(1)]))
+    assert "expect_column_values_to_be_unique" in refused("politicians")
+    assert not (mine / "data" / "validation" / "politicians.json").exists()
+    with pytest.raises(Problem, match="not validated"):
+        store.require_validated("politicians")
+
+
+@pytest.mark.parametrize(
+    ("change", "expectation"),
+    [
+        (lambda f: f.with_columns(name=pl.lit(None, pl.String)), "not_be_null"),
+        (lambda f: f.with_columns(gender=pl.lit(7, pl.Int64)), "be_in_set(column=gender"),
+        (lambda f: f.with_columns(popularity=pl.lit(-1, pl.Int32)), "be_between"),
+        (lambda f: f.with_columns(birth_year=pl.col("birth_year").cast(pl.Int64)), "as_declared"),
+        (lambda f: f.drop("popularity"), "match_ordered_list"),
+        (lambda f: f.head(20), "row_count"),
+        (lambda f: f.with_columns(name=pl.lit("12")), "name_has_a_letter"),
+        (
+            lambda f: f.with_columns(gender=1 - pl.col("gender").clip(0, 1)),
+            "one_gender_in_all_languages",
+        ),
+        (
+            lambda f: f.with_columns(birth_date=pl.lit(date(1950, 1, 1))),
+            "one_birth_date_in_all_languages",
+        ),
+    ],
+)
+def test_each_kind_of_fault_in_politicians_is_found(mine, change, expectation):
+    spoil(mine, "politicians", "fr", change)
+    assert expectation in refused("politicians")
+
+
+@pytest.mark.parametrize(
+    ("change", "expectation"),
+    [
+        (lambda f: f.with_columns(count=pl.col("count") + 1), "counts_add_up"),
+        (lambda f: f.with_columns(form=pl.lit("well-known")), "form_is_a_word"),
+        (lambda f: pl.concat([f, f.head(1)]), "expect_compound_columns_to_be_unique"),
+        (
+            lambda f: f.with_columns(place=(pl.int_range(pl.len()) % 2).cast(pl.Int64)),
+            "one_place",
+        ),
+        (lambda f: f.filter(pl.col("pos") == 0), "over_floor"),
+    ],
+)
+def test_each_kind_of_fault_in_words_is_found(mine, change, expectation):
+    spoil(mine, "words", "ru", change)
+    assert expectation in refused("words")
+
+
+def test_a_script_that_is_not_the_languages_is_a_warning_with_its_share(mine, capsys):
+    spoil(mine, "politicians", "ru", lambda f: f.with_columns(name=pl.lit("Latin Name")))
+    report = validate("politicians")
+    assert report["warnings"] == 1
+    printed = capsys.readouterr().out
+    assert "warning: politicians/names-ru" in printed
+    assert "(100%)" in printed
+
+
+def test_a_gender_below_its_floor_stops(mine):
+    floors(mine, "politicians", gender_min={"non-binary": 1000})
+    assert "config=en, gender=non-binary" in refused("politicians")
+
+
+def test_too_many_rejects_stop(mine):
+    floors(mine, "politicians", rejects_max_share={"no label": 0.001})
+    assert "config=hi, reason=no label" in refused("politicians")
+
+
+def test_a_config_that_is_missing_stops(mine):
+    floors(mine, "words", rows_min={"en": 1, "sw": 1})
+    assert "config=sw" in refused("words")
+
+
+def test_data_changed_after_validation_cannot_be_used(mine):
+    store.require_validated("words")
+    spoil(mine, "words", "en", lambda f: f.head(100))
+    with pytest.raises(Problem, match="changed since it was validated"):
+        store.require_validated("words")
+
+
+@pytest.mark.parametrize(
+    ("language", "script"),
+    [
+        ("ar", "Arabic"),
+        ("zh", "Han"),
+        ("en", "Latin"),
+        ("hi", "Devanagari"),
+        ("ru", "Cyrillic"),
+        ("cs", "Latin"),
+        ("el", "Greek"),
+    ],
+)
+def test_scripts_come_from_cldr(language, script):
+    assert script_of(language) == script
+
+
+@pytest.mark.slow
+def test_data_docs_are_rendered(mine):
+    index = render(["politicians", "words"])
+    assert "politicians-en" in index.read_text(encoding="utf-8")
+    assert len(list(index.parent.rglob("*.html"))) > 20
