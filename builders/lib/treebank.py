@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import conllu
 from conllu.exceptions import ParseException
+from conllu.parser import DEFAULT_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ def words(text: str) -> Iterator[Word]:
     if not text.endswith("\n\n"):
         raise ValueError("cut short: CoNLL-U ends with a blank line")
     number = 0
-    sentences = conllu.parse_incr(io.StringIO(text))
+    sentences = conllu.parse_incr(io.StringIO(text), fields=[*DEFAULT_FIELDS, "more"])
     while True:
         try:
             sentence = next(sentences, None)
@@ -43,12 +44,20 @@ def words(text: str) -> Iterator[Word]:
         if sentence is None:
             break
         number += 1
+        position = 0
         for token in sentence:
-            if "misc" not in token:
+            if len(token) != len(DEFAULT_FIELDS):
+                found = "more" if "more" in token else len(token)
                 raise ValueError(
-                    f"not CoNLL-U in sentence {number}: a token has {len(token)} columns, not ten"
+                    f"not CoNLL-U in sentence {number}: a token has {found} columns, not ten"
                 )
-            if isinstance(token["id"], int):
+            if not isinstance(token["id"], tuple):
+                position += 1
+                if token["id"] != position:
+                    raise ValueError(
+                        f"not CoNLL-U in sentence {number}: id {token['id'] or '_'} where "
+                        f"{position} belongs"
+                    )
                 yield Word(token["form"], token["lemma"] or "_", token["upos"] or "_")
     if not number:
         raise ValueError("no sentence in it")

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from builders.lib.problem import Problem
+from builders.lib.snapshot import digest
 from probes.models.masked import Masked
-from probes.models.params import model
+from probes.models.params import Model, model
 
 if TYPE_CHECKING:
     from probes.models.scorer import Scorer
@@ -30,6 +31,40 @@ def load(name: str) -> Scorer:
     if not pointer.is_file():
         raise Problem(f"{pointer}: the model is not there; run `dvc repro weights@{name}` first")
     facts = json.loads(pointer.read_text(encoding="utf-8"))
-    hub = params.world is None and params.revision is not None
-    where = str(MODELS / name) if params.world else str(params.id)
-    return Masked(where, name, facts["revision"], hub=hub, dtype=params.dtype)
+    where = MODELS / name if params.world else download(name, params)
+    for file, sha256 in facts["files"].items():
+        path = where / file
+        if not path.is_file() or digest(path) != sha256:
+            raise Problem(
+                f"{path}: not the file that {pointer} names; run `dvc repro weights@{name}` again"
+            )
+    return Masked(where, name, facts["revision"], dtype=params.dtype)
+
+
+def download(name: str, params: Model) -> Path:
+    """Return the folder that holds a model's files, fetched to the Hub's cache if need be.
+
+    Raises
+    ------
+    Problem
+        If there is no such folder, id or revision, or the Hub is out of reach.
+    """
+    assert params.id is not None
+    if params.revision is None:
+        folder = Path(params.id)
+        if not folder.is_dir():
+            raise Problem(f"models.{name}.id: no folder {folder}")
+        return folder
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
+    try:
+        where = snapshot_download(params.id, revision=params.revision, allow_patterns=wanted)
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise Problem(
+            f"models.{name}: {params.id} at {params.revision} could not be had ({said}); check id, "
+            "revision and network"
+        ) from error
+    return Path(where)

@@ -13,6 +13,7 @@ from probes.models.scorer import DECIMALS, MASK, Fill, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
 BLOCK = 4096  # prompts tokenised and sorted by length at once: bounds memory
 BATCH = 64  # prompts in one forward pass, all of exactly the same length
@@ -25,12 +26,11 @@ class Masked:
     depend on who shares the batch: in float64 to the last digit kept, in float32 to about 1e-5.
     """
 
-    def __init__(self, where: str, name: str, revision: str, *, hub: bool, dtype: str) -> None:
-        pin = {"revision": revision} if hub else {}
+    def __init__(self, where: Path, name: str, revision: str, *, dtype: str) -> None:
         try:
-            self.tokenizer: Any = AutoTokenizer.from_pretrained(where, **pin)
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(where)
             self.model: Any = AutoModelForMaskedLM.from_pretrained(
-                where, dtype=getattr(torch, dtype), use_safetensors=True, **pin
+                where, dtype=getattr(torch, dtype), use_safetensors=True
             )
         except (OSError, ValueError) as error:
             said = " ".join(str(error).split())[:300]

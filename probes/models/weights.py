@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from builders.lib import store
-from builders.lib.problem import Problem
 from builders.lib.snapshot import digest, write_bytes
-from probes.models.load import MODELS, POINTER
-from probes.models.params import Model, model
+from probes.models.load import MODELS, POINTER, download
+from probes.models.params import model
 from probes.world.train import train
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def bring(name: str) -> Path:
@@ -40,35 +41,13 @@ def bring(name: str) -> Path:
             "files": files,
         }
     else:
-        where = _download(name, params)
+        where = download(name, params)
         files = {p.name: digest(p) for p in sorted(where.iterdir()) if p.is_file()}
         facts = {"id": params.id, "revision": params.revision or _hash(files), "files": files}
     text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
     write_bytes(partial / POINTER, text.encode())
     store.finish(folder)
     return folder
-
-
-def _download(name: str, params: Model) -> Path:
-    assert params.id is not None
-    if params.revision is None:
-        folder = Path(params.id)
-        if not folder.is_dir():
-            raise Problem(f"models.{name}.id: no folder {folder}")
-        return folder
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
-    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
-    try:
-        where = snapshot_download(params.id, revision=params.revision, allow_patterns=wanted)
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise Problem(
-            f"models.{name}: {params.id} at {params.revision} could not be had ({said}); check id, "
-            "revision and network"
-        ) from error
-    return Path(where)
 
 
 def _hash(files: dict[str, str]) -> str:
