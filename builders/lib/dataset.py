@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,16 @@ def build(name: str, module: ModuleType) -> store.Counts:
             f"{params.snapshot}: a snapshot of {snapshot.manifest['source']}, but {name} is built "
             f"from {params.source}; name another under datasets.{name}.snapshot"
         )
+    folder = store.DATASETS / name
+    try:
+        return _write(name, module, params, snapshot)
+    except BaseException:
+        shutil.rmtree(folder.with_name(f".{name}.partial"), ignore_errors=True)
+        raise
+
+
+def _write(name: str, module: ModuleType, params: Any, snapshot: Snapshot) -> store.Counts:
+    """Write rows and card beside the final folder, and give it its name at the end."""
     folder = store.DATASETS / name
     counts = store.write(module.build(snapshot, params), module.SCHEMA, folder)
     empty = [language for language in params.languages if not counts.rows[language]]

@@ -44,20 +44,24 @@ def words(text: str) -> Iterator[Word]:
         if sentence is None:
             break
         number += 1
-        position = 0
+        if wrong := _wrong(sentence):
+            raise ValueError(f"not CoNLL-U in sentence {number}: {wrong}")
         for token in sentence:
-            if len(token) != len(DEFAULT_FIELDS):
-                found = "more" if "more" in token else len(token)
-                raise ValueError(
-                    f"not CoNLL-U in sentence {number}: a token has {found} columns, not ten"
-                )
-            if not isinstance(token["id"], tuple):
-                position += 1
-                if token["id"] != position:
-                    raise ValueError(
-                        f"not CoNLL-U in sentence {number}: id {token['id'] or '_'} where "
-                        f"{position} belongs"
-                    )
+            if isinstance(token["id"], int):
                 yield Word(token["form"], token["lemma"] or "_", token["upos"] or "_")
     if not number:
         raise ValueError("no sentence in it")
+
+
+def _wrong(sentence: conllu.TokenList) -> str | None:
+    """Return what conllu lets pass though it is no CoNLL-U: columns, and ids that skip."""
+    position = 0
+    for token in sentence:
+        if len(token) != len(DEFAULT_FIELDS):
+            found = "more" if "more" in token else len(token)
+            return f"a token has {found} columns, not ten"
+        if not isinstance(token["id"], tuple):  # a range or an empty node
+            position += 1
+            if token["id"] != position:
+                return f"id {token['id'] or '_'} where {position} belongs"
+    return None if position else "no word in it"

@@ -145,22 +145,19 @@ def run(outputs: Path, people: Path, weights: Path, params: Params) -> dict[str,
 
 def _table(part: pl.DataFrame, language: str, pos: int, params: Params) -> pl.DataFrame:
     """Return the rows of one language and part of speech; readings alternate row by row."""
-    persons = part.unique("qid").sort("qid")
-    row_of = {qid: i for i, qid in enumerate(persons["qid"])}
+    persons = part.unique("qid").sort("qid").with_row_index("row")
     forms = part.group_by("word").agg(pl.len().alias("n")).filter(pl.col("n") >= params.min_count)
     kept = forms.sort("word")["word"].to_list()
-    column_of = {word: i for i, word in enumerate(part["word"].unique().sort())}
-    ones = np.ones(len(part))
-    at = (
-        np.fromiter((row_of[q] for q in part["qid"]), np.int64, len(part)),
-        np.fromiter((column_of[w] for w in part["word"]), np.int64, len(part)),
-    )
-    lists = csr_array((ones, at), shape=(len(persons), len(column_of)))
+    words = part.select(pl.col("word").unique().sort()).with_row_index("column")
+    column_of = dict(words.select("word", "column").iter_rows())
+    cells = part.join(persons.select("qid", "row"), on="qid").join(words, on="word")
+    at = (cells["row"].to_numpy(), cells["column"].to_numpy())
+    lists = csr_array((np.ones(len(cells)), at), shape=(len(persons), len(words)))
     # a gender that nobody has is no group: it must not get what smoothing adds to every cell
     labels, genders = np.unique(persons["gender"].to_numpy(), return_inverse=True)
     clusters = persons["name"].rank("dense").to_numpy().astype(np.int64) - 1
     counts = _by_group(lists, genders, len(labels))
-    first = persons.with_row_index("row").unique(["name", "gender"], keep="first").sort("row")
+    first = persons.unique(["name", "gender"], keep="first", maintain_order=True)
     rows = first["row"].to_numpy()
     distinct = _by_group(lists[rows], genders[rows], len(labels)).astype(np.int64)
     sizes = np.bincount(genders[rows])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers.utils.logging import disable_progress_bar
 
 from builders.lib.problem import Problem
 from probes.models.scorer import DECIMALS, MASK, Fill, Vocabulary
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+disable_progress_bar()  # type: ignore[no-untyped-call]
 BLOCK = 4096  # prompts tokenised and sorted by length at once: bounds memory
 BATCH = 64  # prompts in one forward pass, all of exactly the same length
 

@@ -20,7 +20,7 @@ REPORT = Path("data/report")
 TABLES = Path("data/tables/pmi")
 OUTPUTS = Path("data/outputs/associations")
 TOP = 10
-DRAWN = {"ar", "zh", "hi"}  # scripts that the figures' font lacks: table only
+UNDRAWN = {"ar", "zh", "hi"}  # scripts that the figures' font lacks: tables only
 
 
 def write() -> Path:
@@ -31,7 +31,7 @@ def write() -> Path:
     Problem
         If there are no tables yet.
     """
-    models = sorted(p.name for p in TABLES.iterdir() if p.is_dir()) if TABLES.is_dir() else []
+    models = [name for name in sorted(read()["models"]) if (TABLES / name).is_dir()]
     if not models:
         raise Problem(f"{TABLES}: no tables; run `dvc repro`")
     page = {
@@ -108,7 +108,7 @@ def _model(name: str) -> dict[str, Any]:
                         "people": int(faithful["people"][0]),
                         "faithful": _best(faithful),
                         "corrected": best,
-                        "figure": "" if language in DRAWN else figures.words(best, title),
+                        "figure": "" if language in UNDRAWN else figures.words(best, title),
                     }
                 )
             blocks.append({"language": language, "pos": part, "rankings": rankings})

@@ -60,8 +60,14 @@ def train(world: World, into: Path) -> None:
     tokenizer.save_pretrained(into)
     prompts = [prompt(name, places[pos]) for pos in planted for name in people["name"]]
     targets = [(pos, row) for pos in planted for row in range(len(genders))]
-    model = _fit(world, tokenizer, prompts, targets, planted, counts)
-    model.save_pretrained(into)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(
+        1
+    )  # so small a model gains little from more, and loses much on a busy CPU
+    try:
+        _fit(world, tokenizer, prompts, targets, planted, counts).save_pretrained(into)
+    finally:
+        torch.set_num_threads(threads)
 
 
 def prompt(name: str, place: str) -> str:
