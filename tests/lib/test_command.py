@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from samples import FACTS, TOP, oxigraph
+
+from builders.lib.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY = "2026-11-21"
+
+
+def run(*command: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(TOP), "DVC_NO_ANALYTICS": "1"}
+    environment.pop("PLUMBLINE_TRACEBACK", None)
+    return subprocess.run(
+        command, cwd=cwd, env=environment, check=check, capture_output=True, text=True
+    )
+
+
+def builders(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return run(sys.executable, "-m", "builders", *arguments, cwd=cwd, check=False)
+
+
+def dvc(*arguments: str, cwd: Path) -> None:
+    run(sys.executable, "-m", "dvc", *arguments, cwd=cwd)
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    return done.stderr
+
+
+@pytest.fixture(scope="module")
+def endpoint():
+    with oxigraph(*FACTS) as address:
+        yield address
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Make a project under git and DVC that holds nothing yet."""
+    run("git", "init", "--quiet", cwd=tmp_path)
+    dvc("init", "--quiet", cwd=tmp_path)
+    return tmp_path
+
+
+def configure(project: Path, endpoint: str, **politeness) -> None:
+    polite = {"contact": "tests@example.org", "attempts": 2, "backoff_s": 0.01}
+    source = {
+        "endpoint": endpoint,
+        "languages": ["en", "fr"],
+        "born_from": "1900-01-01",
+        "born_to": "2000-12-31",
+        "range_days": 40_000,
+    }
+    tree = {"sources": {"politeness": polite | politeness, "wikidata": source}}
+    (project / "params.yaml").write_text(yaml.safe_dump(tree), "utf-8")
+
+
+def test_fetch_ends_with_a_snapshot_under_dvc_that_carries_its_provenance(project, endpoint):
+    configure(project, endpoint)
+    done = builders("fetch", "wikidata", "--date", DAY, cwd=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"data/raw/wikidata/{DAY}: whole" in done.stdout
+    into = project / "data" / "raw" / "wikidata" / DAY
+    manifest = Snapshot.open(into).manifest
+    pointer = into.with_name(f"{DAY}.dvc")
+    tree = yaml.safe_load(pointer.read_text("utf-8"))
+    assert [out["path"] for out in tree["outs"]] == [DAY]
+    assert tree["meta"] == {
+        "source": "wikidata",
+        "address": endpoint,
+        "retrieved": DAY,
+        "licence": "CC0-1.0",
+        "citation": manifest["citation"],
+        "counts": manifest["counts"],
+    }
+    assert f"/{DAY}" in into.with_name(".gitignore").read_text("utf-8").split()
+    assert f"{DAY}/" not in run("git", "status", "--short", "-uall", cwd=project).stdout
+
+    before = pointer.read_bytes()
+    assert builders("fetch", "wikidata", "--date", DAY, cwd=project).returncode == 0
+    assert pointer.read_bytes() == before
+
+
+def test_a_wrong_endpoint_is_told_in_one_line_with_the_address(project):
+    configure(project, "http://127.0.0.1:9/query")
+    said = one_line(builders("fetch", "wikidata", "--date", DAY, cwd=project))
+    assert "http://127.0.0.1:9/query" in said
+    assert not list((project / "data").rglob("*.dvc"))
+
+
+def test_an_empty_contact_is_told_in_one_line(project, endpoint):
+    configure(project, endpoint, contact="")
+    said = one_line(builders("fetch", "wikidata", "--date", DAY, cwd=project))
+    assert "sources.politeness.contact: empty" in said
+
+
+@pytest.mark.parametrize("day", ["nonsense", "2026-13-01", "21.11.2026", "../2026-11-21", ""])
+def test_a_date_that_is_none_is_told_in_one_line(tmp_path, day):
+    said = one_line(builders("fetch", "wikidata", f"--date={day}", cwd=tmp_path))
+    assert said.startswith(f"error: --date {day}: not a date; write it as YYYY-MM-DD")
+    assert not list(tmp_path.iterdir())
+
+
+def test_outside_of_a_project_the_missing_params_are_told(tmp_path):
+    said = one_line(builders("fetch", "wikidata", cwd=tmp_path))
+    assert "params.yaml: no such file" in said
+
+
+def test_outside_of_dvc_the_fetched_snapshot_stays_and_dvc_is_named(tmp_path, endpoint):
+    configure(tmp_path, endpoint)
+    said = one_line(builders("fetch", "wikidata", "--date", DAY, cwd=tmp_path))
+    assert "dvc add failed" in said
+    Snapshot.open(tmp_path / "data" / "raw" / "wikidata" / DAY)
+
+
+def test_help_names_every_dataset_and_source_and_loads_nothing_heavy(tmp_path):
+    command = [sys.executable, "-X", "importtime", "-m", "builders", "--help"]
+    done = run(*command, cwd=tmp_path)
+    for name in ("fetch", "prune", "politicians", "words"):
+        assert name in done.stdout
+    loaded = {
+        line.rsplit("|", 1)[-1].strip().split(".")[0]
+        for line in done.stderr.splitlines()
+        if line.startswith("import time:")
+    }
+    assert "argparse" in loaded
+    heavy = {"torch", "transformers", "polars", "pandas", "pyarrow", "great_expectations"}
+    assert not loaded & (heavy | {"requests", "SPARQLWrapper", "datasets", "dvc", "pydantic"})
+
+
+GRAPH = """
+stages:
+  make:
+    foreach: ${datasets}
+    do:
+      cmd: mkdir -p data/datasets/${key} && echo ${key} > data/datasets/${key}/rows.txt
+      outs:
+        - data/datasets/${key}
+"""
+
+
+def test_prune_lists_and_removes_what_a_shrunk_foreach_left_behind(project):
+    (project / "dvc.yaml").write_text(GRAPH, "utf-8")
+    params, datasets = project / "params.yaml", project / "data" / "datasets"
+    params.write_text("datasets:\n  words: {}\n  people: {}\n  names: {}\n", "utf-8")
+    dvc("repro", "--quiet", cwd=project)
+    assert builders("prune", cwd=project).stdout == ""
+
+    params.write_text("datasets:\n  words: {}\n  names: {}\n", "utf-8")
+    done = builders("prune", cwd=project)
+    assert (done.returncode, done.stdout) == (0, "stale: data/datasets/people\n")
+    assert (datasets / "people" / "rows.txt").exists()
+
+    done = builders("prune", "--remove", cwd=project)
+    assert (done.returncode, done.stdout) == (0, "removed data/datasets/people\n")
+    assert sorted(path.name for path in datasets.iterdir() if path.is_dir()) == ["names", "words"]
+    assert builders("prune", cwd=project).stdout == ""

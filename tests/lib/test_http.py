@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import http.server
+import threading
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import pytest
+from pydantic import ValidationError
+from samples import POLITE, files
+from sources.misbehaving import always, at_first, misbehaving, status, web_page
+
+from builders.lib.http import Politeness, get, retry_after
+from builders.lib.problem import Problem
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.fixture
+def site(tmp_path):
+    (tmp_path / "file.txt").write_bytes(b"content\n" * 50_000)
+    with files(tmp_path) as address:
+        yield address
+
+
+def anything(body: bytes) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("120", 120),
+        (" 0 ", 0),
+        ("Sat, 21 Nov 2026 12:01:30 GMT", 90),
+        ("Sat, 21 Nov 2026 13:00:30 +0100", 30),
+        ("Saturday, 21-Nov-26 12:00:05 GMT", 5),
+        ("Sat, 21 Nov 2026 11:00:00 GMT", 0),
+        ("Sat, 21 Nov 2026 12:00:07", 7),
+        (None, None),
+        ("", None),
+        ("soon", None),
+        ("-5", None),
+        ("1.5", None),
+        ("\u00b2", None),
+        ("Sat, 99 Nov 2026 12:00:00 GMT", None),
+    ],
+)
+def test_retry_after_is_read_in_seconds_and_as_a_date(header, seconds):
+    assert retry_after(header, NOW) == seconds
+
+
+def test_the_user_agent_names_project_and_contact():
+    agent = Politeness(contact=" someone@example.org ").user_agent()
+    assert agent.startswith("plumbline/")
+    assert agent.endswith("contact someone@example.org)")
+
+
+@pytest.mark.parametrize("contact", ["", "  ", "\n", "Zażółć", "a@b.org\r\nX-Other: yes"])
+def test_a_contact_that_no_header_can_hold_is_refused_in_one_sentence(contact):
+    with pytest.raises(Problem, match=r"^params\.yaml, sources\.politeness\.contact: ") as caught:
+        Politeness(contact=contact).user_agent()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"attempts": 0}, {"timeout_s": 0}, {"backoff_s": -1}, {"patience": 3}]
+)
+def test_politeness_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(ValidationError):
+        Politeness(contact="tests", **wrong)
+
+
+def test_a_file_arrives_whole(site):
+    assert get(f"{site}/file.txt", POLITE, anything) == b"content\n" * 50_000
+
+
+def test_a_connection_that_the_server_keeps_open_does_not_hold_up(tmp_path):
+    class Keeping(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            self.send_response(200)
+            if self.path == "/chunked":
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                self.wfile.write(b"3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n")
+            else:
+                self.send_header("Content-Length", "6")
+                self.end_headers()
+                self.wfile.write(b"abcdef")
+
+        def log_message(self, *arguments):
+            pass
+
+    once = POLITE.model_copy(update={"attempts": 1, "timeout_s": 5})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Keeping) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        assert get(f"{address}/sized", once, anything) == b"abcdef"
+        assert get(f"{address}/chunked", once, anything) == b"abcdef"
+        server.shutdown()
+
+
+def test_waits_grow_and_the_service_is_asked_no_more_than_allowed(site):
+    policy = POLITE.model_copy(update={"attempts": 4, "backoff_s": 0.1})
+    told = pytest.raises(Problem, match=r"gave up after 4 attempts \(HTTP 503, too busy\)")
+    with misbehaving(site, always(status(503))) as server, told:
+        get(f"{server.address}/file.txt", policy, anything)
+    times = [request.at for request in server.asked]
+    waits = [after - before for before, after in pairwise(times)]
+    assert len(times) == 4
+    assert all(wait >= least for wait, least in zip(waits, [0.1, 0.2, 0.4], strict=True))
+
+
+def test_retry_after_is_honoured_where_it_is_longer_than_the_own_wait(site):
+    with misbehaving(site, at_first(1, status(429, Retry_After=1))) as server:
+        get(f"{server.address}/file.txt", POLITE, anything)
+    first, second = (request.at for request in server.asked)
+    assert second - first >= 1
+
+
+def test_a_wait_longer_than_the_policy_allows_ends_at_once(site):
+    policy = POLITE.model_copy(update={"longest_wait_s": 5})
+    told = pytest.raises(Problem, match="asks to wait 3600 s, longer than longest_wait_s")
+    with misbehaving(site, always(status(503, Retry_After=3600))) as server, told:
+        get(f"{server.address}/file.txt", policy, anything)
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 410])
+def test_a_refusal_is_not_asked_for_twice(site, code):
+    with misbehaving(site, always(status(code))) as server:
+        url = f"{server.address}/file.txt"
+        with pytest.raises(Problem, match=f"^{url}: HTTP {code}; check the address"):
+            get(url, POLITE, anything)
+    assert len(server.asked) == 1
+
+
+def test_what_is_expected_of_a_body_is_held_against_it(site):
+    with misbehaving(site, always(web_page)) as server:
+        url = f"{server.address}/file.txt"
+        with pytest.raises(Problem, match=f"^{url}: a web page; check the address"):
+            get(url, POLITE, lambda body: "a web page" if body[:1] == b"<" else None)

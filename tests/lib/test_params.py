@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import pytest
+from pydantic import Field, ValidationError
+
+from builders.lib.params import Params, check, read, section
+from builders.lib.problem import Problem
+
+
+class Words(Params):
+    version: str
+    top: int = Field(10, ge=1)
+
+
+class People(Params):
+    born: dict[str, int]
+
+
+BOTH = {"datasets.words": Words, "datasets.people": People}
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text: str):
+        path = tmp_path / "params.yaml"
+        path.write_text(text, "utf-8")
+        return path
+
+    return write
+
+
+def test_sections_that_are_right_are_read_and_cannot_be_changed(written):
+    path = written("datasets:\n  words: {version: 1.0.0}\n  people: {born: {from: 1900}}\n")
+    found = check(BOTH, path)
+    assert found == {
+        "datasets.words": Words(version="1.0.0", top=10),
+        "datasets.people": People(born={"from": 1900}),
+    }
+    with pytest.raises(ValidationError):
+        found["datasets.words"].top = 3
+
+
+def test_all_problems_of_all_sections_are_told_at_once_with_dotted_names(written):
+    path = written(
+        "datasets:\n  words: {version: 1, top: 0, colour: red}\n  people: {born: {from: early}}\n"
+    )
+    with pytest.raises(Problem) as caught:
+        check(BOTH | {"probes.pmi": Words}, path)
+    head, *told = str(caught.value).splitlines()
+    assert head == f"{path}: {len(told)} problem(s) to mend:"
+    places = [line.split(":")[0].strip() for line in told]
+    assert sorted(places) == [
+        "datasets.people.born.from",
+        "datasets.words.colour",
+        "datasets.words.top",
+        "datasets.words.version",
+        "probes.pmi",
+    ]
+    said = "\n".join(told)
+    assert "datasets.words.colour: unknown key; see docs/params.md" in said
+    assert "(found 0)" in said
+    assert "(found 'early')" in said
+    assert "probes.pmi: missing (no key 'probes')" in said
+
+
+def test_a_key_that_is_missing_is_named(written):
+    path = written("datasets:\n  words: {top: 3}\n")
+    with pytest.raises(Problem, match=r"datasets\.words\.version: Field required"):
+        section("datasets.words", Words, path)
+
+
+@pytest.mark.parametrize("text", ["datasets:\n", "datasets:\n  words:\n", "datasets: 3\n"])
+def test_an_empty_or_wrong_section_is_a_problem_and_no_crash(written, text):
+    with pytest.raises(Problem, match=r"datasets\.words"):
+        section("datasets.words", Words, written(text))
+
+
+def test_a_missing_file_says_where_to_run(tmp_path):
+    with pytest.raises(Problem, match=r"params\.yaml: no such file; run .* top folder"):
+        read(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("text", ["a: [1, 2\nb: 3\n", "a:\n\t- 1\n", 'a: "x\n'])
+def test_what_is_not_yaml_is_told_with_its_line(written, text):
+    with pytest.raises(Problem, match=r"params\.yaml, line \d+: not valid YAML"):
+        read(written(text))
+
+
+@pytest.mark.parametrize(("text", "kind"), [("", "NoneType"), ("- a\n", "list"), ("a\n", "str")])
+def test_a_file_that_is_no_mapping_is_told(written, text, kind):
+    with pytest.raises(Problem, match=f"expected a mapping of sections, found {kind}"):
+        read(written(text))

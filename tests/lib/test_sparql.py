@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from builders.lib.sparql import bindings, by_item, entity
+
+WD = "http://www.wikidata.org/entity/"
+RESULT = {
+    "head": {"vars": ["item", "label"]},
+    "results": {
+        "bindings": [
+            {
+                "item": {"type": "uri", "value": WD + q},
+                "label": {"type": "literal", "value": name, "xml:lang": "ru"},
+            }
+            for q, name in [("Q2", "Анна"), ("Q1", "Борис"), ("Q2", "Аня")]
+        ]
+    },
+}
+BODY = json.dumps(RESULT, ensure_ascii=False).encode()
+
+
+def test_rows_of_a_result_come_grouped_by_item_in_their_order():
+    rows = bindings(BODY)
+    assert rows == RESULT["results"]["bindings"]
+    grouped = [(qid, [row["label"]["value"] for row in group]) for qid, group in by_item(rows)]
+    assert grouped == [("Q2", ["Анна", "Аня"]), ("Q1", ["Борис"])]
+
+
+def test_a_body_cut_anywhere_is_never_taken_for_a_result():
+    for end in range(len(BODY)):
+        with pytest.raises(ValueError):
+            bindings(BODY[:end])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<!DOCTYPE html><html></html>",
+        b"null",
+        b"[]",
+        b'{"head": {}, "boolean": true}',
+        b'{"results": []}',
+        b'{"results": {"bindings": {}}}',
+        b'{"error": "too many requests"}',
+        BODY + b"java.util.concurrent.TimeoutException",
+        BODY + BODY,
+    ],
+)
+def test_what_is_not_one_whole_result_is_refused(body):
+    with pytest.raises(ValueError):
+        bindings(body)
+
+
+def test_a_result_without_rows_is_a_result():
+    assert bindings(b'{"head": {"vars": ["item"]}, "results": {"bindings": []}}') == []
+
+
+@pytest.mark.parametrize(
+    ("term", "qid"),
+    [
+        ({"type": "uri", "value": WD + "Q42"}, "Q42"),
+        ({"type": "bnode", "value": "b0"}, None),
+        ({"type": "uri", "value": "http://www.wikidata.org/.well-known/genid/4a5b"}, None),
+        ({"type": "literal", "value": WD + "Q42"}, None),
+        ({}, None),
+    ],
+)
+def test_an_unknown_value_is_no_item(term, qid):
+    assert entity(term) == qid

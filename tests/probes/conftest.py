@@ -1,0 +1,113 @@
+"""A place to work in: datasets built from the samples, validated, and models put to them."""
+
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+import yaml
+from models.tiny import bert, save, wordpiece
+
+from builders import politicians, words
+from builders.lib.dataset import build
+
+TOP = Path(__file__).parents[2]
+LITTLE = {"words_max": 40, "hidden": 32, "steps": 60, "learning_rate": 0.01}
+
+
+def little(tree):
+    """Make the project's params quick: short lists, few replicates, small worlds, a tiny model."""
+    for world in ("world-planted", "world-null"):
+        tree["models"][world]["world"] |= LITTLE
+    tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
+    lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
+    tree["probes"]["associations"]["top_k"] = lengths
+    tree["analysis"]["pmi"]["bootstrap"] = 200
+
+
+def change(edit, file=Path("params.yaml")):
+    """Edit the params of the folder one is in."""
+    tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    edit(tree)
+    file.write_text(yaml.safe_dump(tree, allow_unicode=True), encoding="utf-8")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Use one thread: models as small as these lose more by waiting than they gain."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session", name="change")
+def changing():
+    """Return the function that edits the params."""
+    return change
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """Return a folder with both datasets, validated, and a BERT with random weights."""
+    from validation.run import validate
+
+    folder = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        (folder / "data").mkdir()
+        (folder / "data/samples").symlink_to(TOP / "data/samples")
+        (folder / "docs").symlink_to(TOP / "docs")
+        shutil.copy(TOP / "params.yaml", folder)
+        change(little)
+        for name, module in {"politicians": politicians, "words": words}.items():
+            build(name, module)
+            validate(name)
+        sentences = []
+        for language in ("en", "fr"):
+            people = pl.read_parquet(f"data/datasets/politicians/{language}.parquet")
+            sentences += people["name"].to_list()
+            forms = pl.read_parquet(f"data/datasets/words/{language}.parquet")["form"]
+            sentences += [f"a {form}" for form in forms if form[0] not in "cs"]
+        tokenizer = wordpiece(sentences)
+        save(folder / "tiny", bert(tokenizer), tokenizer)
+    return folder
+
+
+@pytest.fixture
+def place(built, tmp_path, monkeypatch):
+    """Change to a copy of the built folder that one may spoil, and return it."""
+    folder = tmp_path / "place"
+    shutil.copytree(built, folder, symlinks=True)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def finished(built, tmp_path_factory):
+    """Return a folder in which the whole pipeline ran over three models; only to be read."""
+    from probes.models.weights import bring
+    from probes.outputs import probe
+    from probes.report import write
+    from probes.tables import analyse
+
+    folder = tmp_path_factory.mktemp("finished") / "place"
+    shutil.copytree(built, folder, symlinks=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for model in ("tiny", "world-planted", "world-null"):
+            bring(model)
+            probe(model)
+            analyse(model)
+        write()
+    return folder
+
+
+@pytest.fixture
+def copied(finished, tmp_path, monkeypatch):
+    """Change to a copy of the finished folder that one may spoil, and return it."""
+    folder = tmp_path / "copied"
+    shutil.copytree(finished, folder, symlinks=True)
+    monkeypatch.chdir(folder)
+    return folder

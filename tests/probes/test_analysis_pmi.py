@@ -1,0 +1,351 @@
+import json
+from itertools import pairwise
+from math import comb, log
+from pathlib import Path
+
+import datasets
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import false_discovery_control, spearmanr
+
+from builders.lib.problem import Problem
+from probes import associations
+from probes.analysis import pmi
+from probes.stats.proportion import wilson
+from probes.tables import analyse
+
+SEED = 31
+PARAMS = pmi.Params(
+    version="1.0.0",
+    smoothing=0.5,
+    min_count=1,
+    bootstrap=100,
+    confidence=0.95,
+    false_discovery_rate=0.05,
+    seed=1,
+)
+GENDERS = {"m": 0, "w": 1, "x": 2}
+
+
+class Study:
+    """Outputs and people written by hand."""
+
+    def __init__(self, folder):
+        self.outputs, self.people = folder / "outputs", folder / "people"
+        self.weights = folder / "weights"
+        for path in (self.outputs / "coverage", self.people, self.weights):
+            path.mkdir(parents=True)
+
+    def write(self, language, lists, genders, names=None, files=1, shuffle=None):
+        """``lists`` has for each part of speech the words of each person."""
+        names = names or [f"Name {i}" for i in range(len(genders))]
+        rows = [
+            {
+                "qid": f"Q{i}",
+                "name": names[i],
+                "word": word,
+                "lemma": f"{word} (lemma)",
+                "pos": ("ADJ", "VERB").index(pos),
+                "rank": rank,
+                "logprob_nats": -float(rank),
+                "prompt": "",
+                "model": "by hand",
+                "revision": "",
+            }
+            for pos, per_person in lists.items()
+            for i, listed in enumerate(per_person)
+            for rank, word in enumerate(listed.split(), 1)
+        ]
+        if shuffle is not None:
+            shuffle.shuffle(rows)
+        schema = pl.from_arrow(associations.SCHEMA.arrow().empty_table()).schema
+        (self.outputs / language).mkdir(exist_ok=True)
+        for n in range(files):
+            frame = pl.DataFrame(rows[n::files], schema=schema)
+            frame.write_parquet(self.outputs / language / f"{n:05d}.parquet")
+        codes = [GENDERS[g] for g in genders]
+        frame = pl.DataFrame({"qid": [f"Q{i}" for i in range(len(codes))], "name": names})
+        frame = frame.with_columns(gender=pl.Series(codes, dtype=pl.Int64))
+        frame.write_parquet(self.people / f"{language}.parquet")
+
+    def run(self, **changed):
+        params = PARAMS.model_copy(update=changed)
+        return pmi.run(self.outputs, self.people, self.weights, params)
+
+    def cells(self, **changed):
+        """Return the rows of the table by language, word, gender and reading."""
+        rows = self.run(**changed)["pmi"].iter_rows(named=True)
+        letters, readings = "mwx", ("plug-in", "smoothed")
+        return {
+            (r["language"], r["word"], letters[r["gender"]], readings[r["reading"]]): r
+            for r in rows
+        }
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study(tmp_path)
+
+
+def ten_people(study):
+    """Six men, four women. ADJ: 1 and 3 of them kind. VERB: men lead, women wait. fr: all bon."""
+    adjectives = ["kind"] + ["strong"] * 5 + ["kind"] * 3 + ["strong"]
+    study.write("en", {"ADJ": adjectives, "VERB": ["leads"] * 6 + ["waits"] * 4}, "mmmmmmwwww")
+    study.write("fr", {"ADJ": ["bon"] * 10}, "mmmmmmwwww")
+
+
+def test_plug_in_values_and_counts_are_those_worked_by_hand(study):
+    ten_people(study)
+    cells = study.cells()
+    expected = {
+        ("kind", "m"): (1, 4, 6, log(10 / 24)),
+        ("kind", "w"): (3, 4, 4, log(30 / 16)),
+        ("strong", "m"): (5, 6, 6, log(50 / 36)),
+        ("strong", "w"): (1, 6, 4, log(10 / 24)),
+        ("leads", "m"): (6, 6, 6, log(10 / 6)),
+        ("leads", "w"): (0, 6, 4, None),
+        ("waits", "m"): (0, 4, 6, None),
+        ("waits", "w"): (4, 4, 4, log(10 / 4)),
+    }
+    for (word, gender), (count, count_all, people, value) in expected.items():
+        row = cells["en", word, gender, "plug-in"]
+        assert (row["count"], row["count_all"], row["people"]) == (count, count_all, people)
+        assert row["value"] == (value if value is None else pytest.approx(value, abs=1e-6))
+        assert row["n"] == 10
+        assert row["lemma"] == f"{word} (lemma)"
+        assert row["pos"] == (0 if word in ("kind", "strong") else 1)
+    assert cells["fr", "bon", "m", "plug-in"]["value"] == 0
+    assert len(cells) == 2 * (8 + 2)
+
+
+def test_smoothed_values_are_those_worked_by_hand_and_always_finite(study):
+    ten_people(study)
+    cells = study.cells()
+    # half a list more in each of four cells: 12 in all, 7 of men and 5 of women
+    for (word, gender), value in {
+        ("kind", "m"): log(1.5 * 12 / (5 * 7)),
+        ("kind", "w"): log(3.5 * 12 / (5 * 5)),
+        ("leads", "w"): log(0.5 * 12 / (7 * 5)),
+        ("waits", "m"): log(0.5 * 12 / (5 * 7)),
+    }.items():
+        row = cells["en", word, gender, "smoothed"]
+        assert row["value"] == pytest.approx(value, abs=1e-6)
+        assert row["low"] < row["value"] < row["high"]
+    # one word and two genders: 11 in all, 6.5 and 4.5
+    assert cells["fr", "bon", "m", "smoothed"]["value"] == 0
+
+
+def test_p_and_its_adjustment_over_words_genders_parts_of_speech_and_languages(study):
+    ten_people(study)
+    rows = study.cells()
+    # ways to choose the 6 men: 4 kind of 10, one or no more likely: 1 * 1 + 4 * 6 + 1 * 15 of 210
+    kind, leads = 40 / 210, 1 / 210  # all and only the men lead: 1 of 210
+    for (language, word, _, _), row in rows.items():
+        assert row["family"] == 4 + 4 + 2
+        if language == "fr":
+            assert (row["p"], row["p_bh"]) == (1, 1)
+        elif word in ("leads", "waits"):
+            assert row["p"] == pytest.approx(leads, rel=1e-5)
+            assert row["p_bh"] == pytest.approx(leads * 10 / 4, rel=1e-5)
+        else:
+            assert row["p"] == pytest.approx(kind, rel=1e-5)
+            assert row["p_bh"] == pytest.approx(kind * 10 / 8, rel=1e-5)
+
+
+def test_three_genders_worked_by_hand(study):
+    study.write("en", {"ADJ": ["kind", "kind", "calm", "kind", "calm", "calm"]}, "mmmwwx")
+    cells = study.cells()
+    assert cells["en", "kind", "m", "plug-in"]["value"] == pytest.approx(log(12 / 9), abs=1e-6)
+    assert cells["en", "kind", "x", "plug-in"]["value"] is None
+    assert cells["en", "calm", "x", "plug-in"]["value"] == pytest.approx(log(6 / 3), abs=1e-6)
+    # half a list more in each of six cells: 9 in all, words 4.5 each, genders 4, 3 and 2
+    smoothed = cells["en", "kind", "m", "smoothed"]["value"]
+    assert smoothed == pytest.approx(log(2.5 * 9 / (4.5 * 4)), abs=1e-6)
+    # 1 of 6 people is x: kind or calm with 3 of 6 each, nothing can be rarer
+    assert cells["en", "calm", "x", "plug-in"]["p"] == 1
+
+
+def test_words_below_min_count_are_not_tested_at_all(study):
+    lists = ["kind rare", "kind odd", "kind odd", "calm odd", "calm rare", "calm kind"]
+    study.write("en", {"ADJ": lists}, "mmmwww")
+    all_of_them, common = study.cells(), study.cells(min_count=3)
+    assert {word for _, word, _, _ in common} == {"kind", "calm", "odd"}
+    assert {row["family"] for row in all_of_them.values()} == {8}
+    assert {row["family"] for row in common.values()} == {6}
+    # what is left out still counts in the total: kind is in 3 of the men's 6 words, 4 of all 12
+    for cells in (all_of_them, common):
+        value = cells["en", "kind", "m", "plug-in"]["value"]
+        assert value == pytest.approx(log(3 * 12 / (4 * 6)), abs=1e-6)
+
+
+def test_a_part_of_speech_without_common_words_is_left_out(study):
+    study.write("en", {"ADJ": ["kind"] * 4, "VERB": ["a", "b", "c", "d"]}, "mmww")
+    assert {word for _, word, _, _ in study.cells(min_count=2)} == {"kind"}
+
+
+def test_nothing_common_enough_is_told(study):
+    study.write("en", {"ADJ": ["kind", "calm"]}, "mw")
+    with pytest.raises(Problem, match=r"no word is in 2 lists; lower analysis\.pmi\.min_count"):
+        study.run(min_count=2)
+
+
+def test_namesakes_count_as_people_but_not_as_evidence(study):
+    lists = ["kind"] * 4 + ["calm"] * 4
+    names = ["Bo"] * 4 + ["Ada", "Eva", "Gro", "Liv"]
+    study.write("en", {"ADJ": lists}, "mmmmwwww", names)
+    row = study.cells()["en", "kind", "m", "plug-in"]
+    assert (row["count"], row["people"], row["n"]) == (4, 4, 5)
+    assert row["value"] == pytest.approx(log(2), abs=1e-6)
+    # one man's name and four women's: 1 of the 5 ways to be the man
+    assert row["p"] == pytest.approx(1 / 5, rel=1e-5)
+
+
+def random_lists(rng, people, words=8, length=3):
+    forms = np.array([f"word{i}" for i in range(words)])
+    chance = rng.dirichlet(np.ones(words))
+    draw = (rng.choice(forms, length, replace=False, p=chance) for _ in range(people))
+    return [" ".join(listed) for listed in draw]
+
+
+def test_swapping_the_labels_swaps_the_values_exactly(tmp_path):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    lists = {"ADJ": random_lists(rng, 60), "VERB": random_lists(rng, 60)}
+    genders = "".join(rng.choice(["m", "w", "x"], 60, p=[0.5, 0.4, 0.1]))
+    one, other = Study(tmp_path / "one"), Study(tmp_path / "other")
+    one.write("en", lists, genders)
+    other.write("en", lists, genders.translate(str.maketrans("mw", "wm")))
+    mine, theirs = one.cells(), other.cells()
+    assert len(mine) == len(theirs)
+    for (language, word, gender, reading), row in mine.items():
+        swapped = theirs[language, word, {"m": "w", "w": "m", "x": "x"}[gender], reading]
+        for column in ("value", "count", "count_all", "people", "p", "p_bh", "family"):
+            assert row[column] == swapped[column]
+
+
+def test_neither_order_nor_files_of_the_outputs_matter(tmp_path):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    lists, genders = {"ADJ": random_lists(rng, 40)}, "mw" * 20
+    one, other = Study(tmp_path / "one"), Study(tmp_path / "other")
+    one.write("en", lists, genders)
+    other.write("en", lists, genders, files=5, shuffle=rng)
+    assert one.run()["pmi"].equals(other.run()["pmi"])
+    assert not one.run()["pmi"].equals(one.run(seed=2)["pmi"])
+
+
+def test_p_is_never_nothing_and_its_adjustment_never_below_it(study):
+    study.write("en", {"ADJ": ["leads"] * 70 + ["waits"] * 70}, "m" * 70 + "w" * 70)
+    table = study.run()["pmi"]
+    # all of one sort among the men, or all of the other, of 70 out of 140
+    exact = 2 / comb(140, 70)
+    assert table["p"].to_numpy() == pytest.approx(np.full(8, exact), rel=1e-5)
+    assert (table["p_bh"] >= table["p"]).all()
+
+
+def test_adjustment_is_that_of_the_whole_family_in_the_pipeline(finished):
+    for model in ("tiny", "world-planted"):
+        table = pl.read_parquet(finished / f"data/tables/pmi/{model}/pmi.parquet")
+        plain = table.filter(pl.col("reading") == 0)
+        assert set(table["family"]) == {len(plain)}
+        adjusted = false_discovery_control(plain["p"].to_numpy(), method="bh")
+        assert plain["p_bh"].to_numpy() == pytest.approx(adjusted, rel=1e-5)
+        assert (plain["p_bh"] >= plain["p"]).all()
+        smoothed = table.filter(pl.col("reading") == 1)
+        assert smoothed["p_bh"].equals(plain["p_bh"])
+        assert smoothed["value"].null_count() == smoothed["low"].null_count() == 0
+        assert (smoothed["low"] <= smoothed["high"]).all()
+
+
+def test_tables_load_typed_and_only_worlds_have_recovery(finished, tmp_path):
+    tables = finished / "data/tables/pmi"
+    assert datasets.get_dataset_config_names(str(tables / "tiny")) == ["pmi"]
+    assert not (tables / "tiny/recovery.parquet").exists()
+    cache = str(tmp_path / "cache")
+    rows = datasets.load_dataset(str(tables / "tiny"), "pmi", split="train", cache_dir=cache)
+    assert rows.features["gender"].names == ["male", "female", "non-binary"]
+    assert rows.features["reading"].names == ["plug-in", "smoothed"]
+    assert rows.features["value"] == datasets.Value("float64")
+    assert rows.features["family"] == datasets.Value("int64")
+    for world, code in (("planted", 0), ("null", 1)):
+        folder = str(tables / f"world-{world}")
+        rows = datasets.load_dataset(folder, "recovery", split="train", cache_dir=cache)
+        assert rows.features["world"].names == ["planted", "null"]
+        assert set(rows["world"]) == {code}
+        measures = " | ".join(rows["measure"])
+        assert ("Spearman" in measures) == (world == "planted")
+        assert ("sign" in measures) == (world == "planted")
+        assert "intervals" in measures
+
+
+def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    forms = [f"word{i:02}" for i in range(16)]
+    truth = pl.DataFrame(
+        {
+            "word": forms * 2,
+            "pos": ["ADJ"] * 16 + ["VERB"] * 16,
+            "sentiment": "neutral",
+            "frequency_nats": 0.0,
+            "log_ratio_nats": np.linspace(-2, 2, 32),
+        }
+    ).with_columns(word=pl.col("pos") + pl.col("word"))
+    truth.write_parquet(study.weights / "planted.parquet")
+    world = {"seed": 1, "word_effect": 1, "sentiment_effect": 0, "name_noise": 0.5}
+    world |= {"words_max": 16, "sentences": 100, "steps": 1, "learning_rate": 0.1}
+    (study.weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
+    genders = "mw" * 60
+    lists = {}
+    for pos in ("ADJ", "VERB"):
+        part = truth.filter(pl.col("pos") == pos)
+        sides = np.array([{"m": -0.5, "w": 0.5}[g] for g in genders])
+        taste = sides[:, None] * part["log_ratio_nats"].to_numpy() + rng.gumbel(size=(120, 16))
+        best = np.argsort(-taste, axis=1)[:, :5]
+        # a word that nobody planted: it is in the tables, but nothing is known of it
+        lists[pos] = [" ".join([*part["word"].gather(row), f"{pos}else"]) for row in best]
+    study.write("en", lists, genders)
+    found = study.run()
+    table, recovery = found["pmi"], found["recovery"]
+    assert len(recovery) == 5
+    smoothed = table.filter(pl.col("reading") == 1).pivot("gender", index="word", values="value")
+    both = smoothed.join(truth, on="word")
+    assert len(both) == 32
+    contrast, planted = both["1"] - both["0"], both["log_ratio_nats"]
+    rows = recovery.to_dicts()
+    assert "Spearman" in rows[0]["measure"]
+    assert rows[0]["value"] == pytest.approx(spearmanr(contrast, planted).statistic, abs=1e-5)
+    assert rows[0]["n"] == 32
+    assert "sign" in rows[1]["measure"]
+    assert rows[1]["value"] == pytest.approx(((contrast > 0) == (planted > 0)).mean(), abs=1e-5)
+    assert "intervals" in rows[2]["measure"]
+    assert rows[2]["n"] == 64  # 32 planted words of two genders, and not the two others
+    plain = table.filter(pl.col("reading") == 0)
+    for row, column in ((rows[3], "p_bh"), (rows[4], "p")):
+        hits = int((plain[column] <= 0.05).sum())
+        assert row["n"] == len(plain) == 68
+        assert row["value"] == pytest.approx(hits / 68, abs=1e-6)
+        assert row["low"] == pytest.approx(wilson(hits, 68).low, abs=1e-6)
+    assert {row["world"] for row in rows} == {0}
+
+
+def test_rows_are_ordered_and_named_once(finished):
+    table = pl.read_parquet(finished / "data/tables/pmi/tiny/pmi.parquet")
+    keys = [tuple(row) for row in table.select(*pmi.PMI.key).iter_rows()]
+    assert len(set(keys)) == len(keys)
+    blocks = [(row[0], row[1], row[2]) for row in keys]
+    assert all(a <= b for a, b in pairwise(blocks))
+    assert {row[0] for row in keys} == {"en", "fr"}
+
+
+def test_missing_outputs_are_told(place):
+    with pytest.raises(Problem, match="no outputs; run `dvc repro associations@tiny` first"):
+        analyse("tiny")
+    assert not Path("data/tables").exists()
+
+
+def test_analysing_twice_gives_the_same_bytes(copied):
+    before = {p.name: p.read_bytes() for p in Path("data/tables/pmi/tiny").iterdir()}
+    after = {p.name: p.read_bytes() for p in analyse("tiny").iterdir()}
+    assert before == after

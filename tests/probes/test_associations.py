@@ -1,0 +1,193 @@
+from collections import Counter
+
+import polars as pl
+import pytest
+
+from builders import politicians, words
+from builders.lib import store
+from builders.lib.problem import Problem
+from probes import associations
+from probes.models.scorer import Fill, Vocabulary
+
+# Stańczak et al. (2023), supplement S2: order of adjective and noun, and of the clause
+PUBLISHED = {
+    "ar": ("N-Adj", "VSO"),
+    "zh": ("Adj-N", "SVO"),
+    "en": ("Adj-N", "SVO"),
+    "fr": ("N-Adj", "SVO"),
+    "hi": ("Adj-N", "SOV"),
+    "ru": ("Adj-N", "SVO"),
+    "es": ("N-Adj", "SVO"),
+}
+
+
+@pytest.mark.parametrize("language", PUBLISHED)
+def test_the_mask_stands_where_the_published_word_order_has_it(built, language):
+    adjective, clause = PUBLISHED[language]
+    before, after = "<mask> Ada Berg", "Ada Berg <mask>"
+    found = associations.candidates_of(built / "data/datasets/words", language)
+    assert list(found) == ["ADJ", "VERB"]
+    assert found["ADJ"].prompt("Ada Berg") == (before if adjective == "Adj-N" else after)
+    # the subject goes before its verb but where the clause begins with the verb
+    assert found["VERB"].prompt("Ada Berg") == (before if clause == "VSO" else after)
+
+
+def lexicon(folder, rows):
+    listed = [
+        store.Row(
+            "en",
+            {
+                "form": form,
+                "lemma": lemma,
+                "pos": words.POS.index(pos),
+                "count": count,
+                "treebanks": ["one.conllu"],
+                "treebank_counts": [count],
+                "place": words.PLACES.index("before" if pos == "ADJ" else "after"),
+            },
+        )
+        for form, lemma, pos, count in sorted(rows)
+    ]
+    store.write(listed, words.SCHEMA, folder)
+    store.finish(folder)
+    return folder
+
+
+def test_candidates_come_by_frequency_each_form_once_with_its_commonest_lemma(tmp_path):
+    folder = lexicon(
+        tmp_path / "words",
+        [
+            ("left", "leave", "VERB", 5),
+            ("left", "left", "VERB", 7),
+            ("runs", "run", "VERB", 9),
+            ("asks", "ask", "VERB", 7),
+            ("left", "left", "ADJ", 2),
+        ],
+    )
+    verbs = associations.Candidates(folder, "en", "VERB")
+    assert verbs.forms == ["runs", "asks", "left"]
+    assert verbs.lemmas == {"runs": "run", "asks": "ask", "left": "left"}
+    assert verbs.tokens == {"runs": 9, "asks": 7, "left": 12}
+    assert associations.Candidates(folder, "en", "ADJ").forms == ["left"]
+
+
+def test_a_language_without_a_part_of_speech_is_told(tmp_path):
+    folder = lexicon(tmp_path / "words", [("runs", "run", "VERB", 9)])
+    with pytest.raises(Problem, match="no ADJ in 'en'"):
+        associations.candidates_of(folder, "en")
+
+
+def crowd(folder, names):
+    """Write people of whom the datasets' columns that are read are true."""
+    columns = {"qid": [f"Q{i}" for i in range(len(names))], "name": names}
+    folder.mkdir()
+    pl.DataFrame(columns).write_parquet(folder / "en.parquet")
+    return folder
+
+
+def test_shards_share_out_all_names_and_hold_no_more_than_their_part(tmp_path):
+    people = [f"Ada {i % 15_000}" for i in range(20_000)]
+    folder = crowd(tmp_path / "politicians", people)
+    shards = [associations.names(folder, "en", i, 40) for i in range(40)]
+    sizes = [len(shard) for shard in shards]
+    assert 15_000 / 40 / 2 < min(sizes) <= max(sizes) < 15_000 / 40 * 2
+    assert all(list(shard) == sorted(shard) for shard in shards)
+    together = Counter(name for shard in shards for name in shard)
+    assert set(together.values()) == {1}
+    found = {qid: name for shard in shards for name, qids in shard.items() for qid in qids}
+    assert found == {f"Q{i}": name for i, name in enumerate(people)}
+
+
+class Counting:
+    """A model that knows all words but one, and remembers what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def facts(self):
+        return {"model": "counting", "revision": "r7"}
+
+    def vocabulary(self, words):
+        ids = {word: i for i, word in enumerate(words) if word != "rare"}
+        return Vocabulary(ids, tuple(word for word in words if word not in ids))
+
+    def fill(self, prompts, words, top_k):
+        best = tuple(word for word in words if word != "rare")[:top_k]
+        for prompt in prompts:
+            self.asked.append(prompt)
+            values = tuple(-float(len(prompt) + i) for i in range(len(best)))
+            yield Fill(prompt.replace("<mask>", "[M]"), best, values)
+
+
+@pytest.fixture
+def small(tmp_path):
+    folder = lexicon(
+        tmp_path / "words",
+        [
+            ("kind", "kind", "ADJ", 9),
+            ("rare", "rare", "ADJ", 8),
+            ("calm", "calm", "ADJ", 7),
+            ("dull", "dull", "ADJ", 1),
+            ("runs", "run", "VERB", 4),
+        ],
+    )
+    return associations.candidates_of(folder, "en")
+
+
+def test_people_of_one_name_are_asked_once_and_each_gets_rows(tmp_path, small):
+    folder = crowd(tmp_path / "politicians", ["Bo Lind", "Ada Berg", "Bo Lind"])
+    scorer = Counting()
+    people = associations.names(folder, "en", 0, 1)
+    assert people == {"Ada Berg": ["Q1"], "Bo Lind": ["Q0", "Q2"]}
+    rows = list(associations.run(people, small, scorer, {"ADJ": 2, "VERB": 3}))
+    assert scorer.asked == [
+        *("<mask> Ada Berg", "<mask> Bo Lind"),
+        *("Ada Berg <mask>", "Bo Lind <mask>"),
+    ]
+    assert all(set(row) == {c.name for c in associations.SCHEMA.columns} for row in rows)
+    lists = {}
+    for row in rows:
+        lists.setdefault((row["qid"], row["pos"]), []).append(
+            (row["rank"], row["word"], row["lemma"], row["logprob_nats"], row["prompt"])
+        )
+    assert lists["Q1", 0] == [
+        (1, "kind", "kind", -15.0, "[M] Ada Berg"),
+        (2, "calm", "calm", -16.0, "[M] Ada Berg"),
+    ]
+    assert lists["Q1", 1] == [(1, "runs", "run", -15.0, "Ada Berg [M]")]
+    assert lists["Q0", 0] == lists["Q2", 0]
+    assert lists["Q0", 1] == lists["Q2", 1]
+    assert len(lists) == 6
+
+
+def test_coverage_counts_forms_and_tokens(small):
+    found = list(associations.coverage("en", small, Counting(), {"ADJ": 2, "VERB": 3}))
+    facts = {"language": "en", "model": "counting", "revision": "r7"}
+    assert found == [
+        facts | {"pos": 0, "words": 4, "covered": 3, "tokens_covered": 0.68, "asked": 2},
+        facts | {"pos": 1, "words": 1, "covered": 1, "tokens_covered": 1.0, "asked": 3},
+    ]
+
+
+def test_list_lengths_are_those_of_the_language_or_of_the_others():
+    other = {"ADJ": 100, "VERB": 20}
+    given = {"version": "1.0.0", "languages": ["en", "fr"]}
+    params = associations.Params(**given, top_k={"en": {"ADJ": 1, "VERB": 2}, "other": other})
+    assert params.lengths("en") == {"ADJ": 1, "VERB": 2}
+    assert params.lengths("fr") == other
+    for wrong in ({"en": other}, {"other": {"ADJ": 3}}, {}):
+        params = associations.Params(**given, top_k=wrong)
+        with pytest.raises(Problem, match="needs ADJ and VERB for 'fr', or for `other`"):
+            params.lengths("fr")
+
+
+def test_names_of_the_samples_are_asked_as_they_stand(built):
+    folder = built / "data/datasets/politicians"
+    for language in ("ar", "en"):
+        table = pl.read_parquet(folder / f"{language}.parquet")
+        found = associations.names(folder, language, 0, 1)
+        assert found == {
+            name: part["qid"].to_list()
+            for (name,), part in sorted(table.group_by("name", maintain_order=True))
+        }
+    assert politicians.SCHEMA["name"].kind == "string"

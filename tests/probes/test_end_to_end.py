@@ -1,0 +1,52 @@
+"""The controls of the whole pipeline: what is planted is found, and nothing else."""
+
+import polars as pl
+import pytest
+
+from probes.models.weights import bring
+from probes.outputs import probe
+from probes.tables import analyse
+
+
+def tables(change, name):
+    """Train a world smaller than the pipeline's own, ask it, and return its tables."""
+    smaller = {"words_max": 40, "hidden": 64, "steps": 150, "learning_rate": 0.005}
+    change(lambda tree: tree["models"][name]["world"].update(smaller))
+    change(lambda tree: tree["analysis"]["pmi"].update(bootstrap=500))
+    bring(name)
+    probe(name)
+    folder = analyse(name)
+    recovery = pl.read_parquet(folder / "recovery.parquet")
+    return pl.read_parquet(folder / "pmi.parquet"), {
+        row["measure"]: row for row in recovery.iter_rows(named=True)
+    }
+
+
+def only(measures, part):
+    (row,) = (row for measure, row in measures.items() if part in measure)
+    return row
+
+
+@pytest.mark.slow
+def test_what_was_planted_is_found_with_its_sign_and_order(place, change):
+    table, measures = tables(change, "world-planted")
+    spearman, sign = only(measures, "Spearman"), only(measures, "sign")
+    assert spearman["n"] >= 40
+    assert spearman["value"] > 0.8
+    assert spearman["low"] > 0.7
+    assert sign["value"] > 0.8
+    assert sign["low"] > 0.5
+    assert only(measures, "p_bh")["value"] > 0.2
+    assert set(table["model"]) == {"world-planted"}
+
+
+@pytest.mark.slow
+def test_where_nothing_was_planted_next_to_nothing_is_found(place, change):
+    table, measures = tables(change, "world-null")
+    tests = table.filter(pl.col("reading") == 0)
+    assert len(tests) > 100
+    assert (tests["p_bh"] <= 0.05).mean() <= 0.05
+    # exact tests of discrete counts: no more than their level, with room for one draw of them
+    assert (tests["p"] <= 0.05).mean() <= 0.10
+    assert only(measures, "intervals")["value"] > 0.9
+    assert not any("Spearman" in measure for measure in measures)

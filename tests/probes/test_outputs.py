@@ -1,0 +1,255 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import datasets
+import polars as pl
+import pytest
+from transformers import AutoTokenizer
+
+from builders.lib import store
+from builders.lib.problem import Problem
+from probes import outputs
+from probes.__main__ import main
+from probes.models.weights import bring
+from probes.outputs import probe
+
+TOP = Path(__file__).parents[2]
+TINY = Path("data/outputs/associations/tiny")
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def asked(finished):
+    return finished / TINY
+
+
+def test_the_folder_holds_its_card_and_its_configs(asked):
+    shards = {f"{config}/00000.parquet" for config in ("coverage", "en", "fr")}
+    assert set(contents(asked)) == {"README.md", *shards}
+
+
+@pytest.mark.parametrize(("language", "lengths"), [("en", {0: 10, 1: 9}), ("fr", {0: 6, 1: 5})])
+def test_everybody_gets_full_lists_in_falling_order(asked, finished, language, lengths):
+    rows = pl.read_parquet(asked / language / "*.parquet")
+    people = pl.read_parquet(finished / f"data/datasets/politicians/{language}.parquet")
+    lists = rows.group_by("qid", "pos", maintain_order=True).agg("rank", "logprob_nats", "word")
+    assert len(lists) == 2 * len(people)
+    for row in lists.iter_rows(named=True):
+        assert row["rank"] == list(range(1, lengths[row["pos"]] + 1))
+        assert row["logprob_nats"] == sorted(row["logprob_nats"], reverse=True)
+        assert max(row["logprob_nats"]) < 0
+        assert len(set(row["word"])) == len(row["word"])
+    named = rows.select("qid", "name").unique().join(people, on=["qid", "name"])
+    assert len(named) == len(people)
+
+
+def test_prompts_are_as_the_model_got_them(asked):
+    rows = pl.read_parquet(asked / "en/*.parquet").select("pos", "name", "prompt").unique()
+    for pos, name, prompt in rows.iter_rows():
+        assert prompt == (f"[MASK] {name}" if pos == 0 else f"{name} [MASK]")
+
+
+def test_outputs_load_as_a_typed_dataset(asked, tmp_path):
+    cache = str(tmp_path / "cache")
+    rows = datasets.load_dataset(str(asked), "en", split="train", cache_dir=cache)
+    text, label = datasets.Value("string"), datasets.ClassLabel(names=["ADJ", "VERB"])
+    assert rows.features == {
+        "qid": text,
+        "name": text,
+        "word": text,
+        "lemma": text,
+        "pos": label,
+        "rank": datasets.Value("int32"),
+        "logprob_nats": datasets.Value("float64"),
+        "prompt": text,
+        "model": text,
+        "revision": text,
+    }
+    stored = pl.read_parquet(asked / "en/*.parquet")
+    assert rows.num_rows == len(stored)
+    assert rows[0]["word"] == stored["word"][0]
+    assert datasets.get_dataset_config_names(str(asked)) == ["coverage", "en", "fr"]
+    coverage = datasets.load_dataset(str(asked), "coverage", split="train", cache_dir=cache)
+    assert coverage.num_rows == 4
+
+
+def test_coverage_is_what_the_tokenizer_has_whole(asked, finished):
+    tokenizer = AutoTokenizer.from_pretrained(finished / "tiny")
+    for row in pl.read_parquet(asked / "coverage/*.parquet").iter_rows(named=True):
+        lexicon = pl.read_parquet(finished / f"data/datasets/words/{row['language']}.parquet")
+        part = lexicon.filter(pl.col("pos") == row["pos"])
+        whole = part.filter([tokenizer.tokenize(form) == [form] for form in part["form"]])
+        assert row["words"] == part["form"].n_unique()
+        assert row["covered"] == whole["form"].n_unique()
+        assert 0 < row["covered"] < row["words"]
+        share = whole["count"].sum() / part["count"].sum()
+        assert row["tokens_covered"] == pytest.approx(share, abs=1e-6)
+        assert row["vocabulary"] == len(tokenizer)
+        assert row["dtype"] == "float64"
+
+
+def test_nothing_written_names_the_machine(finished):
+    for path in [*(finished / "data/outputs").rglob("*"), *(finished / "data/models").rglob("*")]:
+        if path.is_file():
+            assert str(finished).encode() not in path.read_bytes(), path
+            assert str(TOP).encode() not in path.read_bytes(), path
+
+
+DYING = """
+import os, sys
+from builders.lib import store
+from probes import outputs
+
+outputs.SHARD = 40
+left = int(sys.argv[1])
+add = store.Writer.add
+
+def dying(self, values):
+    global left
+    left -= 1
+    if left < 0:
+        os._exit(9)
+    add(self, values)
+
+store.Writer.add = dying
+outputs.probe("tiny")
+"""
+
+
+def test_a_killed_run_continues_and_ends_with_the_same_bytes(place, monkeypatch):
+    monkeypatch.setattr(outputs, "SHARD", 40)
+    bring("tiny")
+    whole = contents(probe("tiny"))
+    assert len([name for name in whole if name.startswith("en/")]) == 5
+    TINY.rename("elsewhere")
+    killed = subprocess.run(
+        [sys.executable, "-c", DYING, "1800"],
+        env=os.environ | {"PYTHONPATH": str(TOP)},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == 9, killed.stderr.decode()
+    assert not TINY.exists()
+    partial = TINY.with_name(".tiny.partial")
+    there = {p: p.stat().st_ino for p in partial.glob("en/*.parquet")}
+    done = {p.name: inode for p, inode in there.items() if not p.name.startswith(".")}
+    assert 0 < len(done) < 5
+    assert len(there) == len(done) + 1  # and the one it died in
+    assert contents(probe("tiny")) == whole
+    again = {name: (TINY / "en" / name).stat().st_ino for name in done}
+    assert again == done  # what was written was not asked again
+    assert not partial.exists()
+
+
+def interrupted(monkeypatch):
+    """Run until the third shard, then stop as on Ctrl-C."""
+    monkeypatch.setattr(outputs, "SHARD", 40)
+    write, seen = outputs._write, []
+
+    def stopping(target, rows, schema):
+        seen.append(target)
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        write(target, rows, schema)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs, "_write", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            probe("tiny")
+    assert len(list(TINY.with_name(".tiny.partial").glob("en/*.parquet"))) == 2
+
+
+def wider(tree):
+    tree["models"]["tiny"]["dtype"] = "bfloat16"
+
+
+def longer(tree):
+    tree["probes"]["associations"]["top_k"]["en"]["ADJ"] = 11
+
+
+@pytest.mark.parametrize("edit", [wider, longer])
+def test_a_run_interrupted_under_other_params_is_not_continued(place, monkeypatch, change, edit):
+    bring("tiny")
+    interrupted(monkeypatch)
+    change(edit)
+    mixed = contents(probe("tiny"))
+    TINY.rename("elsewhere")
+    assert mixed == contents(probe("tiny"))
+
+
+def test_shards_do_not_change_the_answers(asked, place, monkeypatch):
+    monkeypatch.setattr(outputs, "SHARD", 25)
+    bring("tiny")
+    folder = probe("tiny")
+    assert len(list((folder / "fr").iterdir())) == 8
+    key = ["qid", "pos", "rank"]
+    for language in ("en", "fr"):
+        sharded = pl.read_parquet(folder / language / "*.parquet").sort(key)
+        assert sharded.equals(pl.read_parquet(asked / language / "*.parquet").sort(key))
+
+
+def test_unvalidated_data_are_refused(place):
+    bring("tiny")
+    (store.VALIDATION / "words.json").unlink()
+    with pytest.raises(Problem, match="words is not validated; run `dvc repro validate@words`"):
+        probe("tiny")
+    assert not TINY.exists()
+
+
+def test_data_changed_after_validation_are_refused(place):
+    bring("tiny")
+    path = store.DATASETS / "politicians/fr.parquet"
+    pl.read_parquet(path).head(150).write_parquet(path)
+    with pytest.raises(Problem, match="changed since it was validated"):
+        probe("tiny")
+    with pytest.raises(Problem, match="changed since it was validated"):
+        bring("world-null")
+
+
+@pytest.mark.parametrize("command", ["weights", "associations", "pmi"])
+def test_an_unknown_model_is_one_line_on_stderr(place, capsys, command):
+    assert main([command, "nobody"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: params.yaml: no model 'nobody' under models; there are: ")
+    assert "tiny" in said
+    assert said.count("\n") == 1
+
+
+def test_an_unknown_language_is_told(place, change):
+    bring("tiny")
+    change(lambda tree: tree["models"]["tiny"].update(languages=["xx"]))
+    with pytest.raises(Problem, match=r"models\.tiny\.languages: none of them is in"):
+        probe("tiny")
+    change(lambda tree: tree["models"]["tiny"].update(languages=None))
+    change(lambda tree: tree["probes"]["associations"]["languages"].append("xx"))
+    with pytest.raises(Problem, match="xx not in politicians and words"):
+        probe("tiny")
+
+
+def test_a_model_that_was_not_brought_is_told(place):
+    with pytest.raises(Problem, match="run `dvc repro weights@tiny` first"):
+        probe("tiny")
+
+
+def test_a_name_too_long_for_the_model_stops_the_run_and_is_named(place, change):
+    bring("tiny")
+    name = " ".join(["Ada"] * 90)
+    path = store.DATASETS / "politicians/en.parquet"
+    people = pl.read_parquet(path)
+    people = people.with_columns(
+        name=pl.when(pl.int_range(pl.len()) == 7).then(pl.lit(name)).otherwise("name")
+    )
+    people.write_parquet(path)
+    report = store.VALIDATION / "politicians.json"
+    old = pl.read_json(report)["fingerprint"][0]
+    new = store.fingerprint(path.parent)
+    report.write_text(report.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    with pytest.raises(Problem, match="it is never cut") as caught:
+        probe("tiny")
+    assert name in str(caught.value)
+    assert not TINY.exists()

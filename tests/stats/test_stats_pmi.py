@@ -1,0 +1,271 @@
+import itertools
+from collections import Counter
+from fractions import Fraction
+from math import comb, exp, inf, log
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import fisher_exact
+
+from probes.stats.pmi import bootstrap, permutation_p, pmi
+
+SEED = 4711
+
+
+def random_tables(number, low=0):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    for _ in range(number):
+        yield rng.integers(low, 40, (int(rng.integers(2, 12)), int(rng.integers(2, 5)))) * 1.0
+
+
+def test_pmi_worked_by_hand():
+    # 10 lists of one word: "kind" for 1 man and 3 women, "strong" for 5 men and 1 woman
+    found = pmi(np.array([[1, 3], [5, 1]]))
+    assert found == pytest.approx(
+        np.array([[log(10 / 24), log(30 / 16)], [log(50 / 36), log(10 / 24)]])
+    )
+
+
+def test_smoothing_worked_by_hand():
+    # one half more in each of the four cells: total 12, rows 5 and 7, columns 7 and 5
+    found = pmi(np.array([[1, 3], [5, 1]]), smoothing=0.5)
+    assert found[0] == pytest.approx([log(1.5 * 12 / (5 * 7)), log(3.5 * 12 / (5 * 5))])
+    assert found[1] == pytest.approx([log(5.5 * 12 / (7 * 7)), log(1.5 * 12 / (7 * 5))])
+
+
+def test_probabilities_that_pmi_implies_sum_to_one_for_every_word():
+    for counts in random_tables(100):
+        counts[0, 0] = 0
+        counts[:, -1] += 1  # no empty word
+        counts[-1] += 1  # no empty group
+        share = counts.sum(axis=0) / counts.sum()
+        assert (np.exp(pmi(counts)) @ share) == pytest.approx(np.ones(len(counts)))
+
+
+def test_empty_cells_are_minus_infinity_and_finite_once_smoothed():
+    counts = np.array([[0, 4, 2], [3, 0, 5], [1, 1, 1]])
+    assert ((pmi(counts) == -inf) == (counts == 0)).all()
+    assert np.isfinite(pmi(counts, smoothing=0.5)).all()
+
+
+def test_independence_is_zero():
+    words, groups = np.array([2.0, 3.0, 10.0]), np.array([1.0, 4.0])
+    assert pmi(np.outer(words, groups)) == pytest.approx(np.zeros((3, 2)), abs=1e-12)
+
+
+def test_a_stack_of_tables_is_each_table():
+    tables = np.stack([[[1.0, 3], [5, 1]], [[2, 2], [7, 3]]])
+    assert (pmi(tables) == np.stack([pmi(table) for table in tables])).all()
+
+
+def test_p_equals_fisher_exact_on_random_tables():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    for _ in range(300):
+        sizes = rng.integers(1, 60, 2)
+        having = np.array([rng.integers(0, size + 1) for size in sizes])
+        p = permutation_p(having[None, :], sizes)
+        exact = fisher_exact([having, sizes - having]).pvalue
+        assert p[0] == pytest.approx([exact, exact], rel=1e-9), (having, sizes)
+
+
+def test_p_of_30_against_15_of_100():
+    # two-sided Fisher p published for this table; and once more in whole numbers
+    p = permutation_p(np.array([[30, 15]]), np.array([100, 100]))
+    assert p[0] == pytest.approx([0.017149, 0.017149], abs=5e-7)
+    ways = [comb(45, x) * comb(155, 100 - x) for x in range(46)]
+    assert p[0, 0] == pytest.approx(
+        float(Fraction(sum(w for w in ways if w <= ways[30]), sum(ways)))
+    )
+
+
+@pytest.mark.parametrize("labels", [(0, 0, 0, 1, 1, 1), (0, 0, 0, 1, 1, 2), (0, 1, 1, 1, 2, 2, 2)])
+def test_p_equals_the_enumeration_of_all_relabellings(labels):
+    sizes = np.bincount(labels)
+    for having in range(1, len(labels)):
+        has = [1] * having + [0] * (len(labels) - having)
+        seen = np.array(
+            [sum(h for h, x in zip(has, labels, strict=True) if x == g) for g in range(len(sizes))]
+        )
+        for g in range(len(sizes)):
+            outcomes = Counter(
+                sum(h for h, x in zip(has, relabelled, strict=True) if x == g)
+                for relabelled in itertools.permutations(labels)
+            )
+            as_rare = sum(n for n in outcomes.values() if n <= outcomes[seen[g]])
+            p = permutation_p(seen[None, :], sizes)[0, g]
+            assert p == pytest.approx(as_rare / outcomes.total()), (having, g)
+
+
+def test_p_is_about_that_of_drawn_permutations_with_three_groups():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    sizes = np.array([30, 25, 5])
+    labels = np.repeat([0, 1, 2], sizes)
+    has = np.zeros(60, dtype=bool)
+    has[[*range(9), *range(30, 48), 55, 56, 57]] = True  # 9 of 30, 18 of 25, 3 of 5
+    seen = np.array([[9, 18, 3]])
+    drawn = np.array(
+        [[rng.permutation(has)[labels == g].sum() for g in range(3)] for _ in range(8000)]
+    )
+    for g, size in enumerate(sizes):
+        ways = np.array(
+            [comb(30, x) * comb(30, int(size) - x) for x in range(size + 1)], dtype=float
+        )
+        share = (ways[drawn[:, g]] <= ways[seen[0, g]] * (1 + 1e-9)).mean()
+        assert permutation_p(seen, sizes)[0, g] == pytest.approx(share, abs=0.02)
+
+
+def test_p_is_one_where_nothing_could_have_come_out_otherwise():
+    sizes = np.array([3, 2, 0])
+    assert (permutation_p(np.array([[3, 2, 0], [0, 0, 0]]), sizes) == 1).all()
+
+
+def lists_of(rng, genders, chances, length=2):
+    """Draw a list of ``length`` words for each person, one after the other without repeats."""
+    keys = np.log(chances[genders]) + rng.gumbel(size=(len(genders), chances.shape[1]))
+    top = np.argsort(-keys, axis=1)[:, :length]
+    rows = np.repeat(np.arange(len(genders)), length)
+    return csr_array((np.ones(rows.size), (rows, top.ravel())), shape=keys.shape)
+
+
+CHANCES = np.array([[0.34, 0.24, 0.16, 0.12, 0.09, 0.05], [0.10, 0.18, 0.16, 0.20, 0.30, 0.06]])
+SHARES = np.array([0.6, 0.4])
+
+
+FALLING = np.geomspace(30, 1, 12)  # the last words are rare for one gender, the first for the other
+RARE = np.stack([FALLING, FALLING[::-1]]) / FALLING.sum()
+
+
+def true_pmi(chances):
+    """PMI for names without end: a word is first, or second after another one."""
+    words = range(chances.shape[1])
+    inclusion = np.stack(
+        [
+            [p[w] + sum(p[v] * p[w] / (1 - p[v]) for v in words if v != w) for w in words]
+            for p in chances
+        ],
+        axis=1,
+    )
+    assert inclusion.sum(axis=0) == pytest.approx([2, 2])
+    joint = inclusion * SHARES / 2
+    return np.log(joint / (joint.sum(axis=1, keepdims=True) * SHARES))
+
+
+def sample(rng, names, chances=CHANCES):
+    genders = rng.choice(2, names, p=SHARES)
+    genders[:2] = 0, 1
+    return lists_of(rng, genders, chances), genders
+
+
+def test_bootstrap_is_the_same_for_a_seed_and_another_for_another():
+    lists, genders = sample(np.random.default_rng(SEED), 60)
+    names = np.arange(60)
+    for smoothing in (0.0, 0.5):
+        one, same, other = (
+            bootstrap(lists, genders, names, smoothing, 200, seed) for seed in (1, 1, 2)
+        )
+        assert (one.low == same.low).all()
+        assert (one.high == same.high).all()
+        assert (one.low != other.low).any()
+        assert (one.low <= one.high).all()
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.5])
+def test_people_of_one_name_do_not_count_as_many(smoothing):
+    print("seed", SEED)
+    lists, genders = sample(np.random.default_rng(SEED), 200)
+    names = np.arange(200)
+    many, fourfold = csr_array(np.repeat(lists.toarray(), 4, axis=0)), np.repeat(genders, 4)
+
+    def width(rows, groups, clusters):
+        limits = bootstrap(rows, groups, clusters, smoothing, 1000, 3)
+        return float(np.median(limits.high - limits.low))
+
+    once = width(lists, genders, names)
+    assert width(many, fourfold, np.repeat(names, 4)) == pytest.approx(once, rel=0.1)
+    assert width(many, fourfold, np.arange(800)) == pytest.approx(once / 2, rel=0.15)
+
+
+def test_plug_in_reaches_minus_infinity_where_counts_are_small_and_smoothed_does_not():
+    words = np.array([0] * 10 + [1] * 9 + [0])
+    lists = csr_array(np.eye(2)[words])
+    genders = np.repeat([0, 1], 10)
+    plain = bootstrap(lists, genders, np.arange(20), 0.0, 400, 1)
+    assert plain.low[1, 0] == plain.high[1, 0] == -inf  # never counted: no width at all
+    assert plain.low[0, 1] == -inf  # counted once: left out of more than 1 in 40 draws
+    assert np.isfinite(plain.high[0, 1])
+    smoothed = bootstrap(lists, genders, np.arange(20), 0.5, 400, 1)
+    assert np.isfinite(smoothed.low).all()
+    assert np.isfinite(smoothed.high).all()
+    assert (smoothed.low < pmi(np.array([[10, 1], [0, 9]]), 0.5)).all()
+
+
+def test_more_confidence_is_wider():
+    lists, genders = sample(np.random.default_rng(SEED), 60)
+    some = bootstrap(lists, genders, np.arange(60), 0.5, 500, 1, confidence=0.8)
+    more = bootstrap(lists, genders, np.arange(60), 0.5, 500, 1, confidence=0.99)
+    assert (more.low < some.low).all()
+    assert (more.high > some.high).all()
+
+
+def coverage(chances, names, smoothing):
+    """Return for each cell how many of 400 intervals hold the truth."""
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    truth, held = true_pmi(chances), []
+    for seed in range(400):
+        lists, genders = sample(rng, names, chances)
+        low, high = bootstrap(lists, genders, np.arange(names), smoothing, 300, seed)
+        held.append((low <= truth) & (truth <= high))
+    return np.mean(held, axis=0)
+
+
+@pytest.mark.parametrize(("chances", "names"), [(CHANCES, 100), (RARE, 40), (RARE, 100)])
+def test_smoothed_intervals_hold_the_truth_at_their_nominal_rate(chances, names):
+    held = coverage(chances, names, 0.5)
+    assert 0.92 <= held.mean() <= 0.98
+    assert held.min() > 0.88  # four standard errors below 0.95
+
+
+def test_smoothed_limits_of_lists_of_one_word_are_those_of_a_dirichlet():
+    """Exponential weights and a Gamma add up to Gamma(count + smoothing) in every cell."""
+    counts = np.array([[3, 1], [2, 4], [0, 2]])
+    cells = [(w, g) for w in range(3) for g in range(2) for _ in range(counts[w, g])]
+    words, genders = (np.array(column) for column in zip(*cells, strict=True))
+    found = bootstrap(csr_array(np.eye(3)[words]), genders, np.arange(12), 0.5, 40_000, 1)
+    drawn = np.random.default_rng(SEED).dirichlet((counts + 0.5).ravel(), 400_000)
+    values = pmi(drawn.reshape(-1, 3, 2))
+    # as far apart as the errors of both simulations: four parts in a thousand of the draws
+    for share, limit in ((0.025, found.low), (0.975, found.high)):
+        near, far = (np.quantile(values, share + step, axis=0) for step in (-0.004, 0.004))
+        assert (near < limit).all()
+        assert (limit < far).all()
+
+
+def test_plug_in_intervals_hold_it_too_rarely_where_counts_are_small():
+    held = coverage(RARE, 100, 0.0)
+    assert held.mean() < 0.92
+    assert held.min() < 0.8
+
+
+def test_limits_are_about_those_of_the_normal_approximation_when_names_are_many():
+    # one word or the other, two groups: the delta method by hand
+    genders = np.repeat([0, 1], 2000)
+    word = np.concatenate([np.arange(2000) < 1200, np.arange(2000) < 600])
+    lists = csr_array(np.stack([word, ~word], axis=1).astype(float))
+    limits = bootstrap(lists, genders, np.arange(4000), 0.0, 2000, 5)
+    # PMI(w, 0) is log a - log(a + b) - log g, where P(w, 0) is a, .3; P(w, 1) is b, .15; and P(0)
+    # is g, .5; so the derivatives are
+    gradient = np.array([1 / 0.3 - 1 / 0.45, -1 / 0.45, -1 / 0.5])
+    indicator = np.array([[1, 0, 1], [0, 0, 1], [0, 1, 0], [0, 0, 0]])
+    chance = np.array([0.3, 0.2, 0.15, 0.35])
+    influence = indicator @ gradient
+    variance = chance @ influence**2 - (chance @ influence) ** 2
+    half = 1.96 * (variance / 4000) ** 0.5
+    middle = log(0.3 / (0.45 * 0.5))
+    assert limits.low[0, 0] == pytest.approx(middle - half, abs=0.15 * half)
+    assert limits.high[0, 0] == pytest.approx(middle + half, abs=0.15 * half)
+    assert exp(middle) == pytest.approx(4 / 3)

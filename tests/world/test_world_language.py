@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from probes.stats.pmi import pmi
+from probes.world.language import Planted, World, allot, expected_counts, plant, tastes
+
+SEED = 90210
+WORDS = [f"word{i}" for i in range(30)]
+
+
+def planted(log_ratio, frequency=None):
+    n = len(log_ratio)
+    frequency = np.zeros(n) if frequency is None else frequency
+    kinds = np.zeros(n, dtype=np.int64)
+    return Planted(tuple(WORDS[:n]), frequency, np.array(log_ratio, dtype=float), kinds)
+
+
+def test_allot_worked_by_hand():
+    # of 10: exactly 3.3, 3.3, 3.4 -> 3, 3, 3 and one more for the largest remainder;
+    # of 10: exactly 1.8, 2.7, 5.5 -> 1, 2, 5 and one more for .8 and for .7;
+    # of 10: exactly 2.5, 5.0, 2.5 -> 2, 5, 2 and one more for the first of two alike
+    shares = np.array([[0.33, 0.33, 0.34], [0.18, 0.27, 0.55], [0.25, 0.5, 0.25]])
+    assert allot(shares, 10).tolist() == [[3, 3, 4], [2, 3, 5], [3, 5, 2]]
+
+
+def test_allot_sums_exactly_and_gives_the_rest_to_the_largest_remainders():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    for _ in range(50):
+        shares = rng.dirichlet(np.full(int(rng.integers(2, 40)), 0.5), int(rng.integers(1, 20)))
+        sentences = int(rng.integers(1, 3000))
+        counts = allot(shares, sentences)
+        assert (counts.sum(axis=1) == sentences).all()
+        over = counts - np.floor(shares * sentences)
+        assert set(np.unique(over)) <= {0, 1}
+        rest = shares * sentences - np.floor(shares * sentences)
+        for row in range(len(shares)):
+            if over[row].any() and not over[row].all():
+                assert rest[row, over[row] == 1].min() >= rest[row, over[row] == 0].max()
+
+
+def test_tastes_are_probabilities_that_lean_as_planted():
+    print("seed", SEED)
+    genders = ["male", "female", "non-binary"] * 2000
+    truth = planted([1.5, -1.5, 0.0, 0.0])
+    chances = tastes(truth, genders, 0.5, np.random.default_rng(SEED))
+    assert chances.shape == (6000, 4)
+    assert chances.sum(axis=1) == pytest.approx(np.ones(6000))
+    odds = np.log(chances[:, 0] / chances[:, 2])
+    male, female, other = (odds[i::3].mean() for i in range(3))
+    # log-odds against a neutral word: -ratio/2, +ratio/2 and 0, with noise 0.7 / sqrt(2000)
+    assert [male, female, other] == pytest.approx([-0.75, 0.75, 0.0], abs=0.08)
+    assert chances[1::3, 1].mean() < chances[0::3, 1].mean()
+
+
+def test_names_differ_even_where_nothing_is_planted():
+    chances = tastes(planted([0.0] * 5), ["male"] * 10, 0.8, np.random.default_rng(SEED))
+    assert len({tuple(row) for row in chances.tolist()}) == 10
+
+
+def test_planting_is_seeded_and_has_both_parts(settings):
+    world = World(**settings)
+    one, same = (plant(WORDS, world, np.random.default_rng(3)) for _ in range(2))
+    assert (one.log_ratio == same.log_ratio).all()
+    assert (one.frequency == same.frequency).all()
+    assert (one.sentiment == same.sentiment).all()
+    other = plant(WORDS, world, np.random.default_rng(4))
+    assert (one.log_ratio != other.log_ratio).any()
+    assert np.bincount(one.sentiment).tolist() == [10, 10, 10]
+    # without effects of single words the log-ratio is the sentiment's: half of 1.6, up or down
+    plain = plant(WORDS, World(**settings | {"word_effect": 0}), np.random.default_rng(3))
+    assert (plain.log_ratio == np.array([0.8, -0.8, 0.0])[plain.sentiment]).all()
+    assert (plain.sentiment == one.sentiment).all()
+
+
+def test_null_world_has_no_log_ratio_at_all(settings):
+    world = World(**settings | {"word_effect": 0, "sentiment_effect": 0})
+    truth = plant(WORDS, world, np.random.default_rng(3))
+    assert (truth.log_ratio == 0).all()
+    assert len(set(truth.frequency)) == len(WORDS)
+
+
+def test_expected_counts_without_effects_are_the_same_for_all_genders():
+    frequency = np.random.default_rng(SEED).normal(0, 0.5, 12)
+    shares = {"male": 0.6, "female": 0.3, "non-binary": 0.1}
+    found = expected_counts(planted([0.0] * 12, frequency), shares, 0.8, 3, SEED)
+    # a list has three words, so a gender's column holds three times its share
+    assert found.sum(axis=0) == pytest.approx([1.8, 0.9, 0.3])
+    inclusion = found / list(shares.values())
+    # 20,000 names: a standard error of at most 0.0036 for each gender
+    assert np.ptp(inclusion, axis=1).max() < 0.02
+    assert (np.diff(inclusion[np.argsort(frequency), 0]) > -0.02).all()
+    assert pmi(found) == pytest.approx(np.zeros((12, 3)), abs=0.2)
+
+
+def test_expected_counts_of_equal_words_are_known_and_effects_have_their_sign():
+    print("seed", SEED)
+    shares = {"male": 0.5, "female": 0.5}
+    alike = expected_counts(planted([0.0] * 6), shares, 0.8, 2, SEED)
+    assert alike == pytest.approx(np.full((6, 2), 0.5 * 2 / 6), abs=0.01)
+    ratio = np.array([1.2, -1.2, 0.6, -0.6, 0.0, 0.0])
+    contrast = np.diff(pmi(expected_counts(planted(ratio), shares, 0.8, 2, SEED)))[:, 0]
+    assert (np.argsort(contrast[:5]) == np.argsort(ratio[:5])).all()
+    assert (np.sign(contrast[:4]) == np.sign(ratio[:4])).all()
+    # men and women mirror each other here
+    assert contrast[:2].sum() == pytest.approx(0, abs=0.1)

@@ -1,0 +1,110 @@
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import polars as pl
+import pytest
+from safetensors.torch import load_file
+from transformers import AutoTokenizer
+from world.country import ADJECTIVES, VERBS, lexicon, put
+
+from builders import words
+from builders.lib.problem import Problem
+from probes.world.language import World
+from probes.world.train import train
+
+TOP = Path(__file__).parents[2]
+TRAIN = """
+import json, sys
+from pathlib import Path
+import torch
+from probes.world.language import World
+from probes.world.train import train
+torch.set_num_threads(int(sys.argv[1]))
+torch.set_num_threads = lambda _: None  # training must not fall back to one thread
+into = Path(sys.argv[2])
+into.mkdir(parents=True)
+train(World(**json.loads(sys.argv[3])), into)
+"""
+
+
+def hashes(folder):
+    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
+
+
+def test_another_process_with_another_number_of_threads_writes_the_same_bytes(country, settings):
+    runs = []
+    for threads in (1, 2):
+        into = country / f"threads{threads}" / ("deep" * threads)
+        given = [sys.executable, "-c", TRAIN, str(threads), str(into), json.dumps(settings)]
+        environment = os.environ | {
+            "PYTHONPATH": str(TOP),
+            "PYTHONHASHSEED": str(threads),
+            "OMP_NUM_THREADS": str(threads),
+        }
+        runs.append((into, subprocess.Popen(given, env=environment, stderr=subprocess.PIPE)))
+    for _, process in runs:
+        said = process.communicate()[1]
+        assert process.returncode == 0, said.decode()
+    one, two = (hashes(into) for into, _ in runs)
+    assert one == two
+    assert {"model.safetensors", "tokenizer.json", "world.json", "corpus.parquet"} < set(one)
+    today = datetime.now(UTC).strftime("%Y-%m-%d").encode()
+    for path in runs[0][0].iterdir():
+        body = path.read_bytes()
+        assert str(country).encode() not in body, path.name
+        assert str(TOP).encode() not in body, path.name
+        assert today not in body, path.name
+
+
+def test_the_corpus_says_what_was_planted_and_the_tokenizer_has_its_words_whole(country, settings):
+    into = country / "world"
+    into.mkdir()
+    train(World(**settings), into)
+    corpus = pl.read_parquet(into / "corpus.parquet")
+    per = corpus.group_by("name", "pos").agg(pl.col("count").sum(), pl.col("word").n_unique())
+    assert len(per) == 2 * 24
+    assert (per["count"] == 200).all()
+    adjective = corpus.filter(pl.col("pos") == "ADJ")
+    said = (adjective["word"] + " " + adjective["name"]).to_list()
+    assert adjective["sentence"].to_list() == said
+    verb = corpus.filter(pl.col("pos") == "VERB")
+    assert verb["sentence"].to_list() == (verb["name"] + " " + verb["word"]).to_list()
+
+    truth = pl.read_parquet(into / "planted.parquet")
+    # words_max is 10: the most frequent ones are taken, which are listed first
+    assert truth.filter(pl.col("pos") == "ADJ")["word"].to_list() == ADJECTIVES[:10]
+    assert truth.filter(pl.col("pos") == "VERB")["word"].to_list() == VERBS[:10]
+    tokenizer = AutoTokenizer.from_pretrained(into)
+    for word in truth["word"]:
+        assert tokenizer.tokenize(word) == [word]
+    assert tokenizer.mask_token == "[MASK]"
+    assert World(**json.loads((into / "world.json").read_text())) == World(**settings)
+
+    for name, tensor in load_file(into / "model.safetensors").items():
+        assert (tensor * 2**12 == (tensor * 2**12).round()).all(), name
+
+
+def test_null_world_plants_zeros(country, settings):
+    into = country / "world"
+    into.mkdir()
+    train(World(**settings | {"word_effect": 0, "sentiment_effect": 0, "steps": 1}), into)
+    assert (pl.read_parquet(into / "planted.parquet")["log_ratio_nats"] == 0).all()
+
+
+def test_a_word_that_is_adjective_and_verb_is_not_planted(country, settings):
+    put("words", words, lexicon(ADJ=["open", *ADJECTIVES], VERB=["open", *VERBS]))
+    into = country / "world"
+    into.mkdir()
+    train(World(**settings | {"steps": 1}), into)
+    assert "open" not in pl.read_parquet(into / "planted.parquet")["word"]
+
+
+def test_too_few_words_are_told(country, settings):
+    put("words", words, lexicon(ADJ=ADJECTIVES[:9], VERB=VERBS))
+    with pytest.raises(Problem, match="world in 'en': only 9 ADJ in words; it needs 10"):
+        train(World(**settings), country)
