@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import sys
 from collections import Counter
 from datetime import UTC, date, datetime
@@ -36,16 +37,22 @@ def fetch(source: str, day: str) -> None:
     from builders.lib.problem import Problem
     from builders.lib.track import track
 
-    try:
-        date.fromisoformat(day)
-    except ValueError as error:
-        raise Problem(f"--date {day}: not a date; write it as YYYY-MM-DD") from error
+    if not re.fullmatch(r"\d{4}-\d\d-\d\d", day) or not _is_date(day):
+        raise Problem(f"--date {day}: not a date; write it as YYYY-MM-DD")
     client = importlib.import_module(f"builders.sources.{source}")
     found = check({"sources.politeness": Politeness, f"sources.{source}": client.Params})
     into = Path("data/raw") / source / day
     client.fetch(found[f"sources.{source}"], found["sources.politeness"], into)
     track(into)
     print(f"{into}: whole. To use it, name it as `snapshot:` under datasets in params.yaml.")
+
+
+def _is_date(day: str) -> bool:
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
 
 
 def prune(*, really: bool) -> None:

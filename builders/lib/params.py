@@ -37,6 +37,8 @@ def read(path: Path = FILE) -> dict[str, Any]:
         raise Problem(f"{path}: no such file; run the command in the project's top folder")
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise Problem(f"{path}: not UTF-8; save it as UTF-8") from error
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
