@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from samples import DAY, POLITE, SAMPLES, TOP, wikidata_params
 from sources.misbehaving import at_first, beyond, half, misbehaving, status
-from sources.test_wikidata import contents
+from sources.test_wikidata import built, contents
 
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST, Snapshot
