@@ -44,6 +44,13 @@ SCHEMA = Schema(
             maximum=0,
         ),
         Column("prompt", "string", "the prompt exactly as the model got it"),
+        Column(
+            "unknown_pieces",
+            "int32",
+            "pieces of the prompt that the model has no symbol for; above 0 it did not see the "
+            "whole name, and may have answered several names alike",
+            minimum=0,
+        ),
         Column("model", "string", "name of the model in params.yaml"),
         Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
     ),
@@ -152,6 +159,7 @@ def run(
                         "rank": rank,
                         "logprob_nats": logprob,
                         "prompt": fill.prompt,
+                        "unknown_pieces": fill.unknown,
                         "model": facts["model"],
                         "revision": facts["revision"],
                     }

@@ -135,7 +135,9 @@ class Masked:
                 for row, i in enumerate(batch):
                     order = best.indices[row, :top_k].tolist()
                     values = tuple(scores[row, best.indices[row, :top_k]].tolist())
-                    fills[i] = Fill(prompts[i], tuple(names[j] for j in order), values)
+                    words = tuple(names[j] for j in order)
+                    unknown = encoded[i].count(self.tokenizer.unk_token_id)
+                    fills[i] = Fill(prompts[i], words, values, unknown)
         for i in range(len(prompts)):
             yield fills[i]
 

@@ -24,6 +24,7 @@ class Fill(NamedTuple):
     prompt: str  # exactly as the model got it
     words: tuple[str, ...]  # best first
     logprobs_nats: tuple[float, ...]  # normalised over the model's full vocabulary
+    unknown: int = 0  # pieces of the prompt that the model has no symbol for
 
 
 class Scorer(Protocol):

@@ -67,6 +67,7 @@ def test_outputs_load_as_a_typed_dataset(asked, tmp_path):
         "rank": datasets.Value("int32"),
         "logprob_nats": datasets.Value("float64"),
         "prompt": text,
+        "unknown_pieces": datasets.Value("int32"),
         "model": text,
         "revision": text,
     }
