@@ -20,9 +20,9 @@ $(READY): pyproject.toml constraints.txt
 	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
 	@touch $@
 
-repro: $(READY)  ## run the pipeline: only what is not up to date
+repro: $(READY)  ## run the pipeline: only what is not up to date; STAGE=name for one stage
 	@python -m probes check
-	@dvc repro
+	@dvc repro $(STAGE)
 
 test: $(READY)  ## the quick tests
 	python -m pytest -m 'not slow'

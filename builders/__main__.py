@@ -44,7 +44,8 @@ def fetch(source: str, day: str) -> None:
     into = Path("data/raw") / source / day
     client.fetch(found[f"sources.{source}"], found["sources.politeness"], into)
     track(into)
-    print(f"{into}: whole. To use it, name it as `snapshot:` under datasets in params.yaml.")
+    print(f"{into}: whole. To use it, put this line under the dataset in params.yaml:")
+    print(f"    snapshot: {into}")
 
 
 def _is_date(day: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from babel import Locale
 from babel.languages import get_official_languages
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
@@ -93,6 +93,12 @@ class Params(Section):
     languages: list[str] = Field(min_length=1, description="one config for each")
     born_from: date = Field(description="first day of birth of those who belong in")
     born_to: date = Field(description="last day of birth of those who belong in")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Params:
+        if self.born_from > self.born_to:
+            raise ValueError("born_from is after born_to")
+        return self
 
 
 class Person(NamedTuple):

@@ -9,10 +9,10 @@ Stańczak et al. (2023), section 3; supplement S2 for the order.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from builders import words as words_dataset
 from builders.lib import store
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from probes.models.scorer import Scorer
 
 INPUTS = ("politicians", "words")
+POS = words_dataset.POS
 
 SCHEMA = Schema(
     columns=(
@@ -81,19 +82,21 @@ class Params(Section):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="configs of politicians and words")
-    top_k: dict[str, dict[str, int]] = Field(
+    top_k: dict[str, dict[Literal["ADJ", "VERB"], Annotated[int, Field(ge=1)]]] = Field(
         description="list length for ADJ and VERB, for a language or for `other`"
     )
 
+    @model_validator(mode="after")
+    def _for_all(self) -> Params:
+        for language in self.languages:
+            if set(self.top_k.get(language) or self.top_k.get("other") or ()) != set(POS):
+                raise ValueError(f"top_k needs ADJ and VERB for {language!r}, or for `other`")
+        return self
+
     def lengths(self, language: str) -> dict[str, int]:
         """Return the list length for each part of speech in a language."""
-        lengths = self.top_k.get(language) or self.top_k.get("other")
-        if not lengths or set(lengths) != set(words_dataset.POS):
-            raise Problem(
-                f"params.yaml, probes.associations.top_k: needs ADJ and VERB for {language!r}, or "
-                "for `other`"
-            )
-        return lengths
+        chosen = self.top_k.get(language) or self.top_k["other"]
+        return {pos: chosen[pos] for pos in ("ADJ", "VERB")}
 
 
 class Candidates:

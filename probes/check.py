@@ -9,7 +9,8 @@ from typing import Any
 from builders.lib.params import Params, read
 from builders.lib.params import check as check_sections
 from builders.lib.problem import Problem
-from probes.models.params import Model
+from builders.lib.snapshot import MANIFEST
+from probes.models.params import NAME, Model
 
 OWN = {"suite", "run"}
 
@@ -46,21 +47,47 @@ def check() -> None:
     """
     tree = read()
     known = sections()
-    for name in tree.get("models") or {}:
-        known[f"models.{name}"] = Model
-    problems: list[str] = []
+    models, problems = _models(tree)
+    known |= models
     try:
         check_sections(known)
     except Problem as problem:
         problems += str(problem).splitlines()[1:]
-    tops = {key.split(".")[0] for key in known}
+    problems += _snapshots(tree)
+    tops = {"models", *(key.split(".")[0] for key in known)}
     for top, value in tree.items():
         if top not in tops:
             problems.append(f"  {top}: unknown section; see docs/params.md for the ones that exist")
         elif isinstance(value, dict):
             own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
             for name in value:
-                if name not in own:
+                if name not in own and top != "models":
                     problems.append(f"  {top}.{name}: unknown; there are {', '.join(sorted(own))}")
     if problems:
         raise Problem("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
+
+
+def _models(tree: dict[str, Any]) -> tuple[dict[str, type[Params]], list[str]]:
+    """Return the sections of the models, and what is wrong with their names."""
+    models = tree.get("models")
+    if not isinstance(models, dict) or not models:
+        wrong = "  models: needs at least one entry, a name with id and revision, or world"
+        return {}, [wrong]
+    good = [name for name in models if NAME.fullmatch(str(name))]
+    bad = [name for name in models if name not in good]
+    problems = [f"  models.{name}: a name has letters, digits, - and _ only" for name in bad]
+    return {f"models.{name}": Model for name in good}, problems
+
+
+def _snapshots(tree: dict[str, Any]) -> list[str]:
+    """Return the snapshots that params name but that are not there, which DVC would not explain."""
+    found = []
+    datasets = tree.get("datasets")
+    for name, entry in (datasets if isinstance(datasets, dict) else {}).items():
+        folder = entry.get("snapshot") if isinstance(entry, dict) else None
+        if isinstance(folder, str) and not (Path(folder) / MANIFEST).is_file():
+            found.append(
+                f"  datasets.{name}.snapshot: no whole snapshot in {folder}; fetch one "
+                "(python -m builders fetch SOURCE) or `dvc pull` it"
+            )
+    return found

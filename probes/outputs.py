@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
+from builders import words
 from builders.lib import card, store
 from builders.lib.params import section
 from builders.lib.problem import Problem
 from probes import associations
+from probes.models import load as load_module
 from probes.models import masked
+from probes.models import scorer as scorer_module
 from probes.models.load import MODELS, load
 from probes.models.params import model
 
@@ -114,7 +117,8 @@ def _write(target: Path, rows: Iterable[dict[str, Any]], schema: Any) -> None:
 
 def _resume(final: Path, params: Any, folders: dict[str, Path], weights: Path) -> Path:
     """Return the working folder: the one a killed run left, if its inputs were the same."""
-    code = [Path(associations.__file__), Path(masked.__file__), Path(__file__)]
+    modules = (associations, load_module, masked, scorer_module, store, words)
+    code = [Path(__file__), *(Path(str(module.__file__)) for module in modules)]
     request = {
         "params": params,
         "inputs": {name: store.fingerprint(folder) for name, folder in folders.items()},
@@ -161,7 +165,7 @@ def _card(
     ]
     schemas = dict.fromkeys(languages, associations.SCHEMA) | {COVERAGE: associations.COVERAGE}
     counts = store.Counts(rows=Counter(counts.rows))
-    command = f"make setup\n.venv/bin/dvc repro associations@{name}"
+    command = f"make repro STAGE=associations@{name}"
     origin = card.Origin([model_source, *inputs], command, version)
     card.write(
         partial, PAGES / "associations.md", schemas, counts, origin, files="{config}/*.parquet"

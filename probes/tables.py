@@ -28,12 +28,12 @@ def analyse(name: str) -> Path:
     params = section("analysis.pmi", pmi.Params)
     outputs = OUTPUTS / "associations" / name
     if not (outputs / "README.md").is_file():
-        raise Problem(f"{outputs}: no outputs; run `dvc repro associations@{name}` first")
+        raise Problem(f"{outputs}: no outputs; run `make repro STAGE=associations@{name}` first")
     people = store.require_validated("politicians")
     final = TABLES / "pmi" / name
+    found = pmi.run(outputs, people, MODELS / name, params)
     partial = store.fresh(final)
     counts = store.Counts(Counter())
-    found = pmi.run(outputs, people, MODELS / name, params)
     for table, frame in found.items():
         store.write_table(frame, pmi.SCHEMAS[table].arrow(), partial / f"{table}.parquet")
         counts.rows[table] = len(frame)
@@ -47,7 +47,7 @@ def analyse(name: str) -> Path:
                 "citation": "their card",
             }
         ],
-        f"make setup\n.venv/bin/dvc repro pmi@{name}",
+        f"make repro STAGE=pmi@{name}",
         params.version,
     )
     schemas = {table: pmi.SCHEMAS[table] for table in found}

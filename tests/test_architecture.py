@@ -185,3 +185,14 @@ def test_direct_dependencies_are_pinned():
     direct = {re.split(r"[\[<>=]", d)[0].lower() for d in [*project["dependencies"], *extras]}
     assert not {d.replace("_", "-") for d in direct} - pins
     assert "torch==2.13.0" in project["dependencies"]
+
+
+def test_the_lock_was_made_with_the_code_that_is_here():
+    import hashlib
+
+    lock = yaml.safe_load((TOP / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    for name, stage in lock.items():
+        for dep in stage["deps"]:
+            if dep["path"].endswith(".py"):
+                here = hashlib.md5((TOP / dep["path"]).read_bytes()).hexdigest()
+                assert here == dep["md5"], f"{name}: {dep['path']}; run make repro, commit dvc.lock"

@@ -39,6 +39,8 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         print(f"error: {problem}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 from babel.core import get_global
@@ -45,7 +45,9 @@ SCRIPTS = {
 class Params(Base):
     """Floors and ceilings, and the fewest people of each gender."""
 
-    gender_min: dict[str, int] = Field(description="fewest people in a config, for each gender")
+    gender_min: dict[Literal["male", "female", "non-binary"], int] = Field(
+        description="fewest people in a config, for each gender"
+    )
     script_min_share: float = Field(
         0.9, ge=0, le=1, description="share of names in the language's script; below: a warning"
     )

@@ -7,7 +7,7 @@ so that shares and offending rows come out the same way for every kind of check.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -27,7 +27,7 @@ class Params(Section):
 
     rows_min: dict[str, int] = Field(description="fewest rows, for each config")
     rows_max: int | None = Field(None, description="most rows in a config")
-    rejects_max_share: dict[str, float] = Field(
+    rejects_max_share: dict[str, Annotated[float, Field(ge=0, le=1)]] = Field(
         default_factory=dict,
         description="largest share of the input that may be rejected, by beginning of the reason",
     )

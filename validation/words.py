@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import polars as pl
 from pydantic import Field
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class Params(Base):
     """Floors and ceilings, and the fewest words of each part of speech."""
 
-    pos_min: dict[str, int] = Field(description="fewest words in a config, for each of ADJ, VERB")
+    pos_min: dict[Literal["ADJ", "VERB"], int] = Field(
+        description="fewest words in a config, for each of ADJ, VERB"
+    )
 
 
 def tables(params: Params, folder: Path) -> list[Table]:

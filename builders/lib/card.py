@@ -6,6 +6,7 @@ provenance and the command that rebuilds the dataset are added here.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +81,7 @@ def write(
         extra.rstrip() + "\n" if extra else "",
         _sources(origin.sources),
         f"## Validation\n\n{origin.validation}\n" if origin.validation else "",
-        f"## Rebuild\n\nVersion {origin.version}, in a clone:\n\n```sh\n{origin.command}\n```\n",
+        _rebuild(origin, folder),
     ]
     (folder / "README.md").write_text("\n".join(p for p in parts if p), encoding="utf-8")
 
@@ -109,6 +110,22 @@ def _columns(by_config: dict[str, Schema]) -> str:
             parts.append(f"Config `{'`, `'.join(configs)}`.")
         parts.append(f"One row is named by `{'`, `'.join(schema.key)}`.\n\n{schema.table()}\n")
     return "\n".join(parts)
+
+
+def _rebuild(origin: Origin, folder: Path) -> str:
+    return (
+        f"## Rebuild\n\nVersion {origin.version}; sha256 over its parquet files:\n"
+        f"`{_hash(folder)}`. In a clone:\n\n```sh\n{origin.command}\n```\n"
+    )
+
+
+def _hash(folder: Path) -> str:
+    """Return a hash of all rows: the card then changes with them, and caches that go by it too."""
+    whole = hashlib.sha256()
+    for path in sorted(folder.rglob("*.parquet")):
+        with path.open("rb") as file:
+            whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()
 
 
 def _counts(counts: Counts) -> str:

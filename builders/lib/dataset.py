@@ -58,7 +58,7 @@ def _write(name: str, module: ModuleType, params: Any, snapshot: Snapshot) -> st
     partial = folder.with_name(f".{name}.partial")
     origin = card.Origin(
         sources=[snapshot.manifest],
-        command=f"make setup\n.venv/bin/dvc repro validate@{name}",
+        command=f"make repro STAGE=validate@{name}",
         version=params.version,
         validation=CHECKED.format(name=name),
     )

@@ -89,10 +89,15 @@ def same_request(path: Path, request: dict[str, Any]) -> None:
     """
     manifest = path.with_name(MANIFEST)
     begun = request
-    if path.exists():
-        begun = json.loads(path.read_text(encoding="utf-8"))
-    elif manifest.exists():
-        begun = json.loads(manifest.read_text(encoding="utf-8"))["request"]
+    try:
+        if path.exists():
+            begun = dict(json.loads(path.read_text(encoding="utf-8")))
+        elif manifest.exists():
+            begun = dict(json.loads(manifest.read_text(encoding="utf-8"))["request"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise Problem(
+            f"{path.parent}: its record of the request is damaged; remove the folder and fetch anew"
+        ) from error
     if any(begun.get(key) != value for key, value in request.items()):
         raise Problem(
             f"{path.parent}: holds a fetch that was begun with other parameters; restore those in "

@@ -164,7 +164,9 @@ def configs(folder: Path) -> list[str]:
     """
     found = sorted(p.stem for p in folder.glob("*.parquet") if p.name != REJECTS)
     if not found:
-        raise Problem(f"{folder}: no dataset there; build it with `dvc repro build@{folder.name}`")
+        raise Problem(
+            f"{folder}: no dataset there; build it with `make repro STAGE=build@{folder.name}`"
+        )
     return found
 
 
@@ -197,12 +199,17 @@ def require_validated(name: str) -> Path:
     folder, report = DATASETS / name, VALIDATION / f"{name}.json"
     configs(folder)
     if not report.is_file():
-        raise Problem(f"{report}: {name} is not validated; run `dvc repro validate@{name}` first")
-    facts = json.loads(report.read_text(encoding="utf-8"))
+        raise Problem(
+            f"{report}: {name} is not validated; run `make repro STAGE=validate@{name}` first"
+        )
+    try:
+        facts = json.loads(report.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise Problem(f"{report}: not valid JSON; remove it and run `make repro`") from error
     if not facts["success"]:
         raise Problem(f"{report}: {name} failed its validation and cannot be used")
     if facts["fingerprint"] != fingerprint(folder):
         raise Problem(
-            f"{folder}: changed since it was validated; run `dvc repro validate@{name}` again"
+            f"{folder}: changed since it was validated; run `make repro STAGE=validate@{name}`"
         )
     return folder

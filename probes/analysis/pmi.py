@@ -47,7 +47,14 @@ ESTIMATE = (
     Column("cluster", "string", "what a cluster is"),
     Column("method", "string", "kind of interval, and what was resampled"),
     Column("null", "string", "what it is judged against"),
-    Column("p", "float64", "two-sided p under that null", nullable=True, minimum=0, maximum=1),
+    Column(
+        "p",
+        "float64",
+        "two-sided p under that null; over distinct (name, gender), while value counts people",
+        nullable=True,
+        minimum=0,
+        maximum=1,
+    ),
     Column("p_bh", "float64", "the same, Benjamini-Hochberg", nullable=True, minimum=0, maximum=1),
 )
 
@@ -229,6 +236,11 @@ def _recovery(
         measured = _contrast(smoothed).join(truth, on=["word"], how="inner")
         planted = measured["log_ratio_nats"].to_numpy()
         contrast = measured["contrast"].to_numpy()
+        if len(planted) < 4:
+            raise Problem(
+                f"analysis.pmi.min_count: {params.min_count} leaves {len(planted)} planted words, "
+                "too few to compare; lower it"
+            )
         found.append(
             (
                 "Spearman correlation of planted log-ratio and measured PMI, female minus male",
@@ -244,6 +256,16 @@ def _recovery(
                 wilson(agree, len(planted), params.confidence),
                 "word",
                 "0.5: coin",
+            )
+        )
+    else:
+        discoveries = int((p_bh <= rate).sum())
+        found.append(
+            (
+                f"false discovery proportion at {rate:g}: 1 if there is any, as all are false",
+                wilson(int(discoveries > 0), 1, params.confidence),
+                "world",
+                f"{rate:g}: nominal mean over worlds",
             )
         )
     covered, cells = _covered(smoothed, truth, world, people, outputs)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MODELS = Path("data/models")
 POINTER = "model.json"
+WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")  # never pickles
 
 
 def load(name: str) -> Scorer:
@@ -29,14 +30,17 @@ def load(name: str) -> Scorer:
     params = model(name)
     pointer = MODELS / name / POINTER
     if not pointer.is_file():
-        raise Problem(f"{pointer}: the model is not there; run `dvc repro weights@{name}` first")
+        raise Problem(
+            f"{pointer}: the model is not there; run `make repro STAGE=weights@{name}` first"
+        )
     facts = json.loads(pointer.read_text(encoding="utf-8"))
     where = MODELS / name if params.world else download(name, params)
     for file, sha256 in facts["files"].items():
         path = where / file
         if not path.is_file() or digest(path) != sha256:
             raise Problem(
-                f"{path}: not the file that {pointer} names; run `dvc repro weights@{name}` again"
+                f"{path}: not the file that {pointer} names; bring the model again with "
+                f"`make repro STAGE='--force weights@{name}'`"
             )
     return Masked(where, name, facts["revision"], dtype=params.dtype)
 
@@ -56,12 +60,15 @@ def download(name: str, params: Model) -> Path:
             raise Problem(f"models.{name}.id: no folder {folder}")
         return folder
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
 
-    wanted = ["*.json", "*.txt", "*.model", "*.safetensors"]
     try:
-        where = snapshot_download(params.id, revision=params.revision, allow_patterns=wanted)
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        where = snapshot_download(params.id, revision=params.revision, allow_patterns=list(WANTED))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         said = " ".join(str(error).split())[:200]
         raise Problem(
             f"models.{name}: {params.id} at {params.revision} could not be had ({said}); check id, "

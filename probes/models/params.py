@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from typing import Literal
 
 from pydantic import Field, model_validator
 
 from builders.lib.params import Params
 from builders.lib.problem import Problem
 from probes.world.language import World
+
+NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 class Model(Params):
@@ -27,18 +30,18 @@ class Model(Params):
         None, description="languages it is asked in; default: all of the probe's"
     )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _one_origin(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            if bool(given.get("id")) == bool(given.get("world")):
-                raise ValueError("give either id and revision, or world")
-            if given.get("id") and not given.get("revision") and not _local(given["id"]):
-                raise ValueError(
-                    f"{given['id']} needs a pinned revision; paste the 40 digits of the commit "
-                    "from its page on the Hub as `revision:`"
-                )
-        return given
+    @model_validator(mode="after")
+    def _one_origin(self) -> Model:
+        if bool(self.id) == bool(self.world):
+            raise ValueError("give either id and revision, or world")
+        if self.id and not self.revision and not _local(self.id):
+            raise ValueError(
+                f"{self.id} needs a pinned revision; paste the 40 digits of the commit from its "
+                "page on the Hub as `revision:`"
+            )
+        if self.id and self.revision and _local(self.id):
+            raise ValueError(f"{self.id} is a folder: it has no revision, take that line out")
+        return self
 
 
 def _local(name: str) -> bool:
@@ -62,7 +65,7 @@ def model(name: str) -> Model:
     from builders.lib.params import read, section
 
     known = read().get("models") or {}
-    if name not in known:
+    if not isinstance(known, dict) or name not in known or not NAME.fullmatch(name):
         names = ", ".join(known) or "none"
         raise Problem(f"params.yaml: no model {name!r} under models; there are: {names}")
     return section(f"models.{name}", Model)

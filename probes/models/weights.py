@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from builders.lib import store
 from builders.lib.snapshot import digest, write_bytes
-from probes.models.load import MODELS, POINTER, download
+from probes.models.load import MODELS, POINTER, WANTED, download
 from probes.models.params import model
 from probes.world.train import train
 
@@ -42,7 +42,8 @@ def bring(name: str) -> Path:
         }
     else:
         where = download(name, params)
-        files = {p.name: digest(p) for p in sorted(where.iterdir()) if p.is_file()}
+        wanted = sorted({p for pattern in WANTED for p in where.glob(pattern)})
+        files = {p.name: digest(p) for p in wanted}
         facts = {"id": params.id, "revision": params.revision or _hash(files), "files": files}
     text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
     write_bytes(partial / POINTER, text.encode())

@@ -33,7 +33,7 @@ def write() -> Path:
     """
     models = [name for name in sorted(read()["models"]) if (TABLES / name).is_dir()]
     if not models:
-        raise Problem(f"{TABLES}: no tables; run `dvc repro`")
+        raise Problem(f"{TABLES}: no tables; run `make repro`")
     page = {
         "controls": [c for name in models if (c := _control(name))],
         "models": [_model(name) for name in models],
@@ -68,8 +68,14 @@ def _control(name: str) -> dict[str, Any] | None:
 
 
 def _recovery_figure(name: str) -> str:
-    truth = pl.read_parquet(Path("data/models") / name / "planted.parquet")
-    table = pl.read_parquet(TABLES / name / "pmi.parquet").filter(pl.col("reading") == 1)
+    weights = Path("data/models") / name
+    truth = pl.read_parquet(weights / "planted.parquet").with_columns(
+        pl.col("pos").replace_strict({pos: i for i, pos in enumerate(POS)}, return_dtype=pl.Int64)
+    )
+    language = json.loads((weights / "world.json").read_text(encoding="utf-8"))["language"]
+    table = pl.read_parquet(TABLES / name / "pmi.parquet").filter(
+        (pl.col("reading") == 1) & (pl.col("language") == language)
+    )
     by_gender = {
         g: table.filter(pl.col("gender") == GENDERS.index(g)).select(
             "word", "pos", pl.col("value").alias(g)
@@ -79,7 +85,9 @@ def _recovery_figure(name: str) -> str:
     frame = (
         by_gender["male"]
         .join(by_gender["female"], on=["word", "pos"])
-        .join(truth.select("word", "sentiment", planted="log_ratio_nats"), on="word")
+        .join(
+            truth.select("word", "pos", "sentiment", planted="log_ratio_nats"), on=["word", "pos"]
+        )
         .with_columns(contrast=pl.col("female") - pl.col("male"))
         .sort("word")
     )

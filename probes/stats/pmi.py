@@ -76,7 +76,8 @@ def bootstrap(
         The group of each person, and the cluster (distinct name) that is drawn with all its
         people, 0 to the largest without gaps.
     smoothing
-        See :func:`pmi`; 0 can give limits of -inf.
+        See :func:`pmi`; 0 can give limits of -inf. Replicates in which a word or a group was not
+        drawn at all have no PMI and are left out.
 
     References
     ----------
@@ -97,10 +98,13 @@ def bootstrap(
             draws[start:stop, :, g] = (parts[g] @ weights[:, clusters[members[g]]].T).T
     if smoothing:
         draws += rng.standard_gamma(smoothing, size=draws.shape)
-    values = np.sort(pmi(draws), axis=0)  # nan, from an empty cell, sorts last
+    values = np.sort(pmi(draws), axis=0)  # nan, where a word or group was not drawn, sorts last
+    defined = np.maximum(replicates - np.isnan(values).sum(axis=0), 1) - 1
     tail = (1 - confidence) / 2
-    low = values[int(np.floor(tail * (replicates - 1)))]
-    high = values[int(np.ceil((1 - tail) * (replicates - 1)))]
+    first = np.floor(tail * defined).astype(np.int64)
+    last = np.ceil((1 - tail) * defined).astype(np.int64)
+    low = np.take_along_axis(values, first[None], axis=0)[0]
+    high = np.take_along_axis(values, last[None], axis=0)[0]
     return Intervals(low, high)
 
 

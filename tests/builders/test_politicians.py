@@ -319,7 +319,7 @@ def test_the_card_is_complete(built):
     assert "Table 10" in card
     assert "CC0-1.0" in card
     assert "retrieved 2026-11-21" in card
-    assert "dvc repro validate@politicians" in card
+    assert "make repro STAGE=validate@politicians" in card
 
 
 def test_two_builds_give_the_same_bytes(built, project):

@@ -55,5 +55,5 @@ def test_an_unknown_name_is_told_with_those_that_exist(tmp_path, monkeypatch):
 
 def test_a_model_that_was_not_brought_is_told_with_the_command(tmp_path, monkeypatch):
     entry(tmp_path, monkeypatch, "{id: ./folder}")
-    with pytest.raises(Problem, match="not there; run `dvc repro weights@mine` first"):
+    with pytest.raises(Problem, match="not there; run `make repro STAGE=weights@mine` first"):
         load("mine")

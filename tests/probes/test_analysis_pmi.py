@@ -340,7 +340,7 @@ def test_rows_are_ordered_and_named_once(finished):
 
 
 def test_missing_outputs_are_told(place):
-    with pytest.raises(Problem, match="no outputs; run `dvc repro associations@tiny` first"):
+    with pytest.raises(Problem, match="no outputs; run `make repro STAGE=associations@tiny` first"):
         analyse("tiny")
     assert not Path("data/tables").exists()
 

@@ -175,10 +175,12 @@ def test_list_lengths_are_those_of_the_language_or_of_the_others():
     params = associations.Params(**given, top_k={"en": {"ADJ": 1, "VERB": 2}, "other": other})
     assert params.lengths("en") == {"ADJ": 1, "VERB": 2}
     assert params.lengths("fr") == other
-    for wrong in ({"en": other}, {"other": {"ADJ": 3}}, {}):
-        params = associations.Params(**given, top_k=wrong)
-        with pytest.raises(Problem, match="needs ADJ and VERB for 'fr', or for `other`"):
-            params.lengths("fr")
+    for wrong in ({"en": other}, {"en": other, "other": {"ADJ": 3}}):
+        with pytest.raises(ValueError, match="needs ADJ and VERB for 'fr', or for `other`"):
+            associations.Params(**given, top_k=wrong)
+    for length in (0, -5):
+        with pytest.raises(ValueError, match="greater than or equal to 1"):
+            associations.Params(**given, top_k={"other": {"ADJ": length, "VERB": 20}})
 
 
 def test_names_of_the_samples_are_asked_as_they_stand(built):

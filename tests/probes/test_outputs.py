@@ -197,7 +197,9 @@ def test_shards_do_not_change_the_answers(asked, place, monkeypatch):
 def test_unvalidated_data_are_refused(place):
     bring("tiny")
     (store.VALIDATION / "words.json").unlink()
-    with pytest.raises(Problem, match="words is not validated; run `dvc repro validate@words`"):
+    with pytest.raises(
+        Problem, match="words is not validated; run `make repro STAGE=validate@words`"
+    ):
         probe("tiny")
     assert not TINY.exists()
 
@@ -233,7 +235,7 @@ def test_an_unknown_language_is_told(place, change):
 
 
 def test_a_model_that_was_not_brought_is_told(place):
-    with pytest.raises(Problem, match="run `dvc repro weights@tiny` first"):
+    with pytest.raises(Problem, match="run `make repro STAGE=weights@tiny` first"):
         probe("tiny")
 
 

@@ -162,5 +162,5 @@ def test_two_runs_write_the_same_bytes(copied, text):
 
 
 def test_without_tables_the_command_is_told(place):
-    with pytest.raises(Problem, match="no tables; run `dvc repro`"):
+    with pytest.raises(Problem, match="no tables; run `make repro`"):
         write()
