@@ -13,37 +13,18 @@ import pytest
 import yaml
 from hub import REVISION, hub
 from imports import TOP
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
-from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+from models.tiny import bert, wordpiece
 
 ID = "example/tiny"
 
 
 @pytest.fixture
-def tiny(tmp_path):
-    """A randomly initialised model that knows a few words of the sample."""
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "honest", "calm", "promised"]
-    tokenizer = Tokenizer(models.WordPiece({w: i for i, w in enumerate(words)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
+def model(tmp_path):
+    """A randomly initialised model that knows a few words of the sample, and none of its names."""
     folder = tmp_path / "tiny"
-    named = {"unk": "[UNK]", "pad": "[PAD]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        model_max_length=64,
-        **{f"{key}_token": token for key, token in named.items()},
-    ).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=64,
-    )
-    BertForMaskedLM(config).save_pretrained(folder)
+    tokenizer = wordpiece(["a honest calm promised"])
+    tokenizer.save_pretrained(folder)
+    bert(tokenizer).save_pretrained(folder)
     return folder
 
 
@@ -80,9 +61,9 @@ def command(folder, endpoint, *words):
     )
 
 
-def test_three_lines_put_a_model_of_the_hub_into_the_pipeline(mine, tiny):
+def test_three_lines_put_a_model_of_the_hub_into_the_pipeline(mine, model):
     put_in(mine, "tiny", {"id": ID, "revision": REVISION})
-    with hub({ID: tiny}) as (endpoint, asked):
+    with hub({ID: model}) as (endpoint, asked):
         done = command(mine, endpoint, "weights", "tiny")
         assert done.returncode == 0, done.stderr
         assert any(REVISION in path for path in asked)
@@ -94,15 +75,14 @@ def test_three_lines_put_a_model_of_the_hub_into_the_pipeline(mine, tiny):
     assert "model.safetensors" in pointer["files"]
     assert [p.name for p in (mine / "data/models/tiny").iterdir()] == ["model.json"]
     outputs = pl.read_parquet(mine / "data/outputs/associations/tiny/en/00000.parquet")
-    for row in outputs.unique("prompt").iter_rows(named=True):  # it knows no part of any name
-        assert row["unknown_pieces"] >= len(row["name"].split())
+    assert (outputs["unknown_pieces"] > 0).all()  # it has no capitals, so it sees no name whole
     done = command(mine, "http://127.0.0.1:9", "pmi", "tiny")
     assert done.returncode == 0, done.stderr
 
 
-def test_a_revision_that_the_hub_lacks_is_one_sentence(mine, tiny):
+def test_a_revision_that_the_hub_lacks_is_one_sentence(mine, model):
     put_in(mine, "tiny", {"id": ID, "revision": "f" * 40})
-    with hub({ID: tiny}) as (endpoint, _):
+    with hub({ID: model}) as (endpoint, _):
         done = command(mine, endpoint, "weights", "tiny")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith(f"error: models.tiny: {ID} at ffff")
