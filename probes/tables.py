@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def analyse(name: str) -> Path:
             {
                 "source": "outputs of the probe associations",
                 "address": str(outputs),
-                "retrieved": f"with sha256 {_hash(outputs)[:16]}",
+                "retrieved": f"with sha256 {store.fingerprint(outputs)[:16]}",
                 "licence": "as their card states",
                 "citation": "their card",
             }
@@ -54,11 +53,3 @@ def analyse(name: str) -> Path:
     card.write(partial, PAGES / "pmi.md", schemas, counts, origin)
     store.finish(final)
     return final
-
-
-def _hash(outputs: Path) -> str:
-    whole = hashlib.sha256()
-    for path in sorted(outputs.rglob("*.parquet")):
-        with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()

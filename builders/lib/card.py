@@ -6,7 +6,6 @@ provenance and the command that rebuilds the dataset are added here.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from builders.lib.problem import Problem
+from builders.lib.store import fingerprint
 
 if TYPE_CHECKING:
     from builders.lib.schema import Schema
@@ -113,19 +113,11 @@ def _columns(by_config: dict[str, Schema]) -> str:
 
 
 def _rebuild(origin: Origin, folder: Path) -> str:
+    """Name the version by its hash too: caches that go by the card then see that rows changed."""
     return (
         f"## Rebuild\n\nVersion {origin.version}; sha256 over its parquet files:\n"
-        f"`{_hash(folder)}`. In a clone:\n\n```sh\n{origin.command}\n```\n"
+        f"`{fingerprint(folder)}`. In a clone:\n\n```sh\n{origin.command}\n```\n"
     )
-
-
-def _hash(folder: Path) -> str:
-    """Return a hash of all rows: the card then changes with them, and caches that go by it too."""
-    whole = hashlib.sha256()
-    for path in sorted(folder.rglob("*.parquet")):
-        with path.open("rb") as file:
-            whole.update(hashlib.file_digest(file, "sha256").digest())
-    return whole.hexdigest()
 
 
 def _counts(counts: Counts) -> str:

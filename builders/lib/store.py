@@ -180,11 +180,12 @@ def stream(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def fingerprint(folder: Path) -> str:
-    """Return one sha256 over the names and bytes of a dataset's parquet files."""
+    """Return one sha256 over the names and bytes of all parquet files in a folder."""
     whole = hashlib.sha256()
-    for path in sorted(folder.glob("*.parquet")):
+    for path in sorted(folder.rglob("*.parquet")):
+        name = path.relative_to(folder).as_posix().encode()
         with path.open("rb") as file:
-            whole.update(path.name.encode() + hashlib.file_digest(file, "sha256").digest())
+            whole.update(name + hashlib.file_digest(file, "sha256").digest())
     return whole.hexdigest()
 
 
