@@ -1,1 +1,3 @@
-"""Probes: what is asked of a model, its raw answers, and the tables computed from them."""
+"""Probes: what is asked of language models, and what is computed from their answers."""
+
+PROBES = {"associations": "ask a model for words beside names"}  # module: what it does

@@ -6,6 +6,8 @@ import argparse
 import os
 import sys
 
+from probes import PROBES
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; a :class:`Problem` becomes one line on stderr and status 1."""
@@ -14,10 +16,14 @@ def main(arguments: list[str] | None = None) -> int:
     commands.add_parser("check", help="check params.yaml and tell all its problems at once")
     for name, words in {
         "weights": "train a world's model, or pin one of the Hub (a stage of dvc.yaml)",
-        "associations": "ask a model for words beside names (a stage of dvc.yaml)",
         "pmi": "tables of words and genders from those answers (a stage of dvc.yaml)",
     }.items():
         commands.add_parser(name, help=words).add_argument("model", help="name in params.yaml")
+    for name, words in PROBES.items():
+        _execution(commands.add_parser(name, help=f"{words} (a stage of dvc.yaml)"))
+    plan = commands.add_parser("plan", help="tell what the probes would take, before they run")
+    plan.add_argument("model", nargs="?", help="name in params.yaml; default: all that are asked")
+    plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
     commands.add_parser("report", help="write data/report (a stage of dvc.yaml)")
     given = parser.parse_args(arguments)
 
@@ -43,10 +49,16 @@ def _run(given: argparse.Namespace) -> None:
         check()
         print("params.yaml: no problem found")
         return
+    if given.command == "plan":
+        from probes.plan import plans, table
+
+        print(table(list(plans(given.seconds, given.model))))
+        return
+    if given.command in PROBES:
+        _probe(given)
+        return
     if given.command == "weights":
         from probes.models.weights import bring as command
-    elif given.command == "associations":
-        from probes.outputs import probe as command
     elif given.command == "pmi":
         from probes.tables import analyse as command
     else:
@@ -58,6 +70,50 @@ def _run(given: argparse.Namespace) -> None:
 
     model(given.model)  # an unknown name is told before torch is loaded
     print(command(given.model))
+
+
+def _execution(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how a probe is run; none of them changes what it writes."""
+    parser.add_argument("model", help="name in params.yaml")
+    parser.add_argument(
+        "--runner",
+        choices=["local", "ray"],
+        default=os.environ.get("PLUMBLINE_RUNNER", "local"),
+        help="this process, or a Ray cluster (default: PLUMBLINE_RUNNER, or local)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=int(os.environ.get("PLUMBLINE_WORKERS", "0")),
+        help="actors on the cluster; 0: one a GPU, or all cores but one (PLUMBLINE_WORKERS)",
+    )
+    parser.add_argument(
+        "--part",
+        metavar="I/N",
+        help="only every N-th shard, from the I-th on: for job arrays; the command without it, "
+        "once all parts are done, finishes the outputs",
+    )
+
+
+def _probe(given: argparse.Namespace) -> None:
+    """Put a probe to a model."""
+    from builders.lib.problem import Problem
+    from probes.models.params import model
+
+    part = None
+    if given.part:
+        numbers = given.part.split("/")
+        if len(numbers) != 2 or not all(n.isdigit() for n in numbers):
+            raise Problem(f"--part {given.part}: not of the form I/N, such as 3/10")
+        part = (int(numbers[0]), int(numbers[1]))
+        if not 1 <= part[0] <= part[1]:
+            raise Problem(f"--part {given.part}: I must be from 1 to N")
+    if given.runner not in ("local", "ray"):
+        raise Problem(f"PLUMBLINE_RUNNER: {given.runner!r} is neither local nor ray")
+    model(given.model)  # an unknown name is told before torch is loaded
+    from probes.outputs import Execution, probe
+
+    print(probe(given.command, given.model, Execution(given.runner, given.workers, part)))
 
 
 if __name__ == "__main__":

@@ -8,10 +8,14 @@ Stańczak et al. (2023), section 3; supplement S2 for the order.
 
 from __future__ import annotations
 
+import math
 import zlib
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from builders import words as words_dataset
@@ -19,15 +23,19 @@ from builders.lib import store
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
-from probes.models.scorer import MASK
+from probes.models.precision import agreement
+from probes.models.scorer import MASK, Filled, Fills, Scorer
+from probes.shards import Amount, Shard
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from probes.models.scorer import Scorer
-
 INPUTS = ("politicians", "words")
+VERB = "fill"
+SHARD = 20_000  # names in a shard; part of the layout of the outputs
+COVERED = "coverage"
+CHECKED = 32  # prompts of each part of speech that are asked in double precision too
 POS = words_dataset.POS
 
 SCHEMA = Schema(
@@ -71,6 +79,19 @@ COVERAGE = Schema(
         Column("vocabulary", "int64", "size of its vocabulary"),
         Column("mask_token", "string", "its mask"),
         Column("dtype", "string", "arithmetic"),
+        Column(
+            "precision_nats",
+            "float64",
+            "largest difference of a log-probability from double precision, over the first prompts",
+            minimum=0,
+        ),
+        Column(
+            "precision_overlap",
+            "float64",
+            "share of the 20 best words that double precision has among its own, mean over prompts",
+            minimum=0,
+            maximum=1,
+        ),
         Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
     ),
     key=("language", "pos"),
@@ -81,6 +102,7 @@ class Params(Section):
     """Languages, and how many words to keep of each list."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
+    models: list[str] = Field(description="names under `models` of those that are asked")
     languages: list[str] = Field(min_length=1, description="configs of politicians and words")
     top_k: dict[str, dict[Literal["ADJ", "VERB"], Annotated[int, Field(ge=1)]]] = Field(
         description="list length for ADJ and VERB, for a language or for `other`"
@@ -133,49 +155,153 @@ def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, lis
     return dict(sorted(found.items()))
 
 
+def schema(config: str) -> Schema:
+    """Return the schema of a config of the outputs: a language, or ``coverage``."""
+    return COVERAGE if config == COVERED else SCHEMA
+
+
+def shards(params: Params, only: Sequence[str] | None, folders: dict[str, Path]) -> list[Shard]:
+    """Return what is to be asked of a model: names in shards, and its coverage, per language.
+
+    Raises
+    ------
+    Problem
+        If a language is not in the datasets.
+    """
+    languages = languages_of(params, only)
+    there = set(store.configs(folders["politicians"])) & set(store.configs(folders["words"]))
+    if missing := sorted(set(languages) - there):
+        raise Problem(
+            f"probes.associations.languages: {', '.join(missing)} not in politicians and words; "
+            "add them under datasets, or take them out"
+        )
+    found = []
+    for language in languages:
+        rows = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
+        parts = max(1, math.ceil(rows / SHARD))
+        found += [Shard(language, f"{part:05d}", part, parts) for part in range(parts)]
+    return [*found, *(Shard(COVERED, language, 0, 1) for language in languages)]
+
+
+def amount(
+    params: Params, only: Sequence[str] | None, folders: dict[str, Path]
+) -> dict[str, Amount]:
+    """Return how much each language has to answer: prompts, and rows of outputs at most."""
+    found = {}
+    for language in languages_of(params, only):
+        path = folders["politicians"] / f"{language}.parquet"
+        people = pl.read_parquet(path, columns=["name"])["name"]
+        lengths = params.lengths(language).values()
+        found[language] = Amount(len(lengths) * people.n_unique(), len(people) * sum(lengths))
+    return found
+
+
+def answer(
+    shard: Shard,
+    folders: dict[str, Path],
+    scorer: Scorer,
+    params: Params,
+    exact: Callable[[], Scorer],
+) -> Iterator[pa.Table]:
+    """Yield the tables of one shard: raw facts, no statistics.
+
+    Parameters
+    ----------
+    exact
+        Loads the model in double precision.
+    """
+    assert isinstance(scorer, Fills)
+    if shard.config == COVERED:
+        language = shard.part
+        people = names(folders["politicians"], language, 0, 1)
+        double = exact()
+        assert isinstance(double, Fills)
+        rows = coverage(language, people, folders["words"], scorer, double, params)
+        yield pa.Table.from_pylist(list(rows), schema=COVERAGE.arrow())
+        return
+    language = shard.config
+    people = names(folders["politicians"], language, shard.number, shard.of)
+    words = candidates_of(folders["words"], language)
+    yield from run(people, words, scorer, params.lengths(language), language)
+
+
 def run(
-    people: dict[str, list[str]], candidates: dict[str, Candidates], scorer: Scorer, params: Any
-) -> Iterator[dict[str, Any]]:
-    """Yield output rows for some names: raw facts, no statistics.
+    people: dict[str, list[str]],
+    candidates: dict[str, Candidates],
+    scorer: Fills,
+    lengths: dict[str, int],
+    language: str,
+) -> Iterator[pa.Table]:
+    """Yield output rows for some names, in tables of the outputs' schema.
 
     Parameters
     ----------
     people
         Distinct names with their items, from :func:`names`.
-    params
+    lengths
         List length for each part of speech, from :meth:`Params.lengths`.
     """
     facts = scorer.facts()
     for pos, wanted in candidates.items():
         prompts = (wanted.prompt(name) for name in people)
-        fills = scorer.fill(prompts, wanted.forms, params[pos])
-        for (name, qids), fill in zip(people.items(), fills, strict=True):
-            pairs = list(zip(fill.words, fill.logprobs_nats, strict=True))
-            for qid in qids:
-                for rank, (word, logprob) in enumerate(pairs, start=1):
-                    yield {
-                        "qid": qid,
-                        "name": name,
-                        "word": word,
-                        "lemma": wanted.lemmas[word],
-                        "pos": SCHEMA["pos"].code(pos),
-                        "rank": rank,
-                        "logprob_nats": logprob,
-                        "prompt": fill.prompt,
-                        "unknown_pieces": fill.unknown,
-                        "model": facts["model"],
-                        "revision": facts["revision"],
-                    }
+        rest = iter(people.items())
+        for block in scorer.fill(prompts, wanted.forms, lengths[pos], language=language):
+            asked = [next(rest) for _ in block.prompts]
+            yield _table(block, asked, wanted, SCHEMA["pos"].code(pos), facts)
+
+
+def _table(
+    block: Filled,
+    asked: list[tuple[str, list[str]]],
+    wanted: Candidates,
+    pos: int,
+    facts: dict[str, str | int],
+) -> pa.Table:
+    """Return the rows of a block: for each person with a name, the name's list."""
+    length = block.best.shape[1]
+    people = np.array([len(qids) for _, qids in asked])
+    prompt = np.repeat(np.arange(len(asked)), people)  # of each person
+    row = np.repeat(prompt, length)  # prompt of each row
+    best = block.best[prompt].ravel()
+    total = len(row)
+
+    def taken(values: Sequence[Any], index: np.ndarray) -> pa.Array:
+        return pa.array(values).take(pa.array(index))
+
+    lemmas = [wanted.lemmas[word] for word in block.candidates]
+    columns = {
+        "qid": taken(
+            [qid for _, qids in asked for qid in qids], np.repeat(np.arange(len(prompt)), length)
+        ),
+        "name": taken([name for name, _ in asked], row),
+        "word": taken(list(block.candidates), best),
+        "lemma": taken(lemmas, best),
+        "pos": pa.array(np.full(total, pos, np.int64)),
+        "rank": pa.array(np.tile(np.arange(1, length + 1, dtype=np.int32), len(prompt))),
+        "logprob_nats": pa.array(block.logprobs_nats[prompt].ravel()),
+        "prompt": taken(list(block.prompts), row),
+        "unknown_pieces": pa.array(block.unknown[row]),
+        "model": taken([str(facts["model"])], np.zeros(total, np.int32)),
+        "revision": taken([str(facts["revision"])], np.zeros(total, np.int32)),
+    }
+    return pa.table([columns[c.name] for c in SCHEMA.columns], schema=SCHEMA.arrow())
 
 
 def coverage(
-    language: str, candidates: dict[str, Candidates], scorer: Scorer, lengths: dict[str, int]
+    language: str,
+    people: dict[str, list[str]],
+    folder: Path,
+    scorer: Fills,
+    double: Fills,
+    params: Params,
 ) -> Iterator[dict[str, Any]]:
-    """Yield how much of the candidate words a model has, for each part of speech."""
-    facts = scorer.facts()
-    for pos, wanted in candidates.items():
-        known = scorer.vocabulary(wanted.forms).ids
+    """Yield how much of the candidate words a model has, and how exact it is, by part of speech."""
+    lengths = params.lengths(language)
+    for pos, wanted in candidates_of(folder, language).items():
+        known = scorer.vocabulary(wanted.forms, language).ids
         tokens = sum(wanted.tokens[form] for form in known)
+        prompts = [wanted.prompt(name) for name in list(people)[:CHECKED]]
+        apart, overlap = agreement(scorer, double, prompts, wanted.forms, language)
         yield {
             "language": language,
             "pos": SCHEMA["pos"].code(pos),
@@ -183,7 +309,9 @@ def coverage(
             "covered": len(known),
             "tokens_covered": round(tokens / sum(wanted.tokens.values()), 6),
             "asked": lengths[pos],
-            **facts,
+            "precision_nats": apart,
+            "precision_overlap": overlap,
+            **scorer.facts(),
         }
 
 

@@ -10,7 +10,8 @@ from builders.lib.params import Params, read
 from builders.lib.params import check as check_sections
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST
-from probes.models.params import NAME, Model
+from probes import PROBES
+from probes.models.params import NAME, VERBS, Model
 
 OWN = {"suite", "run"}
 
@@ -31,9 +32,8 @@ def sections() -> dict[str, type[Params]]:
             if not path.stem.startswith("_") and path.stem not in OWN:
                 module: Any = importlib.import_module(f"{package}.{path.stem}")
                 found[f"{prefix}.{path.stem}"] = module.Params
-    from probes import associations
-
-    found["probes.associations"] = associations.Params
+    for name in PROBES:
+        found[f"probes.{name}"] = importlib.import_module(f"probes.{name}").Params
     return found
 
 
@@ -54,6 +54,7 @@ def check() -> None:
     except Problem as problem:
         problems += str(problem).splitlines()[1:]
     problems += _snapshots(tree)
+    problems += _asked(tree)
     tops = {"models", *(key.split(".")[0] for key in known)}
     for top, value in tree.items():
         if top not in tops:
@@ -90,4 +91,28 @@ def _snapshots(tree: dict[str, Any]) -> list[str]:
                 f"  datasets.{name}.snapshot: no whole snapshot in {folder}; fetch one "
                 "(python -m builders fetch SOURCE) or `dvc pull` it"
             )
+    return found
+
+
+def _asked(tree: dict[str, Any]) -> list[str]:
+    """Return the models that a probe names and that are not there, or cannot be asked so."""
+    found = []
+    models, probes = tree.get("models"), tree.get("probes")
+    if not isinstance(models, dict) or not models or not isinstance(probes, dict):
+        return []
+    for probe, entry in probes.items():
+        names = entry.get("models") if isinstance(entry, dict) else None
+        verb = importlib.import_module(f"probes.{probe}").VERB if probe in PROBES else None
+        for name in names if isinstance(names, list) else []:
+            if name not in models:
+                there = ", ".join(map(str, models))
+                found.append(
+                    f"  probes.{probe}.models: no {name!r} under models; there are {there}"
+                )
+                continue
+            known = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
+            if verb and known in VERBS and verb not in VERBS[known]:
+                found.append(
+                    f"  probes.{probe}.models: {name} is of kind {known}, which cannot {verb}"
+                )
     return found

@@ -1,154 +1,153 @@
 """Running a probe over a model, shard by shard, into a loadable dataset of raw answers.
 
 A shard that is written is done: a run that was killed continues with the next one, and ends with
-the same bytes, as long as the inputs are the same.
+the same bytes, as long as the inputs are the same. How a run is executed (here, on a cluster, in
+parts) is no parameter of its stage, since it does not change a byte.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
+import os
 import shutil
 from collections import Counter
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from builders import words
 from builders.lib import card, store
-from builders.lib.params import section
 from builders.lib.problem import Problem
-from probes import associations
-from probes.models import load as load_module
-from probes.models import masked
-from probes.models import scorer as scorer_module
-from probes.models.load import MODELS, load
-from probes.models.params import model
+from builders.lib.snapshot import write_bytes
+from probes.models.files import MODELS, POINTER
+from probes.shards import Shard, Task, Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from probes.models.scorer import Scorer
+    from collections.abc import Callable, Iterable
 
 OUTPUTS = Path("data/outputs")
 PAGES = Path("docs/probes")
-SHARD = 20_000  # names in a shard; part of the layout of the outputs
-COVERAGE = "coverage"
+REQUEST = "request.json"
+LIBRARIES = ("torch", "transformers", "tokenizers", "pyarrow")
 
 
-def probe(name: str) -> Path:
-    """Run the probe ``associations`` over one model and return the folder of its outputs.
+class Execution(NamedTuple):
+    """How a run is executed; none of it changes what is written."""
+
+    runner: str = "local"  # or ray
+    workers: int = 0  # on a cluster; 0 for one a GPU, or all cores but one
+    part: tuple[int, int] | None = None  # (i, n): only every n-th shard, from the i-th on
+
+
+HERE = Execution()
+
+
+def probe(probe: str, name: str, execution: Execution = HERE) -> Path:
+    """Put a probe to one model and return the folder of its outputs.
 
     Raises
     ------
     Problem
-        If an input is not validated, the model is not there, or no language is left to ask in.
+        If an input is not validated, the model is not there, or cannot be asked so.
     """
-    params = section("probes.associations", associations.Params)
-    folders = {dataset: store.require_validated(dataset) for dataset in associations.INPUTS}
-    languages = associations.languages_of(params, model(name).languages)
-    if not languages:
-        raise Problem(f"models.{name}.languages: none of them is in probes.associations.languages")
-    there = set(store.configs(folders["politicians"])) & set(store.configs(folders["words"]))
-    if missing := sorted(set(languages) - there):
+    task = Task(probe, name)
+    pointer = MODELS / name / POINTER
+    if not pointer.is_file():
         raise Problem(
-            f"probes.associations.languages: {', '.join(missing)} not in politicians and words; "
-            "add them under datasets, or take them out"
+            f"{pointer}: the model is not there; run `make repro STAGE=weights@{name}` first"
         )
-    final = OUTPUTS / "associations" / name
-    scorer = load(name)
-    settings = [params.model_dump(mode="json"), model(name).model_dump(mode="json")]
-    partial = _resume(final, settings, folders, MODELS / name)
+    final = OUTPUTS / probe / name
+    shards = task.shards()
+    partial = _resume(final, task, pointer)
+    todo = [shard for shard in shards if not (partial / shard.path()).exists()]
+    if execution.part:
+        first, of = execution.part
+        todo = [shard for shard in todo if shards.index(shard) % of == first - 1]
+    _run(task, todo, partial, execution)
+    if any(not (partial / shard.path()).exists() for shard in shards):
+        return partial
     counts = store.Counts()
-    covered: list[dict[str, Any]] = []
-    for language in languages:
-        _language(language, params, folders, scorer, partial, counts)
-        candidates = associations.candidates_of(folders["words"], language)
-        covered += associations.coverage(language, candidates, scorer, params.lengths(language))
-    _write(partial / COVERAGE / "00000.parquet", covered, associations.COVERAGE.arrow())
-    counts.rows[COVERAGE] = len(covered)
-    (partial / "request.json").unlink()
-    _card(partial, name, params.version, scorer, languages, counts)
+    for shard in shards:
+        counts.rows[shard.config] += pq.read_metadata(partial / shard.path()).num_rows
+    (partial / REQUEST).unlink()
+    _card(partial, task, counts)
     store.finish(final)
     return final
 
 
-def _language(
-    language: str,
-    params: associations.Params,
-    folders: dict[str, Path],
-    scorer: Scorer,
-    partial: Path,
-    counts: store.Counts,
+def _run(task: Task, todo: list[Shard], partial: Path, execution: Execution) -> None:
+    """Compute shards and write each whole or not at all."""
+    bar = tqdm(total=len(todo), desc=f"{task.probe} {task.name}", unit="shard", disable=None)
+
+    def write(shard: Shard, body: bytes) -> None:
+        write_bytes(partial / shard.path(), body)
+        bar.update()
+
+    with bar:
+        runner = _on_ray if execution.runner == "ray" else _here
+        if todo:
+            runner(task, todo, write, execution)
+
+
+def _here(
+    task: Task, todo: list[Shard], write: Callable[[Shard, bytes], None], _: Execution
 ) -> None:
-    """Write the shards of one language that are not there yet."""
-    path = folders["politicians"] / f"{language}.parquet"
-    shards = max(1, math.ceil(pq.read_metadata(path).num_rows / SHARD))
-    candidates = associations.candidates_of(folders["words"], language)
-    lengths = params.lengths(language)
-    for shard in tqdm(range(shards), desc=f"names ({language})", unit="shard", disable=None):
-        target = partial / language / f"{shard:05d}.parquet"
-        if not target.exists():
-            people = associations.names(folders["politicians"], language, shard, shards)
-            rows = associations.run(people, candidates, scorer, lengths)
-            _write(target, rows, associations.SCHEMA.arrow())
-        counts.rows[language] += pq.read_metadata(target).num_rows
+    worker = Worker(task.probe, task.name)
+    for shard in todo:
+        write(shard, worker(shard))
 
 
-def _write(target: Path, rows: Iterable[dict[str, Any]], schema: Any) -> None:
-    """Write one shard whole or not at all."""
-    unfinished = target.with_name(f".{target.name}")
-    try:
-        writer = store.Writer(unfinished, schema)
-        for row in rows:
-            writer.add(row)
-        writer.close()
-        unfinished.replace(target)
-    except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise Problem(
-            f"{target}: could not be written ({error.strerror or error}); free some space and run "
-            "the command again, it continues where it stopped"
-        ) from error
+def _on_ray(
+    task: Task, todo: list[Shard], write: Callable[[Shard, bytes], None], execution: Execution
+) -> None:
+    from probes.cluster import spread
+
+    spread(task.probe, task.name, todo, write, workers=execution.workers)
 
 
-def _resume(final: Path, params: Any, folders: dict[str, Path], weights: Path) -> Path:
+def _resume(final: Path, task: Task, pointer: Path) -> Path:
     """Return the working folder: the one a killed run left, if its inputs were the same."""
-    modules = (associations, load_module, masked, scorer_module, store, words)
-    code = [Path(__file__), *(Path(str(module.__file__)) for module in modules)]
-    request = {
-        "params": params,
-        "inputs": {name: store.fingerprint(folder) for name, folder in folders.items()},
-        "model": hashlib.sha256((weights / "model.json").read_bytes()).hexdigest(),
-        "code": [hashlib.sha256(path.read_bytes()).hexdigest() for path in code],
-    }
-    text = json.dumps(request, sort_keys=True)
+    text = json.dumps(request(task, pointer), sort_keys=True)
     partial = final.with_name(f".{final.name}.partial")
-    note = partial / "request.json"
-    if not note.is_file() or note.read_text(encoding="utf-8") != text:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        note.write_text(text, encoding="utf-8")
-    for unfinished in partial.rglob(".*.parquet"):
-        unfinished.unlink()
+    note = partial / REQUEST
+    if partial.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
+        shutil.rmtree(partial)
+    if not partial.exists():
+        # appears with its note in it, since several parts of one run may begin at once
+        staging = final.with_name(f".{final.name}.staging-{os.getpid()}")
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir(parents=True)
+        (staging / REQUEST).write_text(text, encoding="utf-8")
+        try:
+            staging.rename(partial)
+        except OSError:
+            shutil.rmtree(staging)
     return partial
 
 
-def _card(
-    partial: Path,
-    name: str,
-    version: str,
-    scorer: Scorer,
-    languages: list[str],
-    counts: store.Counts,
-) -> None:
-    facts = scorer.facts()
+def request(task: Task, pointer: Path) -> dict[str, Any]:
+    """Return all that the answers depend on: what a run must share with the one it continues."""
+    top = Path(__file__).parent
+    code = [*top.glob("models/*.py"), *top.glob("*.py"), Path(str(store.__file__))]
+    return {
+        "params": [task.params.model_dump(mode="json"), task.model.model_dump(mode="json")],
+        "inputs": {name: store.fingerprint(folder) for name, folder in task.folders.items()},
+        "model": hashlib.sha256(pointer.read_bytes()).hexdigest(),
+        "code": sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in code),
+        "libraries": {library: version(library) for library in LIBRARIES},
+    }
+
+
+def _card(partial: Path, task: Task, counts: store.Counts) -> None:
+    for unfinished in partial.rglob(".*"):
+        unfinished.unlink()
+    facts = json.loads((MODELS / task.name / POINTER).read_text(encoding="utf-8"))
     model_source = {
-        "source": f"model {name}",
-        "address": json.loads((MODELS / name / "model.json").read_text(encoding="utf-8"))["id"],
+        "source": f"model {task.name}",
+        "address": facts["id"],
         "retrieved": f"at revision {facts['revision']}",
         "licence": "as the model's own card states",
         "citation": "the model's own card",
@@ -161,12 +160,15 @@ def _card(
             "licence": "as its card states",
             "citation": "its card",
         }
-        for dataset in associations.INPUTS
+        for dataset in task.folders
     ]
-    schemas = dict.fromkeys(languages, associations.SCHEMA) | {COVERAGE: associations.COVERAGE}
+    schemas = {config: task.module.schema(config) for config in _configs(task.shards())}
     counts = store.Counts(rows=Counter(counts.rows))
-    command = f"make repro STAGE=associations@{name}"
-    origin = card.Origin([model_source, *inputs], command, version)
-    card.write(
-        partial, PAGES / "associations.md", schemas, counts, origin, files="{config}/*.parquet"
-    )
+    command = f"make repro STAGE={task.probe}@{task.name}"
+    origin = card.Origin([model_source, *inputs], command, task.params.version)
+    page = PAGES / f"{task.probe}.md"
+    card.write(partial, page, schemas, counts, origin, files="{config}/*.parquet")
+
+
+def _configs(shards: Iterable[Shard]) -> list[str]:
+    return list(dict.fromkeys(shard.config for shard in shards))

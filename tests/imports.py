@@ -71,7 +71,7 @@ def stages() -> dict[str, dict[str, set[str]]]:
             d: closure("validation.run", f"validation.{d}", f"builders.{d}") for d in datasets
         },
         "weights": {"": closure("probes.models.weights")},
-        "associations": {"": closure("probes.outputs")},
+        "associations": {"": closure("probes.outputs", "probes.associations")},
         "pmi": {"": closure("probes.tables")},
         "report": {"": closure("probes.report")},
     }

@@ -8,7 +8,7 @@ import shutil
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from builders.lib.problem import Problem
 
@@ -54,35 +54,61 @@ class Counts:
 
 
 class Writer:
-    """One parquet file, written in row groups of a fixed size."""
+    """One parquet file, written in row groups of a fixed size, from rows or from tables."""
 
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, sink: Path | BinaryIO, schema: pa.Schema) -> None:
         import pyarrow.parquet as pq
 
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(sink, Path):
+            sink.parent.mkdir(parents=True, exist_ok=True)
         self._schema = schema
         self._rows: list[dict[str, Any]] = []
+        self._tables: list[pa.Table] = []
+        self._waiting = 0  # rows in the tables
         self._file: pq.ParquetWriter = pq.ParquetWriter(
-            path, schema, compression="zstd", version="2.6"
+            sink, schema, compression="zstd", version="2.6"
         )
 
     def add(self, values: dict[str, Any]) -> None:
         """Add a row; its keys must be the schema's columns."""
         self._rows.append(values)
         if len(self._rows) == GROUP:
-            self._flush()
+            self._gather()
+
+    def extend(self, table: pa.Table) -> None:
+        """Add the rows of a table that has the schema's columns, in their order."""
+        self._gather()
+        self._tables.append(table.cast(self._schema))
+        self._waiting += len(table)
+        if self._waiting >= GROUP:
+            self._flush(whole=True)
 
     def close(self) -> None:
         """Write what is left and the footer."""
-        if self._rows:
-            self._flush()
+        self._gather()
+        self._flush(whole=False)
         self._file.close()
 
-    def _flush(self) -> None:
+    def _gather(self) -> None:
+        """Make a table of the rows that came one by one."""
         import pyarrow as pa
 
-        self._file.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
-        self._rows = []
+        if self._rows:
+            rows, self._rows = self._rows, []
+            self.extend(pa.Table.from_pylist(rows, schema=self._schema))
+
+    def _flush(self, *, whole: bool) -> None:
+        """Write row groups, only full ones or all that there is."""
+        import pyarrow as pa
+
+        if not self._waiting:
+            return
+        table = pa.concat_tables(self._tables)
+        end = len(table) // GROUP * GROUP if whole else len(table)
+        for start in range(0, end, GROUP):
+            self._file.write_table(table.slice(start, min(GROUP, end - start)))
+        rest = table.slice(end)
+        self._tables, self._waiting = ([rest] if len(rest) else []), len(rest)
 
 
 def rejects_schema() -> pa.Schema:

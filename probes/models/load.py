@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from builders.lib.problem import Problem
 from builders.lib.snapshot import digest
-from probes.models.masked import Masked
-from probes.models.params import Model, model
+from probes.models.files import MODELS, POINTER, download
+from probes.models.params import model
 
 if TYPE_CHECKING:
     from probes.models.scorer import Scorer
 
-MODELS = Path("data/models")
-POINTER = "model.json"
-WANTED = ("*.json", "*.txt", "*.model", "*.safetensors")  # never pickles
 
-
-def load(name: str) -> Scorer:
+def load(name: str, *, exact: bool = False) -> Scorer:
     """Load a model that was brought.
+
+    Parameters
+    ----------
+    exact
+        In double precision, whatever its params say.
 
     Raises
     ------
     Problem
-        If it was not brought yet, or cannot be loaded.
+        If it was not brought yet, is not what was brought, or cannot be loaded.
     """
     params = model(name)
     pointer = MODELS / name / POINTER
@@ -34,6 +34,10 @@ def load(name: str) -> Scorer:
             f"{pointer}: the model is not there; run `make repro STAGE=weights@{name}` first"
         )
     facts = json.loads(pointer.read_text(encoding="utf-8"))
+    if params.endpoint:
+        from probes.models.remote import Remote
+
+        return Remote(name, params.endpoint, facts["revision"])
     where = MODELS / name if params.world else download(name, params)
     for file, sha256 in facts["files"].items():
         path = where / file
@@ -42,36 +46,27 @@ def load(name: str) -> Scorer:
                 f"{path}: not the file that {pointer} names; bring the model again with "
                 f"`make repro STAGE='--force weights@{name}'`"
             )
-    return Masked(where, name, facts["revision"], dtype=params.dtype)
+    adapter = _adapter(params.kind)
+    dtype = "float64" if exact else params.dtype
+    options = {"dtype": dtype, "context": params.context, "pickles": params.pickles}
+    scorer: Scorer = adapter(where, name, facts["revision"], **options)
+    return scorer
 
 
-def download(name: str, params: Model) -> Path:
-    """Return the folder that holds a model's files, fetched to the Hub's cache if need be.
+def _adapter(kind: str) -> Any:
+    """Return the class for a kind of model; only its own module is loaded."""
+    if kind == "causal":
+        from probes.models.causal import Causal
 
-    Raises
-    ------
-    Problem
-        If there is no such folder, id or revision, or the Hub is out of reach.
-    """
-    assert params.id is not None
-    if params.revision is None:
-        folder = Path(params.id)
-        if not folder.is_dir():
-            raise Problem(f"models.{name}.id: no folder {folder}")
-        return folder
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-    )
+        return Causal
+    if kind == "seq2seq":
+        from probes.models.seq2seq import Seq2Seq
 
-    try:
-        where = snapshot_download(params.id, revision=params.revision, allow_patterns=list(WANTED))
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
-        said = " ".join(str(error).split())[:200]
-        raise Problem(
-            f"models.{name}: {params.id} at {params.revision} could not be had ({said}); check id, "
-            "revision and network"
-        ) from error
-    return Path(where)
+        return Seq2Seq
+    if kind == "classifier":
+        from probes.models.classifier import Classifier
+
+        return Classifier
+    from probes.models.masked import Masked
+
+    return Masked

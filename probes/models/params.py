@@ -12,19 +12,63 @@ from builders.lib.problem import Problem
 from probes.world.language import World
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+VERBS: dict[str, frozenset[str]] = {  # what a model of each kind can be asked
+    "masked": frozenset({"fill", "pseudo_logprobs"}),
+    "causal": frozenset({"logprobs", "generate"}),
+    "seq2seq": frozenset({"fill", "logprobs", "generate"}),
+    "classifier": frozenset({"classify"}),
+    "remote": frozenset({"logprobs", "generate"}),
+}
+
+
+class Endpoint(Params):
+    """Where a remote model answers, and what it may cost."""
+
+    url: str = Field(
+        pattern=r"^https?://[^\s]+$",
+        description="address of an OpenAI-compatible server, up to and with /v1",
+    )
+    model: str = Field(min_length=1, description="name of the model on that server")
+    api: Literal["chat", "completions"] = Field(
+        "chat", description="chat, or plain completions (log-probabilities need them)"
+    )
+    key: str | None = Field(
+        None,
+        pattern=r"^[A-Z][A-Z0-9_]*$",
+        description="name of the environment variable with the key; never the key itself",
+    )
+    token_budget: int = Field(
+        1_000_000, ge=1, description="tokens, asked and answered, after which a run stops"
+    )
+    timeout_s: float = Field(120, gt=0, description="seconds to wait for an answer")
+    tries: int = Field(6, ge=1, description="times that one request is tried")
+    concurrency: int = Field(4, ge=1, le=64, description="requests on their way at once")
 
 
 class Model(Params):
-    """One model: either a Hub ``id`` with a pinned ``revision``, or a ``world`` to be trained."""
+    """One model: a Hub ``id`` with a pinned ``revision``, a ``world``, or an ``endpoint``."""
 
     id: str | None = Field(None, description="id on the Hugging Face Hub, or a local folder")
     revision: str | None = Field(
         None, pattern=r"^[0-9a-f]{40}$", description="commit on the Hub, all 40 digits"
     )
     world: World | None = Field(None, description="a planted world, trained by the pipeline")
-    kind: Literal["masked"] = Field("masked", description="kind of language model")
+    endpoint: Endpoint | None = Field(None, description="a server that runs the model")
+    kind: Literal["masked", "causal", "seq2seq", "classifier", "remote"] = Field(
+        "masked",
+        description="masked (also XLNet, BART and mBART), causal, seq2seq, classifier; remote for "
+        "an endpoint",
+    )
     dtype: Literal["float32", "float64", "bfloat16"] = Field(
         "float32", description="arithmetic of the model"
+    )
+    context: str = Field(
+        "", description="put before every prompt (XLNet expects long inputs); kept in the outputs"
+    )
+    pickles: bool = Field(
+        False,
+        description="take weights from pickles where there are no safetensors; they are read "
+        "without running what they hold, but safetensors are safer",
     )
     languages: list[str] | None = Field(
         None, description="languages it is asked in; default: all of the probe's"
@@ -32,8 +76,10 @@ class Model(Params):
 
     @model_validator(mode="after")
     def _one_origin(self) -> Model:
-        if bool(self.id) == bool(self.world):
-            raise ValueError("give either id and revision, or world")
+        if [bool(self.id), bool(self.world), bool(self.endpoint)].count(True) != 1:
+            raise ValueError("give id and revision, or world, or endpoint: one of them")
+        if bool(self.endpoint) != (self.kind == "remote"):
+            raise ValueError("kind: remote and endpoint belong together")
         if self.id and not self.revision and not _local(self.id):
             raise ValueError(
                 f"{self.id} needs a pinned revision; paste the 40 digits of the commit from its "

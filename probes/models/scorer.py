@@ -1,14 +1,26 @@
-"""The one contract behind which every language model stands."""
+"""The one contract behind which every language model stands: five verbs, and what they answer.
+
+A model has the verbs that its kind can answer honestly, and no others: an encoder fills and gives
+pseudo-log-likelihoods, a causal model scores continuations and generates, a classifier classifies.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 MASK = "<mask>"  # stands in prompts for the model's own mask token
 DECIMALS = 6  # of log-probabilities: ranks are taken after rounding, ties by candidate order
+
+Method = Literal[
+    "original", "within_word_l2r", "aul", "aula"
+]  # readings of a pseudo-log-likelihood
+METHODS: tuple[Method, ...] = ("original", "within_word_l2r", "aul", "aula")
 
 
 class Vocabulary(NamedTuple):
@@ -25,19 +37,137 @@ class Fill(NamedTuple):
     words: tuple[str, ...]  # best first
     logprobs_nats: tuple[float, ...]  # normalised over the model's full vocabulary
     unknown: int = 0  # pieces of the prompt that the model has no symbol for
+    pieces: tuple[int, ...] = ()  # of each word; above 1, a sum from left to right within the word
+
+
+class Filled(NamedTuple):
+    """The best candidates for a block of n prompts, as columns."""
+
+    prompts: Sequence[str]  # exactly as the model got them
+    candidates: Sequence[str]  # the words that the model has
+    pieces: NDArray[np.int32]  # (candidates,) how many each consists of
+    best: NDArray[np.int32]  # (n, k) places in ``candidates``, best first
+    logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
+    unknown: NDArray[np.int32]  # (n,) pieces of the prompt that the model has no symbol for
+
+    def each(self) -> Iterator[Fill]:
+        """Yield the answers prompt by prompt."""
+        for i, prompt in enumerate(self.prompts):
+            chosen = self.best[i].tolist()
+            yield Fill(
+                prompt,
+                tuple(self.candidates[j] for j in chosen),
+                tuple(self.logprobs_nats[i].tolist()),
+                int(self.unknown[i]),
+                tuple(int(self.pieces[j]) for j in chosen),
+            )
+
+
+class Score(NamedTuple):
+    """The log-probability of one text; the mean per token is their quotient."""
+
+    text: str  # what was scored, exactly as the model got it
+    logprob_nats: float  # sum over the tokens counted
+    tokens: int  # how many that are
+    unknown: int = 0  # those of them that the model has no symbol for
+
+
+class Text(NamedTuple):
+    """What a model wrote after one prompt."""
+
+    prompt: str  # exactly as the model got it
+    seed: int
+    text: str  # without the prompt and without special tokens
+    tokens: int  # generated, the closing one included
+    finished: bool  # whether the model ended it, or the limit did
+
+
+class Classes(NamedTuple):
+    """The probability of every label of one text."""
+
+    text: str
+    labels: tuple[str, ...]  # in the order of the model's config
+    probabilities: tuple[float, ...]
 
 
 class Scorer(Protocol):
-    """Few verbs, each honest about what it is."""
+    """What every model can do: say what it is."""
+
+    name: str
 
     def facts(self) -> dict[str, str | int]:
-        """Return model, revision, vocabulary size, mask token, dtype."""
+        """Return model, revision, architecture, size of the vocabulary, mask token, dtype."""
         ...
 
-    def vocabulary(self, words: Sequence[str]) -> Vocabulary:
+
+@runtime_checkable
+class Fills(Scorer, Protocol):
+    """Models with a mask."""
+
+    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
         """Tell which words are one word-initial piece."""
         ...
 
-    def fill(self, prompts: Iterable[str], words: Sequence[str], top_k: int) -> Iterator[Fill]:
+    def fill(
+        self,
+        prompts: Iterable[str],
+        words: Sequence[str],
+        top_k: int,
+        *,
+        multi: bool = False,
+        language: str = "",
+    ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts."""
+        ...
+
+
+@runtime_checkable
+class ScoresContinuations(Scorer, Protocol):
+    """Models that read from left to right."""
+
+    def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
+        """Score each continuation after its prefix."""
+        ...
+
+
+@runtime_checkable
+class ScoresSentences(Scorer, Protocol):
+    """Models that see both sides of a token."""
+
+    def pseudo_logprobs(
+        self, sentences: Iterable[str], method: Method = "original", *, language: str = ""
+    ) -> Iterator[Score]:
+        """Score whole sentences, each token by what stands around it."""
+        ...
+
+
+class Sampling(NamedTuple):
+    """How text is drawn. ``temperature`` 0 is greedy."""
+
+    tokens: int = 64  # generated at most
+    temperature: float = 1.0
+    top_k: int = 0  # the best so many only; 0 for all
+    top_p: float = 1.0  # the best that together have so much probability
+
+
+SAMPLING = Sampling()
+
+
+@runtime_checkable
+class Generates(Scorer, Protocol):
+    """Models that write."""
+
+    def generate(
+        self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
+    ) -> Iterator[Text]:
+        """Continue each prompt; the seed belongs to the prompt, not to the batch."""
+        ...
+
+
+@runtime_checkable
+class Classifies(Scorer, Protocol):
+    """Models with labels."""
+
+    def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
+        """Give the probability of every label."""
         ...

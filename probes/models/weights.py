@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from builders.lib import store
 from builders.lib.snapshot import digest, write_bytes
-from probes.models.load import MODELS, POINTER, WANTED, download
+from probes.models.files import MODELS, POINTER, download, wanted
 from probes.models.params import model
 from probes.world.train import train
 
@@ -40,10 +40,15 @@ def bring(name: str) -> Path:
             "revision": whole[:40],
             "files": files,
         }
+    elif params.endpoint:
+        from probes.models.remote import identify
+
+        known = identify(params.endpoint)
+        facts = {"id": params.endpoint.model, "revision": _hash(known), "files": {}, **known}
     else:
         where = download(name, params)
-        wanted = sorted({p for pattern in WANTED for p in where.glob(pattern)})
-        files = {p.name: digest(p) for p in wanted}
+        paths = sorted({p for pattern in wanted(params) for p in where.glob(pattern)})
+        files = {p.name: digest(p) for p in paths}
         facts = {"id": params.id, "revision": params.revision or _hash(files), "files": files}
     text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
     write_bytes(partial / POINTER, text.encode())
@@ -51,5 +56,5 @@ def bring(name: str) -> Path:
     return folder
 
 
-def _hash(files: dict[str, str]) -> str:
+def _hash(files: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:40]

@@ -2,6 +2,8 @@
 
 import pytest
 import torch
+from models.tiny import save
+from models.tiny_encoders import ENCODERS, build
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -11,3 +13,15 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session", params=ENCODERS, ids=lambda encoder: encoder.name)
+def encoder(request):
+    """Return one architecture after the other."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def saved(encoder, tmp_path_factory):
+    """Return a folder with a model of that architecture, with random weights."""
+    return save(tmp_path_factory.mktemp(encoder.name), *build(encoder))

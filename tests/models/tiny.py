@@ -113,3 +113,8 @@ def save(folder, model, tokenizer):
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def answers(blocks):
+    """Return what ``fill`` says, prompt by prompt."""
+    return [fill for block in blocks for fill in block.each()]

@@ -98,7 +98,7 @@ def finished(built, tmp_path_factory):
         patch.chdir(folder)
         for model in ("tiny", "world-planted", "world-null"):
             bring(model)
-            probe(model)
+            probe("associations", model)
             analyse(model)
         write()
     return folder

@@ -1,5 +1,6 @@
 from collections import Counter
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -7,7 +8,7 @@ from builders import politicians, words
 from builders.lib import store
 from builders.lib.problem import Problem
 from probes import associations
-from probes.models.scorer import Fill, Vocabulary
+from probes.models.scorer import Filled, Vocabulary
 
 # Stańczak et al. (2023), supplement S2: order of adjective and noun, and of the clause
 PUBLISHED = {
@@ -101,22 +102,35 @@ def test_shards_share_out_all_names_and_hold_no_more_than_their_part(tmp_path):
 class Counting:
     """A model that knows all words but one, and remembers what it was asked."""
 
-    def __init__(self):
+    name = "counting"
+
+    def __init__(self, off=0.0):
         self.asked = []
+        self.off = off
 
     def facts(self):
         return {"model": "counting", "revision": "r7"}
 
-    def vocabulary(self, words):
+    def vocabulary(self, words, language=""):
         ids = {word: i for i, word in enumerate(words) if word != "rare"}
         return Vocabulary(ids, tuple(word for word in words if word not in ids))
 
-    def fill(self, prompts, words, top_k):
-        best = tuple(word for word in words if word != "rare")[:top_k]
-        for prompt in prompts:
-            self.asked.append(prompt)
-            values = tuple(-float(len(prompt) + i) for i in range(len(best)))
-            yield Fill(prompt.replace("<mask>", "[M]"), best, values)
+    def fill(self, prompts, words, top_k, *, multi=False, language=""):
+        known = [word for word in words if word != "rare"]
+        length = min(top_k, len(known))
+        prompts = list(prompts)
+        for block in (prompts[:1], prompts[1:]):
+            self.asked += block
+            yield Filled(
+                [prompt.replace("<mask>", "[M]") for prompt in block],
+                known,
+                np.ones(len(known), np.int32),
+                np.tile(np.arange(length, dtype=np.int32), (len(block), 1)),
+                np.array(
+                    [[-float(len(p) + i) + self.off for i in range(length)] for p in block]
+                ).reshape(len(block), length),
+                np.zeros(len(block), np.int32),
+            )
 
 
 @pytest.fixture
@@ -139,7 +153,8 @@ def test_people_of_one_name_are_asked_once_and_each_gets_rows(tmp_path, small):
     scorer = Counting()
     people = associations.names(folder, "en", 0, 1)
     assert people == {"Ada Berg": ["Q1"], "Bo Lind": ["Q0", "Q2"]}
-    rows = list(associations.run(people, small, scorer, {"ADJ": 2, "VERB": 3}))
+    tables = associations.run(people, small, scorer, {"ADJ": 2, "VERB": 3}, "en")
+    rows = [row for table in tables for row in table.to_pylist()]
     assert scorer.asked == [
         *("<mask> Ada Berg", "<mask> Bo Lind"),
         *("Ada Berg <mask>", "Bo Lind <mask>"),
@@ -160,9 +175,18 @@ def test_people_of_one_name_are_asked_once_and_each_gets_rows(tmp_path, small):
     assert len(lists) == 6
 
 
-def test_coverage_counts_forms_and_tokens(small):
-    found = list(associations.coverage("en", small, Counting(), {"ADJ": 2, "VERB": 3}))
+def test_coverage_counts_forms_and_tokens_and_compares_with_double_precision(tmp_path, small):
+    params = associations.Params(
+        version="1.0.0", models=[], languages=["en"], top_k={"en": {"ADJ": 2, "VERB": 3}}
+    )
+    people = {"Ada Berg": ["Q1"]}
+    found = list(
+        associations.coverage(
+            "en", people, tmp_path / "words", Counting(), Counting(off=0.25), params
+        )
+    )
     facts = {"language": "en", "model": "counting", "revision": "r7"}
+    facts |= {"precision_nats": 0.25, "precision_overlap": 1.0}
     assert found == [
         facts | {"pos": 0, "words": 4, "covered": 3, "tokens_covered": 0.68, "asked": 2},
         facts | {"pos": 1, "words": 1, "covered": 1, "tokens_covered": 1.0, "asked": 3},
@@ -171,7 +195,7 @@ def test_coverage_counts_forms_and_tokens(small):
 
 def test_list_lengths_are_those_of_the_language_or_of_the_others():
     other = {"ADJ": 100, "VERB": 20}
-    given = {"version": "1.0.0", "languages": ["en", "fr"]}
+    given = {"version": "1.0.0", "models": [], "languages": ["en", "fr"]}
     params = associations.Params(**given, top_k={"en": {"ADJ": 1, "VERB": 2}, "other": other})
     assert params.lengths("en") == {"ADJ": 1, "VERB": 2}
     assert params.lengths("fr") == other

@@ -14,7 +14,7 @@ def tables(change, name):
     change(lambda tree: tree["models"][name]["world"].update(smaller))
     change(lambda tree: tree["analysis"]["pmi"].update(bootstrap=500))
     bring(name)
-    probe(name)
+    probe("associations", name)
     folder = analyse(name)
     recovery = pl.read_parquet(folder / "recovery.parquet")
     return pl.read_parquet(folder / "pmi.parquet"), {

@@ -1,0 +1,228 @@
+"""The engine against what a user would use instead, on models of the true shapes.
+
+    python benchmarks/engine.py [WORK ...]
+
+Every figure is the median over interleaved pairs, baseline and engine in turn in one process on
+one thread, of the ratio of processor times. Works: fill, fill-xlmr, pll, classify, share, rate.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ["PLUMBLINE_CORES"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["HF_HUB_OFFLINE"] = "1"
+TOP = Path(__file__).parent.parent
+sys.path.insert(0, str(TOP))
+
+import shapes  # noqa: E402
+import torch  # noqa: E402
+
+from probes.models import packed, prefixes  # noqa: E402
+from probes.models.causal import Causal  # noqa: E402
+from probes.models.classifier import Classifier  # noqa: E402
+from probes.models.masked import Masked  # noqa: E402
+
+PAIRS = 5
+GOALS = {  # float32, on the processors that the prototype ran on
+    "fill": 5.0,
+    "fill-xlmr": 10.0,
+    "pll": 3.0,
+    "classify": 3.6,
+    "share": 1.9,
+    "rate": 0.88,
+}
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    works = {
+        "fill": lambda folder: fill(folder, "bert-base"),
+        "fill-xlmr": lambda folder: fill(folder, "xlm-roberta-base"),
+        "pll": pll,
+        "classify": classify,
+        "share": share,
+        "rate": rate,
+    }
+    wanted = sys.argv[1:] or list(works)
+    if unknown := set(wanted) - set(works):
+        raise SystemExit(f"error: no work {', '.join(unknown)}; there are {', '.join(works)}")
+    capability = torch.backends.cpu.get_cpu_capability()
+    onednn = "packed oneDNN" if packed.pays(torch.float32) else "torch's own"
+    print(f"{processor()}, {capability}, float32 products: {onednn}")
+    print("| work | baseline | ratio, median of pairs | all pairs | goal |")
+    print("|---|---|---:|---|---:|")
+    for work in wanted:
+        with tempfile.TemporaryDirectory() as name:
+            baseline, ratios = works[work](Path(name))
+        pairs = " ".join(f"{ratio:.2f}" for ratio in ratios)
+        median = statistics.median(ratios)
+        print(f"| {work} | {baseline} | {median:.2f} | {pairs} | {GOALS[work]} |", flush=True)
+
+
+def processor() -> str:
+    """Return what the machine says of its processor."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+
+
+def paired(baseline, engine) -> list[float]:
+    """Return the ratios of processor time, after one round to warm up."""
+    found = []
+    for number in range(PAIRS + 1):
+        seconds = []
+        for work in (baseline, engine):
+            start = time.process_time()
+            work()
+            seconds.append(time.process_time() - start)
+        if number:
+            found.append(seconds[0] / seconds[1])
+    return found
+
+
+def fill(folder: Path, shape: str) -> tuple[str, list[float]]:
+    """Top 100 at the mask beside names, the full normaliser."""
+    from transformers import pipeline
+
+    shapes.make(shape, folder)
+    chosen = random.Random(1).sample(shapes.names(), 192 if shape == "bert-base" else 96)
+    mask = "[MASK]" if shape == "bert-base" else "<mask>"
+    usual = pipeline("fill-mask", model=str(folder), top_k=100, batch_size=32, device="cpu")
+    engine = Masked(folder, shape, "none", dtype="float32")
+    candidates = shapes.words()[:3000]
+
+    def ours() -> None:
+        for _ in engine.fill((f"<mask> {name}" for name in chosen), candidates, 100):
+            pass
+
+    return "fill-mask pipeline, batch 32", paired(
+        lambda: usual([f"{mask} {n}" for n in chosen]), ours
+    )
+
+
+def pll(folder: Path) -> tuple[str, list[float]]:
+    """Pseudo-log-likelihood of tweets of 23 tokens, against minicons in its own environment."""
+    python = minicons()
+    shapes.make("bert-base", folder)
+    engine = Masked(folder, "bert-base", "none", dtype="float32")
+    texts = [t for t in shapes.tweets() if len(engine.tokens.encode([t])[0]) == 23][:24]
+    (folder / "texts.txt").write_text("\n".join(texts), encoding="utf-8")
+    script = Path(__file__).with_name("minicons_pll.py")
+    found = []
+    for number in range(PAIRS + 1):
+        command = [python, str(script), str(folder), str(folder / "texts.txt")]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        start = time.process_time()
+        list(engine.pseudo_logprobs(texts))
+        if number:
+            found.append(float(done.stdout.split()[-1]) / (time.process_time() - start))
+    return "minicons, one by one", found
+
+
+def minicons() -> str:
+    """Return the Python of an environment with minicons, made if need be."""
+    where = TOP / ".venv-minicons"
+    if not (where / "ready").is_file():
+        pins = Path(__file__).with_name("minicons.txt")
+        subprocess.run([sys.executable, "-m", "venv", str(where)], check=True)
+        install = [str(where / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+        subprocess.run([*install, "--requirement", str(pins)], check=True)
+        (where / "ready").touch()
+    return str(where / "bin" / "python")
+
+
+def classify(folder: Path) -> tuple[str, list[float]]:
+    """Three labels for tweets of 22 tokens."""
+    from transformers import pipeline
+
+    shapes.make("roberta-base", folder)
+    engine = Classifier(folder, "roberta-base", "none", dtype="float32")
+    lengths = ((t, len(engine.tokens.encode([t])[0])) for t in shapes.tweets())
+    texts = [text for text, length in lengths if 16 <= length <= 28][:192]
+    usual = pipeline(
+        "text-classification", model=str(folder), top_k=None, batch_size=32, device="cpu"
+    )
+    return "text-classification pipeline, batch 32", paired(
+        lambda: usual(texts), lambda: list(engine.classify(texts))
+    )
+
+
+def share(folder: Path) -> tuple[str, list[float]]:
+    """Continuations after counterfactual prefixes that are alike in their first half."""
+    shapes.make("gpt2", folder)
+    engine = Causal(folder, "gpt2", "none", dtype="float32")
+    rng = random.Random(1)
+    names, texts = shapes.names(), shapes.tweets()
+    pairs = []
+    for text in rng.sample([t for t in texts if 90 < len(t) < 110], 12):
+        words = text.split()
+        half = " ".join(words[: len(words) * 2 // 3])
+        pairs += [(f"{half} {name} was", " very kind") for name in rng.sample(names, 16)]
+    usual = prefixes.SHORTEST
+
+    def alone() -> None:
+        prefixes.SHORTEST = 1 << 30
+        list(engine.logprobs(pairs))
+        prefixes.SHORTEST = usual
+
+    return "exact-length batches without sharing", paired(
+        alone, lambda: list(engine.logprobs(pairs))
+    )
+
+
+def rate(folder: Path) -> tuple[str, list[float]]:
+    """Share of the machine's own rate of matrix products that filling with BERT base reaches."""
+    shapes.make("bert-base", folder)
+    engine = Masked(folder, "bert-base", "none", dtype="float32")
+    chosen = random.Random(1).sample(shapes.names(), 256)
+    prompts = [f"<mask> {name}" for name in chosen]
+    candidates = shapes.words()[:3000]
+    lengths = [
+        len(ids) for ids in engine.tokens.encode([p.replace("<mask>", "[MASK]") for p in prompts])
+    ]
+    work = flops(lengths)
+    states, weight = torch.randn(1024, 768), torch.randn(3072, 768)
+    products = {"torch": lambda: torch.nn.functional.linear(states, weight)}
+    if packed.works(torch.float32):
+        layer = packed.Packed(weight, None)
+        products["oneDNN"] = lambda: layer(states)
+    found = []
+    for number in range(PAIRS + 1):
+        best = max(best_rate(product) for product in products.values())
+        start = time.process_time()
+        for _ in engine.fill(prompts, candidates, 100):
+            pass
+        if number:
+            found.append(work / (time.process_time() - start) / best)
+    return "the best product of torch and oneDNN, 1024 x 768 x 3072", found
+
+
+def flops(lengths: list[int]) -> float:
+    """Return the operations of BERT base on texts of these lengths, one mask each."""
+    width, inner, layers, vocabulary = 768, 3072, 12, 30_522
+    layer = 2 * (4 * width * width + 2 * width * inner)
+    body = sum(layers * (length * layer + 4 * length * length * width) for length in lengths)
+    return body + len(lengths) * 2 * (width * width + width * vocabulary)
+
+
+@torch.inference_mode()
+def best_rate(product) -> float:
+    """Return operations a second of one product, the best of ten."""
+    seconds = []
+    for _ in range(10):
+        start = time.process_time()
+        product()
+        seconds.append(time.process_time() - start)
+    return 2 * 1024 * 768 * 3072 / min(seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""Models of the true shapes with random weights, and real texts to put to them.
+
+Speed does not depend on what the weights are. The tokenizers are trained on the texts, so that
+lengths are those of real use; the rows of a large vocabulary that they do not fill stay unused.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import torch
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+    RobertaConfig,
+    RobertaForSequenceClassification,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+)
+
+SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
+BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+ROBERTA = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
+
+
+def names() -> list[str]:
+    """Return the English names of politicians."""
+    path = SHARED / "politicians" / "wikidata_people.parquet"
+    if not path.is_file():
+        raise SystemExit(f"error: {path}: the real inputs are not there; the benchmark needs them")
+    frame = pl.read_parquet(path)
+    column = "en" if "en" in frame.columns else next(c for c in frame.columns if c.endswith("en"))
+    return sorted(set(frame[column].drop_nulls().to_list()))
+
+
+def tweets() -> list[str]:
+    """Return tweets, one line each."""
+    text = (SHARED / "tweets" / "sentiment" / "test_text.txt").read_text(encoding="utf-8")
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def words() -> list[str]:
+    """Return English adjectives, the most frequent first as far as the list tells."""
+    path = SHARED / "supersenses" / "adjective_words.predicted"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [line.split()[0] for line in lines if line.split() and line.split()[0].isalpha()]
+
+
+def make(shape: str, folder: Path) -> Path:
+    """Save a model and its tokenizer; return the folder."""
+    torch.manual_seed(0)
+    texts = [*names(), *tweets()]
+    if shape == "bert-base":
+        tokenizer, model = wordpiece(texts), BertForMaskedLM(BertConfig())
+    elif shape == "xlm-roberta-base":
+        config = XLMRobertaConfig(
+            vocab_size=250_002, max_position_embeddings=514, type_vocab_size=1, layer_norm_eps=1e-5
+        )
+        tokenizer, model = byte_level(texts), XLMRobertaForMaskedLM(config)
+    elif shape == "roberta-base":
+        config = RobertaConfig(max_position_embeddings=514, type_vocab_size=1, num_labels=3)
+        tokenizer, model = byte_level(texts), RobertaForSequenceClassification(config)
+    else:
+        tokenizer, model = (
+            byte_level(texts, special=("<|endoftext|>",)),
+            GPT2LMHeadModel(GPT2Config()),
+        )
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def wordpiece(texts: list[str]) -> PreTrainedTokenizerFast:
+    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=30_000, special_tokens=list(BERT), show_progress=False
+    )
+    tokenizer.train_from_iterator([*texts, *(f"a {word}" for word in words())], trainer)
+    tokenizer.decoder = decoders.WordPiece()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    keys = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, model_max_length=512, **dict(zip(keys, BERT, strict=True))
+    )
+
+
+def byte_level(texts: list[str], special: tuple[str, ...] = ROBERTA) -> PreTrainedTokenizerFast:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=40_000,
+        special_tokens=list(special),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([*texts, *(f"a {word}" for word in words())], trainer)
+    if special != ROBERTA:
+        end = special[0]
+        return PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer, bos_token=end, eos_token=end, unk_token=end
+        )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    keys = ("bos_token", "pad_token", "eos_token", "unk_token", "mask_token")
+    extra = {"cls_token": "<s>", "sep_token": "</s>"}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        model_max_length=512,
+        **dict(zip(keys, ROBERTA, strict=True)),
+        **extra,
+    )
+
+
+def parameters(folder: Path) -> dict:
+    """Return the config of a saved model."""
+    return json.loads((folder / "config.json").read_text(encoding="utf-8"))

@@ -1,0 +1,110 @@
+"""Text classifiers: the probability of every label, under the names of the model's own config."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from transformers import AutoModelForSequenceClassification
+
+from builders.lib.problem import Problem
+from probes.models import batches
+from probes.models.batches import Batches
+from probes.models.body import FEWEST, enough, packs, pretrained
+from probes.models.scorer import DECIMALS, Classes
+from probes.models.tokens import Tokens, longest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+
+class Classifier:
+    """A model with labels, and its tokenizer."""
+
+    def __init__(
+        self,
+        where: Path,
+        name: str,
+        revision: str,
+        *,
+        dtype: str,
+        context: str = "",
+        pickles: bool = False,
+    ) -> None:
+        if context:
+            raise Problem(f"models.{name}.context: a classifier takes none; take the line out")
+        self.tokens = Tokens(where, name)
+        self.model: Any = pretrained(
+            where, name, dtype, AutoModelForSequenceClassification, pickles=pickles
+        )
+        config = self.model.config
+        if config.problem_type == "regression" or config.num_labels < 2:
+            raise Problem(
+                f"models.{name}: has no labels to choose from, but a score; not supported"
+            )
+        self.several = config.problem_type == "multi_label_classification"
+        self.labels = tuple(str(config.id2label[i]) for i in range(config.num_labels))
+        if config.pad_token_id is None:  # decoders look for the last token that is no padding:
+            config.pad_token_id = -1  # no token of ours is
+        self.architecture = type(self.model).__name__
+        self.longest = longest(self.tokens.tokenizer, self.model)
+        self.packed = packs(self.model)
+        self.batches = Batches(name, self.model.device)
+        self.name, self.revision, self.dtype = name, revision, dtype
+
+    def facts(self) -> dict[str, str | int]:
+        """Return model, revision, architecture, size of the vocabulary, mask token, dtype."""
+        return {
+            "model": self.name,
+            "revision": self.revision,
+            "architecture": self.architecture,
+            "vocabulary": len(self.tokens),
+            "mask_token": str(self.tokens.tokenizer.mask_token or ""),
+            "dtype": self.dtype,
+        }
+
+    def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
+        """Give the probability of every label for each text, in the order of the texts.
+
+        Probabilities are a softmax over the labels, or where the model was trained for several
+        labels at once (``problem_type``) a sigmoid of each; rounded to six decimals.
+
+        Raises
+        ------
+        Problem
+            If a text is too long for the model, or an answer is not finite.
+        """
+        source = iter(texts)
+        while block := list(islice(source, batches.BLOCK)):
+            yield from self._classify(block)
+
+    def _classify(self, texts: list[str]) -> list[Classes]:
+        encoded = self.tokens.encode(texts)
+        for text, ids in zip(texts, encoded, strict=True):
+            self.tokens.fits(text, ids, self.longest)
+        found = np.zeros((len(texts), len(self.labels)))
+
+        def launch(rows: list[int]) -> torch.Tensor:
+            ids = self.batches.move([encoded[i] for i in rows])[enough(len(rows))]
+            logits = self.model(input_ids=ids).logits[: len(rows)].double()
+            if not torch.isfinite(logits).all():
+                raise Problem(
+                    f"models.{self.name}: answers are not finite in {self.dtype} (batch of "
+                    f"{len(rows)}); try dtype: float32"
+                )
+            return torch.sigmoid(logits) if self.several else torch.softmax(logits, dim=1)
+
+        def finish(rows: list[int], done: torch.Tensor) -> None:
+            found[rows] = torch.round(done, decimals=DECIMALS).cpu().numpy()
+
+        lengths = [len(ids) for ids in encoded]
+        most = self.batches.tokens // FEWEST  # so many rows are computed in any case
+        costs = [min(length, most) for length in lengths]
+        self.batches.run(lengths, costs, torch.inference_mode()(launch), finish)
+        return [
+            Classes(text, self.labels, tuple(row.tolist()))
+            for text, row in zip(texts, found, strict=True)
+        ]

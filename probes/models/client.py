@@ -1,0 +1,205 @@
+"""Asking an OpenAI-compatible server: the key, the budget, time-outs and retries.
+
+The key is read from the environment for each run and stays within its client. It goes to the one
+address in params.yaml: no redirect is followed, no error repeats it, and an answer that does is
+refused. Other services' keys in ``~/.netrc`` and cookies are left out of it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from http.cookiejar import DefaultCookiePolicy
+from threading import Event
+from typing import TYPE_CHECKING, Any, Self
+
+import requests
+from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+from builders.lib.http import Busy, Politeness, Slow, patiently, retry_after
+from builders.lib.problem import Problem
+from probes.models import key
+from probes.models.budget import Budget
+
+if TYPE_CHECKING:
+    from probes.models.params import Endpoint
+
+FIRST_WAIT_S = 1.0  # after a failure; doubles each time, with jitter
+LONGEST_WAIT_S = 600.0  # a server that asks for more is left alone
+SAID = 200  # characters of a server's words that stand in a message
+
+
+class Refused(Problem):
+    """The server's no, which asking again would not change."""
+
+    def __init__(self, message: str, status: int, said: str) -> None:
+        super().__init__(message)
+        self.status, self.said = status, said
+
+
+class Client:
+    """One run's connection to an endpoint; may be used from several threads at once."""
+
+    def __init__(self, endpoint: Endpoint, budget: Budget | None = None) -> None:
+        self.endpoint, self.budget = endpoint, budget or Budget(endpoint.token_budget)
+        self._key = key.read(endpoint)
+        self._stopped = Event()
+        self._session = requests.Session()
+        self._session.auth = self._sign  # also keeps requests from looking into ~/.netrc
+        self._session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        # A proxy sees what goes by http; by https only where it goes.
+        self._session.trust_env = endpoint.url.startswith("https:")
+        self._session.headers["User-Agent"] = "plumbline/0.1"
+        pool = requests.adapters.HTTPAdapter(pool_maxsize=endpoint.concurrency)
+        self._session.mount(endpoint.url, pool)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._session.close()
+
+    def stop(self) -> None:
+        """Let no further request, and no further try, go out."""
+        self._stopped.set()
+
+    def ask(
+        self, what: str, path: str, body: dict[str, Any] | None = None, most: int = 0
+    ) -> dict[str, Any]:
+        """Return the JSON object that the server answers.
+
+        Parameters
+        ----------
+        what
+            The request in words, for messages.
+        path
+            Behind the endpoint's address.
+        body
+            To be sent as JSON; without it the path is only read.
+        most
+            Tokens that the request can cost at most.
+
+        Raises
+        ------
+        Refused
+            On a status that asking again does not change, a redirect included.
+        Spent
+            If the budget has no room for it.
+        Problem
+            When all tries failed, or the server sends the key back.
+        """
+        policy = Politeness(
+            contact="",
+            timeout_s=self.endpoint.timeout_s,
+            attempts=self.endpoint.tries,
+            backoff_s=FIRST_WAIT_S,
+            longest_wait_s=LONGEST_WAIT_S,
+        )
+        return patiently(lambda: self._once(what, path, body, most), what, policy)
+
+    def _once(self, what: str, path: str, body: dict[str, Any] | None, most: int) -> dict[str, Any]:
+        if self._stopped.is_set():
+            raise Problem(f"{what}: not asked, the run has stopped")
+        self.budget.hold(most)
+        cost: int | None = None  # an answer that is lost counts as the most it can have cost
+        try:
+            status, headers, raw = self._send(path, body)
+            if status >= 300:
+                cost = 0
+                self._refuse(what, status, headers, self._said(raw))
+            answer = self._read(what, raw)
+            cost = used(answer)
+            return answer
+        finally:
+            self.budget.settle(most, cost)
+
+    def _send(
+        self, path: str, body: dict[str, Any] | None
+    ) -> tuple[int, requests.structures.CaseInsensitiveDict[str], bytes]:
+        """Return status, headers and the whole body."""
+        limit = self.endpoint.timeout_s
+        slow = Slow(f"no whole answer within {limit:g} s")
+        start, parts = time.monotonic(), []
+        try:
+            with self._session.request(
+                "GET" if body is None else "POST",
+                self.endpoint.url.rstrip("/") + path,
+                json=body,
+                timeout=limit,
+                stream=True,
+                allow_redirects=False,  # the key is for this address
+            ) as answer:
+                while part := answer.raw.read1(1 << 16, decode_content=True):
+                    parts.append(part)
+                    if time.monotonic() - start > limit:
+                        raise slow
+                return answer.status_code, answer.headers, b"".join(parts)
+        except (requests.exceptions.Timeout, ReadTimeoutError):
+            failure: Busy | Slow = slow
+        except (requests.exceptions.RequestException, HTTPError) as error:
+            failure = Busy(f"the connection failed ({type(error).__name__})")
+        raise failure  # out here: what requests raises holds the request, and so the key
+
+    def _read(self, what: str, raw: bytes) -> dict[str, Any]:
+        """Return the object in a body."""
+        try:
+            answer = json.loads(raw)
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise Busy(f"not JSON under HTTP 200 but {self._said(raw)!r}")
+        if key.stands_in(answer, self._key):
+            raise Problem(f"{what}: the server sends the key back in its answer; nothing was kept")
+        if answer.get("error"):
+            raise Busy(f"an error under HTTP 200: {self._said(raw)}")
+        return answer
+
+    def _refuse(
+        self,
+        what: str,
+        status: int,
+        headers: requests.structures.CaseInsensitiveDict[str],
+        said: str,
+    ) -> None:
+        """Raise what a status means."""
+        if status in (408, 504):
+            raise Slow(f"HTTP {status}: {said}")
+        if status == 429 or status >= 500:
+            raise Busy(f"HTTP {status}: {said}", retry_after(headers.get("Retry-After")))
+        variable = self.endpoint.key
+        if status < 400:
+            to = key.without(headers.get("Location", "").partition("?")[0], self._key)
+            advice = f"it sends on to {to or 'another path'}; write the right endpoint.url"
+        elif status in (401, 403) and variable:
+            advice = f"check the key in the environment variable {variable}"
+        elif status in (401, 403):
+            advice = "name the environment variable that holds a key in endpoint.key"
+        elif status in (404, 405):
+            advice = "check endpoint.url (up to and with /v1), endpoint.model and endpoint.api"
+        else:
+            advice = "it does not take the request as it is"
+        raise Refused(f"{what}: HTTP {status}, {advice}; the server says: {said}", status, said)
+
+    def _said(self, raw: bytes) -> str:
+        """Return a server's own words on one line, without the key."""
+        text = raw.decode(errors="replace")
+        try:
+            said = json.loads(text)
+        except ValueError:
+            said = text
+        for name in ("error", "message", "detail"):
+            said = said[name] if isinstance(said, dict) and said.get(name) else said
+        said = said if isinstance(said, str) else json.dumps(said)
+        return key.without(" ".join(said.split()), self._key)[:SAID]
+
+    def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        if self._key:
+            request.headers["Authorization"] = f"Bearer {self._key}"
+        return request
+
+
+def used(answer: dict[str, Any], what: str = "total_tokens") -> int | None:
+    """Return the tokens that the server says an answer took, or None."""
+    usage = answer.get("usage")
+    count = usage.get(what) if isinstance(usage, dict) else None
+    return count if isinstance(count, int) and count >= 0 else None

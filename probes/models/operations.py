@@ -1,0 +1,43 @@
+"""Counting the floating-point operations of a model without computing anything."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+from probes.models.masked import Masked
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def operations(scorer: Any, lengths: Sequence[int]) -> float:
+    """Return the operations of matrix products for texts of these lengths, in tokens.
+
+    For a model with a mask the head is counted at one place of each text, as it is computed. A
+    copy of the model without weights is asked, on torch's ``meta`` device.
+    """
+    model = scorer.body.model if isinstance(scorer, Masked) else scorer.model
+    bare = _bare(model)
+    total = 0.0
+    for length, times in Counter(lengths).items():
+        ids = torch.zeros(1, length, dtype=torch.long, device="meta")
+        body = getattr(bare, bare.base_model_prefix, bare)
+        with FlopCounterMode(display=False) as whole:
+            bare(input_ids=ids)
+        with FlopCounterMode(display=False) as inner:
+            body(input_ids=ids)
+        head = whole.get_total_flops() - inner.get_total_flops()
+        if isinstance(scorer, Masked):
+            head /= length
+        total += times * (inner.get_total_flops() + head)
+    return total
+
+
+def _bare(model: Any) -> Any:
+    """Return a model of the same shape without weights."""
+    with torch.device("meta"):
+        return type(model)(model.config).eval()

@@ -1,0 +1,226 @@
+"""Models behind an OpenAI-compatible server: what they write and, where it tells, their scores.
+
+A server is asked, not trusted: an answer that does not show what was asked for is a problem that
+names model and row (counted from 0), never a number. What it decides unseen stays its own: the chat
+template around a prompt, what it makes of a seed, and sampling settings that were not sent.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from builders.lib.problem import Problem
+from probes.models.budget import Budget, Spent
+from probes.models.client import Client, Refused, used
+from probes.models.echo import continuation, untold
+from probes.models.scorer import DECIMALS, Sampling, Score, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
+
+    from probes.models.params import Endpoint
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+AHEAD = 4  # answers that wait for an earlier one, for each request on its way
+APART_S = 1.1  # between asking twice for the same: clocks in answers tick in seconds
+AROUND = 64  # tokens that a chat template may put around a prompt
+IDENTITY = ("id", "created", "owned_by", "root", "parent", "max_model_len", "meta")
+SAMPLING = Sampling()
+READING = Sampling(tokens=1, temperature=0.0)  # one token, not used: some servers take 0 for all
+
+
+class Remote:
+    """A model on a server."""
+
+    def __init__(self, name: str, endpoint: Endpoint, revision: str) -> None:
+        self.name, self.endpoint, self.revision = name, endpoint, revision
+        self.budget = Budget(endpoint.token_budget)
+        self._limit = "max_tokens"  # what the server calls the most tokens that it may write
+
+    def facts(self) -> dict[str, str | int]:
+        """Return what other models do, as far as a server tells: vocabulary 0 is not known."""
+        return {
+            "model": self.name,
+            "revision": self.revision,
+            "architecture": f"remote: {self.endpoint.model}",
+            "vocabulary": 0,
+            "mask_token": "",
+            "dtype": "unknown",
+        }
+
+    def generate(
+        self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
+    ) -> Iterator[Text]:
+        """Continue each prompt, or answer it as the first message of a chat, in their order.
+
+        ``tokens`` are those that the server counts, 0 where it does not. ``top_k`` is sent only
+        where it is set: without it, some servers take one from the model's own configuration.
+
+        Raises
+        ------
+        Problem
+            If the server refuses, fails for too long or leaves out a text, or the budget is spent.
+        """
+        chat = self.endpoint.api == "chat"
+
+        def ask(client: Client, row: str, item: tuple[str, int]) -> Text:
+            prompt, seed = item
+            said = [{"role": "user", "content": prompt}]
+            asked = {"messages": said} if chat else {"prompt": prompt}
+            try:
+                answer = self._ask(client, row, prompt, asked | {"seed": seed}, sampling)
+            except Refused as refused:
+                if "max_completion_tokens" not in refused.said:
+                    raise
+                self._limit = "max_completion_tokens"  # OpenAI's newer models take no other
+                answer = self._ask(client, row, prompt, asked | {"seed": seed}, sampling)
+            choice = _choice(row, answer)
+            reason, text = choice.get("finish_reason"), _written(choice, chat=chat)
+            if text is None or reason not in ("stop", "length"):
+                raise Problem(f"{row}: no text, but an answer that ended with {reason!r}")
+            return Text(
+                prompt, seed, text, used(answer, "completion_tokens") or 0, reason == "stop"
+            )
+
+        return self._each(zip(prompts, seeds, strict=True), ask, lambda item: item[0])
+
+    def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
+        """Score each continuation after its prefix, in their order.
+
+        The server gets the whole string and tells its tokens. ``text`` is that string, ``tokens``
+        are the continuation's; ``unknown`` is 0, since no server tells.
+
+        Raises
+        ------
+        Problem
+            If the server does not tell log-probabilities of a given text, the prefix ends within
+            a token, or a value is missing or not finite; and where :meth:`generate` raises one.
+        """
+        if self.endpoint.api == "chat":
+            raise Problem(
+                f"models.{self.name}: a chat tells nothing of a given text; scores need a server "
+                "with plain completions, and endpoint.api: completions"
+            )
+
+        def ask(client: Client, row: str, pair: tuple[str, str]) -> Score:
+            prefix, text = pair
+            if not text:
+                raise Problem(f"{row}: nothing to score after the prefix")
+            asked = {"prompt": prefix + text, "echo": True, "logprobs": 1}
+            try:
+                answer = self._ask(client, row, prefix + text, asked, READING)
+            except Refused as refused:
+                if "echo" in refused.said or "logprob" in refused.said:
+                    raise untold(row, f"it says: {refused.said}") from None
+                raise
+            values = continuation(row, _choice(row, answer), prefix, text)
+            return Score(prefix + text, round(math.fsum(values), DECIMALS) + 0.0, len(values))
+
+        return self._each(pairs, ask, "".join)
+
+    def _ask(
+        self, client: Client, row: str, prompt: str, asked: dict[str, Any], sampling: Sampling
+    ) -> dict[str, Any]:
+        """Send one request."""
+        body = {
+            "model": self.endpoint.model,
+            **asked,
+            self._limit: sampling.tokens,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+        }
+        if sampling.top_k > 0:
+            body["top_k"] = sampling.top_k  # an extension, refused by some servers
+        path = "/chat/completions" if "messages" in asked else "/completions"
+        # No tokenizer in use makes more tokens of a text than it has bytes.
+        return client.ask(row, path, body, len(prompt.encode()) + AROUND + sampling.tokens)
+
+    def _each(
+        self,
+        items: Iterable[Item],
+        ask: Callable[[Client, str, Item], Answer],
+        words: Callable[[Item], str],
+    ) -> Iterator[Answer]:
+        """Ask for several items at once, and yield the answers in the order of the items."""
+        at_once, done = self.endpoint.concurrency, 0
+        window: deque[Future[Answer]] = deque()
+        with Client(self.endpoint, self.budget) as client, ThreadPoolExecutor(at_once) as pool:
+            try:
+                for i, item in enumerate(items):
+                    row = f"models.{self.name}: row {i} ({words(item)[:60]!r})"
+                    window.append(pool.submit(ask, client, row, item))
+                    if len(window) == AHEAD * at_once:
+                        yield window.popleft().result()
+                        done += 1
+                while window:
+                    yield window.popleft().result()
+                    done += 1
+            except Spent as spent:
+                raise Problem(
+                    f"models.{self.name}: stopped before endpoint.token_budget: {spent}; {done:,} "
+                    "rows were done, raise it for the others"
+                ) from None
+            finally:
+                client.stop()  # those still in the queue end at once, unasked
+
+
+def identify(endpoint: Endpoint) -> dict[str, Any]:
+    """Return what the server says of the model, as far as it says the same twice.
+
+    Some servers send the present time as ``created``; such things are left out. A server without
+    a list of models (HTTP 404 or 405) tells nothing: the name alone is returned.
+
+    Raises
+    ------
+    Problem
+        If the server lists its models and this is not one, or where :meth:`Client.ask` raises one.
+    """
+    with Client(endpoint) as client:
+        try:
+            first = _listed(client, endpoint)
+        except Refused as refused:
+            if refused.status in (404, 405):
+                return {"id": endpoint.model}
+            raise
+        time.sleep(APART_S)
+        second = _listed(client, endpoint)
+    return {k: first[k] for k in IDENTITY if k in first and first[k] == second.get(k)}
+
+
+def _listed(client: Client, endpoint: Endpoint) -> dict[str, Any]:
+    """Return the server's entry for the model."""
+    listed = client.ask(f"{endpoint.url}/models", "/models").get("data")
+    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+        raise Problem(f"{endpoint.url}/models: not a list of models; check endpoint.url")
+    for entry in listed:
+        if entry.get("id") == endpoint.model:
+            return dict(entry)
+    names = sorted({str(entry.get("id")) for entry in listed})
+    shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+    raise Problem(
+        f"endpoint.model: {endpoint.url} has no {endpoint.model!r}; it lists: {shown or 'none'}"
+    )
+
+
+def _choice(row: str, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return the one choice of an answer."""
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise Problem(f"{row}: an answer without choices; is the server OpenAI-compatible?")
+    return choices[0]
+
+
+def _written(choice: dict[str, Any], *, chat: bool) -> str | None:
+    """Return the text of a choice, or None where there is none."""
+    holder = choice.get("message") if chat else choice
+    text = holder.get("content" if chat else "text") if isinstance(holder, dict) else None
+    if text is None and chat and choice.get("finish_reason") == "length":
+        return ""  # all of it went into thoughts that are not shown
+    return text if isinstance(text, str) else None

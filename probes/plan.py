@@ -1,0 +1,117 @@
+"""What a run would take, told before it runs: prompts, tokens, operations, space, hours.
+
+The figures come from a trial on the device at hand: small shards of each language, computed and
+written as the run would do it, for a few seconds.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
+
+from builders.lib.params import read
+from probes import PROBES
+from probes.models.files import MODELS, POINTER
+from probes.models.operations import operations
+from probes.shards import Shard, Task, Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from probes.shards import Amount
+
+NAMES = 100  # prompts in one step of a trial, about
+
+
+class Plan(NamedTuple):
+    """What one probe takes with one model; None where the model was not brought yet."""
+
+    probe: str
+    model: str
+    prompts: int
+    tokens: int | None
+    operations: float | None  # floating-point, of the matrix products
+    gigabytes: float | None  # of outputs
+    hours: float | None  # on this device
+
+
+def plans(seconds: float, only: str | None = None) -> Iterator[Plan]:
+    """Yield what every probe would take with every model that it names.
+
+    Parameters
+    ----------
+    seconds
+        How long to try each, at least.
+    only
+        One model instead of those that the probes name.
+    """
+    for probe in PROBES:
+        names = read()["probes"][probe]["models"]
+        for name in [only] if only else names:
+            yield plan(probe, name, seconds)
+
+
+def plan(probe: str, name: str, seconds: float) -> Plan:
+    """Return what one probe would take with one model.
+
+    Raises
+    ------
+    Problem
+        If an input is not validated, or the model cannot be loaded or asked so.
+    """
+    task = Task(probe, name)
+    amounts: dict[str, Amount] = task.module.amount(task.params, task.model.languages, task.folders)
+    prompts = sum(amount.prompts for amount in amounts.values())
+    if not (MODELS / name / POINTER).is_file():
+        return Plan(probe, name, prompts, None, None, None, None)
+    worker: Any = Worker(probe, name)
+    tokens, work, space, spent = 0.0, 0.0, 0.0, 0.0
+    for config, amount in amounts.items():
+        asked, size, rows, took = _trial(worker, config, amount, seconds / len(amounts))
+        encoded = worker.scorer.tokens.encode(asked, config)
+        lengths = [len(ids) for ids in encoded]
+        tokens += amount.prompts * sum(lengths) / len(lengths)
+        work += amount.prompts * operations(worker.scorer, lengths) / len(lengths)
+        space += amount.rows * size / rows
+        spent += amount.rows * took / rows
+    return Plan(probe, name, prompts, round(tokens), work, space / 1e9, spent / 3600)
+
+
+def _trial(
+    worker: Worker, config: str, amount: Amount, seconds: float
+) -> tuple[list[str], int, int, float]:
+    """Compute small shards of a config; return prompts, bytes, rows, and the seconds it took."""
+    of = max(1, amount.prompts // NAMES)
+    asked: list[str] = []
+    size, rows, took = 0, 0, 0.0
+    for number in range(of):
+        start = time.perf_counter()
+        body = worker(Shard(config, "trial", number, of))
+        took += time.perf_counter() - start
+        frame = pl.read_parquet(io.BytesIO(body), columns=["prompt"])
+        asked += frame["prompt"].unique(maintain_order=True).to_list()
+        size, rows = size + len(body), rows + len(frame)
+        if number == 0 and of > 1:  # the first one warms up
+            took, size, rows, asked = 0.0, 0, 0, []
+            continue
+        if took >= seconds:
+            break
+    return asked, size, rows, took
+
+
+def table(found: list[Plan]) -> str:
+    """Return the plans as a Markdown table."""
+    lines = [
+        "| probe | model | prompts | tokens | operations | outputs, GB | hours on this device |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
+    for p in found:
+        if p.tokens is None:
+            rest = f"| | | | bring it first: make repro STAGE=weights@{p.model} |"
+        else:
+            rest = f"{p.tokens:,} | {p.operations:.3g} | {p.gigabytes:.3f} | {p.hours:.2f} |"
+        lines.append(f"| {p.probe} | {p.model} | {p.prompts:,} | {rest}")
+    return "\n".join(lines)

@@ -1,0 +1,102 @@
+"""The parts of a probe's outputs, and the worker that computes them one after the other.
+
+A shard is a file of the outputs. What is in it depends on the inputs alone, not on who computes
+it, so a run may be spread over processes and machines, be killed and continued, and ends with the
+same bytes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from builders.lib import store
+from builders.lib.params import section
+from builders.lib.problem import Problem
+from probes.models.load import load
+from probes.models.params import VERBS, model
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from probes.models.scorer import Scorer
+
+
+class Shard(NamedTuple):
+    """One file of a probe's outputs."""
+
+    config: str  # of the dataset that the outputs are
+    part: str  # name of the file, without its ending
+    number: int  # which of
+    of: int  # how many shards of this config
+
+    def path(self) -> str:
+        """Return where it is in the folder of the outputs."""
+        return f"{self.config}/{self.part}.parquet"
+
+
+class Amount(NamedTuple):
+    """How much there is to be asked in one config of the outputs."""
+
+    prompts: int
+    rows: int
+
+
+class Task:
+    """What one probe asks of one model, checked against params and inputs; no model is loaded."""
+
+    def __init__(self, probe: str, name: str) -> None:
+        """Read the params and find the validated inputs.
+
+        Raises
+        ------
+        Problem
+            If an input is not validated, the model's kind cannot be asked so, or no language is
+            left to ask it in.
+        """
+        self.probe, self.name = probe, name
+        self.module: Any = importlib.import_module(f"probes.{probe}")
+        self.params: Any = section(f"probes.{probe}", self.module.Params)
+        self.model = model(name)
+        if self.module.VERB not in VERBS[self.model.kind]:
+            kinds = ", ".join(kind for kind, verbs in VERBS.items() if self.module.VERB in verbs)
+            raise Problem(
+                f"models.{name}: a model of kind {self.model.kind} cannot be asked to "
+                f"{self.module.VERB}, as {probe} does; take it out of probes.{probe}.models (kinds "
+                f"that can: {kinds})"
+            )
+        only = self.model.languages
+        if only is not None and not set(only) & set(self.params.languages):
+            raise Problem(f"models.{name}.languages: none of them is in probes.{probe}.languages")
+        self.folders: dict[str, Path] = {
+            dataset: store.require_validated(dataset) for dataset in self.module.INPUTS
+        }
+
+    def shards(self) -> list[Shard]:
+        """Return all shards of the outputs."""
+        found: list[Shard] = self.module.shards(self.params, self.model.languages, self.folders)
+        return found
+
+
+class Worker:
+    """A loaded model that computes shards."""
+
+    def __init__(self, probe: str, name: str) -> None:
+        self.task = Task(probe, name)
+        self.scorer = load(name)
+
+    def __call__(self, shard: Shard) -> bytes:
+        """Return one shard as a parquet file."""
+        task = self.task
+        sink = io.BytesIO()
+        writer = store.Writer(sink, task.module.schema(shard.config).arrow())
+        for table in task.module.answer(shard, task.folders, self.scorer, task.params, self._exact):
+            writer.extend(table)
+        writer.close()
+        return sink.getvalue()
+
+    def _exact(self) -> Scorer:
+        """Return the model in double precision."""
+        single = self.task.model.dtype != "float64"
+        return load(self.task.name, exact=True) if single else self.scorer

@@ -1,0 +1,237 @@
+"""Candidates at the mask, architecture by architecture, against a plain forward of the class."""
+
+import json
+import math
+
+import pytest
+import torch
+from models.tiny import answers, save
+from models.tiny_encoders import (
+    ENCODERS,
+    ENDS,
+    SEVERAL,
+    WORDS,
+    Plain,
+    build,
+    context_free,
+)
+
+from builders.lib.problem import Problem
+from probes.models.masked import Masked
+
+PROMPTS = [
+    "<mask>",
+    "a <mask> person",
+    "the person is <mask>.",
+    "<mask> is a calm person",
+    "kindly the <mask> zed is a calmnessly very dull person",
+    "the person is very very very kind and a fair <mask>",
+]
+BY_NAME = {encoder.name: encoder for encoder in ENCODERS}
+SENTENCEPIECE = ["albert", "xlmr", "deberta-v3", "deberta-legacy"]
+only = pytest.mark.parametrize  # some architectures, where the rest have nothing of the sort
+
+
+def loaded(folder, dtype="float64"):
+    return Masked(folder, "tiny", "r1", dtype=dtype)
+
+
+def said(fill):
+    return dict(zip(fill.words, fill.logprobs_nats, strict=True))
+
+
+@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
+def test_fill_is_a_plain_forward_over_the_full_vocabulary(
+    encoder, saved, dtype, apart, monkeypatch
+):
+    scorer, plain = loaded(saved, dtype), Plain(encoder, saved, dtype)
+    size = plain.model.config.vocab_size
+    every = {str(piece): (piece,) for piece in range(size)}  # also those that are no words
+    monkeypatch.setattr(scorer.tokens, "candidates", lambda *_: every)
+    fills = answers(scorer.fill(PROMPTS, list(every), size))
+    own = plain.tokenizer.mask_token
+    assert [fill.prompt for fill in fills] == [p.replace("<mask>", own) for p in PROMPTS]
+    assert len({fill.words for fill in fills}) == len(PROMPTS)
+    for prompt, fill in zip(PROMPTS, fills, strict=True):
+        true = plain.at_mask(prompt)
+        got = torch.tensor([said(fill)[str(piece)] for piece in range(size)], dtype=true.dtype)
+        assert torch.allclose(got, true, rtol=0, atol=apart)
+        assert math.fsum(map(math.exp, fill.logprobs_nats)) == pytest.approx(1, abs=1e-4)
+        assert list(fill.logprobs_nats) == sorted(fill.logprobs_nats, reverse=True)
+
+
+def test_candidates_are_normalised_over_what_is_no_candidate_too(encoder, saved):
+    scorer = loaded(saved)
+    alone = [answers(scorer.fill(PROMPTS, [word], 1)) for word in WORDS]
+    for fill, *each in zip(answers(scorer.fill(PROMPTS, WORDS, 4)), *alone, strict=True):
+        assert math.fsum(map(math.exp, fill.logprobs_nats)) < 0.999
+        every = {word: value for one in each for word, value in said(one).items()}
+        assert said(fill) == dict(sorted(every.items(), key=lambda pair: -pair[1])[:4])
+
+
+def planted(encoder):
+    """Weigh a word's two pieces in opposite directions; the unknown and the endings most of all."""
+    initial = {encoder.initial + word: 2.0**n for n, word in enumerate(WORDS)}
+    inner = {encoder.inner + word: 4096.0 / 2**n for n, word in enumerate(WORDS)}
+    unknown = encoder.tokenizer().unk_token
+    return {**initial, **inner, **{encoder.inner + end: 8192.0 for end in ENDS}, unknown: 1e5}
+
+
+def test_the_piece_after_a_space_is_the_word_and_no_other(encoder, tmp_path):
+    weights = planted(encoder)
+    model, tokenizer = context_free(encoder, weights)
+    whole = sum(weights.values()) + model.config.vocab_size - len(weights)
+    scorer = loaded(save(tmp_path, model, tokenizer))
+    asked = ["kindly", "zed", "добрый", *WORDS]
+    for fill in answers(scorer.fill(PROMPTS, asked, 100)):
+        assert fill.words == tuple(reversed(WORDS))
+        assert fill.pieces == (1,) * len(WORDS)
+        true = {word: math.log(2.0**n / whole) for n, word in enumerate(WORDS)}
+        assert said(fill) == pytest.approx(true, abs=1e-6)
+    (fill,) = answers(scorer.fill(PROMPTS[:1], asked, 100, multi=True))
+    both = math.log(weights[encoder.initial + "kind"] / whole) + math.log(8192 / whole)
+    assert said(fill)["kindly"] == pytest.approx(both, abs=1e-6)
+    assert fill.pieces[fill.words.index("kindly")] == 2
+
+
+def test_words_that_are_no_piece_are_missing_and_never_guessed(encoder, saved):
+    asked = [*WORDS, "zed", "kindly", "добрый", "Kind", "kind", "élan", "elan"]
+    found = loaded(saved).vocabulary(asked)
+    known = [*WORDS, *(["Kind"] if encoder.cased else []), "elan"]
+    pieces = Plain(encoder, saved).tokenizer.get_vocab()
+    assert dict(found.ids) == {word: pieces[encoder.initial + word] for word in known}
+    # only inside words; two pieces; no symbols, or many; another case; asked before; accents
+    lacking = ["zed", "kindly", "добрый", *([] if encoder.cased else ["Kind"]), "kind", "élan"]
+    assert list(found.missing) == lacking
+
+
+@only("name", SENTENCEPIECE)
+def test_unspaced_languages_have_pieces_without_the_marker(name, tmp_path):
+    encoder = BY_NAME[name]
+    scorer = loaded(save(tmp_path, *build(encoder)))
+    pieces = scorer.tokens.tokenizer.get_vocab()
+    words = ["善良", "智慧"]
+    chinese, english = (scorer.vocabulary(words, language) for language in ("zh", "en"))
+    assert dict(chinese.ids) == {word: pieces[word] for word in words}
+    assert dict(english.ids) == {"善良": pieces["▁善良"]}
+    assert english.missing == ("智慧",)
+    plain = Plain(encoder, tmp_path)
+    for language, piece in (("zh", "善良"), ("en", "▁善良")):
+        (fill,) = answers(scorer.fill(["a <mask> person"], words, 9, language=language))
+        true = plain.at_mask("a <mask> person")[pieces[piece]].item()
+        assert said(fill)["善良"] == pytest.approx(true, abs=1e-6)
+
+
+@only("name", ["bert", "bert-uncased"])
+def test_pieces_that_are_read_apart_are_still_the_word(name, tmp_path):
+    # WordPiece reads its own pieces as 善 良 and kind - calm
+    encoder = BY_NAME[name]
+    scorer = loaded(save(tmp_path, *build(encoder)))
+    plain = Plain(encoder, tmp_path)
+    spelt = {"善良": ["善", "良"], "kind-calm": ["kind", "-", "calm"], "善": ["善"]}
+    (fill,) = answers(scorer.fill(PROMPTS[1:2], list(spelt), 9, multi=True, language="zh"))
+    assert sorted(fill.words) == sorted(spelt)
+    pieces = plain.tokenizer.get_vocab()
+    for word, count in zip(fill.words, fill.pieces, strict=True):
+        tail = [pieces[piece] for piece in spelt[word]]
+        assert said(fill)[word] == pytest.approx(plain.word(PROMPTS[1], tail), abs=1e-6)
+        assert count == len(tail)
+    assert scorer.vocabulary(list(spelt), "zh").missing == ("善良", "kind-calm")
+
+
+def test_words_of_several_pieces_are_summed_from_left_to_right(encoder, saved):
+    scorer, plain = loaded(saved), Plain(encoder, saved)
+    asked = ["bravely", *WORDS, *SEVERAL, "zed"]  # one of them asked twice
+    options = {"top_k": 100, "language": "en"}
+    alone = answers(scorer.fill(PROMPTS, asked, **options))
+    for prompt, fill, one in zip(
+        PROMPTS, answers(scorer.fill(PROMPTS, asked, multi=True, **options)), alone, strict=True
+    ):
+        assert sorted(fill.words) == sorted(set(asked))
+        got, count = said(fill), dict(zip(fill.words, fill.pieces, strict=True))
+        assert {word: got[word] for word in WORDS} == said(one)
+        assert {word for word in count if count[word] == 1} == set(WORDS)
+        assert list(fill.logprobs_nats) == sorted(fill.logprobs_nats, reverse=True)
+        for word, tail in SEVERAL.items():
+            assert count[word] == len(tail)
+            true = plain.word(prompt, plain.pieces(*tail))
+            assert got[word] == pytest.approx(true, abs=1e-6)
+
+
+def test_words_of_several_pieces_need_none_of_a_single_one(encoder, saved):
+    scorer = loaded(saved)
+    (every,) = answers(scorer.fill(PROMPTS[1:2], [*WORDS, *SEVERAL], 100, multi=True))
+    (fill,) = answers(scorer.fill(PROMPTS[1:2], list(SEVERAL), 3, multi=True))
+    assert fill.words == tuple(word for word in every.words if word in SEVERAL)[:3]
+    assert said(fill).items() <= said(every).items()
+    (nothing,) = answers(scorer.fill(PROMPTS[:1], list(SEVERAL), 5))
+    assert nothing.words == ()
+
+
+def test_the_longest_prompt_fits_and_one_token_more_is_refused_and_named(encoder, saved):
+    scorer, longest = loaded(saved), encoder.positions  # the tokenizer names no limit
+    fits = " ".join(["a"] * (longest - 3))  # and the mask, and two special tokens
+    (fill,) = answers(scorer.fill([f"{fits} <mask>"], ["kind"], 1))
+    assert fill.words == ("kind",)
+    refusal = f"has {longest + 1} tokens, the model takes {longest}"
+    with pytest.raises(Problem, match=refusal) as caught:
+        answers(scorer.fill(["a <mask>", f"a {fits} <mask>"], ["kind"], 1))
+    assert repr(f"a {fits} {scorer.tokens.tokenizer.mask_token}") in str(caught.value)
+    with pytest.raises(Problem, match=refusal):  # it has room for one mask, not for two
+        answers(scorer.fill([f"{fits} <mask>"], ["kindly"], 1, multi=True))
+
+
+def test_a_limit_of_the_tokenizer_binds_too(encoder, tmp_path):
+    scorer = loaded(save(tmp_path, *build(encoder, model_max_length=9)))
+    (fill,) = answers(scorer.fill(["a a a a a a <mask>"], ["kind"], 1))
+    assert fill.words == ("kind",)
+    with pytest.raises(Problem, match="has 10 tokens, the model takes 9"):
+        answers(scorer.fill(["a a a a a a a <mask>"], ["kind"], 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_weights_that_are_no_numbers_are_told_with_model_dtype_and_batch(encoder, tmp_path, dtype):
+    model, tokenizer = build(encoder)
+    with torch.no_grad():
+        (bias,) = (p for p in model.parameters() if p.shape == (model.config.vocab_size,))
+        bias[-1] = float("nan")
+    scorer = loaded(save(tmp_path, model, tokenizer), dtype)
+    told = rf"models\.tiny: answers are not finite in {dtype} \(batch of 3\)"
+    with pytest.raises(Problem, match=told):
+        answers(scorer.fill(["a <mask>", "the <mask>", "<mask> is"], WORDS, 3))
+    with pytest.raises(Problem, match=rf"models\.tiny: answers are not finite in {dtype}"):
+        answers(scorer.fill(["a <mask>"], ["kindly"], 3, multi=True))
+    with pytest.raises(Problem, match=told):
+        list(scorer.pseudo_logprobs(["a kind", "a calm", "a fair"], "aul"))
+
+
+def test_facts_say_what_the_model_is(encoder, saved):
+    assert loaded(saved, "float32").facts() == {
+        "model": "tiny",
+        "revision": "r1",
+        "architecture": encoder.model.__name__,
+        "vocabulary": len(encoder.tokenizer().get_vocab()),
+        "mask_token": "<mask>" if encoder.name in {"roberta", "xlmr"} else "[MASK]",
+        "dtype": "float32",
+    }
+
+
+def test_a_model_whose_head_was_not_saved_is_refused(encoder, tmp_path):
+    model, tokenizer = build(encoder)
+    save(tmp_path, model.base_model, tokenizer)  # as sentence encoders are published
+    with pytest.raises(Problem, match=r"models\.tiny: .* has no weights for .*was not trained"):
+        loaded(tmp_path)
+
+
+def test_deberta_is_read_with_the_head_that_its_weights_have(tmp_path):
+    # published configs of DeBERTa do not tell of their head, and the default is another one
+    encoder = BY_NAME["deberta-v3"]
+    save(tmp_path, *build(encoder))
+    plain = Plain(encoder, tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config.pop("legacy") is False
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    (fill,) = answers(loaded(tmp_path).fill(PROMPTS[1:2], WORDS, 9))
+    true = plain.at_mask(PROMPTS[1])
+    for word, value in said(fill).items():
+        assert value == pytest.approx(true[plain.pieces(word)].item(), abs=1e-6)

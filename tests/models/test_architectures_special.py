@@ -1,0 +1,185 @@
+"""XLM, XLNet, BERTweet, BART and mBART: what holds of all of them, against plain forwards."""
+
+import logging
+import math
+
+import pytest
+import torch
+from models import tiny_special
+from models.special_by_hand import (
+    APART,
+    BOTH_SIDES,
+    CLASSES,
+    MASKS,
+    NAMES,
+    SENTENCES,
+    SPOKEN,
+    TEXTS,
+    by_hand,
+    filled,
+    loaded,
+    numbered,
+    pieces,
+    spelt,
+    written,
+)
+from models.tiny_special import LANGUAGES, SPLIT, WORDS
+
+from builders.lib.problem import Problem
+from probes.models import batches, masked
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return {name: tiny_special.saved(name, tmp_path_factory.mktemp(name)) for name in NAMES}
+
+
+@pytest.mark.parametrize("dtype", APART)
+@pytest.mark.parametrize("name", NAMES)
+def test_answers_are_those_of_a_plain_forward(folders, name, dtype):
+    folder, language = folders[name], SPOKEN.get(name, "")
+    prompts = [written(words) for words in TEXTS]
+    fills = filled(loaded(name, folder, dtype), prompts, WORDS, language=language)
+    for words, fill in zip(TEXTS, fills, strict=True):
+        assert fill.prompt == written(words).replace("<mask>", MASKS.get(name, "<mask>"))
+        assert sorted(fill.words) == sorted(WORDS)
+        assert (fill.unknown, set(fill.pieces)) == (0, {1})
+        tokens = spelt(name, words)
+        ids = numbered(folder, tokens)
+        true = by_hand(name, folder, dtype, ids, tokens.index(MASKS.get(name, "<mask>")))
+        assert sum(math.exp(x) for x in true) == pytest.approx(1)
+        for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
+            (piece,) = pieces(name, folder, (word,))
+            assert abs(said - true[piece]) < APART[dtype]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_word_of_several_pieces_is_read_from_left_to_right(folders, name):
+    folder, language = folders[name], SPOKEN.get(name, "")
+    scorer, mask = loaded(name, folder), MASKS.get(name, "<mask>")
+    prompts = [written(words) for words in TEXTS]
+    single = filled(scorer, prompts, [*WORDS, *SPLIT], language=language)
+    several = filled(scorer, prompts, [*WORDS, *SPLIT], multi=True, language=language)
+    (blank,) = numbered(folder, [mask])
+    for words, one, all_ in zip(TEXTS, single, several, strict=True):
+        said = dict(zip(all_.words, all_.logprobs_nats, strict=True))
+        assert sorted(one.words) == sorted(WORDS)
+        assert [said[word] for word in one.words] == list(one.logprobs_nats)
+        counts = dict(zip(all_.words, all_.pieces, strict=True))
+        assert counts == {**dict.fromkeys(WORDS, 1), "kindly": 2, "unkindly": 3}
+        assert list(all_.logprobs_nats) == sorted(all_.logprobs_nats, reverse=True)
+        tokens = spelt(name, words)
+        ids, place = numbered(folder, tokens), tokens.index(mask)
+        for word, parts in SPLIT.items():
+            tail, total = pieces(name, folder, parts), 0.0
+            for n, piece in enumerate(tail):
+                blanks = [blank] * (len(tail) - n)
+                row = [*ids[:place], *tail[:n], *blanks, *ids[place + 1 :]]
+                unseen = range(place + n, place + len(tail))
+                total += by_hand(name, folder, "float64", row, place + n, hidden=unseen)[piece]
+            assert abs(said[word] - total) < 2e-6  # of up to three, each rounded to six digits
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_neither_batches_nor_cores_change_a_bit(folders, name, monkeypatch):
+    monkeypatch.setattr(masked, "DECIMALS", 12)  # all that float32 has
+    names, language = tiny_special.NAMES, SPOKEN.get(name, "")
+    prompts = [f"{a} <mask> {b} {c}" for a in names for b in names for c in names][:49]
+    prompts += [written(words) for words in TEXTS]
+    sentences = [f"{a} kindly {b} the" for a in names for b in names]
+    readings = {"xlnet": ["original"], "bart": [], "mbart": []}.get(name, ["original", "aula"])
+    seen = []
+    for rows, cores in [(1, 1), (7, 2), (48, 1), (48, 2)]:
+        monkeypatch.setattr(batches, "TOKENS", 1)
+        monkeypatch.setattr(batches, "ROWS", (rows, rows))
+        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
+        scorer = loaded(name, folders[name], "float32")
+        words = [*WORDS, "kindly"]
+        fills = filled(scorer, prompts, words, multi=True, language=language)
+        scores = [list(scorer.pseudo_logprobs(sentences, m, language=language)) for m in readings]
+        seen.append((fills, scores))
+    assert len({fill.words for fill in seen[0][0]}) > 6
+    assert all(other == seen[0] for other in seen[1:])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_printed_while_a_model_is_loaded_and_asked(folders, name, capfd, monkeypatch):
+    said = []
+    collector = logging.Handler()
+    collector.emit = lambda record: said.append(record.getMessage())
+    loggers = [logging.getLogger(name) for name in ("transformers", "", "sacremoses")]
+    for logger in loggers:
+        monkeypatch.setattr(logger, "handlers", [collector])
+    scorer = loaded(name, folders[name])
+    filled(scorer, ["the <mask> Ada"], WORDS, language=SPOKEN.get(name, ""))
+    assert said == []
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("method", ["original", "within_word_l2r"])
+@pytest.mark.parametrize("name", BOTH_SIDES)
+def test_each_token_of_a_sentence_is_hidden_in_turn(folders, name, method):
+    folder, language = folders[name], SPOKEN.get(name, "")
+    (blank,) = numbered(folder, [MASKS.get(name, "<mask>")])
+    texts = [written(words) for words in SENTENCES]
+    found = list(loaded(name, folder).pseudo_logprobs(texts, method, language=language))
+    assert [score.text for score in found] == texts
+    for words, score in zip(SENTENCES, found, strict=True):
+        ids = numbered(folder, spelt(name, words))
+        start, total = (0 if name == "xlnet" else 1), 0.0
+        for word in words:
+            for n in range(len(word)):
+                last = len(word) if method == "within_word_l2r" else n + 1
+                unseen = list(range(start + n, start + last))
+                row = [blank if i in unseen else piece for i, piece in enumerate(ids)]
+                true = by_hand(name, folder, "float64", row, start + n, hidden=unseen)
+                total += true[ids[start + n]]
+            start += len(word)
+        assert score.tokens == sum(len(word) for word in words)
+        assert abs(score.logprob_nats - total) < 2e-6
+
+
+@pytest.mark.parametrize("method", ["aul", "aula"])
+@pytest.mark.parametrize("name", ["xlm", "bertweet"])
+def test_each_token_of_a_sentence_is_read_unmasked(folders, name, method):
+    folder = folders[name]
+    language = SPOKEN.get(name, "")
+    texts = [written(words) for words in SENTENCES]
+    found = list(loaded(name, folder).pseudo_logprobs(texts, method, language=language))
+    model = (
+        CLASSES[name]
+        .from_pretrained(folder, dtype=torch.float64, attn_implementation="eager")
+        .eval()
+    )
+    for words, score in zip(SENTENCES, found, strict=True):
+        tokens = torch.tensor([numbered(folder, spelt(name, words))])
+        langs = {"langs": torch.full_like(tokens, LANGUAGES["en"])} if name == "xlm" else {}
+        with torch.no_grad():
+            out = model(input_ids=tokens, output_attentions=True, **langs)
+        paid = torch.stack(out.attentions)[:, 0].mean(dim=(0, 1, 2))  # to each token
+        logs = torch.log_softmax(out.logits[0], -1)
+        total = sum(
+            logs[i, tokens[0, i]].item() * (paid[i].item() if method == "aula" else 1)
+            for i in range(1, tokens.shape[1] - 1)
+        )
+        assert abs(score.logprob_nats - total) < 2e-6
+
+
+@pytest.mark.parametrize("name", ["bart", "mbart"])
+@pytest.mark.parametrize("method", masked.METHODS)
+def test_a_decoder_has_no_pseudo_log_likelihood(folders, name, method):
+    scorer = loaded(name, folders[name])
+    with pytest.raises(Problem, match=r"models\.tiny: M?Bart\w+ has no pseudo-log-likelihood"):
+        list(scorer.pseudo_logprobs(["Ada the kind"], method, language="en"))
+
+
+@pytest.mark.parametrize(("name", "takes"), [("xlm", 40), ("bart", 40), ("bertweet", 128)])
+def test_the_last_position_is_taken_and_none_behind_it(folders, name, takes):
+    scorer, language = loaded(name, folders[name]), SPOKEN.get(name, "")
+    fits = " ".join(["<mask>", *["the"] * (takes - 3)])  # two special tokens
+    (fill,) = filled(scorer, [fits], WORDS, language=language)
+    assert sorted(fill.words) == sorted(WORDS)
+    with pytest.raises(Problem, match=f"has {takes + 1} tokens, the model takes {takes}"):
+        filled(scorer, [f"{fits} the"], WORDS, language=language)
+    with pytest.raises(Problem, match=f"has {takes + 2} tokens, the model takes {takes}"):
+        filled(scorer, [fits], [*WORDS, *SPLIT], multi=True, language=language)

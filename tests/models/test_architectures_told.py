@@ -1,0 +1,277 @@
+"""XLM, XLNet, BERTweet, BART and mBART: each must be told something that BERT need not be."""
+
+import json
+import sys
+
+import pytest
+import torch
+from models import tiny_special
+from models.special_by_hand import (
+    MASKS,
+    NAMES,
+    SENTENCES,
+    SPOKEN,
+    TEXTS,
+    by_hand,
+    filled,
+    loaded,
+    numbered,
+    pieces,
+    plain,
+    spelt,
+    written,
+)
+from models.tiny_special import LANGUAGES, WORDS
+from transformers import AutoTokenizer
+
+from builders.lib.problem import Problem
+from probes.models import masked
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    return {name: tiny_special.saved(name, tmp_path_factory.mktemp(name)) for name in NAMES}
+
+
+def test_xlm_is_told_the_language(folders):
+    scorer = loaded("xlm", folders["xlm"])
+    tokens = spelt("xlm", TEXTS[0])
+    ids, answers = numbered(folders["xlm"], tokens), {}
+    for language in LANGUAGES:
+        (fill,) = filled(scorer, [written(TEXTS[0])], WORDS, language=language)
+        answers[language] = dict(zip(fill.words, fill.logprobs_nats, strict=True))
+        true = by_hand("xlm", folders["xlm"], "float64", ids, 2, language=language)
+        for word in WORDS:
+            (piece,) = pieces("xlm", folders["xlm"], (word,))
+            assert abs(answers[language][word] - true[piece]) < 1e-6
+    assert abs(answers["en"]["kind"] - answers["fr"]["kind"]) > 0.01
+    assert abs(answers["en"]["kind"] - answers["de"]["kind"]) > 0.01
+
+
+@pytest.mark.parametrize("language", ["", "sw"])
+def test_xlm_takes_no_language_that_it_was_not_trained_on(folders, language):
+    scorer = loaded("xlm", folders["xlm"])
+    told = rf"models\.tiny: knows no language '{language}', only de, en, fr; set languages"
+    with pytest.raises(Problem, match=told):
+        filled(scorer, ["the <mask> Ada"], WORDS, language=language)
+    for method in masked.METHODS:
+        with pytest.raises(Problem, match=told):
+            list(scorer.pseudo_logprobs(["Ada the kind"], method, language=language))
+
+
+@pytest.mark.parametrize("known", [{"en": 0}, LANGUAGES])
+def test_xlm_without_language_embeddings_needs_no_language(tmp_path, known):
+    tokenizer = tiny_special.xlm_tokenizer(tmp_path, languages=known)
+    tokenizer.save_pretrained(tmp_path)
+    model = tiny_special.xlm(tokenizer, languages=known, embedded=False)
+    model.save_pretrained(tmp_path)
+    ids = numbered(tmp_path, spelt("xlm", TEXTS[0]))
+    true = by_hand("xlm", tmp_path, "float64", ids, 2)
+    for language in ("", "en"):
+        (fill,) = filled(loaded("xlm", tmp_path), [written(TEXTS[0])], WORDS, language=language)
+        for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
+            assert abs(said - true[pieces("xlm", tmp_path, (word,))[0]]) < 1e-6
+
+
+def test_the_mask_of_xlm_is_its_tokenizer_s_not_its_config_s(folders):
+    scorer = loaded("xlm", folders["xlm"])
+    planted = scorer.body.model.config.mask_token_id
+    assert numbered(folders["xlm"], ["<special1>", "<special3>"]) == [5, 7]
+    assert planted == 7
+    assert scorer.tokens.mask_id == 5
+    assert scorer.facts()["mask_token"] == "<special1>"
+    assert scorer.facts()["architecture"] == "XLMWithLMHeadModel"
+
+
+def test_xlm_takes_each_language_apart_by_its_own_rules(folders):
+    scorer = loaded("xlm", folders["xlm"])
+    expected = {"fr": ["l'</w>", "ami</w>"], "en": ["l</w>", "'ami</w>"]}
+    for language in ("fr", "en", "fr"):
+        tokens = ["<s>", "<special1>", *expected[language], "Bo</w>", "</s>"]
+        ids = numbered(folders["xlm"], tokens)
+        true = by_hand("xlm", folders["xlm"], "float64", ids, 1, language=language)
+        (fill,) = filled(scorer, ["<mask> l'ami Bo"], WORDS, language=language)
+        for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
+            assert abs(said - true[pieces("xlm", folders["xlm"], (word,))[0]]) < 1e-6
+
+
+def test_a_language_whose_words_need_another_package_is_told(folders, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "Mykytea", None)
+    known = {"en": 0, "ja": 1}
+    tokenizer = tiny_special.xlm_tokenizer(tmp_path, languages=known)
+    tokenizer.save_pretrained(tmp_path)
+    tiny_special.xlm(tokenizer, languages=known).save_pretrained(tmp_path)
+    scorer = loaded("xlm", tmp_path)
+    with pytest.raises(Problem, match=r"cannot find the words of 'ja' .*Mykytea.*; install"):
+        filled(scorer, ["the <mask> Ada"], WORDS, language="ja")
+
+
+def test_xlm_that_writes_small_letters_lacks_what_it_would_change(tmp_path):
+    tokenizer = tiny_special.xlm_tokenizer(tmp_path, lowercase=True)
+    tokenizer.save_pretrained(tmp_path)
+    tiny_special.xlm(tokenizer).save_pretrained(tmp_path)
+    scorer = loaded("xlm", tmp_path)
+    found = scorer.vocabulary(["kind", "Calm", "dùll", "brave"], "en")
+    assert list(found.ids) == ["kind", "brave"]
+    assert found.missing == ("Calm", "dùll")
+    (fill,) = filled(scorer, ["the <mask> Bo"], ["kind", "Calm", "dùll"], multi=True, language="en")
+    assert fill.words == ("kind",)
+
+
+@pytest.mark.parametrize("name", ["xlm", "bertweet"])
+def test_the_beginning_of_a_longer_word_is_no_candidate(folders, name):
+    known = AutoTokenizer.from_pretrained(folders[name]).get_vocab()
+    beginning, whole = {"xlm": ("un", "kind</w>"), "bertweet": ("un@@", "kind")}[name]
+    assert beginning in known
+    found = loaded(name, folders[name]).vocabulary(["kind", "un", "kindly"], SPOKEN.get(name, ""))
+    assert dict(found.ids) == {"kind": known[whole]}
+    assert found.missing == ("un", "kindly")
+
+
+@pytest.mark.parametrize(("name", "text"), [("xlm", "kindß Bo"), ("bertweet", "ßx Bo")])
+def test_unknown_pieces_stay_in_their_words(folders, name, text):
+    # in XLM the unknown one ends its word, in BERTweet it begins it
+    pieces = {
+        "xlm": ["<s>", "kind", "<unk>", "Bo</w>", "</s>"],
+        "bertweet": ["<s>", "<unk>", "x", "Bo", "</s>"],
+    }
+    ids = numbered(folders[name], pieces[name])
+    (blank,) = numbered(folders[name], [MASKS.get(name, "<mask>")])
+    total = 0.0
+    for place, unseen in [(1, [1, 2]), (2, [2]), (3, [3])]:
+        row = [blank if i in unseen else piece for i, piece in enumerate(ids)]
+        total += by_hand(name, folders[name], "float64", row, place)[ids[place]]
+    scorer = loaded(name, folders[name])
+    (score,) = scorer.pseudo_logprobs([text], "within_word_l2r", language=SPOKEN.get(name, ""))
+    assert (score.tokens, score.unknown) == (3, 1)
+    assert abs(score.logprob_nats - total) < 2e-6
+
+
+def test_bertweet_reads_users_links_and_emoji_as_it_was_trained_to(folders):
+    said = json.loads((folders["bertweet"] / "tokenizer_config.json").read_text())
+    assert said["normalization"] is False
+    prompt = "@ada the <mask> https://t.co/abc 😂 Bo"
+    tokens = ["<s>", "@USER", "the", "<mask>", "HTTPURL", ":face_with_tears_of_joy:", "Bo", "</s>"]
+    true = by_hand(
+        "bertweet", folders["bertweet"], "float64", numbered(folders["bertweet"], tokens), 3
+    )
+    (fill,) = filled(loaded("bertweet", folders["bertweet"]), [prompt], WORDS)
+    assert fill.prompt == prompt
+    assert fill.unknown == 0
+    for word, value in zip(fill.words, fill.logprobs_nats, strict=True):
+        assert abs(value - true[pieces("bertweet", folders["bertweet"], (word,))[0]]) < 1e-6
+
+
+def test_merges_of_bertweet_that_lost_their_counts_are_refused(folders, tmp_path):
+    # as transformers 5.23 saves them, though it reads them with their counts
+    tiny_special.bertweet(tiny_special.bertweet_files(tmp_path, counts=False)).save_pretrained(
+        tmp_path
+    )
+    with pytest.raises(Problem, match=r"bpe\.codes lacks the counts .* original model"):
+        loaded("bertweet", tmp_path)
+
+
+def test_xlnet_hides_the_place_that_it_is_asked_for(folders):
+    folder = folders["xlnet"]
+    tokens = spelt("xlnet", TEXTS[3])
+    assert tokens[-2:] == ["<sep>", "<cls>"]
+    ids, place = numbered(folder, tokens), tokens.index("<mask>")
+    (fill,) = filled(loaded("xlnet", folder), [written(TEXTS[3])], WORDS)
+    said = dict(zip(fill.words, fill.logprobs_nats, strict=True))
+    (calm,) = pieces("xlnet", folder, ("calm",))
+    other = [*ids[:place], calm, *ids[place + 1 :]]  # nobody sees what stands there
+    true = by_hand("xlnet", folder, "float64", other, place)
+    model = plain("xlnet", folder, "float64")
+    with torch.no_grad():
+        naive = torch.log_softmax(model(input_ids=torch.tensor([ids])).logits[0, place], 0)
+    for word in WORDS:
+        (piece,) = pieces("xlnet", folder, (word,))
+        assert abs(said[word] - true[piece]) < 1e-6
+        assert abs(said[word] - naive[piece].item()) > 1e-3
+
+
+def test_a_context_before_xlnet_s_prompts_counts_and_is_kept(folders):
+    folder = folders["xlnet"]
+    before = (*TEXTS[3][:2], *[("brave",), ("Cleo",)] * 40)
+    alone = loaded("xlnet", folder)
+    primed = loaded("xlnet", folder, context=written(before))
+    (short,) = filled(alone, [written(TEXTS[0])], WORDS)
+    (fill,) = filled(primed, [written(TEXTS[0])], WORDS)
+    assert fill.prompt == f"{written(before)} {short.prompt}"
+    tokens = spelt("xlnet", [*before, *TEXTS[0]])
+    ids, place = numbered(folder, tokens), tokens.index("<mask>")
+    true = by_hand("xlnet", folder, "float64", ids, place)
+    unprimed = dict(zip(short.words, short.logprobs_nats, strict=True))
+    for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
+        assert abs(said - true[pieces("xlnet", folder, (word,))[0]]) < 1e-6
+        assert abs(said - unprimed[word]) > 0.01
+    (score,) = primed.pseudo_logprobs([written(SENTENCES[0])])
+    assert score.text == f"{written(before)} {written(SENTENCES[0])}"
+    assert score.tokens == 4  # those of the sentence, the context is not scored
+    ids = numbered(folder, spelt("xlnet", [*before, *SENTENCES[0]]))
+    places = range(len(before), len(before) + 4)
+    total = sum(by_hand("xlnet", folder, "float64", ids, i)[ids[i]] for i in places)
+    assert abs(score.logprob_nats - total) < 2e-6
+
+
+@pytest.mark.parametrize("method", ["aul", "aula"])
+def test_xlnet_cannot_read_a_token_that_it_predicts(folders, method):
+    told = rf"models\.tiny: {method} reads each token .*; use original or within_word_l2r$"
+    with pytest.raises(Problem, match=told):
+        list(loaded("xlnet", folders["xlnet"]).pseudo_logprobs(["Ada the kind"], method))
+
+
+def test_xlnet_answers_in_bfloat16_too(folders):
+    (rough,) = filled(loaded("xlnet", folders["xlnet"], "bfloat16"), ["Ada <mask> the"], WORDS)
+    (fine,) = filled(loaded("xlnet", folders["xlnet"]), ["Ada <mask> the"], WORDS)
+    exact = dict(zip(fine.words, fine.logprobs_nats, strict=True))
+    for word, said in zip(rough.words, rough.logprobs_nats, strict=True):
+        assert abs(said - exact[word]) < 0.2  # of eight bits
+
+
+@pytest.mark.parametrize("name", ["bart", "mbart"])
+def test_the_decoder_gets_the_text_moved_by_one(folders, name):
+    folder, language = folders[name], SPOKEN.get(name, "")
+    tokens = spelt(name, TEXTS[1])
+    ids, place = numbered(folder, tokens), tokens.index("<mask>")
+    first = {"bart": "</s>", "mbart": "en_XX"}[name]
+    given = numbered(folder, [first, *tokens[:-1]])
+    with torch.no_grad():
+        logits = plain(name, folder, "float64")(
+            input_ids=torch.tensor([ids]), decoder_input_ids=torch.tensor([given])
+        ).logits
+    true = torch.log_softmax(logits[0, place], 0).tolist()
+    (fill,) = filled(loaded(name, folder), [written(TEXTS[1])], WORDS, language=language)
+    for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
+        assert abs(said - true[pieces(name, folder, (word,))[0]]) < 1e-6
+
+
+def test_mbart_is_told_the_language_of_its_text(folders):
+    folder, answers = folders["mbart"], {}
+    scorer = loaded("mbart", folder)
+    for language, code in [("de", "de_DE"), ("en", "en_XX"), ("de", "de_DE")]:
+        tokens = spelt("mbart", TEXTS[0], code)
+        ids, place = numbered(folder, tokens), tokens.index("<mask>")
+        true = by_hand("mbart", folder, "float64", ids, place)
+        (fill,) = filled(scorer, [written(TEXTS[0])], WORDS, language=language)
+        answers[language] = dict(zip(fill.words, fill.logprobs_nats, strict=True))
+        for word in WORDS:
+            (piece,) = pieces("mbart", folder, (word,))
+            assert abs(answers[language][word] - true[piece]) < 1e-6
+    assert abs(answers["en"]["kind"] - answers["de"]["kind"]) > 0.01
+    with pytest.raises(Problem, match=r"models\.tiny: knows no language 'sw', only .*en_XX"):
+        filled(scorer, [written(TEXTS[0])], WORDS, language="sw")
+    with pytest.raises(Problem, match=r"models\.tiny: must be told the language"):
+        filled(scorer, [written(TEXTS[0])], WORDS)
+
+
+def test_no_lone_space_stands_before_the_mask_in_bart_s_old_folders(folders, tmp_path):
+    # vocabulary and merges alone: transformers 5 makes a mask of them that leaves the space
+    plain("bart", folders["bart"], "float64").save_pretrained(tmp_path)
+    model = json.loads((folders["bart"] / "tokenizer.json").read_text())["model"]
+    (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]))
+    lines = ["#version: 0.2", *(" ".join(pair) for pair in model["merges"])]
+    (tmp_path / "merges.txt").write_text("\n".join(lines) + "\n")
+    prompts = [written(words) for words in TEXTS]
+    new, old = (filled(loaded("bart", x), prompts, WORDS) for x in (folders["bart"], tmp_path))
+    assert new == old

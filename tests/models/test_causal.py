@@ -1,0 +1,377 @@
+import math
+import random
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import pytest
+import torch
+from models.tiny import save, wordpiece
+from models.tiny_causal import (
+    CLOSING,
+    LETTERS,
+    NAMES,
+    SENTENCES,
+    WORDS,
+    gemma3,
+    gpt1,
+    gpt1_tokenizer,
+    gpt2,
+    gpt2_tokenizer,
+    gpt_neo,
+    letters_tokenizer,
+    llama,
+    llama_tokenizer,
+    mamba,
+    mistral,
+)
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from builders.lib.problem import Problem
+from probes.models import batches, packed, prefixes
+from probes.models.causal import Causal
+from probes.models.scorer import Sampling
+
+STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
+MADE = {
+    "gpt2": (gpt2, gpt2_tokenizer),
+    "llama": (llama, llama_tokenizer),
+    "mistral": (mistral, llama_tokenizer),
+    "gemma3": (gemma3, llama_tokenizer),
+    "gpt_neo": (gpt_neo, gpt2_tokenizer),
+    "gpt1": (gpt1, gpt1_tokenizer),
+    "mamba": (mamba, gpt2_tokenizer),
+}
+SHARING = ("gpt2", "llama", "gpt_neo")  # every layer keeps the states of all tokens
+NARROW = ("gpt_neo", "mamba")  # compute some of it in float32, whatever they are loaded in
+# beginnings that many texts have, longer than the windows of five; and some that nobody shares
+PAIRS = [
+    (f"{name} is {word}, and {name} was {word}, and {other}", f" is {last}, and {last}.")
+    for name in NAMES[:3]
+    for word in WORDS[:2]
+    for other in NAMES[3:]
+    for last in WORDS[:3]
+]
+PAIRS += [("Cleo was", " tall."), ("Cleo", " was tall."), ("Élan Žižek is", " kind")]
+PAIRS += [(f"{name} is", f" {word}") for name in NAMES for word in WORDS]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a function that makes the folder of a model."""
+
+    @cache
+    def make(kind):
+        build, tokenizer = MADE[kind]
+        return save(tmp_path_factory.mktemp(kind), build(tokenizer()), tokenizer())
+
+    return make
+
+
+def loaded(where, dtype="float64", **options):
+    return Causal(where, "tiny", "r1", dtype=dtype, **options)
+
+
+@cache
+def parts(where, dtype):
+    model = AutoModelForCausalLM.from_pretrained(where, dtype=getattr(torch, dtype))
+    return AutoTokenizer.from_pretrained(where), model.eval()
+
+
+def summed(where, ids, start, dtype="float64"):
+    """Compute the full forward of one text alone; sum over its tokens from ``start`` on."""
+    _, model = parts(where, dtype)
+    with torch.no_grad():
+        logits = model(input_ids=torch.tensor([ids]), use_cache=False).logits[0]
+    scores = torch.log_softmax(logits.double(), 1)
+    return sum(scores[i - 1, ids[i]].item() for i in range(start, len(ids)))
+
+
+def by_hand(where, pair, dtype="float64"):
+    """Return the log-probability of a continuation, and the number of its tokens."""
+    tokenizer, _ = parts(where, dtype)
+    ids, head = tokenizer("".join(pair))["input_ids"], tokenizer(pair[0])["input_ids"]
+    assert ids[: len(head)] == head
+    return summed(where, ids, len(head), dtype), len(ids) - len(head)
+
+
+def values(scores):
+    return [score.logprob_nats for score in scores]
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
+def test_logprobs_are_those_of_a_plain_forward_of_each_text_alone(folder, kind, dtype, apart):
+    if kind in NARROW:
+        apart = 2e-5
+    scores = list(loaded(folder(kind), dtype).logprobs(PAIRS))
+    assert [score.text for score in scores] == ["".join(pair) for pair in PAIRS]
+    for pair, score in zip(PAIRS, scores, strict=True):
+        true, tokens = by_hand(folder(kind), pair, dtype)
+        assert abs(score.logprob_nats - true) < apart
+        assert score.tokens == tokens
+    assert len(set(values(scores))) == len(set(PAIRS))  # so that a mix-up would be seen
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_sharing_of_beginnings_changes_no_value_and_is_left_where_it_cannot_be(
+    folder, kind, monkeypatch
+):
+    found = []
+
+    def noted(*given):
+        found.extend(known(*given))
+        return found
+
+    known = prefixes.clusters
+    monkeypatch.setattr(prefixes, "clusters", noted)
+    shared = values(loaded(folder(kind)).logprobs(PAIRS))
+    # a sliding window keeps the last states only, Mamba and GPT-1 keep none
+    assert any(cluster.shared for cluster in found) == (kind in SHARING)
+    monkeypatch.setattr(prefixes, "clusters", known)
+    monkeypatch.setattr(prefixes, "SHORTEST", 1 << 30)
+    alone = values(loaded(folder(kind)).logprobs(PAIRS))
+    apart = 2e-5 if kind in NARROW else 1.01e-6  # both are rounded to six decimals
+    assert max(abs(a - b) for a, b in zip(shared, alone, strict=True)) < apart
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma3"])
+def test_answers_stand_in_the_order_of_the_pairs_and_do_not_depend_on_it(folder, kind):
+    scorer = loaded(folder(kind), "float32")
+    pairs = PAIRS + PAIRS[:20]  # some twice
+    straight = list(scorer.logprobs(pairs))
+    assert straight[len(PAIRS) :] == straight[:20]
+    order = list(range(len(pairs)))
+    random.Random(3).shuffle(order)
+    mixed = list(scorer.logprobs(iter([pairs[i] for i in order])))
+    assert mixed == [straight[i] for i in order]
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma3", "gpt1"])
+def test_float32_is_the_same_to_the_last_bit_for_any_budget_and_number_of_cores(
+    folder, kind, monkeypatch
+):
+    pairs = PAIRS + [(f"{name} is", " kind") for name in SENTENCES]
+    usual = list(loaded(folder(kind), "float32").logprobs(pairs))
+    for tokens, cores in ((1, 1), (50, 2), (400, 1), (1 << 20, 2)):
+        monkeypatch.setattr(batches, "TOKENS", tokens)
+        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
+        assert list(loaded(folder(kind), "float32").logprobs(pairs)) == usual
+
+
+def test_blocks_are_taken_one_after_the_other(folder, monkeypatch):
+    scorer = loaded(folder("gpt2"))
+    whole = list(scorer.logprobs(PAIRS))
+    monkeypatch.setattr(batches, "BLOCK", 7)
+    taken = []
+
+    def source():
+        for pair in PAIRS:
+            taken.append(pair)
+            yield pair
+
+    answers = scorer.logprobs(source())
+    next(answers)
+    assert len(taken) == 7
+    for one, other in zip([*loaded(folder("gpt2")).logprobs(PAIRS)], whole, strict=True):
+        assert one.logprob_nats == pytest.approx(other.logprob_nats, abs=1.01e-6)
+    assert list(scorer.logprobs([])) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "prefix", "rest"),
+    [
+        ("gpt2", "Ada is ", "kind"),  # the space belongs to the next piece
+        ("llama", "Ada is ", "kind"),
+        ("gpt2", "Ada is ki", "nd"),
+        ("llama", "Bo Fal", "k is kind"),
+        ("gpt1", "Ada is ki", "nd"),
+    ],
+)
+def test_a_prefix_that_ends_within_a_token_is_refused_and_both_are_named(
+    folder, kind, prefix, rest
+):
+    scorer = loaded(folder(kind))
+    with pytest.raises(Problem, match="put the space at the beginning") as caught:
+        list(scorer.logprobs([*PAIRS, (prefix, rest)]))
+    assert f"models.tiny: {prefix!r} is not" in str(caught.value)
+    assert repr(prefix + rest) in str(caught.value)
+
+
+@pytest.mark.parametrize(("kind", "opening"), [("llama", "<s>"), ("gpt2", CLOSING)])
+def test_after_an_empty_prefix_stands_the_token_that_begins_texts(folder, kind, opening):
+    where = folder(kind)
+    tokenizer, _ = parts(where, "float64")
+    texts = ["Ada is kind", "Ada", " tall", "Élan Žižek was calm, and kind."]
+    for text, score in zip(texts, loaded(where).logprobs([("", t) for t in texts]), strict=True):
+        own = tokenizer(text, add_special_tokens=False)["input_ids"]
+        ids = [tokenizer.convert_tokens_to_ids(opening), *own]
+        assert score.text == text
+        assert score.tokens == len(own)
+        assert score.logprob_nats == pytest.approx(summed(where, ids, 1), abs=1e-6)
+
+
+def test_without_a_token_that_begins_texts_an_empty_prefix_is_refused(folder, tmp_path):
+    scorer = loaded(folder("gpt1"))
+    with pytest.raises(Problem, match=r"models\.tiny: has no beginning-of-text token"):
+        list(scorer.logprobs([("", "Ada is kind")]))
+    with pytest.raises(Problem, match=r"models\.tiny: has no beginning-of-text token"):
+        list(scorer.generate([""], [0]))
+    # a number that the config has from GPT-2, and that this vocabulary lacks
+    tokenizer = gpt2_tokenizer(bos_token=None)
+    model = gpt2(gpt2_tokenizer())
+    model.config.bos_token_id = 50256
+    scorer = loaded(save(tmp_path, model, tokenizer))
+    with pytest.raises(Problem, match=r"models\.tiny: has no beginning-of-text token"):
+        list(scorer.logprobs([("", "Ada is kind")]))
+
+
+def test_a_tokenizer_that_begins_texts_in_its_own_way_is_followed(tmp_path):
+    """Chinese GPT-2s have BERT's tokenizer: [CLS] begins every text."""
+    tokenizer = wordpiece(SENTENCES)
+    where = save(tmp_path, gpt2(tokenizer), tokenizer)
+    pairs = [("", "Ada is kind"), ("Ada is", " kind"), (" ", "Ada is kind"), ("Ada", " quux Bo")]
+    scores = list(loaded(where).logprobs(pairs))
+    for (prefix, rest), score in zip(pairs, scores, strict=True):
+        ids = tokenizer(prefix + rest)["input_ids"][:-1]
+        assert tokenizer.convert_ids_to_tokens(ids[0]) == "[CLS]"
+        start = len(tokenizer(prefix)["input_ids"]) - 1
+        assert score.logprob_nats == pytest.approx(summed(where, ids, start), abs=1e-6)
+        assert score.tokens == len(ids) - start
+    assert scores[0].logprob_nats == scores[2].logprob_nats  # the tokenizer drops the space
+    assert [score.unknown for score in scores] == [0, 0, 0, 1]  # quux
+
+
+@pytest.mark.parametrize("kind", [kind for kind in MADE if kind not in NARROW])
+def test_the_whole_is_the_product_of_its_parts(folder, kind):
+    scorer = loaded(folder(kind))
+    triples = [
+        (f"{name} is {word}", f", and {name} was", f" {last}.")
+        for name in NAMES
+        for word in WORDS
+        for last in WORDS[:2]
+    ]
+    whole = values(scorer.logprobs([(p, a + b) for p, a, b in triples]))
+    first = values(scorer.logprobs([(p, a) for p, a, _ in triples]))
+    second = values(scorer.logprobs([(p + a, b) for p, a, b in triples]))
+    for total, a, b in zip(whole, first, second, strict=True):
+        assert total == pytest.approx(a + b, abs=2e-6)  # three are rounded to six decimals
+
+
+def test_the_product_begins_at_the_empty_prefix_where_every_text_is_opened(folder):
+    scorer = loaded(folder("llama"))
+    (whole, first, second) = values(
+        scorer.logprobs([("", "Bo Falk is kind"), ("", "Bo Falk"), ("Bo Falk", " is kind")])
+    )
+    assert whole == pytest.approx(first + second, abs=2e-6)
+
+
+def test_the_probabilities_of_all_continuations_add_up_to_one(tmp_path):
+    tokenizer = letters_tokenizer()
+    scorer = loaded(save(tmp_path, gpt2(tokenizer), tokenizer))
+    every = (*LETTERS, CLOSING)
+    for prefix in ("", "x", "zy", "xyzzyxyz"):
+        for length in (1, 2, 3):
+            rests = ["".join(letters) for letters in product(every, repeat=length)]
+            scores = list(scorer.logprobs([(prefix, rest) for rest in rests]))
+            assert {score.tokens for score in scores} == {length}
+            assert len(scores) == 4**length
+            assert sum(math.exp(v) for v in values(scores)) == pytest.approx(1, abs=1e-6)
+            assert len(set(values(scores))) > 3**length
+
+
+def test_a_text_without_room_or_without_tokens_is_refused_and_named(folder):
+    scorer = loaded(folder("llama"))
+    fits = "Ada" + " is" * 61  # and the opening token
+    (score,) = scorer.logprobs([(fits, " kind")])
+    assert score.tokens == 1
+    with pytest.raises(Problem, match="has 65 tokens, the model takes 64") as caught:
+        list(scorer.logprobs([PAIRS[0], (fits, " kind."), PAIRS[1]]))
+    assert fits + " kind." in str(caught.value)
+    with pytest.raises(Problem, match=r"models\.tiny: no token to score in '' after 'Ada is'"):
+        list(scorer.logprobs([("Ada is", "")]))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_weights_that_are_not_numbers_are_told_where_they_are_met(tmp_path, dtype):
+    tokenizer = llama_tokenizer()
+    model = llama(tokenizer)
+    with torch.no_grad():
+        model.model.embed_tokens.weight[tokenizer.convert_tokens_to_ids("▁brave")] = math.nan
+    scorer = loaded(save(tmp_path, model, tokenizer), dtype)
+    assert len(list(scorer.logprobs([("Ada is", " kind"), ("Ada is", " tall, and")]))) == 2
+    said = rf"models\.tiny: answers are not finite in {dtype} \(batch of \d+\)"
+    with pytest.raises(Problem, match=said):
+        list(scorer.logprobs([("Ada is", " kind"), ("Ada is", " brave, and")]))
+    with pytest.raises(Problem, match=said):
+        list(scorer.generate(["Ada is", "Bo is brave"], [1, 2], Sampling(tokens=9)))
+
+
+def test_a_context_stands_before_every_prefix(folder):
+    where = folder("llama")
+    said = loaded(where, context="Cleo was calm.").logprobs([("Ada is", " kind"), ("", " Bo")])
+    asked = [("Cleo was calm. Ada is", " kind"), ("Cleo was calm.", " Bo")]
+    assert list(said) == list(loaded(where).logprobs(asked))
+    (text,) = loaded(where, context="Cleo was calm.").generate(["Ada"], [5], Sampling(tokens=9))
+    assert text == next(loaded(where).generate(["Cleo was calm. Ada"], [5], Sampling(tokens=9)))
+
+
+def test_facts_name_model_revision_and_vocabulary(folder):
+    assert loaded(folder("gpt2")).facts() == {
+        "model": "tiny",
+        "revision": "r1",
+        "architecture": "GPT2LMHeadModel",
+        "vocabulary": len(gpt2_tokenizer()),
+        "mask_token": "",
+        "dtype": "float64",
+    }
+
+
+@pytest.mark.skipif(not packed.works(torch.float32), reason="torch has no packed products here")
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma3"])
+def test_weights_laid_out_for_amd_answer_alike(folder, kind, monkeypatch):
+    plain = values(loaded(folder(kind), "float32").logprobs(PAIRS))
+    monkeypatch.setattr(packed, "pays", lambda _: True)
+    scorer = loaded(folder(kind), "float32")
+    assert scorer.packed
+    for one, other in zip(plain, values(scorer.logprobs(PAIRS)), strict=True):
+        assert one == pytest.approx(other, abs=2e-5)
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not STORIES.is_dir(), reason=f"no {STORIES}")
+@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
+def test_a_real_model_is_scored_as_its_plain_forward_says(dtype, apart):
+    girls, boys = ("Lily", "Mia"), ("Tom", "Tim")
+    pairs = [
+        (f"Once upon a time, there was a little {kind} named {name}. {who}", f" liked to {what}.")
+        for names, kind, who in ((girls, "girl", "She"), (boys, "boy", "He"))
+        for name in names
+        for what in ("play outside", "run", "eat cake", "help her mom", "help his mom")
+    ]
+    pairs += [("", "Once upon a time"), ("Once upon", " a time, there was a dog.")]
+    scores = list(loaded(STORIES, dtype).logprobs(pairs))
+    for (prefix, rest), score in zip(pairs, scores, strict=True):
+        true = summed(STORIES, *_opened(prefix, rest), dtype)
+        assert abs(score.logprob_nats - true) < apart
+
+
+def _opened(prefix, rest):
+    """Return the tokens of a text after <s>, and the place where the continuation begins."""
+    tokenizer, _ = parts(STORIES, "float64")
+    return tokenizer(prefix + rest)["input_ids"], len(tokenizer(prefix)["input_ids"])
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not STORIES.is_dir(), reason=f"no {STORIES}")
+def test_a_real_model_finds_sense_likelier_than_nonsense():
+    beginning = "Once upon a time, there was a little girl named Lily."
+    sense = ["She", "loved", "to", "play", "with", "her", "toys"]
+    scorer = loaded(STORIES, "float32")
+    mixed = [sense[3:] + sense[:3], sense[::-1], [*sense[1:], sense[0]]]
+    true, *others = values(
+        scorer.logprobs([(beginning, " " + " ".join(words)) for words in (sense, *mixed)])
+    )
+    assert true > max(others) + 10
+    she, he = values(scorer.logprobs([(beginning, " She was"), (beginning, " He was")]))
+    assert she > he + 1

@@ -1,0 +1,193 @@
+import json
+import math
+import random
+from functools import cache
+
+import pytest
+import torch
+from models.tiny import save, wordpiece
+from models.tiny_causal import (
+    LABELS,
+    NAMES,
+    SENTENCES,
+    WORDS,
+    bart_tokenizer,
+    bert_classifier,
+    gpt2,
+    gpt2_classifier,
+    gpt2_tokenizer,
+    roberta_classifier,
+)
+from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+from builders.lib.problem import Problem
+from probes.models import batches
+from probes.models.classifier import Classifier
+
+MADE = {
+    "bert": (bert_classifier, lambda: wordpiece(SENTENCES)),
+    "roberta": (roberta_classifier, bart_tokenizer),
+    "gpt2": (gpt2_classifier, gpt2_tokenizer),
+}
+TEXTS = [f"{name} is {word}." for name in NAMES for word in WORDS]
+TEXTS += ["Ada", "Cleo was calm, and Bo Falk was tall, and Ada was brave.", SENTENCES[-1]]
+SEVERAL = "multi_label_classification"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a function that makes the folder of a model."""
+
+    @cache
+    def make(kind, problem=None):
+        build, tokenizer = MADE[kind]
+        return save(tmp_path_factory.mktemp(kind), build(tokenizer(), kind=problem), tokenizer())
+
+    return make
+
+
+def loaded(where, dtype="float64"):
+    return Classifier(where, "tiny", "r1", dtype=dtype)
+
+
+def logits(where, text, dtype):
+    """Compute the full forward of one text alone."""
+    tokenizer, model = _parts(where, dtype)
+    with torch.no_grad():
+        return model(**tokenizer(text, return_tensors="pt")).logits[0].double().tolist()
+
+
+@cache
+def _parts(where, dtype):
+    model = AutoModelForSequenceClassification.from_pretrained(where, dtype=getattr(torch, dtype))
+    return AutoTokenizer.from_pretrained(where), model.eval()
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("problem", [None, "single_label_classification", SEVERAL])
+@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
+def test_probabilities_are_those_of_a_plain_forward_of_each_text_alone(
+    folder, kind, problem, dtype, apart
+):
+    where = folder(kind, problem)
+    answers = list(loaded(where, dtype).classify(TEXTS))
+    assert [answer.text for answer in answers] == TEXTS
+    for answer in answers:
+        assert answer.labels == LABELS  # in the order of the numbers, whatever their names
+        found = logits(where, answer.text, dtype)
+        if problem == SEVERAL:
+            true = [1 / (1 + math.exp(-x)) for x in found]
+        else:
+            true = [math.exp(x) / sum(map(math.exp, found)) for x in found]
+            assert sum(answer.probabilities) == pytest.approx(1, abs=2e-6)
+        for one, other in zip(answer.probabilities, true, strict=True):
+            assert abs(one - other) < apart
+    # so that a mix-up of texts or labels would be seen
+    assert len({p for answer in answers for p in answer.probabilities}) > 2 * len(TEXTS)
+
+
+def test_several_labels_may_be_likely_at_once(folder):
+    answers = list(loaded(folder("bert", SEVERAL)).classify(TEXTS))
+    assert any(sum(p > 0.5 for p in answer.probabilities) > 1 for answer in answers)
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_answers_are_the_same_to_the_last_bit_in_any_company_and_order(folder, kind, monkeypatch):
+    """Also GPT-2's, which knows of no padding, so that transformers refuses it several texts."""
+    scorer = loaded(folder(kind), "float32")
+    together = list(scorer.classify(TEXTS))
+    assert len({answer.probabilities for answer in together}) == len(TEXTS)
+    assert [next(scorer.classify([text])) for text in TEXTS] == together
+    order = list(range(len(TEXTS)))
+    random.Random(1).shuffle(order)
+    assert list(scorer.classify(TEXTS[i] for i in order)) == [together[i] for i in order]
+    for tokens, cores, block in ((1, 2, 5), (70, 1, 4096), (1 << 20, 2, 9)):
+        monkeypatch.setattr(batches, "TOKENS", tokens)
+        monkeypatch.setattr(batches, "BLOCK", block)
+        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
+        assert list(loaded(folder(kind), "float32").classify(TEXTS)) == together
+    assert list(scorer.classify([])) == []
+
+
+def test_a_closing_token_that_is_the_padding_too_changes_nothing(tmp_path):
+    """As in most classifiers made of GPT-2."""
+    tokenizer = gpt2_tokenizer()
+    model = gpt2_classifier(tokenizer)
+    model.config.pad_token_id = tokenizer.eos_token_id
+    where = save(tmp_path, model, tokenizer)
+    for answer in loaded(where).classify(TEXTS):
+        found = logits(where, answer.text, "float64")
+        true = [math.exp(x) / sum(map(math.exp, found)) for x in found]
+        assert answer.probabilities == pytest.approx(true, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"problem_type": "regression"},
+        {"id2label": {"0": "toxicity"}, "label2id": {"toxicity": 0}},
+    ],
+)
+def test_a_score_is_no_choice_of_labels(tmp_path, change):
+    tokenizer = wordpiece(SENTENCES)
+    model = bert_classifier(tokenizer)
+    if "id2label" in change:
+        model.classifier = torch.nn.Linear(32, 1)
+    where = save(tmp_path, model, tokenizer)
+    config = json.loads((where / "config.json").read_text())
+    (where / "config.json").write_text(json.dumps(config | change))
+    with pytest.raises(Problem, match=r"models\.tiny: has no labels to choose from, but a score"):
+        loaded(where)
+
+
+@pytest.mark.parametrize(
+    # RoBERTa's first two of 40 positions belong to the padding; all but GPT-2's have two specials
+    ("kind", "words", "takes"),
+    [("bert", 38, 40), ("roberta", 36, 38), ("gpt2", 40, 40)],
+)
+def test_a_text_longer_than_the_model_is_refused_never_cut(folder, kind, words, takes):
+    scorer = loaded(folder(kind))
+    fits = "Ada" + " is" * (words - 1)
+    (answer,) = scorer.classify([fits])
+    assert answer.text == fits
+    said = rf"has {takes + 1} tokens, the model takes {takes}"
+    with pytest.raises(Problem, match=said) as caught:
+        list(scorer.classify([*TEXTS, fits + " kind"]))
+    assert f"models.tiny: the prompt {fits + ' kind'!r}" in str(caught.value)
+
+
+@pytest.mark.parametrize("problem", [None, SEVERAL])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_weights_that_are_not_numbers_are_told(tmp_path, problem, dtype):
+    tokenizer = wordpiece(SENTENCES)
+    model = bert_classifier(tokenizer, kind=problem)
+    with torch.no_grad():
+        model.bert.encoder.layer[1].output.dense.weight[0, 0] = math.nan
+    scorer = loaded(save(tmp_path, model, tokenizer), dtype)
+    said = rf"models\.tiny: answers are not finite in {dtype} \(batch of \d+\)"
+    with pytest.raises(Problem, match=said):
+        list(scorer.classify(TEXTS))
+
+
+def test_a_model_that_was_never_taught_labels_is_refused(tmp_path):
+    """Its labels would be noise: transformers makes up the missing weights."""
+    where = save(tmp_path, gpt2(gpt2_tokenizer()), gpt2_tokenizer())
+    with pytest.raises(Problem, match=r"models\.tiny: .* has no weights for score\.weight"):
+        loaded(where)
+
+
+def test_a_context_is_refused(folder):
+    with pytest.raises(Problem, match=r"models\.tiny\.context: a classifier takes none"):
+        Classifier(folder("bert"), "tiny", "r1", dtype="float64", context="Ada")
+
+
+def test_facts_name_model_revision_and_vocabulary(folder):
+    facts = loaded(folder("roberta")).facts()
+    assert facts == {
+        "model": "tiny",
+        "revision": "r1",
+        "architecture": "RobertaForSequenceClassification",
+        "vocabulary": len(bart_tokenizer()),
+        "mask_token": "<mask>",
+        "dtype": "float64",
+    }

@@ -1,0 +1,212 @@
+"""Scores of sentences, architecture by architecture, against sums taken by hand."""
+
+import math
+from itertools import chain
+
+import pytest
+import torch
+from models.tiny import answers, bert, save
+from models.tiny_encoders import ENCODERS, SEVERAL, Plain, build, context_free
+from transformers import BertTokenizer
+
+from builders.lib.problem import Problem
+from probes.models import batches
+from probes.models.masked import Masked
+from probes.models.scorer import METHODS
+
+SENTENCES = [
+    "a person",
+    "a kindly person is calm",
+    "a calmnessly very bravely kind person is kindness",
+    "a zed person",
+    "a добрый person",
+]
+WHOLE = ["a person is kind", "a very dull person is fair"]  # every word is one piece
+
+
+def loaded(folder, dtype="float64", **options):
+    return Masked(folder, "tiny", "r1", dtype=dtype, **options)
+
+
+def sizes(encoder, sentence):
+    """Return how many pieces each word has, as the vocabularies were planted."""
+    # WordPiece spells zed and lacks the Cyrillic word as a whole; bytes are two to a letter
+    odd = {"##": {"zed": 3, "добрый": 1}, "Ġ": {"zed": 2, "добрый": 13}}
+    other = odd.get(encoder.inner or encoder.initial, {"zed": 2, "добрый": 2})
+    return [other.get(word) or len(SEVERAL.get(word, (word,))) for word in sentence.split()]
+
+
+def masked_one_by_one(plain, sentence, words, *, behind):
+    """Sum over all tokens, each masked; with ``behind``, also those behind it in its word."""
+    ids = plain.encode(sentence)
+    assert len(ids) == sum(words) + 2
+    total, start = 0.0, 1
+    for size in words:
+        for place in range(start, start + size):
+            end = start + size if behind else place + 1
+            given = [*ids[:place], *[plain.mask] * (end - place), *ids[end:]]
+            total += plain.ask(given)[place][ids[place]].item()
+        start += size
+    return total
+
+
+def unmasked(plain, sentence, *, attention):
+    """Sum over all tokens, weighed as in the code that Kaneko and Bollegala published."""
+    ids = plain.encode(sentence)
+    scores = plain.ask(ids)[range(len(ids)), ids]
+    if attention:
+        with torch.no_grad():
+            layers = plain.model(torch.tensor([ids]), output_attentions=True).attentions
+        assert len(layers) == plain.model.config.num_hidden_layers
+        received = torch.cat(layers).mean(0).mean(0).mean(0)  # layers, heads, who looks
+        assert received.sum().item() == pytest.approx(1)
+        scores = scores * received
+    return scores[1:-1].sum().item()
+
+
+@pytest.mark.parametrize(("dtype", "apart"), [("float64", 2e-6), ("float32", 1e-4)])
+@pytest.mark.parametrize("method", METHODS)
+def test_scores_are_the_sums_taken_by_hand(encoder, saved, method, dtype, apart):
+    options = {"attn_implementation": "eager"} if method == "aula" else {}  # gives attention out
+    plain = Plain(encoder, saved, dtype, **options)
+    scores = list(loaded(saved, dtype).pseudo_logprobs(iter(SENTENCES), method))
+    assert [score.text for score in scores] == SENTENCES
+    for sentence, score in zip(SENTENCES, scores, strict=True):
+        words = sizes(encoder, sentence)
+        if method in METHODS[:2]:
+            behind = method == "within_word_l2r"
+            true = masked_one_by_one(plain, sentence, words, behind=behind)
+        else:
+            true = unmasked(plain, sentence, attention=method == "aula")
+        assert score.logprob_nats == pytest.approx(true, abs=apart)
+        assert score.tokens == sum(words)
+        no_symbol = "добрый" in sentence and encoder.initial != "Ġ"
+        assert score.unknown == int(no_symbol)
+
+
+def test_the_two_ways_to_mask_agree_where_every_word_is_one_piece(encoder, saved):
+    scorer = loaded(saved)
+    original, within = (list(scorer.pseudo_logprobs(WHOLE, method)) for method in METHODS[:2])
+    assert original == within
+    original, within = (list(scorer.pseudo_logprobs(SENTENCES[1:3], m)) for m in METHODS[:2])
+    for one, other in zip(original, within, strict=True):
+        assert one.logprob_nats != other.logprob_nats
+
+
+def test_a_model_without_context_gives_the_sum_of_its_unigrams(encoder, tmp_path):
+    weights = {
+        encoder.initial + "kind": 4.0,
+        encoder.inner + "ly": 8.0,
+        encoder.initial + "person": 2.0,
+        encoder.inner + "kind": 512.0,
+        encoder.tokenizer().cls_token: 1024.0,
+    }
+    model, tokenizer = context_free(encoder, weights)
+    whole = sum(weights.values()) + model.config.vocab_size - len(weights)
+    scorer = loaded(save(tmp_path, model, tokenizer))
+    long, short = "a kindly person", "a kind"
+    for method in METHODS[:3]:
+        one, other = scorer.pseudo_logprobs([long, short], method)
+        assert one.logprob_nats == pytest.approx(math.log(4 * 8 * 2 / whole**4), abs=1e-6)
+        assert other.logprob_nats == pytest.approx(math.log(4 / whole**2), abs=1e-6)
+        assert (one.tokens, other.tokens) == (4, 2)
+    # everybody attends to all four tokens alike
+    (weighed,) = scorer.pseudo_logprobs([short], "aula")
+    assert weighed.logprob_nats == pytest.approx(math.log(4 / whole**2) / 4, abs=1e-6)
+
+
+HEADS = ["ka", "lo", "mi", "nu", "pe", "ri", "so", "tu"]
+
+
+def memorised():
+    """Train a BERT on eight words, each of which is known once one of its two pieces is."""
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a"]
+    tails = [f"##{head[::-1]}" for head in HEADS]
+    entries = {piece: number for number, piece in enumerate([*special, *HEADS, *tails])}
+    tokenizer = BertTokenizer(vocab=entries, do_lower_case=False)
+    model = bert(tokenizer, seed=7, spread=0.1).train()
+    whole = torch.tensor(tokenizer([f"a {head}{head[::-1]}" for head in HEADS])["input_ids"])
+    assert whole.shape == (8, 5)
+    given, wanted = [], []
+    for hidden in ([1], [2], [3], [2, 3]):
+        masked, labels = whole.clone(), torch.full_like(whole, -100)
+        masked[:, hidden], labels[:, hidden] = entries["[MASK]"], whole[:, hidden]
+        given.append(masked)
+        wanted.append(labels)
+    model.config.hidden_dropout_prob = 0
+    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(200):
+        loss = model.eval()(input_ids=torch.cat(given), labels=torch.cat(wanted)).loss
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    return model, tokenizer
+
+
+def test_pieces_that_tell_of_each_other_make_a_word_too_likely(tmp_path):
+    scorer = loaded(save(tmp_path, *memorised()))
+    sentences = [f"a {head}{head[::-1]}" for head in HEADS]
+    original, within = (list(scorer.pseudo_logprobs(sentences, m)) for m in METHODS[:2])
+    for one, other in zip(original, within, strict=True):
+        assert one.tokens == other.tokens == 3
+        assert -0.1 < one.logprob_nats < 0  # each piece is known from the other
+    # but of eight words one must be known first, and they are equally likely
+    mean = sum(score.logprob_nats for score in within) / len(within)
+    assert mean == pytest.approx(-math.log(8), abs=0.1)
+    words = [sentence[2:] for sentence in sentences]
+    (fill,) = answers(scorer.fill(["a <mask>"], words, 8, multi=True))
+    assert sum(map(math.exp, fill.logprobs_nats)) == pytest.approx(1, abs=0.1)
+
+
+def test_a_context_stands_before_every_text_and_is_not_scored(encoder, saved):
+    scorer, plain = loaded(saved, context="a person is"), Plain(encoder, saved)
+    (score,) = scorer.pseudo_logprobs(["very kind"])
+    assert score.text == "a person is very kind"
+    assert score.tokens == 2
+    ids = plain.encode(score.text)
+    true = 0.0
+    for place in (4, 5):
+        given = [*ids[:place], plain.mask, *ids[place + 1 :]]
+        true += plain.ask(given)[place][ids[place]].item()
+    assert score.logprob_nats == pytest.approx(true, abs=2e-6)
+    (fill,) = answers(scorer.fill(["very <mask>"], ["kind"], 1))
+    assert fill.prompt == f"a person is very {plain.tokenizer.mask_token}"
+    piece = plain.pieces("kind")
+    assert fill.logprobs_nats[0] == pytest.approx(
+        plain.at_mask(fill.prompt)[piece].item(), abs=1e-6
+    )
+
+
+def test_methods_asked_in_turns_do_not_disturb_each_other(encoder, saved, monkeypatch):
+    # one of them changes how the model computes attention
+    apart = [list(loaded(saved, "float32").pseudo_logprobs(SENTENCES, m)) for m in METHODS]
+    scorer = loaded(saved, "float32")
+    monkeypatch.setattr(batches, "BLOCK", 1)
+    turns = zip(
+        *(scorer.pseudo_logprobs(SENTENCES, method) for method in METHODS),
+        scorer.pseudo_logprobs(SENTENCES, "aula"),
+        strict=True,
+    )
+    assert [list(scores) for scores in zip(*turns, strict=True)] == [*apart, apart[-1]]
+    next(scorer.pseudo_logprobs(SENTENCES, "aula"))  # and left there
+    assert list(scorer.pseudo_logprobs(SENTENCES)) == apart[0]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sentences_too_long_or_empty_are_refused_and_named(encoder, saved, method):
+    scorer, longest = loaded(saved), encoder.positions
+    fits = " ".join(["a"] * (longest - 2))
+    (score,) = scorer.pseudo_logprobs([fits], method)
+    assert score.tokens == longest - 2
+    with pytest.raises(Problem, match=f"{longest + 1} tokens, the model takes {longest}") as told:
+        list(scorer.pseudo_logprobs(["a kind", f"{fits} a"], method))
+    assert f"{fits} a" in str(told.value)
+    with pytest.raises(Problem, match=r"models\.tiny: nothing to score in ''"):
+        list(scorer.pseudo_logprobs(["a kind", ""], method))
+    assert list(scorer.pseudo_logprobs(chain([]), method)) == []
+
+
+def test_a_method_that_is_none_is_refused_with_those_that_are(tmp_path):
+    scorer = loaded(save(tmp_path, *build(ENCODERS[0])))
+    with pytest.raises(Problem, match="'pppl': no such method; there are original, within_word"):
+        list(scorer.pseudo_logprobs(["a kind"], "pppl"))

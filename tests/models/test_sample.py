@@ -1,0 +1,383 @@
+import math
+import random
+from collections import Counter
+from functools import cache
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from models.tiny import save
+from models.tiny_causal import (
+    CLOSING,
+    LETTERS,
+    NAMES,
+    bart,
+    bart_tokenizer,
+    gemma3,
+    gpt1,
+    gpt1_tokenizer,
+    gpt2,
+    gpt2_tokenizer,
+    letters_tokenizer,
+    llama,
+    llama_tokenizer,
+    mamba,
+    mistral,
+    t5,
+    t5_tokenizer,
+)
+from scipy.stats import binomtest, chi2_contingency, chisquare
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+from transformers.generation import (
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+from builders.lib.problem import Problem
+from probes.models import batches, sample
+from probes.models.causal import Causal
+from probes.models.sample import draw
+from probes.models.scorer import Sampling
+from probes.models.seq2seq import Seq2Seq
+
+STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
+MADE = {
+    "gpt2": (Causal, gpt2, gpt2_tokenizer),
+    "llama": (Causal, llama, llama_tokenizer),
+    "mistral": (Causal, mistral, llama_tokenizer),
+    "gemma3": (Causal, gemma3, llama_tokenizer),
+    "gpt1": (Causal, gpt1, gpt1_tokenizer),
+    "mamba": (Causal, mamba, gpt2_tokenizer),
+    "t5": (Seq2Seq, t5, t5_tokenizer),
+    "bart": (Seq2Seq, bart, bart_tokenizer),
+}
+NEARLY = math.nextafter(1, 0)  # the largest number that is drawn
+PROMPTS = [
+    f"{name} {rest}" for name in NAMES for rest in ("is", "and Bo Falk is tall, and Cleo was")
+]
+SEEDS = list(range(40, 40 + len(PROMPTS)))
+
+
+def chosen(probabilities, luck, **sampling):
+    """Draw once from a distribution over tokens 0, 1, ..."""
+    logits = torch.tensor([probabilities], dtype=torch.float64).log()
+    (token,) = draw(logits, torch.tensor([luck], dtype=torch.float64), Sampling(**sampling))
+    return int(token)
+
+
+@pytest.mark.parametrize(
+    ("luck", "token"),
+    [(0.0, 1), (0.49, 1), (0.5, 3), (0.74, 3), (0.76, 0), (0.874, 0), (0.876, 2), (NEARLY, 2)],
+)
+def test_luck_goes_through_the_tokens_from_the_likeliest_down(luck, token):
+    # ties, here of tokens 0 and 2, go to the lower number
+    assert chosen([0.125, 0.5, 0.125, 0.25], luck) == token
+
+
+@pytest.mark.parametrize(
+    ("sampling", "kept"),
+    [
+        ({}, {0, 1, 2, 3}),
+        ({"top_k": 1}, {1}),
+        ({"top_k": 3}, {0, 1, 3}),  # of two equal ones the first
+        ({"top_k": 9}, {0, 1, 2, 3}),
+        ({"top_p": 0.5}, {1}),  # half is reached with one
+        ({"top_p": 0.51}, {1, 3}),
+        ({"top_p": 0.76}, {0, 1, 3}),
+        ({"top_p": 0.0}, {1}),  # the best always stays
+        ({"top_k": 2, "top_p": 0.66}, {1}),  # 1/2 of 3/4
+        ({"top_k": 2, "top_p": 0.67}, {1, 3}),
+        ({"temperature": 0.5, "top_p": 0.7}, {1}),  # squares: 16, 4, 1, 1 of 22
+        ({"temperature": 2.0, "top_p": 0.6}, {1, 3}),  # roots: 2, 1.41, 1, 1 of 5.41
+        ({"temperature": 0.0, "top_k": 3}, {1}),
+    ],
+)
+def test_only_what_is_kept_is_ever_drawn(sampling, kept):
+    luck = [0.0, *np.linspace(0.0005, 0.9995, 1000), NEARLY]
+    logits = torch.tensor([0.125, 0.5, 0.125, 0.25]).log().expand(len(luck), 4)
+    assert set(draw(logits, torch.tensor(luck), Sampling(**sampling)).tolist()) == kept
+
+
+def test_what_is_kept_is_drawn_in_proportion():
+    # 1/2 and 1/4 of three quarters
+    assert [chosen([0.5, 0.25, 0.25], x, top_k=2) for x in (0, 0.66, 0.67, NEARLY)] == [0, 0, 1, 1]
+    # squares: 4, 1, 1 of 6
+    cool = [chosen([0.5, 0.25, 0.25], x, temperature=0.5) for x in (0.66, 0.67, 0.83, 0.84)]
+    assert cool == [0, 1, 1, 2]
+    # nearly even
+    hot = [chosen([0.98, 0.01, 0.01], x, temperature=1e6) for x in (0.33, 0.34, 0.66, 0.67)]
+    assert hot == [0, 1, 1, 2]
+
+
+def test_the_best_is_taken_without_luck_and_ties_go_to_the_lower_number():
+    for luck in (0.0, 0.3, NEARLY):
+        assert chosen([0.2, 0.4, 0.4], luck, temperature=0.0) == 1
+        assert chosen([0.25] * 4, luck, temperature=0.0) == 0
+        assert chosen([0.1, 0.2, 0.7], luck, temperature=1e-3) == 2
+
+
+def test_what_cannot_be_is_not_drawn_however_the_luck():
+    logits = torch.full((2, 50_000), -1e4)
+    logits[:, 77] = 0
+    luck = torch.tensor([0.0, NEARLY], dtype=torch.float64)
+    assert draw(logits, luck, Sampling()).tolist() == [77, 77]
+
+
+def test_frequencies_are_the_probabilities():
+    generator = np.random.default_rng(11)
+    true = generator.dirichlet(np.full(30, 0.3))
+    luck = torch.from_numpy(generator.random(40_000))
+    logits = torch.from_numpy(np.log(true)).expand(len(luck), 30)
+    counts = np.bincount(draw(logits, luck, Sampling()).numpy(), minlength=30)
+    for count, chance in zip(counts.tolist(), true.tolist(), strict=True):
+        assert binomtest(count, len(luck), chance).pvalue > 1e-4
+    many = true * len(luck) > 5
+    expected = [*(true[many] * len(luck)), true[~many].sum() * len(luck)]
+    assert chisquare([*counts[many], counts[~many].sum()], expected).pvalue > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("temperature", "top_k", "top_p"),
+    [(1.0, 0, 0.9), (0.7, 20, 1.0), (1.3, 12, 0.8), (0.5, 0, 0.3), (2.0, 50, 0.95)],
+)
+def test_chances_are_those_of_transformers_own_warpers(temperature, top_k, top_p):
+    generator = torch.Generator().manual_seed(5)
+    logits = torch.log_softmax(2 * torch.randn(300, 60, generator=generator).double(), 1)
+    scores = TemperatureLogitsWarper(temperature)(None, logits)
+    scores = TopKLogitsWarper(top_k)(None, scores) if top_k else scores
+    scores = TopPLogitsWarper(top_p)(None, scores) if top_p < 1 else scores
+    chances = torch.softmax(scores, 1).sort(descending=True)
+    luck = torch.rand(300, generator=generator, dtype=torch.float64)
+    place = (chances.values.cumsum(1) <= luck.unsqueeze(1)).sum(1, keepdim=True)
+    expected = chances.indices.gather(1, place).squeeze(1)
+    sampling = Sampling(temperature=temperature, top_k=top_k, top_p=top_p)
+    assert draw(logits, luck, sampling).tolist() == expected.tolist()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a function that makes the folder of a model."""
+
+    @cache
+    def make(kind):
+        _, build, tokenizer = MADE[kind]
+        return save(tmp_path_factory.mktemp(kind), build(tokenizer()), tokenizer())
+
+    return make
+
+
+def loaded(folder, kind, dtype="float32"):
+    return MADE[kind][0](folder(kind), "tiny", "r1", dtype=dtype)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma3", "gpt1", "t5", "bart"])
+def test_a_text_is_the_same_in_any_company_and_order(folder, kind, monkeypatch):
+    sampling = Sampling(tokens=6)
+    scorer = loaded(folder, kind)
+    together = list(scorer.generate(PROMPTS, SEEDS, sampling))
+    assert [(text.prompt, text.seed) for text in together] == [*zip(PROMPTS, SEEDS, strict=True)]
+    assert len({text.text for text in together}) > len(PROMPTS) / 2  # so a mix-up would be seen
+    alone = [next(scorer.generate([p], [s], sampling)) for p, s in zip(PROMPTS, SEEDS, strict=True)]
+    assert alone == together
+    order = list(range(len(PROMPTS)))
+    random.Random(2).shuffle(order)
+    mixed = scorer.generate([PROMPTS[i] for i in order], [SEEDS[i] for i in order], sampling)
+    assert list(mixed) == [together[i] for i in order]
+    for tokens, cores, block in ((1, 2, 4), (40, 1, 4096), (1 << 20, 2, 5)):
+        monkeypatch.setattr(batches, "TOKENS", tokens)
+        monkeypatch.setattr(batches, "BLOCK", block)
+        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
+        assert list(loaded(folder, kind).generate(PROMPTS, SEEDS, sampling)) == together
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "t5"])
+def test_another_seed_gives_another_text_and_a_smaller_limit_its_beginning(folder, kind):
+    scorer = loaded(folder, kind)
+    texts = list(scorer.generate(["Ada is"] * 30, range(30), Sampling(tokens=8)))
+    assert len({text.text for text in texts}) == 30
+    assert texts == list(scorer.generate(["Ada is"] * 30, range(30), Sampling(tokens=8)))
+    for short, text in zip(
+        scorer.generate(["Ada is"] * 30, range(30), Sampling(tokens=3)), texts, strict=True
+    ):
+        # the third piece may be one byte of a letter
+        assert text.text.startswith(short.text.rstrip("\ufffd"))
+        assert short.tokens == min(3, text.tokens)
+
+
+@pytest.fixture(scope="module")
+def even(tmp_path_factory):
+    """A model to which three letters and the end are always equally likely."""
+    tokenizer = letters_tokenizer()
+    model = gpt2(tokenizer)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    return Causal(
+        save(tmp_path_factory.mktemp("even"), model, tokenizer), "even", "r1", dtype="float32"
+    )
+
+
+def test_the_same_seed_is_other_luck_for_another_prompt(even):
+    one, other = (
+        [text.text[:1] for text in even.generate([prompt] * 3000, range(3000), Sampling(tokens=1))]
+        for prompt in ("x", "y")
+    )
+    table = [
+        [[*zip(one, other, strict=True)].count((a, b)) for b in ("", *LETTERS)]
+        for a in ("", *LETTERS)
+    ]
+    assert chi2_contingency(table).pvalue > 1e-3  # independent
+    for firsts in (one, other):
+        assert chisquare([*Counter(firsts).values()]).pvalue > 1e-3  # and even
+
+
+def test_a_text_is_finished_where_the_model_ends_it(even):
+    texts = list(even.generate(["xy"] * 400, range(400), Sampling(tokens=5)))
+    for text in texts:
+        assert set(text.text) <= set(LETTERS)
+        # one token for each letter, and the closing one is counted
+        assert text.tokens == len(text.text) + text.finished
+        assert text.finished or text.tokens == 5
+    endless = sum(not text.finished for text in texts)
+    assert binomtest(endless, 400, 0.75**5).pvalue > 1e-3
+
+
+def test_short_texts_come_as_often_as_logprobs_says(tmp_path):
+    tokenizer = letters_tokenizer()
+    where = save(tmp_path, gpt2(tokenizer, seed=4), tokenizer)
+    scorer = Causal(where, "tiny", "r1", dtype="float32")
+    ended = ["".join(t) + CLOSING for n in range(3) for t in product(LETTERS, repeat=n)]
+    possible = ended + ["".join(t) for t in product(LETTERS, repeat=3)]
+    scores = scorer.logprobs([("zx", text) for text in possible])
+    chances = {
+        text: math.exp(score.logprob_nats) for text, score in zip(possible, scores, strict=True)
+    }
+    assert len(chances) == 1 + 3 + 9 + 27
+    assert sum(chances.values()) == pytest.approx(1, abs=1e-5)
+    runs = 8000
+    counts = Counter(
+        text.text + CLOSING * text.finished
+        for text in scorer.generate(["zx"] * runs, range(runs), Sampling(tokens=3))
+    )
+    assert set(counts) <= set(chances)
+    for text, chance in chances.items():
+        assert binomtest(counts[text], runs, chance).pvalue > 1e-4, text
+    many = [text for text in possible if chances[text] * runs > 5]
+    rare = sum(chances[text] for text in possible if text not in many)
+    expected = [*(chances[text] * runs for text in many), rare * runs]
+    seen = [*(counts[text] for text in many), runs - sum(counts[text] for text in many)]
+    scale = runs / sum(expected)  # the chances were rounded
+    assert len(many) > 10
+    assert chisquare(seen, [scale * value for value in expected]).pvalue > 1e-3
+
+
+@cache
+def theirs(where, auto):
+    model = auto.from_pretrained(where, dtype=torch.float64)
+    return AutoTokenizer.from_pretrained(where), model.eval()
+
+
+def greedy(where, auto, prompt, tokens, **options):
+    """Write as transformers does; return text and number of tokens."""
+    tokenizer, model = theirs(where, auto)
+    given = tokenizer(prompt, return_tensors="pt")["input_ids"]
+    out = model.generate(
+        given,
+        attention_mask=torch.ones_like(given),
+        do_sample=False,
+        max_new_tokens=tokens,
+        pad_token_id=0,
+        **options,
+    )[0].tolist()
+    if auto is AutoModelForCausalLM:
+        out = out[given.shape[1] :]
+        before = tokenizer.decode(given[0], skip_special_tokens=True)
+        whole = tokenizer.decode([*given[0].tolist(), *out], skip_special_tokens=True)
+        return whole[len(before) :], len(out)
+    return tokenizer.decode(out, skip_special_tokens=True), len(out) - 1
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_greedy_texts_are_those_of_transformers(folder, kind):
+    scorer = loaded(folder, kind, "float64")
+    sequence = MADE[kind][0] is Seq2Seq
+    auto = AutoModelForSeq2SeqLM if sequence else AutoModelForCausalLM
+    options = {"forced_eos_token_id": None} if sequence else {}
+    texts = list(scorer.generate(PROMPTS[:6], [0] * 6, Sampling(tokens=12, temperature=0)))
+    for text in texts:
+        true = greedy(folder(kind), auto, text.prompt, 12, **options)
+        assert (text.text, text.tokens) == true
+    assert len({text.text for text in texts}) > 1
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not STORIES.is_dir(), reason=f"no {STORIES}")
+def test_a_real_model_tells_the_story_that_transformers_tells():
+    prompts = ["Once upon a time", "Lily and Tom", "One day, a big dog", ""]
+    scorer = Causal(STORIES, "stories", "r1", dtype="float64")
+    texts = list(scorer.generate(prompts, range(4), Sampling(tokens=40, temperature=0)))
+    for text in texts:
+        assert (text.text, text.tokens) == greedy(STORIES, AutoModelForCausalLM, text.prompt, 40)
+    assert texts[0].text.startswith(", there was a")
+    drawn = list(scorer.generate(prompts * 2, range(8), Sampling(tokens=30, top_p=0.9)))
+    assert len({text.text for text in drawn}) == 8
+
+
+@pytest.mark.parametrize(
+    ("kind", "prompt", "pieces", "text"),
+    [
+        ("gpt2", "Ada is", ["Ġkind", "Ġand", "Ġtall"], " kind and tall"),
+        ("gpt2", "Ada is k", ["i", "n", "d", ".", "ĠBo"], "ind. Bo"),
+        ("gpt2", "Ada is ", ["k", "i", "n", "d", "Ġand"], "kind and"),
+        ("gpt2", "Ada", ["Ã", "¼", "Ġis", CLOSING], "ü is"),
+        ("gpt2", "", ["Ada", "Ġis", "Ġkind"], "Ada is kind"),
+        ("llama", "Ada is", ["▁kind", "▁and", "▁tall"], " kind and tall"),
+        ("llama", "Ada is k", ["i", "n", "d"], "ind"),
+        ("llama", "Ada is ", ["k", "▁and", "."], "k and."),
+        ("llama", "Ada", ["<0xC3>", "<0xBC>", "▁is"], "ü is"),
+        ("llama", "Ada is kind", [",", "▁and", "</s>"], ", and"),
+        ("gpt1", "Ada is", ["kind</w>", "and</w>", "tall</w>"], " kind and tall"),
+        # answers are no continuations
+        ("t5", "Ada is", ["▁kind", "▁and", "▁tall"], "kind and tall"),
+        ("t5", "Ada is", ["<extra_id_0>", "▁kind", "</s>"], "kind"),
+        ("bart", "Ada is", ["Ada", "Ġis", "Ġkind"], "Ada is kind"),
+    ],
+)
+def test_prompt_and_text_read_as_one(folder, kind, prompt, pieces, text, monkeypatch):
+    scorer = loaded(folder, kind)
+    tokens = iter([scorer.tokens.tokenizer.get_vocab()[piece] for piece in pieces])
+    monkeypatch.setattr(sample, "draw", lambda scores, *_: torch.full((1,), next(tokens)))
+    (written,) = scorer.generate([prompt], [0], Sampling(tokens=len(pieces)))
+    assert written.text == text
+    assert written.tokens == len(pieces)
+    assert written.finished == (pieces[-1] in {"</s>", CLOSING})
+
+
+@pytest.mark.parametrize(("kind", "given"), [("gpt2", 54), ("llama", 53)])
+def test_a_prompt_without_room_for_the_text_is_refused(folder, kind, given):
+    scorer = loaded(folder, kind)
+    fits = "Ada" + " is" * (given - 1)  # Llama's has an opening token besides
+    (text,) = scorer.generate([fits], [0], Sampling(tokens=10))
+    assert text.tokens <= 10
+    with pytest.raises(Problem, match=r"models\.tiny: 11 tokens cannot be written") as caught:
+        list(scorer.generate(["Ada", fits], [0, 1], Sampling(tokens=11)))
+    assert f"{fits!r}: the model takes 64, of which 54 are given" in str(caught.value)
+
+
+def test_a_decoder_without_room_for_the_text_is_refused(folder):
+    scorer = loaded(folder, "bart")
+    assert len(list(scorer.generate(["Ada is"], [3], Sampling(tokens=64)))) == 1
+    with pytest.raises(Problem, match=r"models\.tiny: 65 tokens cannot be written to 'Ada is'"):
+        list(scorer.generate(["Ada is"], [3], Sampling(tokens=65)))
+    with pytest.raises(Problem, match="has 66 tokens, the model takes 64"):
+        list(scorer.generate(["Ada" + " is" * 63], [3], Sampling(tokens=2)))
+
+
+def test_prompts_and_seeds_go_in_pairs(folder):
+    scorer = loaded(folder, "gpt2")
+    assert list(scorer.generate([], [])) == []
+    with pytest.raises(ValueError, match="shorter"):
+        list(scorer.generate(["Ada", "Bo"], [1], Sampling(tokens=2)))

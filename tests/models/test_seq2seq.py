@@ -1,0 +1,325 @@
+import json
+import math
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from models.tiny import save
+from models.tiny_causal import (
+    CLOSING,
+    LETTERS,
+    NAMES,
+    WORDS,
+    bart,
+    bart_tokenizer,
+    letters_tokenizer,
+    t5,
+    t5_tokenizer,
+)
+from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+from builders.lib.problem import Problem
+from probes.models import batches, packed
+from probes.models.scorer import Sampling
+from probes.models.seq2seq import Seq2Seq
+
+PAIRS = [(f"{name} is", f" {word}, and tall.") for name in NAMES for word in WORDS]
+PAIRS += [("Ada is <mask>.", "kind"), ("Bo Falk", "was"), ("Ada", "Ada is kind, and Ada is tall.")]
+PROMPTS = [f"{name} is <mask>." for name in NAMES]
+PROMPTS += [f"<mask> is {word}, and {word}." for word in WORDS]
+# the last three in several pieces: no such words in the vocabulary
+CANDIDATES = ["kind", "brave", "tall", "honest", "Ada", "was", "sad", "land", "kinder"]
+
+
+def forced_bart(tokenizer):
+    """Return a BART of the usual kind: what its decoder writes begins with <s>."""
+    model = bart(tokenizer)
+    model.generation_config.forced_bos_token_id = 0
+    return model
+
+
+MADE = {
+    "t5": (t5, t5_tokenizer),
+    "bart": (bart, bart_tokenizer),
+    "forced": (forced_bart, bart_tokenizer),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a function that makes the folder of a model."""
+
+    @cache
+    def make(kind):
+        build, tokenizer = MADE[kind]
+        return save(tmp_path_factory.mktemp(kind), build(tokenizer()), tokenizer())
+
+    return make
+
+
+def loaded(where, dtype="float64", **options):
+    return Seq2Seq(where, "tiny", "r1", dtype=dtype, **options)
+
+
+@cache
+def parts(where, dtype):
+    model = AutoModelForSeq2SeqLM.from_pretrained(where, dtype=getattr(torch, dtype))
+    return AutoTokenizer.from_pretrained(where), model.eval()
+
+
+def summed(where, text, opening, tail, dtype="float64"):
+    """Compute one text alone; sum over ``tail`` after the decoder has written ``opening``."""
+    tokenizer, model = parts(where, dtype)
+    given = [*opening, *tail]
+    with torch.no_grad():
+        logits = model(
+            input_ids=tokenizer(text, return_tensors="pt")["input_ids"],
+            decoder_input_ids=torch.tensor([given]),
+        ).logits[0]
+    scores = torch.log_softmax(logits.double(), 1)
+    return sum(scores[i - 1, given[i]].item() for i in range(len(opening), len(given)))
+
+
+def own(where, text):
+    return parts(where, "float64")[0](text, add_special_tokens=False)["input_ids"]
+
+
+@pytest.mark.parametrize(
+    # T5 begins with <pad>; BART with </s>, and after it <s> where its config says so
+    ("kind", "opening"),
+    [("t5", [0]), ("bart", [2]), ("forced", [2, 0])],
+)
+@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
+def test_logprobs_are_those_of_a_plain_forward_of_the_decoder(folder, kind, opening, dtype, apart):
+    where = folder(kind)
+    scores = list(loaded(where, dtype).logprobs(PAIRS))
+    for (prefix, rest), score in zip(PAIRS, scores, strict=True):
+        written = prefix.replace("<mask>", "<extra_id_0>")
+        tail = own(where, rest)
+        assert score.text == f"{written}\t{rest}"
+        assert score.tokens == len(tail)
+        assert abs(score.logprob_nats - summed(where, written, opening, tail, dtype)) < apart
+    assert len({score.logprob_nats for score in scores}) == len(PAIRS)
+
+
+def test_the_probabilities_of_all_answers_add_up_to_one(tmp_path):
+    tokenizer = letters_tokenizer()
+    scorer = loaded(save(tmp_path, t5(tokenizer), tokenizer))
+    for length in (1, 2):
+        rests = ["".join(text) for text in product((*LETTERS, CLOSING), repeat=length)]
+        scores = scorer.logprobs([("xyz", rest) for rest in rests])
+        assert sum(math.exp(score.logprob_nats) for score in scores) == pytest.approx(1, abs=1e-6)
+
+
+def test_pieces_without_a_symbol_are_counted(folder):
+    asked = [("Ada is", "kind"), ("Ada is", "ß"), ("Ada ß", "kind")]
+    scores = loaded(folder("t5")).logprobs(asked)
+    assert [score.unknown for score in scores] == [0, 1, 0]  # of what is scored
+    (filled,) = loaded(folder("t5")).fill(["Ada is <mask>.", "ß is <mask>."], CANDIDATES, 2)
+    assert filled.unknown.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
+def test_a_gap_is_filled_with_what_the_decoder_writes_after_the_sentinel(folder, dtype, apart):
+    where = folder("t5")
+    sentinel = parts(where, dtype)[0].convert_tokens_to_ids("<extra_id_0>")
+    (filled,) = loaded(where, dtype).fill(PROMPTS, CANDIDATES, 20)
+    assert list(filled.prompts) == [p.replace("<mask>", "<extra_id_0>") for p in PROMPTS]
+    for fill in filled.each():
+        assert sorted(fill.words) == sorted(CANDIDATES[:6])
+        assert list(fill.logprobs_nats) == sorted(fill.logprobs_nats, reverse=True)
+        for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
+            (piece,) = own(where, word)
+            assert abs(said - summed(where, fill.prompt, [0, sentinel], [piece], dtype)) < apart
+        assert sum(math.exp(value) for value in fill.logprobs_nats) < 0.9  # not over candidates
+
+
+@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
+def test_words_of_several_pieces_are_scored_one_piece_after_the_other(folder, dtype, apart):
+    where = folder("t5")
+    tokenizer, _ = parts(where, dtype)
+    sentinel = tokenizer.convert_tokens_to_ids("<extra_id_0>")
+    (filled,) = loaded(where, dtype).fill(PROMPTS, CANDIDATES, 20, multi=True)
+    (single,) = loaded(where, dtype).fill(PROMPTS, CANDIDATES, 20)
+    assert list(filled.candidates) == CANDIDATES
+    assert filled.pieces.tolist() == [len(own(where, word)) for word in CANDIDATES]
+    assert filled.pieces[:6].tolist() == [1] * 6
+    assert min(filled.pieces[6:]) > 1
+    for fill, narrow in zip(filled.each(), single.each(), strict=True):
+        values = dict(zip(fill.words, fill.logprobs_nats, strict=True))
+        for word in CANDIDATES:
+            tail = own(where, word)
+            steps = [  # the chain rule, each step a forward of its own
+                summed(where, fill.prompt, [0, sentinel, *tail[:n]], tail[n : n + 1], dtype)
+                for n in range(len(tail))
+            ]
+            assert abs(values[word] - sum(steps)) < apart
+        for word, value in zip(narrow.words, narrow.logprobs_nats, strict=True):
+            assert value == pytest.approx(values[word], abs=apart)
+
+
+def test_lists_are_as_long_as_asked_and_ties_go_to_the_earlier_candidate(folder, tmp_path):
+    scorer = loaded(folder("t5"))
+    (whole,) = scorer.fill(PROMPTS, CANDIDATES, 20)
+    (short,) = scorer.fill(PROMPTS, CANDIDATES, 2)
+    assert [f.words for f in short.each()] == [f.words[:2] for f in whole.each()]
+    (none,) = scorer.fill(PROMPTS[:2], ["sad", "handy"], 5)  # no word of one piece
+    assert [f.words for f in none.each()] == [(), ()]
+    assert list(scorer.fill([], CANDIDATES, 5)) == []
+    assert scorer.vocabulary([*CANDIDATES, "handy"]).missing == ("sad", "land", "kinder", "handy")
+    tokenizer = t5_tokenizer()
+    model = t5(tokenizer)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    (even,) = loaded(save(tmp_path, model, tokenizer)).fill(PROMPTS[:1], CANDIDATES[5::-1], 4)
+    (fill,) = even.each()
+    assert list(fill.words) == CANDIDATES[5:1:-1]
+    assert math.exp(fill.logprobs_nats[0]) == pytest.approx(1 / len(tokenizer), rel=1e-5)
+
+
+def test_float32_is_the_same_to_the_last_bit_for_any_budget_and_number_of_cores(
+    folder, monkeypatch
+):
+    def answers(kind):
+        scorer = loaded(folder(kind), "float32")
+        scores = list(scorer.logprobs(PAIRS))
+        filled = scorer.fill(PROMPTS, CANDIDATES, 9, multi=True) if kind == "t5" else ()
+        ranked = [fill for block in filled for fill in block.each()]
+        filled = scorer.fill(PROMPTS, CANDIDATES, 9) if kind == "t5" else ()
+        return scores, ranked, [fill for block in filled for fill in block.each()]
+
+    usual = {kind: answers(kind) for kind in MADE}
+    for tokens, cores, block in ((1, 1, 4096), (60, 2, 3), (1 << 20, 2, 4096)):
+        monkeypatch.setattr(batches, "TOKENS", tokens)
+        monkeypatch.setattr(batches, "BLOCK", block)
+        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
+        assert {kind: answers(kind) for kind in MADE} == usual
+
+
+def test_a_model_without_sentinels_does_not_fill(folder):
+    scorer = loaded(folder("bart"))
+    assert scorer.facts()["mask_token"] == ""
+    with pytest.raises(Problem, match="has no <extra_id_0>, so it cannot fill") as caught:
+        list(scorer.fill(PROMPTS, CANDIDATES, 3))
+    assert "models.tiny" in str(caught.value)
+    assert "kind: masked" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["<mask> Ada <mask>", "Ada is kind", "<mask> is <extra_id_0>", ""]
+)
+def test_a_prompt_without_exactly_one_gap_is_refused_and_named(folder, wrong):
+    with pytest.raises(Problem, match=r"models\.tiny: not exactly one mask") as caught:
+        list(loaded(folder("t5")).fill([PROMPTS[0], wrong], CANDIDATES, 3))
+    assert repr(wrong.replace("<mask>", "<extra_id_0>")) in str(caught.value)
+
+
+def test_what_is_too_long_or_empty_is_refused_and_named(folder):
+    scorer = loaded(folder("forced"))
+    fits = "Ada" + " is" * 61  # <s> and </s> besides
+    tail = "Ada" + " is" * 62  # <s> before it
+    assert len(list(scorer.logprobs([(fits, tail)]))) == 1
+    with pytest.raises(Problem, match="has 65 tokens, the model takes 64") as caught:
+        list(scorer.logprobs([("Ada", "Bo"), (fits + " is", "Ada")]))
+    assert repr(fits + " is") in str(caught.value)
+    with pytest.raises(Problem, match="has 65 tokens, the model takes 64") as caught:
+        list(scorer.logprobs([("Ada", tail + " is")]))
+    assert repr(tail + " is") in str(caught.value)
+    with pytest.raises(Problem, match=r"models\.tiny: no token to score in '' after 'Ada is'"):
+        list(scorer.logprobs([("Ada is", "")]))
+    with pytest.raises(Problem, match="has 66 tokens, the model takes 64"):
+        list(loaded(folder("t5")).fill(["Ada <mask>" + " is" * 63], CANDIDATES, 1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_weights_that_are_not_numbers_are_told(tmp_path, dtype):
+    tokenizer = t5_tokenizer()
+    model = t5(tokenizer)
+    with torch.no_grad():
+        model.encoder.block[0].layer[1].DenseReluDense.wo.weight[0, 0] = math.nan
+    scorer = loaded(save(tmp_path, model, tokenizer), dtype)
+    said = rf"models\.tiny: answers are not finite in {dtype} \(batch of \d+\)"
+    with pytest.raises(Problem, match=said):
+        list(scorer.fill(PROMPTS, CANDIDATES, 3))
+    with pytest.raises(Problem, match=said):
+        list(scorer.logprobs(PAIRS))
+    with pytest.raises(Problem, match=said):
+        list(scorer.generate(["Ada is"], [0], Sampling(tokens=3)))
+
+
+def test_a_config_that_does_not_say_how_decoders_begin_is_told(folder, tmp_path):
+    where = save(tmp_path, t5(t5_tokenizer()), t5_tokenizer())
+    config = json.loads((where / "config.json").read_text())
+    del config["decoder_start_token_id"]
+    (where / "config.json").write_text(json.dumps(config))
+    (score,) = loaded(where).logprobs([("Ada is", "kind")])  # generation_config.json says it
+    assert score == next(loaded(folder("t5")).logprobs([("Ada is", "kind")]))
+    (where / "generation_config.json").unlink()
+    with pytest.raises(Problem, match=r"models\.tiny: its config has no decoder_start_token_id"):
+        loaded(where)
+
+
+@pytest.mark.parametrize("told_in", ["generation_config.json", "config.json"])
+def test_a_forced_beginning_is_written_first_as_transformers_does(folder, tmp_path, told_in):
+    where = save(tmp_path, forced_bart(bart_tokenizer()), bart_tokenizer())
+    if told_in == "config.json":  # as in BART's first releases
+        (where / "generation_config.json").unlink()
+        config = json.loads((where / "config.json").read_text())
+        (where / "config.json").write_text(json.dumps(config | {"forced_bos_token_id": 0}))
+    tokenizer, model = parts(where, "float64")
+    prompts = [f"{name} is" for name in NAMES]
+    texts = list(loaded(where).generate(prompts, [0] * 5, Sampling(tokens=9, temperature=0)))
+    for text in texts:
+        ids = tokenizer(text.prompt, return_tensors="pt")["input_ids"]
+        # one more token, as transformers counts the forced one; the last is not forced
+        (out,) = model.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            do_sample=False,
+            max_new_tokens=10,
+            forced_eos_token_id=None,
+        ).tolist()
+        assert out[:2] == [2, 0]
+        assert text.text == tokenizer.decode(out, skip_special_tokens=True)
+        assert text.tokens == len(out) - 2
+    free = loaded(folder("bart")).generate(prompts, [0] * 5, Sampling(tokens=9, temperature=0))
+    assert [text.text for text in free] != [text.text for text in texts]
+
+
+def test_a_context_stands_before_every_input(folder):
+    where = folder("t5")
+    said = loaded(where, context="Cleo was calm.")
+    plain = loaded(where)
+    assert list(said.logprobs([("Ada is", "kind")])) == list(
+        plain.logprobs([("Cleo was calm. Ada is", "kind")])
+    )
+    (one,) = said.fill(PROMPTS[:1], CANDIDATES, 3)
+    (other,) = plain.fill([f"Cleo was calm. {PROMPTS[0]}"], CANDIDATES, 3)
+    assert list(one.each()) == list(other.each())
+    text = next(said.generate(["Ada"], [5], Sampling(tokens=6)))
+    assert text == next(plain.generate(["Cleo was calm. Ada"], [5], Sampling(tokens=6)))
+
+
+def test_facts_name_model_revision_and_vocabulary(folder):
+    assert loaded(folder("t5")).facts() == {
+        "model": "tiny",
+        "revision": "r1",
+        "architecture": "T5ForConditionalGeneration",
+        "vocabulary": len(t5_tokenizer()),
+        "mask_token": "<extra_id_0>",
+        "dtype": "float64",
+    }
+
+
+@pytest.mark.skipif(not packed.works(torch.float32), reason="torch has no packed products here")
+@pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_weights_laid_out_for_amd_answer_alike(folder, kind, monkeypatch):
+    plain = [score.logprob_nats for score in loaded(folder(kind), "float32").logprobs(PAIRS)]
+    monkeypatch.setattr(packed, "pays", lambda _: True)
+    scorer = loaded(folder(kind), "float32")
+    assert scorer.packed
+    laid_out = [score.logprob_nats for score in scorer.logprobs(PAIRS)]
+    assert np.abs(np.subtract(plain, laid_out)).max() < 2e-5

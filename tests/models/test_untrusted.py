@@ -1,0 +1,182 @@
+"""Weights from anywhere: nothing that comes with them is ever run."""
+
+import contextlib
+import json
+import pickle
+import sys
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+import torch
+from models.tiny import bert, save, wordpiece
+from models.tiny_causal import (
+    SENTENCES,
+    bert_classifier,
+    gpt2,
+    gpt2_tokenizer,
+    t5,
+    t5_tokenizer,
+)
+from transformers import AutoConfig, dynamic_module_utils
+
+from builders.lib.problem import Problem
+from probes.models.causal import Causal
+from probes.models.classifier import Classifier
+from probes.models.masked import Masked
+from probes.models.seq2seq import Seq2Seq
+
+KINDS = {
+    "masked": (Masked, bert, "AutoModelForMaskedLM"),
+    "causal": (Causal, gpt2, "AutoModelForCausalLM"),
+    "seq2seq": (Seq2Seq, t5, "AutoModelForSeq2SeqLM"),
+    "classifier": (Classifier, bert_classifier, "AutoModelForSequenceClassification"),
+}
+TOKENIZERS = {gpt2: gpt2_tokenizer, t5: t5_tokenizer}
+
+
+@cache
+def made(kind):
+    """Return a model and its tokenizer."""
+    build = KINDS[kind][1]
+    tokenizer = TOKENIZERS.get(build, lambda: wordpiece(SENTENCES))()
+    return build(tokenizer), tokenizer
+
+
+@pytest.fixture
+def where(tmp_path, kind):
+    return save(tmp_path / "model", *made(kind))
+
+
+@pytest.fixture
+def mark(tmp_path):
+    """The file that the foreign code would write."""
+    return tmp_path / "the code was run"
+
+
+def loaded(kind, where, **options):
+    return KINDS[kind][0](where, "tiny", "r1", dtype="float32", **options)
+
+
+def answer(kind, scorer):
+    if kind == "classifier":
+        return list(scorer.classify(["Ada is kind."]))
+    if kind == "masked":
+        return [f for block in scorer.fill(["Ada is <mask>."], ["kind"], 1) for f in block.each()]
+    return list(scorer.logprobs([("Ada is", " kind")]))
+
+
+class Writes:
+    """What a pickle calls when it is read."""
+
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pickled_weights_are_refused_unread(where, kind, mark):
+    (where / "model.safetensors").unlink()
+    (where / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Writes(mark)}))
+    with pytest.raises(Problem, match=r"models\.tiny: could not be loaded from .*safetensors"):
+        loaded(kind, where)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pickles_that_were_asked_for_are_read_without_what_they_call(where, kind, mark):
+    true = answer(kind, loaded(kind, where))
+    (where / "model.safetensors").unlink()
+    torch.save(made(kind)[0].state_dict(), where / "pytorch_model.bin")
+    assert answer(kind, loaded(kind, where, pickles=True)) == true
+    torch.save({"weight": Writes(mark)}, where / "pytorch_model.bin")
+    assert zipfile.is_zipfile(where / "pytorch_model.bin")
+    with pytest.raises(Problem, match=r"models\.tiny: could not be loaded from"):
+        loaded(kind, where, pickles=True)
+    assert not mark.exists()
+    with (where / "pytorch_model.bin").open("rb") as file:
+        torch.load(file, weights_only=False)
+    assert mark.exists()  # so it would have been written
+
+
+def plant(where, kind, mark):
+    """Put a module into the folder that writes a file when it is imported; return its map."""
+    (where / "mine.py").write_text(
+        f"""from pathlib import Path
+from transformers import AutoConfig, {KINDS[kind][2]} as Model, PreTrainedTokenizerFast
+
+Path({str(mark)!r}).touch()
+
+
+class Config(AutoConfig):
+    model_type = "mine"
+
+
+class Tokenizer(PreTrainedTokenizerFast):
+    pass
+"""
+    )
+    return {"AutoConfig": "mine.Config", KINDS[kind][2]: "mine.Model"}
+
+
+def change(file, **entries):
+    file.write_text(json.dumps(json.loads(file.read_text()) | entries))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_model_with_code_of_its_own_is_refused_and_the_code_not_run(where, kind, mark):
+    change(where / "config.json", model_type="mine", auto_map=plant(where, kind, mark))
+    with pytest.raises(Problem, match=r"models\.tiny: .*could not be loaded"):
+        loaded(kind, where)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_known_model_that_brings_code_is_run_as_the_known_one(where, kind, mark):
+    true = answer(kind, loaded(kind, where))
+    change(where / "config.json", auto_map=plant(where, kind, mark))
+    assert answer(kind, loaded(kind, where)) == true
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("named", [{}, {"tokenizer_class": "MineTokenizer"}])
+def test_the_code_of_a_tokenizer_is_not_run_either(where, kind, named, mark):
+    true = answer(kind, loaded(kind, where))
+    plant(where, kind, mark)
+    entry = ["mine.Tokenizer", "mine.Tokenizer"]
+    change(where / "tokenizer_config.json", auto_map={"AutoTokenizer": entry}, **named)
+    assert answer(kind, loaded(kind, where)) == true  # tokenizer.json says all there is to know
+    assert not mark.exists()
+
+
+def test_the_code_would_have_been_run_by_who_trusts_it(tmp_path, mark, monkeypatch):
+    where = save(tmp_path / "model", *made("causal"))
+    change(where / "config.json", model_type="mine", auto_map=plant(where, "causal", mark))
+    monkeypatch.setattr(dynamic_module_utils, "HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    with contextlib.suppress(OSError, ValueError, AttributeError):  # it is no true model
+        AutoConfig.from_pretrained(where, trust_remote_code=True)
+    assert mark.exists()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_broken_weights_are_one_sentence(where, kind):
+    file = where / "model.safetensors"
+    whole = file.read_bytes()
+    for broken in (whole[:-100], whole[:5], b"", b"\xff" * 200):
+        file.write_bytes(broken)
+        with pytest.raises(Problem, match=r"models\.tiny: could not be loaded from"):
+            loaded(kind, where)
+    file.write_bytes(whole)
+    config = json.loads((where / "config.json").read_text())
+    size = "d_ff" if kind == "seq2seq" else "n_inner" if kind == "causal" else "intermediate_size"
+    change(where / "config.json", **{size: 80})  # other sizes than the weights have
+    with pytest.raises(Problem, match=r"models\.tiny: could not be loaded from"):
+        loaded(kind, where)
+    (where / "config.json").write_text(json.dumps(config)[:-9])
+    with pytest.raises(Problem, match=r"models\.tiny: "):
+        loaded(kind, where)

@@ -1,0 +1,122 @@
+"""Spreading a run over parts, and telling beforehand what it takes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from transformers import AutoTokenizer
+
+from builders.lib.problem import Problem
+from probes import associations
+from probes.__main__ import main
+from probes.models.weights import bring
+from probes.outputs import Execution, probe
+from probes.plan import plan
+
+TOP = Path(__file__).parents[2]
+TINY = Path("data/outputs/associations/tiny")
+FINE = """
+import sys
+from probes import associations
+from probes.__main__ import main
+
+associations.SHARD = 40
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def single(tree):
+    tree["models"]["tiny"]["dtype"] = "float32"
+
+
+@pytest.fixture
+def fine(place, monkeypatch, change):
+    """A place with a model in float32, and shards of few names."""
+    monkeypatch.setattr(associations, "SHARD", 40)
+    change(single)
+    bring("tiny")
+    return place
+
+
+def test_parts_of_a_job_array_end_with_the_bytes_of_one_run(fine):
+    whole = contents(probe("associations", "tiny"))
+    TINY.rename("elsewhere")
+    jobs = [
+        subprocess.Popen(
+            [sys.executable, "-c", FINE, "associations", "tiny", "--part", f"{i}/3"],
+            env=os.environ | {"PYTHONPATH": str(TOP), "PLUMBLINE_CORES": "1"},
+            stderr=subprocess.PIPE,
+        )
+        for i in (1, 2)
+    ]
+    for job in jobs:  # both at once
+        _, said = job.communicate()
+        assert job.returncode == 0, said.decode()
+    assert not TINY.exists()
+    left = {p.name for p in TINY.with_name(".tiny.partial").glob("*/*.parquet")}
+    assert left
+    probe("associations", "tiny", Execution(part=(3, 3)))
+    assert contents(TINY) == whole
+
+
+def test_cores_do_not_change_a_byte_in_single_precision(fine, monkeypatch):
+    found = []
+    for cores in ("1", "2", "5"):
+        monkeypatch.setenv("PLUMBLINE_CORES", cores)
+        found.append(contents(probe("associations", "tiny")))
+        TINY.rename(f"with-{cores}")
+    assert found[0] == found[1] == found[2]
+    assert len(found[0]) > 8
+
+
+def test_the_agreement_with_double_precision_is_written_down(fine):
+    folder = probe("associations", "tiny")
+    for row in pl.read_parquet(folder / "coverage/*.parquet").iter_rows(named=True):
+        assert 0 < row["precision_nats"] < 1e-4
+        assert row["precision_overlap"] == 1
+        assert row["dtype"] == "float32"
+
+
+@pytest.mark.parametrize("part", ["0/3", "4/3", "3", "a/b", "1/0", "-1/3"])
+def test_a_part_that_is_none_is_one_line(fine, capsys, part):
+    assert main(["associations", "tiny", f"--part={part}"]) == 1
+    assert capsys.readouterr().err.startswith(f"error: --part {part}: ")
+
+
+def test_a_model_of_another_kind_is_refused_before_it_is_loaded(place, change):
+    change(lambda tree: tree["models"]["tiny"].update(kind="causal"))
+    with pytest.raises(Problem, match="kind causal cannot be asked to fill, as associations does"):
+        probe("associations", "tiny")
+
+
+def test_a_plan_counts_what_a_run_then_writes(fine):
+    planned = plan("associations", "tiny", seconds=60)
+    folder = probe("associations", "tiny")
+    tokenizer = AutoTokenizer.from_pretrained("tiny")
+    tables = [pl.read_parquet(folder / f"{code}/*.parquet") for code in ("en", "fr")]
+    lists = [table.select("prompt", "pos").unique() for table in tables]
+    prompts = [prompt for found in lists for prompt in found["prompt"]]
+    assert planned.prompts == len(prompts)
+    tokens = sum(len(ids) for ids in tokenizer(prompts)["input_ids"])
+    assert planned.tokens == pytest.approx(tokens, rel=0.02)
+    written = sum(p.stat().st_size for p in folder.glob("*/*.parquet"))
+    assert planned.gigabytes * 1e9 == pytest.approx(written, rel=1)
+    # two operations for each weight of a linear layer and token: more than that for attention
+    hidden, inner, layers, vocabulary = 32, 64, 2, len(tokenizer)
+    least = 2 * layers * (4 * hidden * hidden + 2 * hidden * inner) * tokens
+    least += 2 * len(prompts) * hidden * (hidden + vocabulary)
+    assert least <= planned.operations < 1.2 * least
+    assert 0 < planned.hours < 0.1
+
+
+def test_a_plan_says_which_model_to_bring_first(place, capsys, change):
+    change(lambda tree: tree["probes"]["associations"].update(models=["tiny"]))
+    assert main(["plan"]) == 0
+    assert "bring it first: make repro STAGE=weights@tiny" in capsys.readouterr().out
