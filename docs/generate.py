@@ -34,6 +34,8 @@ COMMANDS = (
     ["validation"],
     ["probes"],
     ["probes", "weights"],
+    ["probes", "associations"],
+    ["probes", "plan"],
 )
 DATASETS = ("politicians", "words")
 

@@ -105,26 +105,26 @@ class Batches:
     def _launch(
         self, rows: list[int], launch: Callable[[list[int]], T]
     ) -> Iterator[tuple[list[int], T]]:
-        """Start some rows on the GPU; if they do not fit, halve the budget and the rows."""
-        try:
-            done = launch(rows)
-        except torch.OutOfMemoryError as error:
-            if len(rows) == 1:
-                raise Problem(
-                    f"models.{self.name}: one row alone does not fit the memory of {self.where}; "
-                    "try dtype: bfloat16, or a larger device"
-                ) from error
-        else:
+        """Start some rows on the GPU; if they do not fit, go on with half as many at a time."""
+        start, size = 0, len(rows)
+        while start < len(rows):
+            part = rows[start : start + size]
+            try:
+                done = launch(part)
+            except torch.OutOfMemoryError as error:
+                if len(part) == 1:
+                    raise Problem(
+                        f"models.{self.name}: one row alone does not fit the memory of "
+                        f"{self.where}; try dtype: bfloat16, or a larger device"
+                    ) from error
+                size, self.tokens = len(part) // 2, max(1, self.tokens // 2)
+                if self.where.type == "cuda":
+                    torch.cuda.empty_cache()
+                continue
             if self.where.type == "cuda" and _used(self.where) < FULL:
                 self.tokens = min(2 * self.tokens, 1 << 22)
-            yield rows, done
-            return
-        if self.where.type == "cuda":
-            torch.cuda.empty_cache()
-        self.tokens = max(1, self.tokens // 2)
-        half = len(rows) // 2
-        yield from self._launch(rows[:half], launch)
-        yield from self._launch(rows[half:], launch)
+            yield part, done
+            start += len(part)
 
     def move(self, numbers: Any) -> torch.Tensor:
         """Bring integers to the device, without waiting for it."""

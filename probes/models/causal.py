@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from probes.models.prefixes import Cluster
 
+STEP = 4  # tokens
+
 
 class Causal:
     """A model that reads and writes from left to right, and its tokenizer."""
@@ -45,7 +47,7 @@ class Causal:
         self.architecture = type(self.model).__name__
         self.longest = longest(self.tokens.tokenizer, self.model)
         self.packed = packs(self.model)
-        self.gate = gated(self.model, self.model.base_model_prefix)
+        self.gate = gated(self.model, _body(self.model))
         self.batches = Batches(name, self.model.device)
         self.name, self.revision, self.dtype = name, revision, dtype
         self.context = context
@@ -69,7 +71,8 @@ class Causal:
 
         The whole string is tokenised, and the log-probabilities of the tokens behind those of the
         prefix are summed. Texts that begin alike share the computation of their beginning. With
-        an empty prefix the model's beginning-of-text token stands before the continuation.
+        an empty prefix the model's beginning-of-text token stands before the continuation, also
+        where its tokenizer puts none before other texts (GPT-2's).
 
         Raises
         ------
@@ -98,7 +101,10 @@ class Causal:
             if len(whole[-1]) == starts[-1]:
                 raise Problem(f"models.{self.name}: no token to score in {rest!r} after {prefix!r}")
         limits = [start - 1 if self.shares else 0 for start in starts]
-        clusters = prefixes.clusters(whole, limits)
+        # prefixes of few different lengths, so that suffixes of equal lengths meet in batches
+        clusters = [
+            c._replace(shared=c.shared // STEP * STEP) for c in prefixes.clusters(whole, limits)
+        ]
         sums = np.zeros(len(pairs))
 
         def launch(chosen: list[int]) -> list[tuple[list[int], torch.Tensor]]:
@@ -110,6 +116,8 @@ class Causal:
 
         shapes = [(c.shared, len(whole[c.rows[0]]) if not c.shared else 0) for c in clusters]
         costs = [c.shared + sum(len(whole[r]) - c.shared for r in c.rows) for c in clusters]
+        # clusters are taken together in fours, since each batch of theirs is one of several lengths
+        costs = [cost // 4 if c.shared else cost for c, cost in zip(clusters, costs, strict=True)]
         self.batches.run(shapes, costs, torch.inference_mode()(launch), finish)
         return [
             Score(
@@ -235,7 +243,8 @@ class Causal:
         with torch.inference_mode():
             out = self.gate.inner(input_ids=self.batches.move([[0]]), use_cache=True)
         layers = getattr(getattr(out, "past_key_values", None), "layers", [])
-        return bool(layers) and all(type(layer) is DynamicLayer for layer in layers)
+        whole = [type(layer) is DynamicLayer and layer.is_initialized for layer in layers]
+        return bool(whole) and all(whole)
 
     def _begin(self, *, empty: bool) -> list[int]:
         """Return what the tokenizer puts before a text, or where nothing else is, its start."""
@@ -250,3 +259,12 @@ class Causal:
                 "empty"
             )
         return [start]
+
+
+def _body(model: Any) -> str:
+    """Return the path of that part of a model whose last states its head reads."""
+    path = str(model.base_model_prefix)
+    if not hasattr(model, path):
+        path = "model"  # Llama 4's prefix is another model's
+    # OPT's and BART's head ask the decoder within
+    return f"{path}.decoder" if hasattr(model.get_submodule(path), "decoder") else path

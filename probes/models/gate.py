@@ -54,5 +54,6 @@ class Gate(nn.Module):
 def gated(model: nn.Module, path: str) -> Gate:
     """Put a gate around the part of a model at ``path``, and return it."""
     gate = Gate(model.get_submodule(path))
-    setattr(model, path, gate)
+    parent, _, name = path.rpartition(".")
+    setattr(model.get_submodule(parent), name, gate)
     return gate

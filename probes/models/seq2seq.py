@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from transformers import AutoModelForSeq2SeqLM
-from transformers.modeling_outputs import BaseModelOutput
 
 from builders.lib.problem import Problem
 from probes.models import batches, sample
@@ -239,9 +238,8 @@ class Seq2Seq:
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
         """Return logits (texts, vocabulary) for the first new token, and what to go on with."""
-        read = self.model.get_encoder()(input_ids=ids).last_hidden_state
+        state = {"encoder_outputs": self.model.get_encoder()(input_ids=ids)}
         start = self.batches.move([self.opening] * len(ids))
-        state = {"encoder_outputs": BaseModelOutput(last_hidden_state=read)}
         out = self.model(decoder_input_ids=start, use_cache=True, **state)
         return out.logits[:, -1], {**state, "past_key_values": out.past_key_values}
 
@@ -254,8 +252,8 @@ class Seq2Seq:
     def keep(self, rows: torch.Tensor, state: dict[str, Any]) -> None:
         """Go on with some of the texts only."""
         state["past_key_values"].batch_select_indices(rows)
-        read = state["encoder_outputs"].last_hidden_state
-        state["encoder_outputs"] = BaseModelOutput(last_hidden_state=read[rows])
+        read = state["encoder_outputs"]
+        read["last_hidden_state"] = read.last_hidden_state[rows]
 
     def _opening(self) -> list[int]:
         """Return what the decoder begins with: its start, and what the config forces after it."""

@@ -15,10 +15,10 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.fixture(scope="session", params=ENCODERS, ids=lambda encoder: encoder.name)
+@pytest.fixture(scope="session", params=ENCODERS)
 def encoder(request):
     """Return one architecture after the other."""
-    return request.param
+    return ENCODERS[request.param]
 
 
 @pytest.fixture(scope="session")

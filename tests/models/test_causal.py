@@ -24,6 +24,7 @@ from models.tiny_causal import (
     llama_tokenizer,
     mamba,
     mistral,
+    opt,
 )
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -39,10 +40,11 @@ MADE = {
     "mistral": (mistral, llama_tokenizer),
     "gemma3": (gemma3, llama_tokenizer),
     "gpt_neo": (gpt_neo, gpt2_tokenizer),
+    "opt": (opt, gpt2_tokenizer),
     "gpt1": (gpt1, gpt1_tokenizer),
     "mamba": (mamba, gpt2_tokenizer),
 }
-SHARING = ("gpt2", "llama", "gpt_neo")  # every layer keeps the states of all tokens
+SHARING = ("gpt2", "llama", "gpt_neo", "opt")  # every layer keeps the states of all tokens
 NARROW = ("gpt_neo", "mamba")  # compute some of it in float32, whatever they are loaded in
 # beginnings that many texts have, longer than the windows of five; and some that nobody shares
 PAIRS = [
@@ -209,6 +211,17 @@ def test_after_an_empty_prefix_stands_the_token_that_begins_texts(folder, kind, 
         assert score.text == text
         assert score.tokens == len(own)
         assert score.logprob_nats == pytest.approx(summed(where, ids, 1), abs=1e-6)
+
+
+def test_a_prefix_of_which_the_tokenizer_keeps_nothing_is_an_empty_one(folder, tmp_path):
+    tokenizer = gpt1_tokenizer(bos_token="<s>")  # drops spaces
+    scorer = loaded(save(tmp_path, gpt1(tokenizer), tokenizer))
+    space, empty = scorer.logprobs([(" ", "Ada is"), ("", "Ada is")])
+    assert (space.logprob_nats, space.tokens) == (empty.logprob_nats, 2)
+    ids = tokenizer("<s> Ada is")["input_ids"]
+    assert empty.logprob_nats == pytest.approx(summed(tmp_path, ids, 1), abs=1e-6)
+    with pytest.raises(Problem, match=r"models\.tiny: has no beginning-of-text token"):
+        list(loaded(folder("gpt1")).logprobs([(" ", "Ada is kind")]))
 
 
 def test_without_a_token_that_begins_texts_an_empty_prefix_is_refused(folder, tmp_path):

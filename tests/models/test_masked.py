@@ -1,14 +1,12 @@
-import json
 import shutil
-from functools import cache
 
 import pytest
 import torch
-from models.tiny import bert, byte_level, roberta, save, wordpiece
+from models.tiny import answers, bert, save, wordpiece
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from builders.lib.problem import Problem
-from probes.models import masked
+from probes.models import batches
 from probes.models.masked import Masked
 
 NAMES = ["Ada", "Ada Berg", "Bo", "Bo Falk Lind", "Cleo Lind", "Dag Ada Bo Cleo Berg"]
@@ -27,67 +25,23 @@ def folder(tmp_path_factory):
     return save(tmp_path_factory.mktemp("bert"), bert(tokenizer), tokenizer)
 
 
-@cache
-def parts(folder, dtype):
-    model = AutoModelForMaskedLM.from_pretrained(folder, dtype=dtype)
-    return AutoTokenizer.from_pretrained(folder), model.eval()
-
-
-def by_hand(folder, prompt, dtype):
-    """Compute the full forward of one prompt alone; return a log-probability for each piece."""
-    tokenizer, model = parts(folder, dtype)
-    ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
-    with torch.no_grad():
-        logits = model(input_ids=ids).logits
-    assert logits.shape == (1, ids.shape[1], len(tokenizer))
-    (place,) = (ids[0] == tokenizer.mask_token_id).nonzero().flatten().tolist()
-    values = torch.log_softmax(logits[0, place].double(), 0).tolist()
-    return dict(zip(tokenizer.convert_ids_to_tokens(range(len(values))), values, strict=True))
-
-
-@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
-def test_logprobs_are_those_of_a_plain_forward_over_the_full_vocabulary(folder, dtype, apart):
-    fills = list(loaded(folder, dtype).fill(PROMPTS, WORDS, len(WORDS)))
-    assert [fill.prompt for fill in fills] == [p.replace("<mask>", "[MASK]") for p in PROMPTS]
-    for fill in fills:
-        assert sorted(fill.words) == sorted(WORDS)
-        assert list(fill.logprobs_nats) == sorted(fill.logprobs_nats, reverse=True)
-        true = by_hand(folder, fill.prompt, getattr(torch, dtype))
-        assert sum(2.718281828459045**x for x in true.values()) == pytest.approx(1)
-        for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
-            assert abs(said - true[word]) < apart
-        assert sum(2.718281828**x for x in fill.logprobs_nats) < 0.9  # not over candidates
-
-
 def test_answers_keep_the_order_of_the_prompts_whoever_shares_the_batch(folder, monkeypatch):
     scorer = loaded(folder)
     prompts = (PROMPTS * 7)[::-1]
-    alone = [next(scorer.fill([prompt], WORDS, 4)) for prompt in prompts]
+    alone = [answers(scorer.fill([prompt], WORDS, 4))[0] for prompt in prompts]
     assert [fill.prompt for fill in alone] == [p.replace("<mask>", "[MASK]") for p in prompts]
     assert len({fill.words for fill in alone}) > 6
     for batch in (1, 7, 64):
-        monkeypatch.setattr(masked, "BATCH", batch)
-        assert list(scorer.fill(iter(prompts), WORDS, 4)) == alone
-    monkeypatch.setattr(masked, "BLOCK", 5)
-    assert list(scorer.fill(iter(prompts), WORDS, 4)) == alone
-
-
-def test_float32_moves_by_no_more_than_its_last_digits_with_the_batch(folder, monkeypatch):
-    scorer = loaded(folder, "float32")
-    prompts = PROMPTS * 7
-    monkeypatch.setattr(masked, "BATCH", 1)
-    alone = list(scorer.fill(prompts, WORDS, len(WORDS)))
-    monkeypatch.setattr(masked, "BATCH", 64)
-    for one, shared in zip(alone, scorer.fill(prompts, WORDS, len(WORDS)), strict=True):
-        values = dict(zip(shared.words, shared.logprobs_nats, strict=True))
-        for word, said in zip(one.words, one.logprobs_nats, strict=True):
-            assert values[word] == pytest.approx(said, abs=2e-5)
+        monkeypatch.setattr(batches, "ROWS", (batch, batch))
+        assert answers(loaded(folder).fill(iter(prompts), WORDS, 4)) == alone
+    monkeypatch.setattr(batches, "BLOCK", 5)
+    assert answers(scorer.fill(iter(prompts), WORDS, 4)) == alone
 
 
 def test_no_prompt_no_answer_and_a_list_is_never_longer_than_the_candidates(folder):
     scorer = loaded(folder)
     assert list(scorer.fill([], WORDS, 3)) == []
-    (fill,) = scorer.fill(PROMPTS[:1], ["kind", "unheard", "calm"], 100)
+    (fill,) = answers(scorer.fill(PROMPTS[:1], ["kind", "unheard", "calm"], 100))
     assert sorted(fill.words) == ["calm", "kind"]
 
 
@@ -99,7 +53,7 @@ def test_ties_go_to_the_earlier_candidate(tmp_path):
             parameter.zero_()
     scorer = loaded(save(tmp_path, model, tokenizer))
     candidates = WORDS[::-1]
-    (fill,) = scorer.fill(PROMPTS[:1], candidates, 6)
+    (fill,) = answers(scorer.fill(PROMPTS[:1], candidates, 6))
     assert list(fill.words) == candidates[:6]
     # all pieces are equally likely
     (value,) = set(fill.logprobs_nats)
@@ -118,7 +72,7 @@ def test_a_prompt_without_exactly_one_mask_is_refused_and_named(folder, wrong):
 def test_a_prompt_longer_than_the_model_is_refused_never_cut(folder):
     scorer = loaded(folder)
     fits = " ".join(["Ada"] * 61)  # and [CLS], the mask, [SEP]
-    (fill,) = scorer.fill([f"<mask> {fits}"], WORDS, 3)
+    (fill,) = answers(scorer.fill([f"<mask> {fits}"], WORDS, 3))
     assert fill.prompt == f"[MASK] {fits}"
     with pytest.raises(Problem, match="has 65 tokens, the model takes 64") as caught:
         list(scorer.fill([f"<mask> {fits} Bo"], WORDS, 3))
@@ -168,53 +122,3 @@ def test_missing_words_are_told_one_by_one(folder):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for word, piece in found.ids.items():
         assert tokenizer.convert_ids_to_tokens(piece) == word
-
-
-def test_an_uncased_tokenizer_lacks_what_it_would_change(tmp_path):
-    tokenizer = wordpiece(["a Kind Élan american American elan"], lowercase=True)
-    scorer = loaded(save(tmp_path, bert(tokenizer), tokenizer))
-    found = scorer.vocabulary(["American", "american", "kind", "élan", "elan"])
-    assert list(found.ids) == ["american", "kind", "elan"]
-    assert found.missing == ("American", "élan")
-
-
-def test_facts_name_model_revision_and_vocabulary(folder):
-    facts = loaded(folder).facts()
-    entries = json.loads((folder / "tokenizer.json").read_text())["model"]["vocab"]
-    assert facts == {
-        "model": "tiny",
-        "revision": "r1",
-        "architecture": "BertForMaskedLM",
-        "vocabulary": len(entries),
-        "mask_token": "[MASK]",
-        "dtype": "float64",
-    }
-
-
-SPACED = [*["kind Ada is kind to a kind Bo, a calm one"] * 9, *["Zed", "Zed,"] * 9]
-
-
-def test_byte_level_candidates_are_the_pieces_with_the_leading_space(tmp_path):
-    tokenizer = byte_level(SPACED, model_max_length=30)
-    vocabulary = tokenizer.get_vocab()
-    assert {"kind", "Ġkind", "Zed", "Ġcalm"} <= set(vocabulary)
-    assert "ĠZed" not in vocabulary
-    scorer = loaded(save(tmp_path, roberta(tokenizer), tokenizer))
-    found = scorer.vocabulary(["kind", "calm", "Zed"])
-    assert dict(found.ids) == {"kind": vocabulary["Ġkind"], "calm": vocabulary["Ġcalm"]}
-    assert found.missing == ("Zed",)
-    (fill,) = scorer.fill(["<mask> Ada"], ["kind", "calm"], 2)
-    true = by_hand(tmp_path, "<mask> Ada", torch.float64)
-    for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
-        assert abs(said - true[f"Ġ{word}"]) < 1e-6
-
-
-def test_positions_that_roberta_keeps_for_the_padding_are_not_promised(tmp_path):
-    tokenizer = byte_level(SPACED)  # says nothing of its longest input
-    scorer = loaded(save(tmp_path, roberta(tokenizer, positions=12), tokenizer))
-    # 12 positions, of which 0 and 1 belong to the padding: 10 tokens
-    fits = "kind" + " a" * 6
-    (fill,) = scorer.fill([f"{fits}<mask>"], ["kind"], 1)
-    assert fill.words == ("kind",)
-    with pytest.raises(Problem, match="has 11 tokens, the model takes 10"):
-        list(scorer.fill([f"{fits} a<mask>"], ["kind"], 1))

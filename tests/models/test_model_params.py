@@ -33,8 +33,8 @@ def test_a_local_folder_and_a_world_need_no_revision(tmp_path, monkeypatch):
     [
         ("{id: someone/something}", "someone/something needs a pinned revision"),
         ("{id: someone/something, revision: main}", "models.mine.revision"),
-        ("{}", "give either id and revision, or world"),
-        (f"{{id: ./folder, world: {{{WORLD}}}}}", "give either id and revision, or world"),
+        ("{}", "give id and revision, or world, or endpoint: one of them"),
+        (f"{{id: ./folder, world: {{{WORLD}}}}}", "give id and revision, or world, or endpoint: one of them"),
         ("{id: ./folder, dtyp: float32}", "models.mine.dtyp: unknown key"),
         ("{id: ./folder, dtype: int8}", "models.mine.dtype"),
         (f"{{world: {{{WORLD}, name_noise: -1}}}}", "models.mine.world.name_noise"),

@@ -1,12 +1,11 @@
 """Scores of sentences, architecture by architecture, against sums taken by hand."""
 
 import math
-from itertools import chain
 
 import pytest
 import torch
 from models.tiny import answers, bert, save
-from models.tiny_encoders import ENCODERS, SEVERAL, Plain, build, context_free
+from models.tiny_encoders import SEVERAL, Plain, context_free
 from transformers import BertTokenizer
 
 from builders.lib.problem import Problem
@@ -179,8 +178,8 @@ def test_a_context_stands_before_every_text_and_is_not_scored(encoder, saved):
 
 def test_methods_asked_in_turns_do_not_disturb_each_other(encoder, saved, monkeypatch):
     # one of them changes how the model computes attention
-    apart = [list(loaded(saved, "float32").pseudo_logprobs(SENTENCES, m)) for m in METHODS]
     scorer = loaded(saved, "float32")
+    apart = [list(scorer.pseudo_logprobs(SENTENCES, method)) for method in METHODS]
     monkeypatch.setattr(batches, "BLOCK", 1)
     turns = zip(
         *(scorer.pseudo_logprobs(SENTENCES, method) for method in METHODS),
@@ -192,21 +191,22 @@ def test_methods_asked_in_turns_do_not_disturb_each_other(encoder, saved, monkey
     assert list(scorer.pseudo_logprobs(SENTENCES)) == apart[0]
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_sentences_too_long_or_empty_are_refused_and_named(encoder, saved, method):
+def test_sentences_too_long_or_empty_are_refused_and_named(encoder, saved):
     scorer, longest = loaded(saved), encoder.positions
     fits = " ".join(["a"] * (longest - 2))
-    (score,) = scorer.pseudo_logprobs([fits], method)
-    assert score.tokens == longest - 2
-    with pytest.raises(Problem, match=f"{longest + 1} tokens, the model takes {longest}") as told:
-        list(scorer.pseudo_logprobs(["a kind", f"{fits} a"], method))
-    assert f"{fits} a" in str(told.value)
-    with pytest.raises(Problem, match=r"models\.tiny: nothing to score in ''"):
-        list(scorer.pseudo_logprobs(["a kind", ""], method))
-    assert list(scorer.pseudo_logprobs(chain([]), method)) == []
+    refusal = f"{longest + 1} tokens, the model takes {longest}"
+    for method in METHODS:
+        (score,) = scorer.pseudo_logprobs([fits], method)
+        assert score.tokens == longest - 2
+        with pytest.raises(Problem, match=refusal) as told:
+            list(scorer.pseudo_logprobs(["a kind", f"{fits} a"], method))
+        assert f"{fits} a" in str(told.value)
+        with pytest.raises(Problem, match=r"models\.tiny: nothing to score in ''"):
+            list(scorer.pseudo_logprobs(["a kind", ""], method))
+        assert list(scorer.pseudo_logprobs(iter([]), method)) == []
 
 
-def test_a_method_that_is_none_is_refused_with_those_that_are(tmp_path):
-    scorer = loaded(save(tmp_path, *build(ENCODERS[0])))
+@pytest.mark.parametrize("encoder", ["bert"], indirect=True)
+def test_a_method_that_is_none_is_refused_with_those_that_are(saved):
     with pytest.raises(Problem, match="'pppl': no such method; there are original, within_word"):
-        list(scorer.pseudo_logprobs(["a kind"], "pppl"))
+        list(loaded(saved).pseudo_logprobs(["a kind"], "pppl"))

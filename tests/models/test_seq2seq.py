@@ -27,8 +27,8 @@ from probes.models.seq2seq import Seq2Seq
 
 PAIRS = [(f"{name} is", f" {word}, and tall.") for name in NAMES for word in WORDS]
 PAIRS += [("Ada is <mask>.", "kind"), ("Bo Falk", "was"), ("Ada", "Ada is kind, and Ada is tall.")]
-PROMPTS = [f"{name} is <mask>." for name in NAMES]
-PROMPTS += [f"<mask> is {word}, and {word}." for word in WORDS]
+PROMPTS = [f"{name} is <mask>." for name in NAMES[1:4]]
+PROMPTS += [f"<mask> is {word}, and {word}." for word in WORDS[:3]]
 # the last three in several pieces: no such words in the vocabulary
 CANDIDATES = ["kind", "brave", "tall", "honest", "Ada", "was", "sad", "land", "kinder"]
 
@@ -191,12 +191,12 @@ def test_float32_is_the_same_to_the_last_bit_for_any_budget_and_number_of_cores(
         filled = scorer.fill(PROMPTS, CANDIDATES, 9) if kind == "t5" else ()
         return scores, ranked, [fill for block in filled for fill in block.each()]
 
-    usual = {kind: answers(kind) for kind in MADE}
+    usual = {kind: answers(kind) for kind in ("t5", "forced")}
     for tokens, cores, block in ((1, 1, 4096), (60, 2, 3), (1 << 20, 2, 4096)):
         monkeypatch.setattr(batches, "TOKENS", tokens)
         monkeypatch.setattr(batches, "BLOCK", block)
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
-        assert {kind: answers(kind) for kind in MADE} == usual
+        assert {kind: answers(kind) for kind in usual} == usual
 
 
 def test_a_model_without_sentinels_does_not_fill(folder):

@@ -30,6 +30,8 @@ from transformers import (
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
     OpenAIGPTTokenizer,
+    OPTConfig,
+    OPTForCausalLM,
     PreTrainedTokenizerFast,
     RobertaConfig,
     RobertaForSequenceClassification,
@@ -203,6 +205,23 @@ def gpt1(tokenizer, *, seed=0):
         vocab_size=len(tokenizer), n_positions=64, n_embd=32, n_layer=2, n_head=4
     )
     return _spread(OpenAIGPTLMHeadModel(config))
+
+
+def opt(tokenizer, *, seed=0):
+    """Return an OPT, whose head reads from a decoder within its body."""
+    torch.manual_seed(seed)
+    config = OPTConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        word_embed_proj_dim=32,
+        ffn_dim=48,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        max_position_embeddings=64,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    return _spread(OPTForCausalLM(config))
 
 
 def mamba(tokenizer, *, seed=0):

@@ -140,7 +140,7 @@ DEBERTA_V3 = _unigram(hf.DebertaV2Tokenizer, "[PAD]", "[CLS]", "[SEP]", "[UNK]",
 LEGACY = {**DEBERTA, "legacy": True}
 NARROW = {"embedding_size": 16}
 OFFSET = POSITIONS - 2  # positions 0 and 1 belong to the padding
-ENCODERS = [
+EVERY = [
     Encoder("bert", hf.BertForMaskedLM, {}, BERT_CASED, "", "##", cased=True),
     Encoder("bert-uncased", hf.BertForMaskedLM, {}, BERT_UNCASED, "", "##", cased=False),
     Encoder("distilbert", hf.DistilBertForMaskedLM, {}, DISTILBERT, "", "##", cased=False),
@@ -161,6 +161,7 @@ ENCODERS = [
     ),
     Encoder("deberta-legacy", hf.DebertaV2ForMaskedLM, LEGACY, DEBERTA_V3, "▁", "", cased=True),
 ]
+ENCODERS = {encoder.name: encoder for encoder in EVERY}
 
 
 def build(encoder, **options):

@@ -1,0 +1,59 @@
+"""Batches on a device with little memory: they shrink, and nothing is lost."""
+
+import pytest
+import torch
+
+from builders.lib.problem import Problem
+from probes.models import batches
+from probes.models.batches import Batches, cores, device
+
+
+def small(room):
+    """Return batches for a device that is not the CPU, and a launch that it has room for."""
+    runner = Batches("tiny", torch.device("meta"))
+    tried = []
+
+    def launch(rows):
+        tried.append(len(rows))
+        if len(rows) > room:
+            raise torch.OutOfMemoryError("no room")
+        return [row * row for row in rows]
+
+    return runner, launch, tried
+
+
+@pytest.mark.parametrize("room", [1, 3, 50, 10_000])
+def test_batches_shrink_until_they_fit_and_every_row_is_answered_once(room):
+    runner, launch, tried = small(room)
+    lengths = [5 + i % 3 for i in range(3000)]
+    found = {}
+
+    def finish(rows, done):
+        assert not set(rows) & set(found)
+        found.update(zip(rows, done, strict=True))
+
+    runner.run(lengths, lengths, launch, finish)
+    assert found == {i: i * i for i in range(3000)}
+    if room < 1000:
+        assert tried[0] > room  # it began too large,
+        # and learnt by halving
+        assert sum(size > room for size in tried) <= 12
+    assert all(size <= batches.TOKENS_GPU // 5 + 1 for size in tried)
+
+
+def test_a_row_that_does_not_fit_alone_is_a_problem_that_names_model_and_device():
+    runner, launch, _ = small(0)
+    with pytest.raises(Problem, match=r"models\.tiny: one row alone does not fit .* meta"):
+        runner.run([4, 4], [4, 4], launch, lambda *_: None)
+
+
+def test_the_environment_names_device_and_cores(monkeypatch):
+    monkeypatch.setenv("PLUMBLINE_DEVICE", "meta")
+    assert device() == torch.device("meta")
+    monkeypatch.setenv("PLUMBLINE_CORES", "3")
+    assert cores() == 3
+    monkeypatch.setenv("PLUMBLINE_CORES", "many")
+    with pytest.raises(Problem, match="PLUMBLINE_CORES: 'many' is not a number of cores"):
+        cores()
+    monkeypatch.delenv("PLUMBLINE_CORES")
+    assert cores() >= 1
