@@ -6,7 +6,6 @@ lengths are those of real use; the rows of a large vocabulary that they do not f
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import polars as pl
@@ -81,6 +80,9 @@ def make(shape: str, folder: Path) -> Path:
         )
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    settings = folder / "tokenizer_config.json"  # Transformers 4, in which minicons runs, has
+    text = settings.read_text(encoding="utf-8")  # another name for the same class
+    settings.write_text(text.replace("TokenizersBackend", "PreTrainedTokenizerFast"), "utf-8")
     return folder
 
 
@@ -129,8 +131,3 @@ def byte_level(texts: list[str], special: tuple[str, ...] = ROBERTA) -> PreTrain
         **dict(zip(keys, ROBERTA, strict=True)),
         **extra,
     )
-
-
-def parameters(folder: Path) -> dict:
-    """Return the config of a saved model."""
-    return json.loads((folder / "config.json").read_text(encoding="utf-8"))

@@ -83,8 +83,7 @@ def _execution(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--workers",
-        type=int,
-        default=int(os.environ.get("PLUMBLINE_WORKERS", "0")),
+        default=os.environ.get("PLUMBLINE_WORKERS", "0"),
         help="actors on the cluster; 0: one a GPU, or all cores but one (PLUMBLINE_WORKERS)",
     )
     parser.add_argument(
@@ -110,10 +109,12 @@ def _probe(given: argparse.Namespace) -> None:
             raise Problem(f"--part {given.part}: I must be from 1 to N")
     if given.runner not in ("local", "ray"):
         raise Problem(f"PLUMBLINE_RUNNER: {given.runner!r} is neither local nor ray")
+    if not given.workers.isdigit():
+        raise Problem(f"--workers {given.workers}: not a number of workers")
     model(given.model)  # an unknown name is told before torch is loaded
     from probes.outputs import Execution, probe
 
-    print(probe(given.command, given.model, Execution(given.runner, given.workers, part)))
+    print(probe(given.command, given.model, Execution(given.runner, int(given.workers), part)))
 
 
 if __name__ == "__main__":

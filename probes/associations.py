@@ -35,6 +35,7 @@ INPUTS = ("politicians", "words")
 VERB = "fill"
 SHARD = 20_000  # names in a shard; part of the layout of the outputs
 COVERED = "coverage"
+FEW = 2000  # names among which they are
 CHECKED = 32  # prompts of each part of speech that are asked in double precision too
 POS = words_dataset.POS
 
@@ -213,7 +214,8 @@ def answer(
     assert isinstance(scorer, Fills)
     if shard.config == COVERED:
         language = shard.part
-        people = names(folders["politicians"], language, 0, 1)
+        rows_there = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
+        people = names(folders["politicians"], language, 0, max(1, rows_there // FEW))
         double = exact()
         assert isinstance(double, Fills)
         rows = coverage(language, people, folders["words"], scorer, double, params)

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 STORE = 1 << 30  # bytes for finished shards on their way to the driver, in a local cluster
-PATIENCE = 7200  # seconds in which some shard must finish; what ends a shard that kills its actors
+PATIENCE = (
+    6 * 3600
+)  # seconds in which some shard must finish; what ends a shard that kills its actors
 
 
 class _Actor:

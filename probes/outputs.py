@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-from collections import Counter
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -61,19 +60,21 @@ def probe(probe: str, name: str, execution: Execution = HERE) -> Path:
         )
     final = OUTPUTS / probe / name
     shards = task.shards()
-    partial = _resume(final, task, pointer)
+    partial = _resume(final, task, pointer, alone=execution.part is None)
     todo = [shard for shard in shards if not (partial / shard.path()).exists()]
     if execution.part:
         first, of = execution.part
         todo = [shard for shard in todo if shards.index(shard) % of == first - 1]
     _run(task, todo, partial, execution)
-    if any(not (partial / shard.path()).exists() for shard in shards):
+    if execution.part:  # others may still be writing: the command without a part finishes
         return partial
     counts = store.Counts()
     for shard in shards:
         counts.rows[shard.config] += pq.read_metadata(partial / shard.path()).num_rows
-    (partial / REQUEST).unlink()
+    for unfinished in partial.rglob(".*"):
+        unfinished.unlink()
     _card(partial, task, counts)
+    (partial / REQUEST).unlink()  # last: until then a run that stops here is continued
     store.finish(final)
     return final
 
@@ -108,18 +109,29 @@ def _on_ray(
     spread(task.probe, task.name, todo, write, workers=execution.workers)
 
 
-def _resume(final: Path, task: Task, pointer: Path) -> Path:
-    """Return the working folder: the one a killed run left, if its inputs were the same."""
+def _resume(final: Path, task: Task, pointer: Path, *, alone: bool) -> Path:
+    """Return the working folder: the one a killed run left, if its inputs were the same.
+
+    Raises
+    ------
+    Problem
+        If they were others, and other parts of the run may be at work there.
+    """
     text = json.dumps(request(task, pointer), sort_keys=True)
     partial = final.with_name(f".{final.name}.partial")
     note = partial / REQUEST
     if partial.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
+        if not alone:
+            raise Problem(
+                f"{partial}: holds parts of a run with other params, data, code or libraries; "
+                "remove it if no job is at work there, and start all parts again"
+            )
         shutil.rmtree(partial)
     if not partial.exists():
         # appears with its note in it, since several parts of one run may begin at once
-        staging = final.with_name(f".{final.name}.staging-{os.getpid()}")
-        shutil.rmtree(staging, ignore_errors=True)
-        staging.mkdir(parents=True)
+        final.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}.staging-"))
+        staging.chmod(0o755)
         (staging / REQUEST).write_text(text, encoding="utf-8")
         try:
             staging.rename(partial)
@@ -142,8 +154,6 @@ def request(task: Task, pointer: Path) -> dict[str, Any]:
 
 
 def _card(partial: Path, task: Task, counts: store.Counts) -> None:
-    for unfinished in partial.rglob(".*"):
-        unfinished.unlink()
     facts = json.loads((MODELS / task.name / POINTER).read_text(encoding="utf-8"))
     model_source = {
         "source": f"model {task.name}",
@@ -163,7 +173,6 @@ def _card(partial: Path, task: Task, counts: store.Counts) -> None:
         for dataset in task.folders
     ]
     schemas = {config: task.module.schema(config) for config in _configs(task.shards())}
-    counts = store.Counts(rows=Counter(counts.rows))
     command = f"make repro STAGE={task.probe}@{task.name}"
     origin = card.Origin([model_source, *inputs], command, task.params.version)
     page = PAGES / f"{task.probe}.md"

@@ -70,36 +70,36 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     worker: Any = Worker(probe, name)
     tokens, work, space, spent = 0.0, 0.0, 0.0, 0.0
     for config, amount in amounts.items():
-        asked, size, rows, took = _trial(worker, config, amount, seconds / len(amounts))
+        asked, size, share, took = _trial(worker, config, amount, seconds / len(amounts))
         encoded = worker.scorer.tokens.encode(asked, config)
-        lengths = [len(ids) for ids in encoded]
+        lengths = [len(ids) for ids in encoded] or [0]  # no candidate covered: nothing asked
         tokens += amount.prompts * sum(lengths) / len(lengths)
         work += amount.prompts * operations(worker.scorer, lengths) / len(lengths)
-        space += amount.rows * size / rows
-        spent += amount.rows * took / rows
+        space += size / share
+        spent += took / share
     return Plan(probe, name, prompts, round(tokens), work, space / 1e9, spent / 3600)
 
 
 def _trial(
     worker: Worker, config: str, amount: Amount, seconds: float
-) -> tuple[list[str], int, int, float]:
-    """Compute small shards of a config; return prompts, bytes, rows, and the seconds it took."""
+) -> tuple[list[str], int, float, float]:
+    """Compute small shards of a config; return prompts, bytes, the share of all, seconds."""
     of = max(1, amount.prompts // NAMES)
     asked: list[str] = []
-    size, rows, took = 0, 0, 0.0
+    size, shards, took = 0, 0, 0.0
     for number in range(of):
         start = time.perf_counter()
         body = worker(Shard(config, "trial", number, of))
         took += time.perf_counter() - start
         frame = pl.read_parquet(io.BytesIO(body), columns=["prompt"])
         asked += frame["prompt"].unique(maintain_order=True).to_list()
-        size, rows = size + len(body), rows + len(frame)
+        size, shards = size + len(body), shards + 1
         if number == 0 and of > 1:  # the first one warms up
-            took, size, rows, asked = 0.0, 0, 0, []
+            took, size, shards, asked = 0.0, 0, 0, []
             continue
         if took >= seconds:
             break
-    return asked, size, rows, took
+    return asked, size, shards / of, took
 
 
 def table(found: list[Plan]) -> str:

@@ -85,6 +85,7 @@ class Worker:
     def __init__(self, probe: str, name: str) -> None:
         self.task = Task(probe, name)
         self.scorer = load(name)
+        self._double: Scorer | None = None
 
     def __call__(self, shard: Shard) -> bytes:
         """Return one shard as a parquet file."""
@@ -98,5 +99,8 @@ class Worker:
 
     def _exact(self) -> Scorer:
         """Return the model in double precision."""
-        single = self.task.model.dtype != "float64"
-        return load(self.task.name, exact=True) if single else self.scorer
+        if self.task.model.dtype == "float64":
+            return self.scorer
+        if self._double is None:
+            self._double = load(self.task.name, exact=True)
+        return self._double

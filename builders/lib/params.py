@@ -100,5 +100,6 @@ def _say(item: Any) -> str:
     if item["type"] == "extra_forbidden":
         return "unknown key; see docs/params.md for the ones that exist"
     value = item.get("input")
-    shown = f" (found {value!r})" if not isinstance(value, dict) else ""
+    secret = "endpoint" in item["loc"]  # somebody may have put a key there
+    shown = "" if secret or isinstance(value, dict) else f" (found {value!r})"
     return f"{item['msg']}{shown}"

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 disable_progress_bar()  # type: ignore[no-untyped-call]
 FEWEST = 8  # rows of a product: MKL computes fewer than 4 another way, with other last digits
-BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # also: other sizes
 PAIR = 2  # texts: attention of a single one is laid out, and so computed, another way
+BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # also: other sizes
 
 
 def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) -> Any:
@@ -93,9 +93,9 @@ def logsoftmax(name: str, logits: torch.Tensor, dtype: str) -> torch.Tensor:
     wide = logits if logits.dtype == torch.float64 else logits.float()
     scores = torch.log_softmax(wide, dim=-1)
     if not torch.isfinite(scores.sum()):
+        way = "try dtype: float32" if dtype == "bfloat16" else "check its weights"
         raise Problem(
-            f"models.{name}: answers are not finite in {dtype} (batch of {len(logits)}); try "
-            "dtype: float32"
+            f"models.{name}: answers are not finite in {dtype} (batch of {len(logits)}); {way}"
         )
     return scores
 
@@ -162,7 +162,8 @@ class Body:
         The attention is averaged over layers, heads and the tokens that pay it.
         """
         texts, length = ids.shape
-        ids = ids[enough(texts, length).to(ids.device)]
+        if not attention:  # else every text comes alone, and has no company to differ in
+            ids = ids[enough(texts, length).to(ids.device)]
         options = self._options(ids, language)
         out = self.model(input_ids=ids, output_attentions=attention, **options)
         if not attention:

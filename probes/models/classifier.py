@@ -91,9 +91,10 @@ class Classifier:
             ids = self.batches.move([encoded[i] for i in rows])[enough(len(rows))]
             logits = self.model(input_ids=ids).logits[: len(rows)].double()
             if not torch.isfinite(logits).all():
+                way = "try dtype: float32" if self.dtype == "bfloat16" else "check its weights"
                 raise Problem(
                     f"models.{self.name}: answers are not finite in {self.dtype} (batch of "
-                    f"{len(rows)}); try dtype: float32"
+                    f"{len(rows)}); {way}"
                 )
             return torch.sigmoid(logits) if self.several else torch.softmax(logits, dim=1)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from builders.lib.problem import Problem
 from builders.lib.snapshot import digest
-from probes.models.files import MODELS, POINTER, download
+from probes.models.files import MODELS, POINTER, download, wanted
 from probes.models.params import model
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ def load(name: str, *, exact: bool = False) -> Scorer:
     if params.endpoint:
         from probes.models.remote import Remote
 
+        if params.context:
+            raise Problem(f"models.{name}.context: not for remote models; take the line out")
         return Remote(name, params.endpoint, facts["revision"])
     where = MODELS / name if params.world else download(name, params)
     for file, sha256 in facts["files"].items():
@@ -46,6 +48,12 @@ def load(name: str, *, exact: bool = False) -> Scorer:
                 f"{path}: not the file that {pointer} names; bring the model again with "
                 f"`make repro STAGE='--force weights@{name}'`"
             )
+    there = {path.name for pattern in wanted(params) for path in where.glob(pattern)}
+    if not params.world and (new := sorted(there - set(facts["files"]))):
+        raise Problem(
+            f"{where / new[0]}: was not there when the model was brought, and would be read; bring "
+            f"it again with `make repro STAGE='--force weights@{name}'`, or remove the file"
+        )
     adapter = _adapter(params.kind)
     dtype = "float64" if exact else params.dtype
     options = {"dtype": dtype, "context": params.context, "pickles": params.pickles}

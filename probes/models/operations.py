@@ -26,10 +26,13 @@ def operations(scorer: Any, lengths: Sequence[int]) -> float:
     for length, times in Counter(lengths).items():
         ids = torch.zeros(1, length, dtype=torch.long, device="meta")
         body = getattr(bare, bare.base_model_prefix, bare)
+        options = {"input_ids": ids}
+        if bare.config.is_encoder_decoder:  # two tokens: the start, and T5's sentinel
+            options["decoder_input_ids"] = ids[:, :2]
         with FlopCounterMode(display=False) as whole:
-            bare(input_ids=ids)
+            bare(**options)
         with FlopCounterMode(display=False) as inner:
-            body(input_ids=ids)
+            body(**options)
         head = whole.get_total_flops() - inner.get_total_flops()
         if isinstance(scorer, Masked):
             head /= length

@@ -34,7 +34,6 @@ class Endpoint(Params):
     )
     key: str | None = Field(
         None,
-        pattern=r"^[A-Z][A-Z0-9_]*$",
         description="name of the environment variable with the key; never the key itself",
     )
     token_budget: int = Field(
@@ -43,6 +42,17 @@ class Endpoint(Params):
     timeout_s: float = Field(120, gt=0, description="seconds to wait for an answer")
     tries: int = Field(6, ge=1, description="times that one request is tried")
     concurrency: int = Field(4, ge=1, le=64, description="requests on their way at once")
+
+    @model_validator(mode="after")
+    def _no_secret(self) -> Endpoint:
+        if self.key is not None and not re.fullmatch(r"[A-Z][A-Z0-9_]*", self.key):
+            raise ValueError(
+                "key: give the name of an environment variable (capitals, digits and _) that holds "
+                "the key, never the key itself"
+            )
+        if "@" in self.url:
+            raise ValueError("url: holds a user or password; give the address alone")
+        return self
 
 
 class Model(Params):
@@ -82,8 +92,8 @@ class Model(Params):
             raise ValueError("kind: remote and endpoint belong together")
         if self.id and not self.revision and not _local(self.id):
             raise ValueError(
-                f"{self.id} needs a pinned revision; paste the 40 digits of the commit from its "
-                "page on the Hub as `revision:`"
+                f"{self.id} needs a pinned revision; paste the 40 digits of a commit from "
+                f"https://huggingface.co/{self.id}/commits/main into a line `revision: ...`"
             )
         if self.id and self.revision and _local(self.id):
             raise ValueError(f"{self.id} is a folder: it has no revision, take that line out")

@@ -17,7 +17,7 @@ from builders.lib.problem import Problem
 from probes.models.budget import Budget, Spent
 from probes.models.client import Client, Refused, used
 from probes.models.echo import continuation, untold
-from probes.models.scorer import DECIMALS, Sampling, Score, Text
+from probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,8 +31,7 @@ Answer = TypeVar("Answer")
 AHEAD = 4  # answers that wait for an earlier one, for each request on its way
 APART_S = 1.1  # between asking twice for the same: clocks in answers tick in seconds
 AROUND = 64  # tokens that a chat template may put around a prompt
-IDENTITY = ("id", "created", "owned_by", "root", "parent", "max_model_len", "meta")
-SAMPLING = Sampling()
+IDENTITY = ("id", "created", "owned_by", "parent", "max_model_len", "meta")
 READING = Sampling(tokens=1, temperature=0.0)  # one token, not used: some servers take 0 for all
 
 

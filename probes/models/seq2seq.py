@@ -117,13 +117,11 @@ class Seq2Seq:
                 raise Problem(f"models.{self.name}: not exactly one mask in {text!r}")
             self.tokens.fits(text, ids, self.longest)
         tails = list(known.values())
-        rows = [(i, [self.gap], list(tail)) for i in range(len(prompts)) for tail in tails]
-        single = all(len(tail) == 1 for tail in tails)
-        found = (
-            self._first(encoded, [tail[0] for tail in tails])
-            if single
-            else self._sums(encoded, rows).reshape(len(prompts), len(tails))
-        )
+        if all(len(tail) == 1 for tail in tails):
+            found = self._first(encoded, [tail[0] for tail in tails])
+        else:
+            rows = [(i, [self.gap], list(tail)) for i in range(len(prompts)) for tail in tails]
+            found = self._sums(encoded, rows).reshape(len(prompts), len(tails))
         scores = np.round(found, DECIMALS)
         order = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
         return Filled(
@@ -154,7 +152,7 @@ class Seq2Seq:
         self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
         return found
 
-    def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
+    def logprobs(self, pairs: Iterable[tuple[str, str]], *, language: str = "") -> Iterator[Score]:
         """Score each continuation by the decoder, the prefix being the encoder's input.
 
         A mask in the prefix becomes T5's first sentinel. The closing token is not counted, nor
@@ -163,13 +161,15 @@ class Seq2Seq:
         Raises
         ------
         Problem
-            If a text is too long or empty, or an answer is not finite.
+            If a text is too long or empty, an answer is not finite, or the model must be told
+            the language and is not.
         """
+        self._told(language)
         source = iter(pairs)
         while block := list(islice(source, batches.BLOCK)):
             prefixes = [self.context + prefix.replace(MASK, GAP) for prefix, _ in block]
-            encoded = self.tokens.encode(prefixes)
-            rests = self.tokens.encode([rest for _, rest in block], special=False)
+            encoded = self.tokens.encode(prefixes, language)
+            rests = self.tokens.encode([rest for _, rest in block], language, special=False)
             for (_, rest), prefix, ids, tail in zip(block, prefixes, encoded, rests, strict=True):
                 self.tokens.fits(prefix, ids, self.longest)
                 self.tokens.fits(rest, [*self.opening[1:], *tail], self.longest)
@@ -214,7 +214,12 @@ class Seq2Seq:
         return found
 
     def generate(
-        self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
+        self,
+        prompts: Iterable[str],
+        seeds: Iterable[int],
+        sampling: Sampling = SAMPLING,
+        *,
+        language: str = "",
     ) -> Iterator[Text]:
         """Answer each prompt, in the order given; see :mod:`probes.models.sample`.
 
@@ -225,12 +230,14 @@ class Seq2Seq:
         Raises
         ------
         Problem
-            If a prompt or the text is too long for the model, or an answer is not finite.
+            If a prompt or the text is too long for the model, an answer is not finite, or the
+            model must be told the language and is not.
         """
+        self._told(language)
         source = iter(zip(prompts, seeds, strict=True))
         while block := list(islice(source, batches.BLOCK)):
             texts = [self.context + prompt.replace(MASK, GAP) for prompt, _ in block]
-            encoded = self.tokens.encode(texts)
+            encoded = self.tokens.encode(texts, language)
             for text, ids in zip(texts, encoded, strict=True):
                 self.tokens.fits(text, ids, self.longest)
                 self.tokens.room(text, len(self.opening) - 1, sampling.tokens, self.longest)
@@ -254,6 +261,11 @@ class Seq2Seq:
         state["past_key_values"].batch_select_indices(rows)
         read = state["encoder_outputs"]
         read["last_hidden_state"] = read.last_hidden_state[rows]
+
+    def _told(self, language: str) -> None:
+        """Refuse to guess a language: the last one asked would go on in silence."""
+        if not language and hasattr(self.tokens.tokenizer, "src_lang"):
+            raise Problem(f"models.{self.name}: must be told the language of its texts")
 
     def _opening(self) -> list[int]:
         """Return what the decoder begins with: its start, and what the config forces after it."""

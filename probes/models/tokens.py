@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HEAD = "a"  # the word before a candidate
 UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces: pieces bear no marker
-SENTENCEPIECE = "▁"
+SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # a space, as these vocabularies have it
 
 
 class Tokens:
@@ -143,7 +143,7 @@ class Tokens:
         """Return for each token the number of the word it is part of; None for special ones."""
         if self.tokenizer.is_fast:
             encoded = self.tokenizer(text)
-            assert encoded["input_ids"] == list(ids), language
+            assert encoded["input_ids"] == list(ids)
             numbers: list[int | None] = encoded.word_ids()
             return numbers
         self._speak(language)
@@ -168,16 +168,22 @@ class Tokens:
         if key in self._known:
             return self._known[key]
         (head,) = self.encode([HEAD], language, special=False)
+        special = set(self.tokenizer.all_special_ids)  # the unknown one is among them
         found: dict[str, tuple[int, ...]] = {}
         taken: set[tuple[int, ...]] = set()
         marker = self.tokenizer.convert_tokens_to_ids(SENTENCEPIECE)
-        running = language in UNSPACED and marker not in (None, self.unknown_id)
+        marked = marker not in (None, self.unknown_id)
+        marked = marked or self.tokenizer.convert_tokens_to_ids(BYTE_LEVEL) not in (
+            None,
+            self.unknown_id,
+        )
+        running = language in UNSPACED and marked
         gap = "" if running else " "
         whole = self.encode([f"{HEAD}{gap}{word}" for word in words], language, special=False)
         for word, pieces in zip(words, whole, strict=True):
             tail = tuple(pieces[len(head) :])
             ok = pieces[: len(head)] == head and bool(tail) and tail not in taken
-            ok = ok and self.unknown_id not in tail
+            ok = ok and word == word.strip() and not special & set(tail)
             if ok and _closed(self.tokenizer.decode(list(tail))) == _closed(word):
                 found[word] = tail
                 taken.add(tail)

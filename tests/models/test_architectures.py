@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import cache
 
 import pytest
 import torch
@@ -33,6 +34,7 @@ def only(*names):
     return pytest.mark.parametrize("encoder", names, indirect=True)
 
 
+@cache
 def loaded(folder, dtype="float64"):
     return Masked(folder, "tiny", "r1", dtype=dtype)
 
@@ -199,7 +201,7 @@ def test_weights_that_are_no_numbers_are_told_with_model_dtype_and_batch(encoder
         (bias,) = (p for p in model.parameters() if p.shape == (model.config.vocab_size,))
         bias[-1] = float("nan")
     scorer = loaded(save(tmp_path, model, tokenizer), "float32")
-    told = r"models\.tiny: answers are not finite in float32 \(batch of 3\)"
+    told = r"models\.tiny: answers are not finite in float32 \(batch of 3\); check its weights"
     with pytest.raises(Problem, match=told):
         answers(scorer.fill(["a <mask>", "the <mask>", "<mask> is"], WORDS, 3))
     with pytest.raises(Problem, match=r"models\.tiny: answers are not finite in float32"):

@@ -1,6 +1,7 @@
 """XLM, XLNet, BERTweet, BART and mBART: each must be told something that BERT need not be."""
 
 import json
+import shutil
 import sys
 
 import pytest
@@ -26,6 +27,7 @@ from transformers import AutoTokenizer
 
 from builders.lib.problem import Problem
 from probes.models import masked
+from probes.models.seq2seq import Seq2Seq
 
 
 @pytest.fixture(scope="module")
@@ -275,3 +277,24 @@ def test_no_lone_space_stands_before_the_mask_in_bart_s_old_folders(folders, tmp
     prompts = [written(words) for words in TEXTS]
     new, old = (filled(loaded("bart", x), prompts, WORDS) for x in (folders["bart"], tmp_path))
     assert new == old
+
+
+def test_mbart_as_an_encoder_decoder_never_guesses_the_language(folders, tmp_path):
+    folder = tmp_path / "mbart"
+    shutil.copytree(folders["mbart"], folder)
+    config = json.loads((folder / "config.json").read_text())
+    start = AutoTokenizer.from_pretrained(folder).convert_tokens_to_ids("en_XX")
+    (folder / "config.json").write_text(json.dumps(config | {"decoder_start_token_id": start}))
+    scorer = Seq2Seq(folder, "mbart", "r", dtype="float64")
+    text = written(TEXTS[0]).replace("<mask>", WORDS[0])
+    pair = [(text, WORDS[1])]
+    for ask in (
+        lambda: list(scorer.logprobs(pair)),
+        lambda: list(scorer.generate([text], [1])),
+    ):
+        with pytest.raises(Problem, match=r"models\.mbart: must be told the language"):
+            ask()
+    first = list(scorer.logprobs(pair, language="en"))
+    other = list(scorer.logprobs(pair, language="de"))
+    assert first != other
+    assert list(scorer.logprobs(pair, language="en")) == first  # whatever was asked before

@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 from models.tiny import answers
-from models.tiny_encoders import SEVERAL, WORDS
+from models.tiny_encoders import ENCODERS, SEVERAL, WORDS
 
 from probes.models import batches, masked, packed
 from probes.models.masked import Masked
@@ -13,6 +13,7 @@ from probes.models.scorer import METHODS
 
 SEED = 31
 SOME = ["bert", "modernbert", "albert", "deberta-v3"]
+EVERY = [name for name in ENCODERS if name not in {"bert-uncased", "deberta-legacy"}]  # kin of two
 
 
 def texts(number, lengths):
@@ -51,6 +52,7 @@ def bare():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(masked, "DECIMALS", 12)
         patch.setattr(packed, "pays", lambda dtype: False)
+        patch.setenv("PLUMBLINE_DEVICE", "cpu")  # a GPU promises less
         patch.setenv("PLUMBLINE_CORES", "1")
         yield
 
@@ -66,6 +68,7 @@ def rows(monkeypatch, number):
     monkeypatch.setattr(batches, "TOKENS", 1 << 20)
 
 
+@pytest.mark.parametrize("encoder", EVERY, indirect=True)
 def test_answers_are_bitwise_the_same_whoever_shares_the_batch(saved, usual, monkeypatch):
     for number in (7, 48, 128):
         rows(monkeypatch, number)
@@ -76,6 +79,7 @@ def test_answers_are_bitwise_the_same_whoever_shares_the_batch(saved, usual, mon
     assert alone.items() <= usual.items()
 
 
+@pytest.mark.parametrize("encoder", EVERY, indirect=True)
 def test_answers_are_bitwise_the_same_in_any_order_and_on_any_cores(saved, usual, monkeypatch):
     monkeypatch.setenv("PLUMBLINE_CORES", "2")
     assert everything(saved) == usual

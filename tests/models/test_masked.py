@@ -122,3 +122,10 @@ def test_missing_words_are_told_one_by_one(folder):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     for word, piece in found.ids.items():
         assert tokenizer.convert_ids_to_tokens(piece) == word
+
+
+def test_what_is_no_word_is_no_candidate(folder):
+    asked = ["", " ", " kind", "kind", "[SEP]", "[MASK]", "calm\n"]
+    found = loaded(folder).vocabulary(asked)
+    assert list(found.ids) == ["kind"]
+    assert found.missing == ("", " ", " kind", "[SEP]", "[MASK]", "calm\n")

@@ -1,4 +1,5 @@
 import pytest
+import yaml
 
 from builders.lib.problem import Problem
 from probes.models.load import load
@@ -34,7 +35,10 @@ def test_a_local_folder_and_a_world_need_no_revision(tmp_path, monkeypatch):
         ("{id: someone/something}", "someone/something needs a pinned revision"),
         ("{id: someone/something, revision: main}", "models.mine.revision"),
         ("{}", "give id and revision, or world, or endpoint: one of them"),
-        (f"{{id: ./folder, world: {{{WORLD}}}}}", "give id and revision, or world, or endpoint: one of them"),
+        (
+            f"{{id: ./folder, world: {{{WORLD}}}}}",
+            "give id and revision, or world, or endpoint: one of them",
+        ),
         ("{id: ./folder, dtyp: float32}", "models.mine.dtyp: unknown key"),
         ("{id: ./folder, dtype: int8}", "models.mine.dtype"),
         (f"{{world: {{{WORLD}, name_noise: -1}}}}", "models.mine.world.name_noise"),
@@ -57,3 +61,19 @@ def test_a_model_that_was_not_brought_is_told_with_the_command(tmp_path, monkeyp
     entry(tmp_path, monkeypatch, "{id: ./folder}")
     with pytest.raises(Problem, match="not there; run `make repro STAGE=weights@mine` first"):
         load("mine")
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        {"url": "http://127.0.0.1:1/v1", "model": "m", "key": "sk-SECRETSECRET123"},
+        {"url": "http://me:SECRETSECRET@127.0.0.1:1/v1", "model": "m"},
+    ],
+)
+def test_a_secret_in_the_params_is_refused_and_not_repeated(project, endpoint):
+    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
+    params["models"]["mine"] = {"kind": "remote", "endpoint": endpoint}
+    (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    with pytest.raises(Problem, match=r"models\.mine") as caught:
+        model("mine")
+    assert "SECRET" not in str(caught.value)

@@ -1,6 +1,7 @@
 """Scores of sentences, architecture by architecture, against sums taken by hand."""
 
 import math
+from functools import cache
 
 import pytest
 import torch
@@ -23,6 +24,7 @@ SENTENCES = [
 WHOLE = ["a person is kind", "a very dull person is fair"]  # every word is one piece
 
 
+@cache
 def loaded(folder, dtype="float64", **options):
     return Masked(folder, "tiny", "r1", dtype=dtype, **options)
 
@@ -66,8 +68,8 @@ def unmasked(plain, sentence, *, attention):
 @pytest.mark.parametrize(("dtype", "apart"), [("float64", 2e-6), ("float32", 1e-4)])
 @pytest.mark.parametrize("method", METHODS)
 def test_scores_are_the_sums_taken_by_hand(encoder, saved, method, dtype, apart):
-    options = {"attn_implementation": "eager"} if method == "aula" else {}  # gives attention out
-    plain = Plain(encoder, saved, dtype, **options)
+    attention = "eager" if method == "aula" else ""  # the others do not give it out
+    plain = Plain(encoder, saved, dtype, attention)
     scores = list(loaded(saved, dtype).pseudo_logprobs(iter(SENTENCES), method))
     assert [score.text for score in scores] == SENTENCES
     for sentence, score in zip(SENTENCES, scores, strict=True):

@@ -8,8 +8,6 @@ from transformers import (
     BertConfig,
     BertForMaskedLM,
     PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaForMaskedLM,
 )
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
@@ -88,24 +86,6 @@ def byte_level(sentences, **options):
         mask_token=AddedToken("<mask>", lstrip=True),
         **options,
     )
-
-
-def roberta(tokenizer, *, positions=40, seed=0):
-    """Return a RoBERTa with random weights; its positions begin behind that of the padding."""
-    torch.manual_seed(seed)
-    config = RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=positions,
-        initializer_range=0.3,
-        pad_token_id=1,
-        bos_token_id=0,
-        eos_token_id=2,
-    )
-    return RobertaForMaskedLM(config)
 
 
 def save(folder, model, tokenizer):

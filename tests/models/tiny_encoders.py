@@ -5,6 +5,7 @@ continues a word. ENDS are only pieces of the latter sort.
 """
 
 import json
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -197,14 +198,20 @@ def context_free(encoder, weights):
     return model, tokenizer
 
 
+@cache
+def opened(kind, folder, dtype, attention):
+    """Load a saved model and its tokenizer, as anybody would."""
+    options = {"attn_implementation": attention} if attention else {}
+    model = kind.from_pretrained(folder, dtype=getattr(torch, dtype), **options)
+    return hf.AutoTokenizer.from_pretrained(folder), model.eval()
+
+
 class Plain:
     """A saved model asked as the handbook of transformers asks it, one text at a time."""
 
-    def __init__(self, encoder, folder, dtype="float64", **options):
+    def __init__(self, encoder, folder, dtype="float64", attention=""):
         self.encoder = encoder
-        self.tokenizer = hf.AutoTokenizer.from_pretrained(folder)
-        self.model = encoder.model.from_pretrained(folder, dtype=getattr(torch, dtype), **options)
-        self.model.eval()
+        self.tokenizer, self.model = opened(encoder.model, folder, dtype, attention)
         self.mask = self.tokenizer.mask_token_id
 
     def encode(self, text):

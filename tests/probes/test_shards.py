@@ -10,7 +10,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from builders.lib.problem import Problem
-from probes import associations
+from probes import associations, outputs
 from probes.__main__ import main
 from probes.models.weights import bring
 from probes.outputs import Execution, probe
@@ -20,7 +20,7 @@ TOP = Path(__file__).parents[2]
 TINY = Path("data/outputs/associations/tiny")
 FINE = """
 import sys
-from probes import associations
+from probes import associations, outputs
 from probes.__main__ import main
 
 associations.SHARD = 40
@@ -60,10 +60,40 @@ def test_parts_of_a_job_array_end_with_the_bytes_of_one_run(fine):
         _, said = job.communicate()
         assert job.returncode == 0, said.decode()
     assert not TINY.exists()
-    left = {p.name for p in TINY.with_name(".tiny.partial").glob("*/*.parquet")}
-    assert left
-    probe("associations", "tiny", Execution(part=(3, 3)))
-    assert contents(TINY) == whole
+    partial = TINY.with_name(".tiny.partial")
+    left = {p: p.stat().st_ino for p in partial.glob("*/*.parquet")}
+    assert 0 < len(left) < len(whole) - 1
+    assert probe("associations", "tiny", Execution(part=(3, 3))) == partial
+    assert not TINY.exists()  # no part finishes: others may still be at work
+    assert contents(probe("associations", "tiny")) == whole
+    for path, number in left.items():  # nothing was computed twice
+        assert (TINY / path.relative_to(partial)).stat().st_ino == number
+
+
+def test_a_run_that_stops_at_its_very_end_computes_nothing_twice(fine, monkeypatch):
+    def full(*_):
+        raise Problem("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs, "_card", full)
+        with pytest.raises(Problem, match="disk full"):
+            probe("associations", "tiny")
+    partial = TINY.with_name(".tiny.partial")
+    left = {p.relative_to(partial): p.stat().st_ino for p in partial.glob("*/*.parquet")}
+    folder = probe("associations", "tiny")
+    assert left == {p.relative_to(folder): p.stat().st_ino for p in folder.glob("*/*.parquet")}
+    assert not list(folder.rglob(".*"))
+    assert not (folder / "request.json").exists()
+
+
+def test_a_part_does_not_throw_away_what_other_parts_wrote_of_another_run(fine, change):
+    probe("associations", "tiny", Execution(part=(1, 3)))
+    partial = TINY.with_name(".tiny.partial")
+    before = contents(partial)
+    change(lambda tree: tree["probes"]["associations"].update(version="9.9.9"))
+    with pytest.raises(Problem, match="holds parts of a run with other params"):
+        probe("associations", "tiny", Execution(part=(2, 3)))
+    assert contents(partial) == before
 
 
 def test_cores_do_not_change_a_byte_in_single_precision(fine, monkeypatch):
@@ -82,6 +112,14 @@ def test_the_agreement_with_double_precision_is_written_down(fine):
         assert 0 < row["precision_nats"] < 1e-4
         assert row["precision_overlap"] == 1
         assert row["dtype"] == "float32"
+
+
+@pytest.mark.parametrize("workers", ["abc", "-1", ""])
+def test_a_number_of_workers_that_is_none_is_one_line(fine, capsys, monkeypatch, workers):
+    monkeypatch.setenv("PLUMBLINE_WORKERS", workers)
+    assert main(["associations", "tiny"]) == 1
+    assert "not a number of workers" in capsys.readouterr().err
+    assert main(["check"]) == 0
 
 
 @pytest.mark.parametrize("part", ["0/3", "4/3", "3", "a/b", "1/0", "-1/3"])
