@@ -57,11 +57,7 @@ def _run(given: argparse.Namespace) -> None:
     if given.command in PROBES:
         _probe(given)
         return
-    if given.command == "weights":
-        from probes.models.weights import bring as command
-    elif given.command == "pmi":
-        from probes.tables import analyse as command
-    else:
+    if given.command == "report":
         from probes.report import write
 
         print(write())
@@ -69,6 +65,10 @@ def _run(given: argparse.Namespace) -> None:
     from probes.models.params import model
 
     model(given.model)  # an unknown name is told before torch is loaded
+    if given.command == "weights":
+        from probes.models.weights import bring as command
+    else:
+        from probes.tables import analyse as command
     print(command(given.model))
 
 

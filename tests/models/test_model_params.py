@@ -68,6 +68,7 @@ def test_a_model_that_was_not_brought_is_told_with_the_command(tmp_path, monkeyp
     [
         {"url": "http://127.0.0.1:1/v1", "model": "m", "key": "sk-SECRETSECRET123"},
         {"url": "http://me:SECRETSECRET@127.0.0.1:1/v1", "model": "m"},
+        {"url": "http://127.0.0.1@SECRET.example/v1", "model": "m"},
     ],
 )
 def test_a_secret_in_the_params_is_refused_and_not_repeated(project, endpoint):

@@ -45,6 +45,7 @@ def fine(place, monkeypatch, change):
     return place
 
 
+@pytest.mark.slow
 def test_parts_of_a_job_array_end_with_the_bytes_of_one_run(fine):
     whole = contents(probe("associations", "tiny"))
     TINY.rename("elsewhere")
