@@ -72,11 +72,13 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     for config, amount in amounts.items():
         asked, size, share, took = _trial(worker, config, amount, seconds / len(amounts))
         encoded = worker.scorer.tokens.encode(asked, config)
-        lengths = [len(ids) for ids in encoded] or [0]  # no candidate covered: nothing asked
-        tokens += amount.prompts * sum(lengths) / len(lengths)
-        work += amount.prompts * operations(worker.scorer, lengths) / len(lengths)
         space += size / share
         spent += took / share
+        lengths = [len(ids) for ids in encoded]
+        if not lengths:  # the model has none of the words, and no prompt came back
+            continue
+        tokens += amount.prompts * sum(lengths) / len(lengths)
+        work += amount.prompts * operations(worker.scorer, lengths) / len(lengths)
     return Plan(probe, name, prompts, round(tokens), work, space / 1e9, spent / 3600)
 
 

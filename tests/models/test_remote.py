@@ -15,7 +15,7 @@ from builders.lib.problem import Problem
 from probes.models.remote import AHEAD, identify
 from probes.models.scorer import Generates, Sampling, Score, ScoresContinuations, Text
 
-STORIES = Path("/work/shared/data/models/stories260k")
+STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
 TOLD = ["openai", "vllm", "vllm, SentencePiece"]
 PAIRS = [
     ("the nurse", " says that she is kind"),

@@ -20,7 +20,7 @@ from probes.models.remote import identify
 from probes.models.scorer import Sampling
 
 pytestmark = pytest.mark.slow
-STORIES = Path("/work/shared/data/models/stories260k")
+STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
 
 
 @pytest.fixture(scope="module")
