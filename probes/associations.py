@@ -25,7 +25,7 @@ from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from probes.models.precision import agreement
 from probes.models.scorer import MASK, Filled, Fills, Scorer
-from probes.shards import Amount, Shard
+from probes.shards import Shard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -184,16 +184,13 @@ def shards(params: Params, only: Sequence[str] | None, folders: dict[str, Path])
     return [*found, *(Shard(COVERED, language, 0, 1) for language in languages)]
 
 
-def amount(
-    params: Params, only: Sequence[str] | None, folders: dict[str, Path]
-) -> dict[str, Amount]:
-    """Return how much each language has to answer: prompts, and rows of outputs at most."""
+def amount(params: Params, only: Sequence[str] | None, folders: dict[str, Path]) -> dict[str, int]:
+    """Return the number of prompts in each language."""
     found = {}
     for language in languages_of(params, only):
         path = folders["politicians"] / f"{language}.parquet"
         people = pl.read_parquet(path, columns=["name"])["name"]
-        lengths = params.lengths(language).values()
-        found[language] = Amount(len(lengths) * people.n_unique(), len(people) * sum(lengths))
+        found[language] = len(POS) * people.n_unique()
     return found
 
 

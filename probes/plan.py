@@ -21,8 +21,6 @@ from probes.shards import Shard, Task, Worker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from probes.shards import Amount
-
 NAMES = 100  # prompts in one step of a trial, about
 
 
@@ -63,8 +61,8 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
         If an input is not validated, or the model cannot be loaded or asked so.
     """
     task = Task(probe, name)
-    amounts: dict[str, Amount] = task.module.amount(task.params, task.model.languages, task.folders)
-    prompts = sum(amount.prompts for amount in amounts.values())
+    amounts: dict[str, int] = task.module.amount(task.params, task.model.languages, task.folders)
+    prompts = sum(amounts.values())
     if not (MODELS / name / POINTER).is_file():
         return Plan(probe, name, prompts, None, None, None, None)
     worker: Any = Worker(probe, name)
@@ -77,16 +75,16 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
         lengths = [len(ids) for ids in encoded]
         if not lengths:  # the model has none of the words, and no prompt came back
             continue
-        tokens += amount.prompts * sum(lengths) / len(lengths)
-        work += amount.prompts * operations(worker.scorer, lengths) / len(lengths)
+        tokens += amount * sum(lengths) / len(lengths)
+        work += amount * operations(worker.scorer, lengths) / len(lengths)
     return Plan(probe, name, prompts, round(tokens), work, space / 1e9, spent / 3600)
 
 
 def _trial(
-    worker: Worker, config: str, amount: Amount, seconds: float
+    worker: Worker, config: str, prompts: int, seconds: float
 ) -> tuple[list[str], int, float, float]:
     """Compute small shards of a config; return prompts, bytes, the share of all, seconds."""
-    of = max(1, amount.prompts // NAMES)
+    of = max(1, prompts // NAMES)
     asked: list[str] = []
     size, shards, took = 0, 0, 0.0
     for number in range(of):

@@ -36,13 +36,6 @@ class Shard(NamedTuple):
         return f"{self.config}/{self.part}.parquet"
 
 
-class Amount(NamedTuple):
-    """How much there is to be asked in one config of the outputs."""
-
-    prompts: int
-    rows: int
-
-
 class Task:
     """What one probe asks of one model, checked against params and inputs; no model is loaded."""
 

@@ -155,6 +155,14 @@ def test_a_plan_counts_what_a_run_then_writes(fine):
     assert 0 < planned.hours < 0.1
 
 
+def test_a_plan_for_a_model_that_has_none_of_the_words_counts_no_tokens(place, change):
+    change(lambda tree: tree["models"]["tiny"].update(languages=["hi"]))
+    bring("tiny")
+    planned = plan("associations", "tiny", seconds=1)
+    assert planned.prompts > 100
+    assert planned.tokens == planned.operations == 0
+
+
 def test_a_plan_says_which_model_to_bring_first(place, capsys, change):
     change(lambda tree: tree["probes"]["associations"].update(models=["tiny"]))
     assert main(["plan"]) == 0
