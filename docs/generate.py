@@ -37,7 +37,7 @@ COMMANDS = (
     ["probes", "associations"],
     ["probes", "plan"],
 )
-DATASETS = ("politicians", "words")
+DATASETS = ("emotions", "politicians", "supersenses", "words")
 
 
 def main() -> int:
