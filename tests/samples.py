@@ -2,14 +2,15 @@
 
     python tests/samples.py [FOLDER]
 
-loads ``data/samples/facts`` into a SPARQL engine on loopback, serves the sample treebanks over
-HTTP, fetches both, and names the project as their origin in the manifests.
+loads ``data/samples/facts`` into a SPARQL engine on loopback, serves the sample treebanks and
+word lists over HTTP, fetches all, and names the project as their origin in the manifests.
 """
 
 from __future__ import annotations
 
 import functools
 import http.server
+import io
 import json
 import shutil
 import socket
@@ -19,13 +20,14 @@ import tempfile
 import threading
 import time
 import urllib.request
+import zipfile
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
 from builders.lib.http import Politeness
 from builders.lib.snapshot import MANIFEST, write_manifest
-from builders.sources import ud, wikidata
+from builders.sources import emotions, supersenses, ud, wikidata
 
 TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"
@@ -109,6 +111,44 @@ def ud_params(address: str) -> ud.Params:
     return ud.Params(address=address + "/{treebank}/{file}", treebanks=banks)
 
 
+def supersenses_params(address: str) -> supersenses.Params:
+    return supersenses.Params(
+        adjectives={
+            "address": f"{address}/adjectives/adjective_words.predicted",
+            "licence": "CC0-1.0",
+        },
+        verbs={"address": address + "/verbs/{file}", "tag": DAY, "licence": "CC0-1.0"},
+    )
+
+
+def emotions_params(address: str, **changes) -> emotions.Params:
+    wanted = {
+        "address": f"{address}/lexicon.zip",
+        "files": {"en": "lexicon/en.txt"},
+        "licence": "CC0-1.0",
+    }
+    return emotions.Params(**(wanted | changes))
+
+
+def archive(**texts: bytes) -> bytes:
+    """Pack lexica, by language, into an archive that is the same each time."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as found:
+        for code, body in texts.items():
+            entry = zipfile.ZipInfo(f"lexicon/{code}.txt", (1980, 1, 1, 0, 0, 0))
+            found.writestr(entry, body)
+    return packed.getvalue()
+
+
+@contextmanager
+def archived(body: bytes):
+    """Serve one archive over HTTP; yield the address of its folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "lexicon.zip").write_bytes(body)
+        with files(Path(folder)) as address:
+            yield address
+
+
 def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
     """Name the origin of a sample in place of the loopback server that it came through."""
     for path in folder.glob("*.json"):
@@ -118,7 +158,7 @@ def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
 
 
 def make(into: Path) -> None:
-    """Make both samples under a folder."""
+    """Make all samples under a folder."""
     people, treebanks = into / "wikidata" / DAY, into / "ud" / DAY
     with oxigraph(*FACTS) as endpoint:
         wikidata.fetch(wikidata_params(endpoint), POLITE, people)
@@ -128,6 +168,21 @@ def make(into: Path) -> None:
         ud.fetch(ud_params(address), POLITE, treebanks)
     origin = "data/samples/ud, sentences written and annotated for this project"
     relabel(treebanks, address, origin, "the project")
+    make_word_lists(into)
+
+
+def make_word_lists(into: Path) -> None:
+    """Make the samples that are lists of words."""
+    senses, feelings = into / "supersenses" / DAY, into / "emotions" / DAY
+    with files(SAMPLES / "supersenses" / DAY) as address:
+        supersenses.fetch(supersenses_params(address), POLITE, senses)
+    origin = "data/samples/supersenses, words classed for this project"
+    relabel(senses, address, origin, "the project; names of the classes as the sources have them")
+    with archived(
+        archive(en=(SAMPLES / "emotions" / DAY / "en" / "emolex.txt").read_bytes())
+    ) as at:
+        emotions.fetch(emotions_params(at), POLITE, feelings)
+    relabel(feelings, at, "data/samples/emotions, words judged for this project", "the project")
 
 
 if __name__ == "__main__":
