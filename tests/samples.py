@@ -2,8 +2,8 @@
 
     python tests/samples.py [FOLDER]
 
-loads ``data/samples/facts`` into a SPARQL engine on loopback, serves the sample treebanks over
-HTTP, fetches both, and names the project as their origin in the manifests.
+loads ``data/samples/facts`` into a SPARQL engine on loopback, serves the sample treebanks and
+lexica over HTTP, fetches them, and names the project as their origin in the manifests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 
 from builders.lib.http import Politeness
 from builders.lib.snapshot import MANIFEST, write_manifest
-from builders.sources import ud, wikidata
+from builders.sources import lexica, ud, wikidata
 
 TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"
@@ -109,6 +109,57 @@ def ud_params(address: str) -> ud.Params:
     return ud.Params(address=address + "/{treebank}/{file}", treebanks=banks)
 
 
+def lexica_params(address: str) -> lexica.Params:
+    """Declare the project's own lexica: lists, degrees, and classes or pairs (English has both)."""
+    poles = {
+        "name": "poles",
+        "files": {"positive": "poles/positive.txt", "negative": "poles/negative.txt"},
+        "format": "list",
+        "scale": "binary",
+        "labels": {"positive": 1, "negative": -1},
+    }
+    degrees = {
+        "name": "degrees",
+        "files": {"degrees": "degrees/degrees.tsv"},
+        "format": "table",
+        "scale": "continuous",
+        "low": -4,
+        "high": 4,
+    }
+    classes = {
+        "name": "classes",
+        "files": {"classes": "classes/classes.csv"},
+        "format": "table",
+        "scale": "classes",
+        "labels": {"positive": 1, "neutral": 0, "negative": -1},
+        "delimiter": ",",
+        "header": True,
+        "value": [2],
+        "pos": 1,
+    }
+    shares = {
+        "name": "shares",
+        "files": {"shares": "shares/shares.tsv"},
+        "format": "table",
+        "scale": "pairs",
+        "header": True,
+        "value": [2, 3],
+        "pos": 1,
+    }
+    views = {}
+    for code in [*LANGUAGES, "cs"]:
+        chosen = [poles, degrees]
+        chosen += [classes] if code not in ("ar", "hi", "cs") else []
+        chosen += [shares] if code in ("ar", "hi", "cs", "en") else []
+        views[code] = [
+            view
+            | {"files": {k: f"{address}/{code}/{f}" for k, f in view["files"].items()}}
+            | {"licence": "CC0-1.0", "citation": "the project"}
+            for view in chosen
+        ]
+    return lexica.Params(views=views)
+
+
 def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
     """Name the origin of a sample in place of the loopback server that it came through."""
     for path in folder.glob("*.json"):
@@ -118,8 +169,8 @@ def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
 
 
 def make(into: Path) -> None:
-    """Make both samples under a folder."""
-    people, treebanks = into / "wikidata" / DAY, into / "ud" / DAY
+    """Make the samples under a folder."""
+    people, treebanks, words = (into / source / DAY for source in ("wikidata", "ud", "lexica"))
     with oxigraph(*FACTS) as endpoint:
         wikidata.fetch(wikidata_params(endpoint), POLITE, people)
     origin = "data/samples/facts, facts written down for this project in Wikidata's shape"
@@ -128,6 +179,9 @@ def make(into: Path) -> None:
         ud.fetch(ud_params(address), POLITE, treebanks)
     origin = "data/samples/ud, sentences written and annotated for this project"
     relabel(treebanks, address, origin, "the project")
+    with files(SAMPLES / "lexica" / DAY) as address:
+        lexica.fetch(lexica_params(address), POLITE, words)
+    relabel(words, address, "data/samples/lexica", "the project, which rated these words for itself")
 
 
 if __name__ == "__main__":
