@@ -27,7 +27,7 @@ from pathlib import Path
 
 from builders.lib.http import Politeness
 from builders.lib.snapshot import MANIFEST, write_manifest
-from builders.sources import emotions, supersenses, ud, wikidata
+from builders.sources import emotions, lexica, supersenses, ud, wikidata
 
 TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"
@@ -149,6 +149,57 @@ def archived(body: bytes):
             yield address
 
 
+def lexica_params(address: str) -> lexica.Params:
+    """Declare the project's own lexica: lists, degrees, and classes or pairs (English has both)."""
+    poles = {
+        "name": "poles",
+        "files": {"positive": "poles/positive.txt", "negative": "poles/negative.txt"},
+        "format": "list",
+        "scale": "binary",
+        "labels": {"positive": 1, "negative": -1},
+    }
+    degrees = {
+        "name": "degrees",
+        "files": {"degrees": "degrees/degrees.tsv"},
+        "format": "table",
+        "scale": "continuous",
+        "low": -4,
+        "high": 4,
+    }
+    classes = {
+        "name": "classes",
+        "files": {"classes": "classes/classes.csv"},
+        "format": "table",
+        "scale": "classes",
+        "labels": {"positive": 1, "neutral": 0, "negative": -1},
+        "delimiter": ",",
+        "header": True,
+        "value": [2],
+        "pos": 1,
+    }
+    shares = {
+        "name": "shares",
+        "files": {"shares": "shares/shares.tsv"},
+        "format": "table",
+        "scale": "pairs",
+        "header": True,
+        "value": [2, 3],
+        "pos": 1,
+    }
+    views = {}
+    for code in [*LANGUAGES, "cs"]:
+        chosen = [poles, degrees]
+        chosen += [classes] if code not in ("ar", "hi", "cs") else []
+        chosen += [shares] if code in ("ar", "hi", "cs", "en") else []
+        views[code] = [
+            view
+            | {"files": {k: f"{address}/{code}/{f}" for k, f in view["files"].items()}}
+            | {"licence": "CC0-1.0", "citation": "the project"}
+            for view in chosen
+        ]
+    return lexica.Params(views=views)
+
+
 def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
     """Name the origin of a sample in place of the loopback server that it came through."""
     for path in folder.glob("*.json"):
@@ -173,7 +224,7 @@ def make(into: Path) -> None:
 
 def make_word_lists(into: Path) -> None:
     """Make the samples that are lists of words."""
-    senses, feelings = into / "supersenses" / DAY, into / "emotions" / DAY
+    words, senses, feelings = (into / name / DAY for name in ("lexica", "supersenses", "emotions"))
     with files(SAMPLES / "supersenses" / DAY) as address:
         supersenses.fetch(supersenses_params(address), POLITE, senses)
     origin = "data/samples/supersenses, words classed for this project"
@@ -183,6 +234,10 @@ def make_word_lists(into: Path) -> None:
     ) as at:
         emotions.fetch(emotions_params(at), POLITE, feelings)
     relabel(feelings, at, "data/samples/emotions, words judged for this project", "the project")
+    with files(SAMPLES / "lexica" / DAY) as address:
+        lexica.fetch(lexica_params(address), POLITE, words)
+    rated = "the project, which rated these words for itself"
+    relabel(words, address, "data/samples/lexica", rated)
 
 
 if __name__ == "__main__":
