@@ -7,6 +7,7 @@ to count a word that has several classes.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,13 +21,17 @@ from builders.supersenses import CLASSES, LANGUAGE
 from builders.words import POS
 from probes.estimates import ESTIMATE, finite, significant, typed
 from probes.stats.multiplicity import benjamini_hochberg, bonferroni
+from probes.stats.proportion import wilson
+from probes.stats.rank_correlation import spearman
 from probes.stats.shares import COUNTINGS, Comparison, compare, largest, membership
+from probes.world.language import SIDES, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
+    from probes.stats.estimate import Estimate
     from probes.tables import Inputs
 
 EACH = True
@@ -76,7 +81,17 @@ SUPERSENSES = Schema(
         *("deviation", "unit", "counting"),
     ),
 )
-SCHEMAS = {"supersenses": SUPERSENSES}
+RECOVERY = Schema(
+    columns=(
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("language", "string", "language of names and words"),
+        Column("world", "label", "whether biases were planted", labels=("planted", "null")),
+        Column("measure", "string", "what is compared"),
+        *ESTIMATE,
+    ),
+    key=("language", "measure"),
+)
+SCHEMAS = {"supersenses": SUPERSENSES, "recovery": RECOVERY}
 
 
 class Params(Section):
@@ -103,9 +118,10 @@ class Words(NamedTuple):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the table of one model; without rows for one that was not asked in English.
+    """Compute the tables of one model; without rows for one that was not asked in English.
 
-    Deviations are the smoothed values of the table ``pmi``.
+    Deviations are the smoothed values of the table ``pmi``. For a planted world ``recovery`` holds
+    what was measured against what was planted.
     """
     (model,) = inputs.models
     table = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet").filter(
@@ -119,7 +135,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         people_first=pl.col("first").replace_strict(people, default=None, return_dtype=pl.Int64),
         people_second=pl.col("second").replace_strict(people, default=None, return_dtype=pl.Int64),
     )
-    return {"supersenses": typed(found, SUPERSENSES)}
+    tables = {"supersenses": typed(found, SUPERSENSES)}
+    if (inputs.weights(model) / "world.json").is_file() and len(found):
+        tables["recovery"] = _recovery(tables["supersenses"], table, classes, inputs, params)
+    return tables
 
 
 def by_class(
@@ -163,6 +182,104 @@ def by_class(
         pl.col(name).replace_strict({v: i for i, v in enumerate(of)}, return_dtype=pl.Int64)
         for name, of in labels.items()
     )
+
+
+def _recovery(
+    found: pl.DataFrame,
+    table: pl.DataFrame,
+    classes: pl.DataFrame,
+    inputs: Inputs,
+    params: Params,
+) -> pl.DataFrame:
+    """Hold the differences of female and male shares against those of the planted log-ratios.
+
+    The truth is what the same comparison finds where words are ranked by what was planted; in a
+    null world it is 0. Classes of which the world has no word are left out.
+    """
+    (model,) = inputs.models
+    weights = inputs.weights(model)
+    world = World.model_validate(json.loads((weights / "world.json").read_text(encoding="utf-8")))
+    truth = pl.read_parquet(weights / "planted.parquet").select(
+        "word",
+        pl.col("pos").replace_strict(POS, range(len(POS)), return_dtype=pl.Int64),
+        "log_ratio_nats",
+    )
+    known = table.select("word", "lemma", "pos").unique().join(truth, on=["word", "pos"])
+    sides = [
+        known.with_columns(gender=pl.lit(GENDERS.index(g)), value=pl.col("log_ratio_nats") * side)
+        for g, side in SIDES.items()
+        if side
+    ]
+    planted = by_class(pl.concat(sides), classes, params, "pmi")
+    reading = {"unit": "form", "counting": "best", "first": "female", "second": "male"}
+    measured = _read(found, reading).join(_occurring(known, classes), on="supersense")
+    if len(planted):
+        measured = measured.join(
+            _read(planted, reading).select("supersense", true="value"), on="supersense"
+        )
+    else:
+        measured = measured.with_columns(true=pl.lit(0.0))
+    rows = _measures(measured, params, null=world.null)
+    base = {"model": model, "language": LANGUAGE, "world": int(world.null), "p": None, "p_bh": None}
+    return typed(
+        pl.DataFrame(
+            [
+                base
+                | {"measure": measure, "cluster": "class", "null": versus}
+                | {k: finite(getattr(e, k)) for k in ("value", "low", "high")}
+                | {"n": e.n, "method": e.method}
+                for measure, e, versus in rows
+            ],
+            infer_schema_length=None,
+        ),
+        RECOVERY,
+    )
+
+
+def _measures(
+    measured: pl.DataFrame, params: Params, *, null: bool
+) -> Iterator[tuple[str, Estimate, str]]:
+    value, true = measured["value"].to_numpy(), measured["true"].to_numpy()
+    if not null and len(value) >= 4:
+        yield (
+            "Spearman correlation of planted and measured differences of shares",
+            spearman(true, value, params.confidence),
+            "0: no relation",
+        )
+    decided = (true != 0) & (value != 0)
+    if not null and decided.any():
+        agree = int((np.sign(true) == np.sign(value))[decided].sum())
+        yield (
+            "share of classes whose measured sign is the planted one, where neither is 0",
+            wilson(agree, int(decided.sum()), params.confidence),
+            "0.5: coin",
+        )
+    held = int(measured.select(pl.col("true").is_between("low", "high").sum()).item())
+    yield (
+        f"share of {params.confidence:.0%} intervals with the planted difference",
+        wilson(held, len(value), params.confidence),
+        f"{params.confidence:g}: nominal, or more: lists are no random draws of words",
+    )
+    for column in ("p", "p_bonferroni"):
+        hits = int((measured[column] <= 0.05).sum())
+        yield (
+            f"share of classes with {column} at or below 0.05",
+            wilson(hits, len(value), params.confidence),
+            "at most 0.05: nominal" if null else "no nominal value: many effects are planted",
+        )
+
+
+def _read(table: pl.DataFrame, reading: dict[str, str]) -> pl.DataFrame:
+    """Return the rows of one reading."""
+    return table.filter(
+        *(pl.col(k) == SUPERSENSES[k].code(label) for k, label in reading.items())
+    ).sort("supersense")
+
+
+def _occurring(words: pl.DataFrame, classes: pl.DataFrame) -> pl.DataFrame:
+    """Return the classes that some word is in, a column."""
+    best = classes.filter("best").select("lemma", "pos", "supersense")
+    return words.join(best, on=["lemma", "pos"]).select("supersense").unique()
 
 
 def _words(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str) -> Words:

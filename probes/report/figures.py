@@ -83,7 +83,12 @@ def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str
             axes.plot(limits, [y + shift] * 2, color=colour, lw=1.2)
             label = gender if y == 0 else None
             axes.plot(
-                *([row[f"share_{side}"]], [y + shift]), marker, ms=4.5, color=colour, label=label
+                *([row[f"share_{side}"]], [y + shift]),
+                marker,
+                ms=4.5,
+                color=colour,
+                label=label,
+                clip_on=False,
             )
     axes.set_yticks(range(len(rows)), [r["supersense"] for r in reversed(rows)])
     for tick, row in zip(axes.get_yticklabels(), reversed(rows), strict=True):

@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -223,3 +225,57 @@ def test_the_figure_has_every_class_and_the_same_bytes(hundred):
     assert drawn == figures.supersenses(rows, ("female", "male"), "adjectives")
     less = figures.supersenses(rows[:5], ("female", "male"), "adjectives")
     assert len(less) < len(drawn)
+
+
+def planted(folder, rng, effect):
+    """Write a world whose PMI is its planted log-ratio with noise, and the classes of its words."""
+    classes = rng.integers(0, 13, 400)
+    lean = effect * rng.permutation(np.linspace(-1, 1, 13))
+    ratio = lean[classes] + (0.5 if effect else 0.0) * rng.normal(size=400)
+    words = [f"w{i:04d}" for i in range(400)]
+    measured = ratio + rng.normal(0, 0.3, 400)
+    rows = [
+        (word, word, 0, g, side * value)
+        for word, value in zip(words, measured, strict=True)
+        for g, side in (("female", 0.5), ("male", -0.5))
+    ]
+    inputs = Inputs(("m",), {"supersenses": folder}, folder)
+    inputs.tables("pmi", "m").mkdir(parents=True)
+    inputs.weights("m").mkdir(parents=True)
+    pmi = deviating(rows).with_columns(
+        language=pl.lit("en"), reading=pl.lit(1), people=pl.col("gender") + 50
+    )
+    pmi.write_parquet(inputs.tables("pmi", "m") / "pmi.parquet")
+    given = {w: {f"adj.{ADJECTIVES[c]}": 1.0} for w, c in zip(words, classes.tolist(), strict=True)}
+    dataset(**given).write_parquet(folder / "en.parquet")
+    truth = pl.DataFrame({"word": words, "pos": ["ADJ"] * 400, "log_ratio_nats": ratio})
+    truth.write_parquet(inputs.weights("m") / "planted.parquet")
+    world = {"seed": 1, "word_effect": effect / 2, "sentiment_effect": 0, "name_noise": 1}
+    world |= {"supersense_effect": effect, "words_max": 400, "sentences": 100, "steps": 1}
+    world |= {"learning_rate": 0.1}
+    (inputs.weights("m") / "world.json").write_text(json.dumps(world), encoding="utf-8")
+    return supersenses.run(inputs, PARAMS)
+
+
+def test_recovery_of_a_planted_world(tmp_path):
+    print("seed", SEED)
+    found = planted(tmp_path, np.random.default_rng(SEED), 1.0)
+    rows = {row["measure"].split(" ")[0]: row for row in found["recovery"].iter_rows(named=True)}
+    assert rows["Spearman"]["value"] > 0.9
+    assert (rows["Spearman"]["n"], rows["Spearman"]["world"]) == (13, 0)
+    by_measure = {row["measure"]: row["value"] for row in found["recovery"].iter_rows(named=True)}
+    assert by_measure["share of 95% intervals with the planted difference"] >= 0.92
+    sign = "share of classes whose measured sign is the planted one, where neither is 0"
+    assert by_measure[sign] >= 0.9
+    assert found["supersenses"]["people_first"].unique().to_list() == [51]
+
+
+def test_recovery_of_a_null_world_claims_no_relation(tmp_path):
+    print("seed", SEED)
+    found = planted(tmp_path, np.random.default_rng(SEED), 0.0)["recovery"]
+    assert not [m for m in found["measure"] if m.startswith("Spearman") or "sign" in m]
+    by_measure = {row["measure"]: row for row in found.iter_rows(named=True)}
+    adjusted = by_measure["share of classes with p_bonferroni at or below 0.05"]
+    assert adjusted["value"] == 0
+    assert adjusted["null"] == "at most 0.05: nominal"
+    assert found["world"].unique().to_list() == [1]
