@@ -101,9 +101,7 @@ def _inputs(world: World) -> tuple[pl.DataFrame, dict[str, dict[str, str]], dict
     vocabulary: dict[str, dict[str, str]] = {}
     places: dict[str, str] = {}
     for code, pos in enumerate(words_dataset.POS):
-        part = frame.filter(pl.col("pos") == code).unique(
-            "form", keep="first", maintain_order=True
-        )
+        part = frame.filter(pl.col("pos") == code).unique("form", keep="first", maintain_order=True)
         part = part.head(world.words_max)
         if len(part) < 10:
             raise Problem(

@@ -8,7 +8,12 @@ from builders import lexica, supersenses, words
 from builders.lib import store
 
 SENTIMENT = {"brave": 0, "calm": 0, "dull": 1, "grim": 1, "fair": 2, "helps": 0, "fails": 1}
-SUPERSENSE = {"brave": "adj.mind", "calm": "adj.feeling", "dull": "adj.mind", "gives": "verb.social"}
+SUPERSENSE = {
+    "brave": "adj.mind",
+    "calm": "adj.feeling",
+    "dull": "adj.mind",
+    "gives": "verb.social",
+}
 FIRST = ["Ada", "Bo", "Cleo", "Dag", "Eva", "Finn", "Gro", "Hal"]
 LAST = ["Berg", "Falk", "Lind"]
 ADJECTIVES = [

@@ -16,8 +16,9 @@ def planted(log_ratio, frequency=None):
     return Planted(names, frequency, np.array(log_ratio, dtype=float), kinds, ("",) * n)
 
 
-def drawn(world, seed, classes=("",) * len(WORDS)):
+def drawn(world, seed, classes=()):
     """Plant thirty words whose sentiments take turns."""
+    classes = classes or [""] * len(WORDS)
     return plant(WORDS, np.arange(30) % 3, classes, world, np.random.default_rng(seed))
 
 

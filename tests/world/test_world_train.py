@@ -12,9 +12,10 @@ from safetensors.torch import load_file
 from transformers import AutoTokenizer
 from world.country import ADJECTIVES, VERBS, lexicon, put
 
-from builders import lexica, words
+from builders import words
 from builders.lib.problem import Problem
 from probes.world.language import World
+from probes.world.meaning import meaning
 from probes.world.train import train
 
 TOP = Path(__file__).parents[2]
@@ -23,6 +24,7 @@ import json, sys
 from pathlib import Path
 import torch
 from probes.world.language import World
+from probes.world.meaning import meaning
 from probes.world.train import train
 torch.set_num_threads(int(sys.argv[1]))
 torch.set_num_threads = lambda _: None  # training must not fall back to one thread
@@ -104,11 +106,17 @@ def test_sentiments_and_supersenses_are_those_of_the_datasets(country, settings)
     assert [rows[w]["log_ratio_nats"] for w in ("brave", "grim", "gives")] == [1, -1, 0]
 
 
-def test_a_world_in_a_language_without_lexicon_is_told(country, settings):
-    (country / "data/datasets/lexica/en.parquet").unlink()
-    put("lexica", lexica, [])
-    with pytest.raises(Problem, match="no lexicon of 'en', which a world needs"):
-        train(World(**settings), country)
+@pytest.mark.usefixtures("country")
+def test_a_language_without_lexicon_is_told():
+    with pytest.raises(Problem, match="no lexicon of 'xx', which a world needs"):
+        meaning(["brave"], ["brave"], "xx", "ADJ")
+
+
+@pytest.mark.usefixtures("country")
+def test_a_form_that_no_lexicon_has_is_looked_up_by_its_lemma():
+    found = meaning(["braver", "grim"], ["brave", "calm"], "en", "ADJ")
+    assert found.sentiment.tolist() == [0, 1]  # of brave; of grim itself, not of its lemma
+    assert found.supersense == ("adj.mind", "adj.feeling")
 
 
 def test_an_albert_shares_its_layers(country, settings):
