@@ -37,7 +37,7 @@ COMMANDS = (
     ["probes", "associations"],
     ["probes", "plan"],
 )
-DATASETS = ("politicians", "words")
+DATASETS = ("lexica", "politicians", "words")
 
 
 def main() -> int:

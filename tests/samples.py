@@ -181,7 +181,9 @@ def make(into: Path) -> None:
     relabel(treebanks, address, origin, "the project")
     with files(SAMPLES / "lexica" / DAY) as address:
         lexica.fetch(lexica_params(address), POLITE, words)
-    relabel(words, address, "data/samples/lexica", "the project, which rated these words for itself")
+    relabel(
+        words, address, "data/samples/lexica", "the project, which rated these words for itself"
+    )
 
 
 if __name__ == "__main__":
