@@ -2,4 +2,7 @@
 
 PROBES = {"associations": "ask a model for words beside names"}  # module: what it does
 EACH = {"pmi": "words and genders, pointwise mutual information"}  # analyses of single models
-ALL: dict[str, str] = {}  # analyses over all models at once
+ALL = {  # analyses over all models at once
+    "sentiment": "sentiments of the words that deviate most, men and women",
+    "anova": "sentiment shares by architecture, size and language",
+}
