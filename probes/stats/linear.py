@@ -75,13 +75,16 @@ def least_squares(
         Without residual degrees of freedom there are values, but neither intervals nor p.
     """
     there = estimable(design)
-    fitted = OLS(response, design).fit()
+    kept = _independent(design)
+    fitted = OLS(response, design[:, kept]).fit()
     freedom = int(fitted.df_resid)
-    value = np.where(there, fitted.params, np.nan)
+    value, se = (np.full(design.shape[1], np.nan) for _ in range(2))
+    value[kept] = fitted.params
+    value[~there] = np.nan
     if freedom < 1:
-        none = np.full(len(value), np.nan)
-        return Coefficients(value, none, none, none, 0)
-    return _limits(value, np.asarray(fitted.bse), freedom, confidence)
+        return Coefficients(value, se, se, se, 0)
+    se[kept] = fitted.bse
+    return _limits(value, se, freedom, confidence)
 
 
 def jackknife(
@@ -137,13 +140,22 @@ def drop(
     [3.6, 0.1982, 1, 2]
     """
     rest = np.delete(design, columns, axis=1)
-    full = OLS(response, design).fit()
-    rank, lower = int(np.linalg.matrix_rank(design)), int(np.linalg.matrix_rank(rest))
+    full, lesser = (OLS(response, part[:, _independent(part)]).fit() for part in (design, rest))
+    rank, lower = int(full.df_model + full.k_constant), int(lesser.df_model + lesser.k_constant)
     residual = len(response) - rank
     if residual < 1 or rank == lower or full.ssr <= TOLERANCE**2:
         return Drop(float("nan"), float("nan"), rank - lower, residual)
-    f, p, _ = full.compare_f_test(OLS(response, rest).fit())
+    f, p, _ = full.compare_f_test(lesser)
     return Drop(float(f), float(p), rank - lower, residual)
+
+
+def _independent(design: NDArray[np.float64]) -> list[int]:
+    """Return columns that span the design, each independent of those before it."""
+    kept: list[int] = []
+    for column in range(design.shape[1]):
+        if np.linalg.matrix_rank(design[:, [*kept, column]]) > len(kept):
+            kept.append(column)
+    return kept
 
 
 def _limits(

@@ -228,7 +228,9 @@ def test_pairs_and_argmax_are_two_readings_of_the_latent_deviations():
 def test_words_are_looked_up_as_they_are_then_small_then_by_lemma(tmp_path):
     study = Study(tmp_path)
     study.feel("en", Good="good", bad="bad", plain="plain")
-    words = pl.DataFrame({"word": ["Good", "Bad", "plains", "x"], "lemma": ["bad", "", "plain", ""]})
+    words = pl.DataFrame(
+        {"word": ["Good", "Bad", "plains", "x"], "lemma": ["bad", "", "plain", ""]}
+    )
     q = of_words(words, 0, tmp_path / "no-world", study.lexica, "en")
     assert q[:3].argmax(axis=1).tolist() == [POSITIVE, NEGATIVE, NEUTRAL]
     assert np.isnan(q[3]).all()

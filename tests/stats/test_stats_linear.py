@@ -94,7 +94,9 @@ def test_without_residual_degrees_of_freedom_there_are_values_alone():
     assert found.value == pytest.approx([1, 2])
     assert np.isnan(found.low).all()
     assert np.isnan(found.p).all()
-    assert np.isnan(jackknife(np.array([1.0, 3.0]), np.array([[1.0, 0], [1, 1]]), ["a", "b"]).high).all()
+    assert np.isnan(
+        jackknife(np.array([1.0, 3.0]), np.array([[1.0, 0], [1, 1]]), ["a", "b"]).high
+    ).all()
 
 
 def test_a_coefficient_that_rests_on_one_cluster_has_no_jackknife():
