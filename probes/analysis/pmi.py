@@ -201,7 +201,7 @@ def _recovery(
 ) -> pl.DataFrame:
     """Hold what was measured against what was planted."""
     world = World.model_validate(json.loads((weights / "world.json").read_text(encoding="utf-8")))
-    null = world.word_effect == 0 and world.sentiment_effect == 0
+    null = world.null
     truth = pl.read_parquet(weights / "planted.parquet")
     language = table.filter(pl.col("language") == world.language)
     smoothed = language.filter(pl.col("reading") == READINGS.index("smoothed"))
@@ -322,6 +322,7 @@ def _covered(
             part["frequency_nats"].to_numpy(),
             part["log_ratio_nats"].to_numpy(),
             np.zeros(len(part), dtype=np.int64),
+            ("",) * len(part),
         )
         length = min(top_k, len(part))
         expected = pmi(expected_counts(planted, share, world.name_noise, length, world.seed))
