@@ -10,9 +10,8 @@ from builders.politicians import GENDERS
 from probes.estimates import finite, significant
 from probes.sentiments import argmax
 from probes.stats import shares
-from probes.stats.difference import newcombe
 from probes.stats.pmi import permutation_p
-from probes.stats.proportion import wilson
+from probes.stats.proportion import newcombe, wilson
 from probes.world.language import SENTIMENTS
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ def difference_rows(ranking: Ranking, settings: Settings, names: int) -> Iterato
     tail = (1 - settings.confidence) / 2
     for s in range(NUMBER):
         hits = ranking.hits[[m, f], s]
-        estimate = newcombe(*(int(x) for x in (hits[0], ranking.size, hits[1], ranking.size)))
+        estimate = newcombe((hits[0], hits[1]), (ranking.size,) * 2, settings.confidence)
         base = {"sentiment": s, **_sizes(ranking), "value": finite(estimate.value)}
         p = permutation_p(hits[None], sizes)[0, 0]
         yield base | {

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+BARE = "bare"  # the frame of the paper: name and word alone
+
 
 class Lists(NamedTuple):
     """Which words are in the list of which name, for one language and part of speech.
@@ -33,6 +35,24 @@ class Lists(NamedTuple):
         )
 
 
+def frames(outputs: Path, language: str) -> list[str]:
+    """Return the frames that a model was asked in, the bare name first; none where it is unsaid."""
+    rows = pl.scan_parquet(outputs / language / "*.parquet")
+    if "frame" not in rows.collect_schema():
+        return []
+    found = rows.select(pl.col("frame").unique()).collect()["frame"].to_list()
+    return sorted(found, key=lambda frame: (frame != BARE, frame))
+
+
+def answers_of(outputs: Path, language: str, frame: str | None) -> pl.LazyFrame:
+    """Return a model's rows in one language and frame; None for the first of :func:`frames`."""
+    rows = pl.scan_parquet(outputs / language / "*.parquet")
+    there = frames(outputs, language)
+    if not there:
+        return rows
+    return rows.filter(pl.col("frame") == (frame or there[0]))
+
+
 def languages(outputs: Path) -> list[str]:
     """Return the languages that there are answers in, sorted."""
     return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != "coverage")
@@ -45,6 +65,7 @@ def lists(
     pos: int,
     min_count: int,
     answers: pl.Expr | None = None,
+    frame: str | None = None,
 ) -> Lists | None:
     """Read the lists of one language and part of speech.
 
@@ -61,13 +82,15 @@ def lists(
         Names in whose list a word must be for it to be kept.
     answers
         What must hold of a row of the outputs, such as ``pl.col("rank") <= 10``.
+    frame
+        Which frame's lists; None for the paper's, the bare name.
 
     Returns
     -------
     Lists or None
         None where no word is in enough lists.
     """
-    found = pl.scan_parquet(outputs / language / "*.parquet").filter(pl.col("pos") == pos)
+    found = answers_of(outputs, language, frame).filter(pl.col("pos") == pos)
     found = found if answers is None else found.filter(answers)
     asked = pl.scan_parquet(people / f"{language}.parquet")
     names = (

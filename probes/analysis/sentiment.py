@@ -31,7 +31,7 @@ from probes.largest import (
 )
 from probes.names import Lists, languages, lists
 from probes.sentiments import of_words
-from probes.stats.multiplicity import benjamini_hochberg
+from probes.stats.multiplicity import benjamini_hochberg, bonferroni
 from probes.stats.proportion import wilson
 from probes.world.language import SENTIMENTS
 from probes.world.truth import is_null, true_difference
@@ -244,7 +244,7 @@ def adjusted(differences: pl.DataFrame, worlds: list[str]) -> pl.DataFrame:
         parts.append(
             part.with_columns(
                 p_bh=pl.Series([significant(x) for x in benjamini_hochberg(p)]),
-                p_bonferroni=pl.Series([significant(x) for x in np.minimum(1, p * len(p))]),
+                p_bonferroni=pl.Series([significant(x) for x in bonferroni(p)]),
                 family=pl.lit(len(p)),
             )
         )

@@ -25,8 +25,7 @@ def world_of(weights: Path) -> World:
 
 def is_null(weights: Path) -> bool:
     """Return whether nothing was planted."""
-    world = world_of(weights)
-    return world.word_effect == 0 and world.sentiment_effect == 0
+    return world_of(weights).null
 
 
 def true_difference(
@@ -60,6 +59,7 @@ def true_difference(
         part["frequency_nats"].to_numpy(),
         part["log_ratio_nats"].to_numpy(),
         np.array([SENTIMENTS.index(s) for s in part["sentiment"]]),
+        ("",) * len(part),
     )
     counts = expected_counts(planted, share, world.name_noise, length, world.seed)
     kept = np.isin(planted.words, words["word"].to_list())

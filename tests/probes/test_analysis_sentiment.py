@@ -95,7 +95,7 @@ def test_shares_and_differences_worked_by_hand(study):
         assert row["low"] <= row["value"] <= row["high"]
     rows = {(r["sentiment"], r["test"]): r for r in found["differences"].iter_rows(named=True)}
     assert [rows[s, 0]["value"] for s in range(3)] == [0.5, -1, 0.5]
-    # 0 of 2 against 2 of 2: 2 of the 6 ways to divide four words; 1 of 2 against 0 of 2: always
+    # none of 2 against both: 2 of 6 ways to divide four words; 1 of 2 against none: always
     assert rows[NEGATIVE, 0]["p"] == pytest.approx(2 / 6, abs=1e-5)
     assert rows[POSITIVE, 0]["p"] == 1
     assert [rows[s, 0]["n"] for s in range(3)] == [4] * 3
@@ -216,7 +216,7 @@ def test_pairs_and_argmax_are_two_readings_of_the_latent_deviations():
     }
     settings = PARAMS.settings()
     pairs = sentiment.by_latent(latent(values, q), "pairs", settings)
-    # men: (a, negative) and (b, positive); women: (c, positive) and (b, neutral)
+    # of men the pairs a negative and b positive; of women c positive and b neutral
     assert pairs.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
     assert (pairs.candidates, pairs.left_out) == (9, 1)
     words = sentiment.by_latent(latent(values, q), "argmax", settings)

@@ -4,7 +4,6 @@ from scipy.sparse import csr_array
 from scipy.stats import fisher_exact
 
 from probes.stats import shares
-from probes.stats.difference import newcombe
 from probes.stats.pmi import permutation_p
 
 SEED = 41
@@ -103,15 +102,3 @@ def test_blocks_do_not_matter(monkeypatch):
     once = shares.permuted(*given)
     monkeypatch.setattr(shares, "WEIGHTS", 200)
     assert (shares.permuted(*given) == once).all()
-
-
-def test_newcombe_against_his_own_table():
-    # Newcombe (1998), Table II, method 10: (b) 9/10 - 3/10, (e) 5/56 - 0/29, (h) 10/10 - 0/10
-    for hits, n, others, m, low, high in (
-        (9, 10, 3, 10, 0.1705, 0.8090),
-        (5, 56, 0, 29, -0.0381, 0.1926),
-        (10, 10, 0, 10, 0.6075, 1.0),
-    ):
-        found = newcombe(hits, n, others, m)
-        assert (found.low, found.high) == pytest.approx((low, high), abs=5e-5)
-        assert newcombe(others, m, hits, n).low == pytest.approx(-found.high)
