@@ -168,7 +168,9 @@ def main(languages: list[str]) -> int:
             rows.append(item.values) if isinstance(item, Row) else rejects.append(item)
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"{code}: {len(rows):,} words, {seconds:.0f} s, peak so far {peak:.0f} MB", flush=True)
+        print(
+            f"{code}: {len(rows):,} words, {seconds:.0f} s, peak so far {peak:.0f} MB", flush=True
+        )
         report(code, rows, rejects)
         path = WORK / f"{code}.json"
         path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
@@ -183,7 +185,9 @@ def report(code: str, rows: list[dict[str, Any]], rejects: list[Any]) -> None:
     by_word = {row["word"]: row for row in rows}
     for axis, words in ANCHORS[code].items():
         for word in words:
-            shares = [round(by_word[word][f"q_{a}"], 3) for a in ("positive", "negative", "neutral")]
+            shares = [
+                round(by_word[word][f"q_{a}"], 3) for a in ("positive", "negative", "neutral")
+            ]
             print(f"  {axis}: {word} {shares}")
     spread = [row["seed_sd"] for row in rows]
     print(f"  mean seed_sd {sum(spread) / len(spread):.4f}, largest {max(spread):.4f}")

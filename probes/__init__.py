@@ -5,4 +5,7 @@ EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
     "supersenses": "classes of the words that go with each gender",
 }
-ALL: dict[str, str] = {}  # analyses over all models at once
+ALL = {  # analyses over all models at once
+    "sentiment": "sentiments of the words that deviate most, men and women",
+    "anova": "sentiment shares by architecture, size and language",
+}

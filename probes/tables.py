@@ -90,7 +90,9 @@ def analyse(name: str, model: str = "") -> Path:
 
 
 def asked(module: Any) -> tuple[str, ...]:
-    """Return the models that the first probe of an analysis is put to."""
+    """Return the models that the first probe of an analysis, or of what it reads, is put to."""
+    if not module.OUTPUTS:
+        return asked(importlib.import_module(f"probes.analysis.{module.TABLES[0]}"))
     probe: Any = importlib.import_module(f"probes.{module.OUTPUTS[0]}")
     params: Any = section(f"probes.{module.OUTPUTS[0]}", probe.Params)
     return tuple(sorted(params.models))

@@ -83,6 +83,12 @@ class Model(Params):
     languages: list[str] | None = Field(
         None, description="languages it is asked in; default: all of the probe's"
     )
+    family: str | None = Field(
+        None, description="architecture, such as BERT: a factor of the analysis `anova`"
+    )
+    size: str | None = Field(
+        None, description="size within its family, such as base: a factor of the analysis `anova`"
+    )
 
     @model_validator(mode="after")
     def _one_origin(self) -> Model:

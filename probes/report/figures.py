@@ -10,12 +10,18 @@ import matplotlib as mpl
 mpl.use("svg")
 
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 if TYPE_CHECKING:
     import polars as pl
 
 mpl.rcParams.update({"svg.hashsalt": "plumbline", "svg.fonttype": "path", "font.size": 9})
 METADATA = {"Date": None, "Creator": None}
+MARKS = {  # marker, face, edge
+    "male": ("s", "black", "black"),
+    "female": ("o", "white", "black"),
+    "non-binary": ("D", "0.75", "0.5"),
+}
 
 
 def recovery(frame: pl.DataFrame) -> str:
@@ -57,6 +63,57 @@ def words(rows: list[dict[str, Any]], title: str) -> str:
     axes.set_yticks(range(len(rows)), [r["word"] for r in reversed(rows)])
     axes.set_xlabel("PMI (nats), with interval; filled: adjusted p at most 0.05")
     axes.set_title(title, fontsize=9, loc="left")
+    return _svg(figure)
+
+
+def sentiments(rows: list[dict[str, Any]], title: str) -> str:
+    """Draw shares of sentiments among the largest deviations, men beside women, as Figures 4 and 6.
+
+    One panel a sentiment, one line a ``label`` (a model, or a language), in the order given.
+
+    Parameters
+    ----------
+    rows
+        Keys label, sentiment, gender (male, female, non-binary), value, low, high, base, names and
+        significant (whether men and women differ).
+    """
+    labels = list(dict.fromkeys(row["label"] for row in rows))
+    genders = [g for g in MARKS if any(row["gender"] == g for row in rows)]
+    panels = ("positive", "negative", "neutral")
+    figure = Figure(figsize=(7.4, 0.42 * len(labels) + 1.5), layout="constrained")
+    every = figure.subplots(1, len(panels), sharex=True, sharey=True)
+    for axes, sentiment in zip(every, panels, strict=True):
+        for row in rows:
+            if row["sentiment"] != sentiment:
+                continue
+            place = genders.index(row["gender"]) - (len(genders) - 1) / 2
+            y = len(labels) - 1 - labels.index(row["label"]) - 0.22 * place
+            marker, face, colour = MARKS[row["gender"]]
+            axes.plot([row["low"], row["high"]], [y, y], color=colour, lw=1.1)
+            axes.plot([row["value"]], [y], marker, ms=5, mfc=face, mec=colour, color=colour)
+            if row["gender"] == "male":
+                middle = len(labels) - 1 - labels.index(row["label"])
+                axes.plot([row["base"]] * 2, [middle - 0.36, middle + 0.36], color="0.7", lw=1)
+                if row["significant"]:
+                    axes.text(1.02, middle, "*", ha="left", va="center", fontsize=12, clip_on=False)
+        axes.set_title(sentiment, fontsize=9)
+        axes.set_xlim(0, 1)
+        axes.set_ylim(-0.6, len(labels) - 0.4)
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
+        axes.grid(axis="x", color="0.93", lw=0.6)
+        axes.set_axisbelow(True)
+    every[0].set_yticks(range(len(labels)), labels[::-1])
+    handles = [
+        Line2D([], [], marker=marker, mfc=face, mec=colour, color=colour, lw=1.1, label=gender)
+        for gender, (marker, face, colour) in MARKS.items()
+        if gender in genders
+    ]
+    handles.append(Line2D([], [], color="0.7", lw=1, label="all candidates"))
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
+    )
+    every[1].set_xlabel("percent of the words that deviate most; *: men and women differ")
+    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
     return _svg(figure)
 
 

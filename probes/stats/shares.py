@@ -1,128 +1,191 @@
-"""Shares of classes among the words that deviate most towards one group or another."""
+"""Shares of classes among the words that deviate most towards each of several groups.
+
+The data are lists of words, one a name: a matrix of names by words with a 1 where the word is in
+the name's list. Words are ranked for each group by their smoothed pointwise mutual information.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probes.stats.permutation import permutation_test
-from probes.stats.proportion import newcombe, wilson
+from probes.stats.pmi import pmi
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
+    from scipy.sparse import csr_array
 
-    from probes.stats.estimate import Estimate
-
-COUNTINGS = ("best", "fractional", "each")
-
-
-class Comparison(NamedTuple):
-    """One class: its share in either list, their difference, and the test of it."""
-
-    first: Estimate
-    second: Estimate
-    difference: Estimate
-    p: float
-    exact: bool
+WEIGHTS = 4_000_000  # weights of names that are held at once: 32 MB
 
 
-def largest(values: NDArray[np.float64], number: int) -> NDArray[np.int64]:
-    """Return where the largest values above 0 are, largest first.
+def largest(deviations: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+    """Return the places of the ``size`` largest values along the last axis, largest first.
 
-    Parameters
-    ----------
-    values : (words,) array
-        Deviations towards a group. A word at or below 0, or without a value (nan), does not go
-        with the group and is never among them, so that there may be fewer than ``number``.
-        Minus infinity is below 0. Equal values keep their order: sort the words before.
+    Of equal values the one that stands first is taken.
+
+    Examples
+    --------
+    >>> largest(np.array([0.5, 2.0, 0.5, 1.0]), 3).tolist()
+    [1, 3, 0]
     """
-    values = np.asarray(values, dtype=np.float64)
-    above = np.flatnonzero(values > 0)
-    order = np.argsort(-values[above], kind="stable")
-    return above[order][:number]
+    if not 1 <= size <= deviations.shape[-1]:
+        raise ValueError(f"{size} largest of {deviations.shape[-1]}")
+    order: NDArray[np.int64] = np.argsort(-deviations, axis=-1, kind="stable")[..., :size]
+    return order
 
 
-def membership(
-    weights: NDArray[np.float64], best: NDArray[np.bool_], counting: str
+def shares(
+    deviations: NDArray[np.float64], classes: NDArray[np.int64], size: int, number: int
 ) -> NDArray[np.float64]:
-    """Return how much of each word is counted in each class, an array (words, classes).
+    """Return how the ``size`` words with the largest deviations are divided into classes.
 
     Parameters
     ----------
-    weights : (words, classes) array
-        Share of a word in each class; a row sums to 1.
-    best : (words, classes) array
-        The classes that fit a word best: one, or several that fit as well as each other.
-    counting
-        ``best``: a word is in its best class, in equal parts where there are several;
-        ``fractional``: a word is in every class by its weight; ``each``: a word is in every class
-        where it has any weight, once in each, so that shares may sum to more than 1.
-
-    Raises
-    ------
-    ValueError
-        If a word has no class, or the counting is none of these.
-    """
-    weights, best = np.asarray(weights, dtype=np.float64), np.asarray(best, dtype=bool)
-    if not (best.any(axis=1).all() and (weights > 0).any(axis=1).all()):
-        raise ValueError("a word has no class")
-    if counting == "best":
-        parts: NDArray[np.float64] = best / best.sum(axis=1, keepdims=True)
-        return parts
-    if counting == "fractional":
-        return weights
-    if counting == "each":
-        return (weights > 0).astype(np.float64)
-    raise ValueError(f"{counting!r} is none of {', '.join(COUNTINGS)}")
-
-
-def compare(
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    replicates: int,
-    seed: int,
-    confidence: float = 0.95,
-) -> list[Comparison]:
-    """Compare the share of every class in two lists of words.
-
-    The unit is the word: the intervals and the test are those of words drawn at random for each
-    list, and know nothing of how uncertain it is which words are in the lists. The null of the
-    test is that the words of both lists are one population, relabelled. A word in both lists is
-    in both groups, which adds nothing to the difference: it makes the test a little cautious.
-
-    Parameters
-    ----------
-    first, second : (n, classes) and (m, classes) arrays
-        Membership of the words of either list, see :func:`membership`.
-    replicates, seed
-        Of the permutation test where it is not exact.
+    deviations : (..., words) array
+    classes : (words,) array
+        From 0 to ``number`` - 1.
 
     Returns
     -------
-    list of Comparison
-        One a class. Shares have Wilson's interval, their difference (first minus second) has
-        Newcombe's; with words in parts they are too wide rather than too narrow. p-values are
-        raw: adjust them over the family.
+    (..., number) array
+        Sums to 1 along the last axis.
+
+    Examples
+    --------
+    >>> shares(np.array([3.0, 2.0, 1.0, 0.0]), np.array([0, 1, 0, 0]), 2, 3).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    chosen = classes[largest(deviations, size)]
+    return np.stack([(chosen == c).mean(axis=-1) for c in range(number)], axis=-1)
+
+
+def of_names(
+    lists: csr_array,
+    groups: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    size: int,
+    number: int,
+    smoothing: float,
+) -> NDArray[np.float64]:
+    """Return the shares for each group, an array (groups, classes), by smoothed PMI.
+
+    Parameters
+    ----------
+    lists : (names, words) sparse array of 0 and 1
+    groups : (names,) array
+        From 0 on; each with at least one name.
+    """
+    members = np.eye(int(groups.max()) + 1)[:, groups]
+    found = _shares(_counts(lists, members[:, :, None]), classes, size, number, smoothing)
+    seen: NDArray[np.float64] = found[0]
+    return seen
+
+
+def permuted(
+    lists: csr_array,
+    groups: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    size: int,
+    number: int,
+    smoothing: float,
+    permutations: int,
+    seed: int,
+    among: tuple[int, int] = (0, 1),
+) -> NDArray[np.float64]:
+    """Return :func:`of_names` with the labels of two groups permuted over their names.
+
+    The null: which of the two groups a name is of has nothing to do with its list. Everything that
+    is computed from the lists (the ranking of words, the selection of the largest) is done anew.
+
+    Returns
+    -------
+    (permutations, groups, number) array
+    """
+    rng = np.random.default_rng(seed)
+    pool = np.flatnonzero(np.isin(groups, among))
+    total = int(groups.max()) + 1
+    found = []
+    for block in _blocks(permutations, len(groups) * total):
+        labels = np.repeat(groups[:, None], block, axis=1)
+        for column in range(block):
+            labels[pool, column] = rng.permutation(groups[pool])
+        members = (labels[None] == np.arange(total)[:, None, None]).astype(np.float64)
+        found.append(_shares(_counts(lists, members), classes, size, number, smoothing))
+    return np.concatenate(found)
+
+
+def resampled(
+    lists: csr_array,
+    groups: NDArray[np.int64],
+    classes: NDArray[np.int64],
+    size: int,
+    number: int,
+    smoothing: float,
+    replicates: int,
+    seed: int,
+) -> NDArray[np.float64]:
+    """Return replicates of :func:`of_names`: the Bayesian bootstrap over names.
+
+    Each name has a standard exponential weight, and what is added to a cell is Gamma(smoothing), as
+    in :func:`probes.stats.pmi.bootstrap`.
+
+    Returns
+    -------
+    (replicates, groups, number) array
 
     References
     ----------
-    Stańczak et al. (2023), PLoS ONE 18(11): e0277640, the analysis of supersenses; Hoyle et al.
-    (2019), Unsupervised discovery of gendered language through latent-variable modeling, ACL.
+    Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
     """
-    test = permutation_test(first, second, replicates, seed)
-    size = (len(first), len(second))
+    rng = np.random.default_rng(seed)
+    members = np.eye(int(groups.max()) + 1)[:, groups]
     found = []
-    for c, (one, two) in enumerate(zip(first.sum(axis=0), second.sum(axis=0), strict=True)):
-        # sums of parts such as thirds may pass the whole by a rounding error
-        hits = (min(float(one), size[0]), min(float(two), size[1]))
-        found.append(
-            Comparison(
-                wilson(hits[0], size[0], confidence),
-                wilson(hits[1], size[1], confidence),
-                newcombe(hits, size, confidence),
-                float(test.p[c]),
-                bool(test.exact[c]),
-            )
-        )
-    return found
+    for block in _blocks(replicates, members.size):
+        weights = rng.standard_exponential((block, len(groups))).T
+        counts = _counts(lists, members[:, :, None] * weights[None])
+        added = rng.standard_gamma(smoothing, size=counts.shape)
+        found.append(_shares(counts + added, classes, size, number, 0.0))
+    return np.concatenate(found)
+
+
+def two_sided_p(seen: float, null: NDArray[np.float64]) -> float:
+    """Return the p-value of a statistic from permutations: as far from 0 as the one seen, or more.
+
+    References
+    ----------
+    Phipson and Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9(1), article 39: the arrangement seen
+    is one of the permutations, so that p is never 0.
+
+    Examples
+    --------
+    >>> two_sided_p(0.2, np.array([0.1, -0.2, 0.0]))
+    0.5
+    """
+    return float((1 + (np.abs(null) >= abs(seen) - 1e-9).sum()) / (1 + len(null)))
+
+
+def _counts(lists: csr_array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return counts (block, words, groups) for weights (groups, names, block)."""
+    by_word = lists.T.tocsr()
+    return np.stack([(by_word @ part).T for part in weights], axis=-1)
+
+
+def _shares(
+    counts: NDArray[np.float64],
+    classes: NDArray[np.int64],
+    size: int,
+    number: int,
+    smoothing: float,
+) -> NDArray[np.float64]:
+    """Return shares (block, groups, classes); deviations equal to ten digits are ties."""
+    deviations = np.round(np.swapaxes(pmi(counts, smoothing), -1, -2), 10)
+    return shares(deviations, classes, size, number)
+
+
+def _blocks(total: int, each: int) -> Iterator[int]:
+    block = max(1, WEIGHTS // each)
+    for start in range(0, total, block):
+        yield min(block, total - start)

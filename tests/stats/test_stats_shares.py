@@ -1,113 +1,104 @@
-from fractions import Fraction
-
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from scipy.stats import fisher_exact
 
-from probes.stats.permutation import permutation_test
-from probes.stats.proportion import newcombe, wilson
-from probes.stats.shares import COUNTINGS, compare, largest, membership
+from probes.stats import shares
+from probes.stats.pmi import permutation_p
 
-SEED = 1414
-
-
-def one_hot(classes, number):
-    return np.eye(number)[np.asarray(classes)]
+SEED = 41
 
 
-def test_the_largest_are_above_zero_and_ties_keep_their_order():
-    values = np.array([0.5, -1.0, 2.0, 0.5, 0.0, np.nan, -np.inf, 0.1])
-    assert largest(values, 3).tolist() == [2, 0, 3]
-    assert largest(values, 100).tolist() == [2, 0, 3, 7]
-    assert largest(np.array([-1.0, 0.0]), 5).tolist() == []
+def test_thirty_against_fifteen_of_a_hundred():
+    p = permutation_p(np.array([[30, 15]]), np.array([100, 100]))[0, 0]
+    assert p == pytest.approx(0.017149, abs=5e-7)
+    assert p == pytest.approx(fisher_exact([[30, 15], [70, 85]]).pvalue, rel=1e-9)
 
 
-def test_three_ways_to_count_a_word_of_two_classes():
-    weights = np.array([[0.5, 0.5, 0.0], [0.2, 0.7, 0.1]])
-    best = np.array([[True, True, False], [False, True, False]])
-    assert membership(weights, best, "best").tolist() == [[0.5, 0.5, 0], [0, 1, 0]]
-    assert membership(weights, best, "fractional").tolist() == weights.tolist()
-    assert membership(weights, best, "each").tolist() == [[1, 1, 0], [1, 1, 1]]
+def test_of_equal_deviations_the_first_is_taken():
+    assert shares.largest(np.array([1.0, 3.0, 3.0, 1.0]), 3).tolist() == [1, 2, 0]
+    with pytest.raises(ValueError, match="5 largest of 4"):
+        shares.largest(np.zeros(4), 5)
 
 
-@pytest.mark.parametrize("counting", ["best", "fractional"])
-def test_shares_of_all_classes_sum_to_one_and_their_differences_to_zero(counting):
+def by_hand():
+    """Three men with words 0 and 1, three women with words 2 and 3; one man has 2 for 1."""
+    rows = [[1, 1, 0, 0], [1, 1, 0, 0], [1, 0, 1, 0], [0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 1]]
+    return csr_array(np.array(rows, dtype=np.float64)), np.array([0, 0, 0, 1, 1, 1])
+
+
+def test_shares_worked_by_hand():
+    # men: 0 (3 of 3), 1 (2 of 2), 2 (1 of 4), 3 (0 of 3); women: 3, 2, 1, 0
+    # half a list more in each cell: 0 and 1 first for men, 3 and 2 for women
+    lists, groups = by_hand()
+    found = shares.of_names(lists, groups, np.array([0, 1, 1, 2]), 2, 3, 0.5)
+    assert found.tolist() == [[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]
+    found = shares.of_names(lists, groups, np.array([0, 1, 1, 2]), 1, 3, 0.5)
+    assert found.tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+def test_all_words_are_the_base_for_everybody():
+    lists, groups = by_hand()
+    found = shares.resampled(lists, groups, np.array([0, 1, 1, 2]), 4, 3, 0.5, 20, SEED)
+    assert found.shape == (20, 2, 3)
+    assert (found == [0.25, 0.5, 0.25]).all()
+
+
+def drawn(rng, names, words, effect, mood=0.0, length=10):
+    """Return lists whose odds depend on gender (effect) and on a name's mood, and their classes."""
+    classes = np.arange(words) % 3
+    side = np.array([1.0, -1.0, 0.0])[classes]
+    groups = np.arange(names) % 2
+    taste = rng.normal(0, 1, (names, words)) + (groups - 0.5)[:, None] * effect * side
+    taste += mood * rng.normal(0, 1, (names, 1)) * side
+    best = np.argsort(-taste, axis=1)[:, :length]
+    lists = np.zeros((names, words))
+    np.put_along_axis(lists, best, 1, axis=1)
+    return csr_array(lists), groups, classes
+
+
+def p_of(lists, groups, classes, size, seed):
+    seen = shares.of_names(lists, groups, classes, size, 3, 0.5)
+    null = shares.permuted(lists, groups, classes, size, 3, 0.5, 199, seed)
+    by_name = shares.two_sided_p(seen[0, 0] - seen[1, 0], null[:, 0, 0] - null[:, 1, 0])
+    hits = np.rint(seen[:, 0] * size).astype(np.int64)
+    return by_name, permutation_p(hits[None], np.array([size, size]))[0, 0]
+
+
+def test_what_is_planted_is_found():
+    print("seed", SEED)
+    lists, groups, classes = drawn(np.random.default_rng(SEED), 200, 60, 1.5)
+    seen = shares.of_names(lists, groups, classes, 20, 3, 0.5)
+    assert seen[1, 0] > 0.9  # the second group has the first class
+    assert seen[0, 1] > 0.9
+    by_name, by_word = p_of(lists, groups, classes, 20, SEED)
+    assert by_name == 1 / 200
+    assert by_word < 1e-6
+
+
+def test_permuting_words_finds_too_much_where_names_have_moods_and_permuting_names_does_not():
+    """No gender has to do with anything here, but a name likes or dislikes all positive words."""
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
-    weights = rng.dirichlet(np.ones(13), 60)
-    best = weights == weights.max(axis=1, keepdims=True)
-    parts = membership(weights, best, counting)
-    found = compare(parts[:25], parts[25:], 50, 1)
-    assert sum(c.first.value for c in found) == pytest.approx(1)
-    assert sum(c.second.value for c in found) == pytest.approx(1)
-    assert sum(c.difference.value for c in found) == pytest.approx(0, abs=1e-12)
+    found = np.array([p_of(*drawn(rng, 60, 60, 0.0, mood=1.0), 20, i) for i in range(120)])
+    by_name, by_word = (found <= 0.05).mean(axis=0)
+    assert by_name < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 120)
+    assert by_word > 0.25
 
 
-def test_all_countings_agree_where_every_word_has_one_class():
-    classes = one_hot([0, 1, 2, 1, 0], 3)
-    for counting in COUNTINGS:
-        assert (membership(classes, classes > 0, counting) == classes).all()
+def test_permuting_leaves_a_third_group_as_it_is():
+    lists, groups = by_hand()
+    third = csr_array(np.vstack([lists.toarray(), [[0, 0, 0, 1.0]]]))
+    given = (np.array([0, 1, 1, 2]), 1, 3, 0.5, 30, SEED)
+    found = shares.permuted(third, np.array([*groups, 2]), *given)
+    assert (found[:, 2] == [0, 0, 1]).all()
+    assert len(np.unique(found[:, 0], axis=0)) > 1
 
 
-def test_a_word_without_a_class_and_an_unknown_counting_are_refused():
-    empty = np.zeros((1, 3))
-    with pytest.raises(ValueError, match="no class"):
-        membership(empty, empty > 0, "best")
-    with pytest.raises(ValueError, match="'most' is none of best, fractional, each"):
-        membership(one_hot([0], 3), one_hot([0], 3) > 0, "most")
-
-
-def test_30_of_100_words_against_15_of_100():
-    first = one_hot([0] * 30 + [1] * 70, 3)
-    second = one_hot([0] * 15 + [2] * 85, 3)
-    found = compare(first, second, 10, 1)[0]
-    assert found.exact
-    assert found.p == pytest.approx(0.017149, abs=5e-7)
-    assert found.difference == newcombe((30, 15), (100, 100))
-    assert found.first == wilson(30, 100)
-    assert found.second == wilson(15, 100)
-    assert found.difference.low > 0  # interval and test say the same here
-
-
-def test_thirds_of_a_word_sum_to_whole_words():
-    thirds = np.full((3, 3), 1 / 3)
-    found = compare(thirds, thirds, 20, 1)
-    assert all(c.difference.value == 0 for c in found)
-    assert all(c.p == 1 for c in found)
-    assert found[0].first.value == pytest.approx(float(Fraction(1, 3)))
-
-
-def test_the_p_of_parts_is_that_of_the_permutation_test_with_the_seed():
+def test_blocks_do_not_matter(monkeypatch):
     print("seed", SEED)
-    rng = np.random.default_rng(SEED)
-    parts = rng.dirichlet(np.ones(4), 60)
-    found = [c.p for c in compare(parts[:30], parts[30:], 300, 7)]
-    assert found == permutation_test(parts[:30], parts[30:], 300, 7).p.tolist()
-
-
-def test_swapping_the_lists_mirrors_everything():
-    first, second = one_hot([0] * 12 + [1] * 8, 2), one_hot([0] * 4 + [1] * 11, 2)
-    for there, back in zip(compare(first, second, 9, 1), compare(second, first, 9, 1), strict=True):
-        assert there.first == back.second
-        assert there.difference.value == -back.difference.value
-        assert there.difference.low == pytest.approx(-back.difference.high)
-        assert there.p == pytest.approx(back.p)
-
-
-def test_a_planted_class_is_found_and_lists_from_one_population_are_not_told_apart():
-    print("seed", SEED)
-    rng = np.random.default_rng(SEED)
-    even = np.full(13, 1 / 13)
-    leaning = even.copy()
-    leaning[4] += 0.3
-    leaning /= leaning.sum()
-    planted, null = [], []
-    for _ in range(200):
-        base = one_hot(rng.choice(13, 100, p=even), 13)
-        planted.append(compare(one_hot(rng.choice(13, 100, p=leaning), 13), base, 9, 1)[4])
-        null.append(compare(one_hot(rng.choice(13, 100, p=even), 13), base, 9, 1)[4])
-    assert np.mean([c.p <= 0.05 for c in planted]) > 0.95
-    # discrete tests stay below the level; 4 standard errors above it
-    assert np.mean([c.p <= 0.05 for c in null]) <= 0.05 + 4 * (0.05 * 0.95 / 200) ** 0.5
-    truth = leaning[4] - even[4]
-    held = np.mean([c.difference.low <= truth <= c.difference.high for c in planted])
-    assert 0.9 <= held <= 0.995
+    lists, groups, classes = drawn(np.random.default_rng(SEED), 30, 12, 0.5)
+    given = (lists, groups, classes, 4, 3, 0.5, 25, SEED)
+    once = shares.permuted(*given)
+    monkeypatch.setattr(shares, "WEIGHTS", 200)
+    assert (shares.permuted(*given) == once).all()

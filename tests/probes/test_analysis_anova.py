@@ -1,0 +1,262 @@
+import json
+from itertools import product
+
+import numpy as np
+import polars as pl
+import pytest
+import statsmodels.formula.api as smf
+import yaml
+from statsmodels.stats.anova import anova_lm
+
+from builders.lib.problem import Problem
+from probes.analysis import anova, sentiment
+from probes.estimates import typed
+from probes.tables import Inputs, asked
+
+SEED = 53
+PARAMS = anova.Params(
+    version="1.0.0",
+    references={"family": "BERT", "size": "base", "language": "en"},
+    confidence=0.95,
+)
+POSITIVE, NEGATIVE, NEUTRAL = range(3)
+RESPONSE = {name: i for i, name in enumerate(anova.RESPONSES)}
+LEAST_SQUARES, JACKKNIFE = range(2)
+REVISION = "0" * 40
+
+
+class Study:
+    """Models with facts, and the hits of each among its largest deviations."""
+
+    def __init__(self, folder, monkeypatch):
+        monkeypatch.chdir(folder)
+        self.folder, self.rows, self.models = folder, [], {}
+
+    def model(self, name, family, size, world=False):
+        origin = {"id": f"x/{name}", "revision": REVISION}
+        if world:
+            planted = {"seed": 1, "word_effect": 0, "sentiment_effect": 0, "name_noise": 1}
+            planted |= {"words_max": 15, "sentences": 100, "steps": 1, "learning_rate": 0.1}
+            origin = {"world": planted}
+        self.models[name] = origin | {"family": family, "size": size}
+
+    def shares(self, name, men, women, language="en", pos=0):
+        """``men`` and ``women`` have the hits of positive, negative and neutral words, of 100."""
+        for gender, hits in enumerate((men, women)):
+            assert sum(hits) == 100
+            for s, hit in enumerate(hits):
+                row = {"model": name, "language": language, "pos": pos, "deviation": 0}
+                row |= {"reading": 1, "gender": gender, "sentiment": s, "hits": hit}
+                row |= {"largest": 100, "candidates": 500, "left_out": 0, "base": 0.3}
+                row |= {"names": 10, "value": hit / 100, "low": None, "high": None, "n": 10}
+                row |= {"cluster": "", "method": "", "null": "", "p": None, "p_bh": None}
+                self.rows.append(row)
+
+    def run(self):
+        (self.folder / "params.yaml").write_text(yaml.safe_dump({"models": self.models}), "utf-8")
+        inputs = Inputs(tuple(sorted(self.models)), {}, self.folder)
+        inputs.tables("sentiment").mkdir(parents=True, exist_ok=True)
+        table = typed(pl.DataFrame(self.rows), sentiment.SHARES)
+        table.write_parquet(inputs.tables("sentiment") / "shares.parquet")
+        return anova.run(inputs, PARAMS)
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    return Study(tmp_path, monkeypatch)
+
+
+def four(study):
+    """Two families in two sizes; of men BERT has 30 and 40 positive, ALBERT 50 and 64."""
+    for family, size, positive in (
+        ("BERT", "base", 30),
+        ("BERT", "large", 40),
+        ("ALBERT", "base", 50),
+        ("ALBERT", "large", 64),
+    ):
+        name = f"{family}-{size}".lower()
+        study.model(name, family, size)
+        study.shares(name, (positive, 20, 80 - positive), (30, 30, 40))
+
+
+def picked(table, **where):
+    for column, value in where.items():
+        table = table.filter(pl.col(column) == value)
+    return table
+
+
+def test_two_by_two_worked_by_hand(study):
+    # marginal means: BERT 35, ALBERT 57, base 40, large 52; all 46
+    # so ALBERT 22, large 12, intercept 46 - 11 - 6 = 29; residuals 1, -1, -1, 1 on one degree
+    four(study)
+    found = study.run()
+    rows = picked(
+        found["coefficients"],
+        response=RESPONSE["male"],
+        sentiment=POSITIVE,
+        interval=LEAST_SQUARES,
+    )
+    values = {(r["factor"], r["level"]): r for r in rows.iter_rows(named=True)}
+    assert values[0, ""]["value"] == pytest.approx(29)
+    assert values[1, "ALBERT"]["value"] == pytest.approx(22)
+    assert values[2, "large"]["value"] == pytest.approx(12)
+    assert values[1, "ALBERT"]["reference"] == "BERT"
+    assert {r["freedom"] for r in values.values()} == {1}
+    # squares 4 on 1 degree: the SE of a difference of two means of two is 2; t(0.975, 1) = 12.7062
+    for row in (values[1, "ALBERT"], values[2, "large"]):
+        assert row["high"] - row["value"] == pytest.approx(12.7062 * 2, abs=1e-3)
+    tests = picked(found["tests"], response=RESPONSE["male"], sentiment=POSITIVE)
+    by_factor = {r["factor"]: r for r in tests.iter_rows(named=True)}
+    assert by_factor[1]["f"] == pytest.approx(22**2 / 4)
+    assert by_factor[2]["f"] == pytest.approx(12**2 / 4)
+    assert (by_factor[1]["freedom"], by_factor[1]["residual"]) == (1, 1)
+
+
+def test_negative_shares_that_do_not_vary_are_told_apart_from_a_test(study):
+    four(study)
+    rows = picked(study.run()["tests"], response=RESPONSE["male"], sentiment=NEGATIVE)
+    assert rows["f"].null_count() == len(rows) == 2
+    assert set(rows["reason"]) == {"the residuals are all 0"}
+
+
+def several(study, rng):
+    """Three families in two sizes, one of them twice, in three languages."""
+    for family, size, copy in product(("BERT", "ALBERT", "XLM"), ("base", "large"), (1, 2)):
+        name = f"{family}-{size}-{copy}".lower()
+        study.model(name, family, size)
+        for language in ("en", "fr", "ru"):
+            men = rng.multinomial(100, [0.4, 0.25, 0.35])
+            shift = 12 * (family == "XLM") * np.array([1, -1, 0]) + [0, 3, -3]
+            study.shares(name, men + shift, rng.multinomial(100, [0.3, 0.3, 0.4]), language)
+
+
+def test_the_coefficients_of_the_three_shares_sum_to_zero_and_the_intercepts_to_100(study):
+    print("seed", SEED)
+    several(study, np.random.default_rng(SEED))
+    table = study.run()["coefficients"]
+    keys = [k for k in anova.COEFFICIENTS.key if k != "sentiment"]
+    sums = table.group_by(keys).agg(pl.col("value").sum(), n=pl.len())
+    assert set(sums["n"]) == {3}
+    whole = (pl.col("factor") == 0) & (pl.col("response") < 3)
+    assert len(sums.filter(whole)) == 2 * 2 * (3 + 1)
+    assert sums.filter(whole)["value"].to_numpy() == pytest.approx(100, abs=1e-5)
+    assert sums.filter(~whole)["value"].to_numpy() == pytest.approx(0, abs=1e-5)
+    assert len(sums.filter(~whole)) > 50
+
+
+def test_three_ways_are_those_of_a_formula(study):
+    print("seed", SEED)
+    several(study, np.random.default_rng(SEED))
+    found = study.run()
+    data = anova.wide(typed(pl.DataFrame(study.rows), sentiment.SHARES))
+    data = data.filter(pl.col("response") == RESPONSE["male"]).to_pandas()
+    data["family"] = [study.models[m]["family"] for m in data["model"]]
+    data["size"] = [study.models[m]["size"] for m in data["model"]]
+    formula = "positive ~ C(family, Treatment('BERT')) + C(size) + C(language)"
+    theirs = smf.ols(formula, data).fit()
+    rows = picked(
+        found["coefficients"], design=1, response=RESPONSE["male"], sentiment=POSITIVE, interval=0
+    )
+    assert len(rows) == 6
+    for row in rows.iter_rows(named=True):
+        start = ("Intercept", "C(family", "C(size", "C(language")[row["factor"]]
+        name = next(
+            n for n in theirs.params.index if n.startswith(start) and f"{row['level']}]" in n + "]"
+        )
+        assert row["value"] == pytest.approx(theirs.params[name], abs=1e-5)
+        assert row["low"] == pytest.approx(theirs.conf_int().loc[name, 0], abs=1e-5)
+        assert row["p"] == pytest.approx(theirs.pvalues[name], rel=1e-4)
+        assert row["language"] == "all"
+        assert row["rows"] == 36
+    type_two = anova_lm(theirs, typ=2)
+    tests = picked(found["tests"], design=1, response=RESPONSE["male"], sentiment=POSITIVE)
+    found_f = tests.sort("factor")["f"].to_list()
+    assert found_f == pytest.approx(type_two["F"].to_list()[:3], rel=1e-4)
+
+
+def test_a_planted_family_is_found_and_nothing_else(study):
+    print("seed", SEED)
+    several(study, np.random.default_rng(SEED))
+    found = study.run()
+    three = picked(found["coefficients"], design=1, response=RESPONSE["male"])
+    xlm = picked(three, level="XLM", sentiment=POSITIVE)
+    assert (xlm["low"] > 0).all()
+    assert ((xlm["low"] < 12) & (xlm["high"] > 12)).all()
+    assert (xlm["p_bh"] < 0.01).all()
+    assert (picked(three, level="XLM", sentiment=NEGATIVE)["high"] < 0).all()
+    women = picked(found["tests"], design=1, response=RESPONSE["female"])
+    assert (women["p_bh"] > 0.05).all()
+    assert {r["n"] for r in three.iter_rows(named=True) if r["interval"] == JACKKNIFE} == {12}
+
+
+def test_what_cannot_be_told_has_no_number_and_says_why(study):
+    study.model("bert-base", "BERT", "base")
+    study.model("xlnet-base", "XLNet", "base")
+    study.shares("bert-base", (30, 30, 40), (20, 30, 50))
+    study.shares("xlnet-base", (50, 20, 30), (20, 30, 50))
+    found = study.run()
+    rows = picked(found["coefficients"], response=RESPONSE["male"], sentiment=POSITIVE, interval=0)
+    told = {r["factor"]: r for r in rows.iter_rows(named=True)}
+    assert told[1]["value"] == pytest.approx(20)
+    assert told[1]["low"] is told[1]["p"] is told[1]["p_bh"] is None
+    assert "no residual degrees of freedom" in told[1]["reason"]
+    assert told[2]["value"] is None
+    assert told[2]["reason"] == "the factor has one level, base"
+    assert found["tests"]["f"].null_count() == len(found["tests"])
+    assert found["tests"]["reason"].null_count() == 0
+    assert set(found["coefficients"]["tested"]) == {0}
+
+
+def test_one_model_alone_is_reported(study):
+    study.model("bert-base", "BERT", "base")
+    study.shares("bert-base", (30, 30, 40), (20, 30, 50))
+    found = study.run()["coefficients"]
+    assert set(picked(found, factor=1)["reason"]) == {"the factor has one level, BERT"}
+
+
+def test_factors_that_go_together_are_not_told_apart(study):
+    for name, family, size in (("a", "BERT", "base"), ("b", "BERT", "base"), ("c", "XLM", "large")):
+        study.model(name, family, size)
+        study.shares(name, (30, 30, 40), (20, 30, 50))
+    rows = picked(study.run()["coefficients"], response=RESPONSE["male"], sentiment=POSITIVE)
+    rows = rows.filter(pl.col("factor") > 0)
+    assert rows["value"].null_count() == len(rows) == 4
+    assert set(rows["reason"]) == {"not told apart from other factors by the models there are"}
+
+
+def test_a_level_of_one_model_has_no_jackknife(study):
+    four(study)
+    study.model("bertweet", "BERTweet", "base")
+    study.shares("bertweet", (20, 40, 40), (30, 30, 40))
+    rows = picked(study.run()["coefficients"], level="BERTweet", response=RESPONSE["male"])
+    assert picked(rows, interval=LEAST_SQUARES)["low"].null_count() == 0
+    assert picked(rows, interval=JACKKNIFE)["value"].null_count() == 0
+    assert set(picked(rows, interval=JACKKNIFE)["reason"]) == {"rests on one model"}
+
+
+def test_worlds_and_models_are_never_mixed(study):
+    four(study)
+    for name in ("planted", "null"):
+        study.model(name, name, "tiny", world=True)
+        study.shares(name, (90, 5, 5), (5, 90, 5))
+    found = study.run()["coefficients"]
+    real = picked(found, models=0)
+    assert set(real["rows"]) == {4}
+    assert set(picked(found, models=1)["rows"]) == {2}
+    assert "planted" not in set(real["level"])
+
+
+def test_without_family_and_size_the_command_is_told(study):
+    study.models["one"] = {"id": "x/one", "revision": REVISION}
+    study.shares("one", (30, 30, 40), (20, 30, 50))
+    with pytest.raises(Problem, match="none has family and size"):
+        study.run()
+
+
+def test_models_are_those_of_the_shares_that_it_reads(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    settings = {"version": "1.0.0", "models": ["b", "a"], "languages": ["en"]}
+    settings |= {"top_k": {"other": {"ADJ": 1, "VERB": 1}}}
+    tree = {"probes": {"associations": settings}}
+    (tmp_path / "params.yaml").write_text(json.dumps(tree), encoding="utf-8")
+    assert asked(anova) == asked(sentiment) == ("a", "b")

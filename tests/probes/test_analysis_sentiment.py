@@ -1,0 +1,266 @@
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import false_discovery_control, fisher_exact
+
+from builders.lib.problem import Problem
+from probes.analysis import sentiment
+from probes.sentiments import of_words
+from probes.tables import Inputs
+from probes.world.truth import true_difference
+
+SEED = 47
+PARAMS = sentiment.Params(
+    version="1.0.0",
+    largest=2,
+    largest_share=1,
+    smoothing=0.5,
+    min_count=1,
+    permutations=200,
+    bootstrap=100,
+    confidence=0.95,
+    false_discovery_rate=0.05,
+    seed=1,
+)
+GENDERS = {"m": 0, "w": 1, "x": 2}
+POSITIVE, NEGATIVE, NEUTRAL = 0, 1, 2
+
+
+class Study:
+    """Outputs, people and lexica written by hand."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.people, self.lexica = folder / "people", folder / "lexica"
+        self.people.mkdir()
+        self.lexica.mkdir()
+
+    def inputs(self, *models):
+        return Inputs(models, {"politicians": self.people, "lexica": self.lexica}, self.folder)
+
+    def write(self, model, language, lists, genders, names=None, pos=0):
+        """``lists`` has the words of each person."""
+        names = names or [f"Name {i}" for i in range(len(genders))]
+        rows = [
+            {"qid": f"Q{i}", "word": word, "lemma": word.rstrip("s"), "pos": pos, "rank": rank}
+            for i, listed in enumerate(lists)
+            for rank, word in enumerate(listed.split(), 1)
+        ]
+        folder = self.inputs(model).outputs("associations", model) / language
+        folder.mkdir(parents=True, exist_ok=True)
+        pl.DataFrame(rows).write_parquet(folder / f"{pos:05d}.parquet")
+        frame = pl.DataFrame({"qid": [f"Q{i}" for i in range(len(genders))], "name": names})
+        codes = pl.Series([GENDERS[g] for g in genders], dtype=pl.Int64)
+        frame = frame.with_columns(gender=codes, popularity=pl.lit(1, dtype=pl.Int32))
+        frame.write_parquet(self.people / f"{language}.parquet")
+
+    def feel(self, language, **words):
+        q = {"good": (0.8, 0.1, 0.1), "bad": (0.1, 0.8, 0.1), "plain": (0.2, 0.2, 0.6)}
+        rows = [(word, *q[kind]) for word, kind in words.items()]
+        columns = ["word", "q_positive", "q_negative", "q_neutral"]
+        pl.DataFrame(rows, schema=columns, orient="row").write_parquet(
+            self.lexica / f"{language}.parquet"
+        )
+
+    def run(self, *models, **changed):
+        params = PARAMS.model_copy(update=changed)
+        return sentiment.run(self.inputs(*models), params)
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study(tmp_path)
+
+
+def eight_people(study, model="one", language="en"):
+    """Men have kind and calm, women dull and calm or grim; of unknown nobody knows anything."""
+    lists = ["kind calm unknown"] * 4 + ["dull calm unknown"] * 2 + ["dull grim unknown"] * 2
+    study.write(model, language, lists, "mmmmwwww")
+    study.feel(language, kind="good", calm="plain", dull="bad", grim="bad")
+
+
+def test_shares_and_differences_worked_by_hand(study):
+    eight_people(study)
+    found = study.run("one")
+    shares = {(r["gender"], r["sentiment"]): r for r in found["shares"].iter_rows(named=True)}
+    # men: kind, then calm; women: dull (4 of 4), then grim (2 of 2)
+    assert [shares[0, s]["hits"] for s in range(3)] == [1, 0, 1]
+    assert [shares[1, s]["hits"] for s in range(3)] == [0, 2, 0]
+    assert [shares[0, s]["value"] for s in range(3)] == [0.5, 0, 0.5]
+    assert [shares[0, s]["base"] for s in range(3)] == [0.25, 0.5, 0.25]
+    for row in shares.values():
+        assert (row["largest"], row["candidates"], row["left_out"], row["names"]) == (2, 4, 1, 4)
+        assert row["low"] <= row["value"] <= row["high"]
+    rows = {(r["sentiment"], r["test"]): r for r in found["differences"].iter_rows(named=True)}
+    assert [rows[s, 0]["value"] for s in range(3)] == [0.5, -1, 0.5]
+    # none of 2 against both: 2 of 6 ways to divide four words; 1 of 2 against none: always
+    assert rows[NEGATIVE, 0]["p"] == pytest.approx(2 / 6, abs=1e-5)
+    assert rows[POSITIVE, 0]["p"] == 1
+    assert [rows[s, 0]["n"] for s in range(3)] == [4] * 3
+    assert [rows[s, 1]["n"] for s in range(3)] == [8] * 3
+    assert "recovery" not in found
+
+
+def test_of_few_words_only_a_part_is_taken(study):
+    eight_people(study)
+    shares = study.run("one", largest=100, largest_share=0.5)["shares"]
+    assert set(shares["largest"]) == {2}
+    shares = study.run("one", largest=100)["shares"]
+    assert set(shares["largest"]) == {4}
+    assert (shares["value"] == shares["base"]).all()
+
+
+def test_namesakes_count_once(study):
+    lists = ["kind calm"] * 5 + ["dull calm"] * 3
+    study.write("one", "en", lists, "mmmmmwww", ["Bo"] * 4 + ["Al", "Ada", "Eva", "Gro"])
+    study.feel("en", kind="good", calm="plain", dull="bad")
+    found = study.run("one", largest=1)
+    assert set(found["shares"].filter(pl.col("gender") == 0)["names"]) == {2}
+    assert set(found["differences"].filter(pl.col("test") == 1)["n"]) == {5}
+
+
+def test_families_are_all_real_models_and_each_world_by_itself(study):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    words = [f"w{i}" for i in range(30)]
+    for model in ("one", "two", "world"):
+        for pos in (0, 1):
+            lists = [" ".join(rng.choice(words, 6, replace=False)) for _ in range(40)]
+            study.write(model, "en", lists, "mw" * 20, pos=pos)
+    kinds = dict(zip(words, ["good", "bad", "plain"] * 10, strict=True))
+    study.feel("en", **kinds)
+    world = {"seed": 1, "word_effect": 0, "sentiment_effect": 0, "name_noise": 0.5}
+    world |= {"words_max": 15, "sentences": 100, "steps": 1, "learning_rate": 0.1}
+    weights = study.inputs().weights("world")
+    weights.mkdir(parents=True)
+    (weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
+    planted = {"word": words * 2, "pos": ["ADJ"] * 30 + ["VERB"] * 30}
+    truth = pl.DataFrame(planted | {"sentiment": ["neutral", "positive", "negative"] * 20})
+    truth.write_parquet(weights / "planted.parquet")
+    found = study.run("one", "two", "world", largest=10)
+    table = found["differences"]
+    for test in (0, 1):
+        real = table.filter((pl.col("model") != "world") & (pl.col("test") == test))
+        assert set(real["family"]) == {len(real)} == {2 * 2 * 3}
+        adjusted = false_discovery_control(real["p"].to_numpy(), method="bh")
+        assert real["p_bh"].to_numpy() == pytest.approx(adjusted, rel=1e-4)
+        bonferroni = np.minimum(1, real["p"].to_numpy() * 12)
+        assert real["p_bonferroni"].to_numpy() == pytest.approx(bonferroni, rel=1e-4)
+        own = table.filter((pl.col("model") == "world") & (pl.col("test") == test))
+        assert set(own["family"]) == {6}
+    assert set(found["recovery"]["model"]) == {"world"}
+    assert set(found["recovery"]["world"]) == {1}
+
+
+def test_the_test_of_words_is_fishers(study):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    words = [f"w{i}" for i in range(60)]
+    lists = [" ".join(rng.choice(words[5 * (i % 2) :], 12, replace=False)) for i in range(60)]
+    study.write("one", "en", lists, "mw" * 30)
+    study.feel("en", **dict(zip(words, ["good", "bad", "plain"] * 20, strict=True)))
+    found = study.run("one", largest=20)
+    for row in found["differences"].filter(pl.col("test") == 0).iter_rows(named=True):
+        part = found["shares"].filter(pl.col("sentiment") == row["sentiment"]).sort("gender")
+        a, b = part["hits"]
+        assert row["value"] == pytest.approx((a - b) / 20)
+        assert row["p"] == pytest.approx(fisher_exact([[a, b], [20 - a, 20 - b]]).pvalue, rel=1e-4)
+
+
+def test_swapping_the_labels_turns_the_differences_round(tmp_path):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    words = [f"w{i}" for i in range(20)]
+    lists = [" ".join(rng.choice(words, 6, replace=False)) for _ in range(50)]
+    genders = "".join(rng.choice(["m", "w", "x"], 50, p=[0.5, 0.4, 0.1]))
+    found = []
+    for i, given in enumerate((genders, genders.translate(str.maketrans("mw", "wm")))):
+        (tmp_path / str(i)).mkdir()
+        study = Study(tmp_path / str(i))
+        study.write("one", "en", lists, given)
+        study.feel("en", **dict(zip(words, (["good", "bad", "plain"] * 7)[:20], strict=True)))
+        found.append(study.run("one", largest=7))
+    mine, theirs = (f["differences"].sort("sentiment", "test") for f in found)
+    assert (mine["value"] == -theirs["value"]).all()
+    by_word = [d.filter(pl.col("test") == 0)["p"] for d in (mine, theirs)]
+    assert by_word[0].equals(by_word[1])
+    others = [f["shares"].filter(pl.col("gender") == 2)["value"] for f in found]
+    assert others[0].equals(others[1])
+    assert len(others[0]) == 3
+
+
+def latent(values, q):
+    """``values`` has for each word and gender three deviations."""
+    return pl.DataFrame(
+        [
+            {"word": w, "gender": g, "sentiment": s, "value": value, "q": q[w][s]}
+            for (w, g), three in values.items()
+            for s, value in enumerate(three)
+        ]
+    )
+
+
+def test_pairs_and_argmax_are_two_readings_of_the_latent_deviations():
+    q = {"a": (0.7, 0.2, 0.1), "b": (0.1, 0.8, 0.1), "c": (0.1, 0.1, 0.8), "d": (None,) * 3}
+    values = {
+        ("a", 0): (0.1, 3.0, 0.0),
+        ("b", 0): (2.0, 1.0, 0.0),
+        ("c", 0): (0.0, 0.5, 0.4),
+        ("d", 0): (9.0, 9.0, 9.0),
+        ("a", 1): (0.0, 0.0, 0.1),
+        ("b", 1): (0.0, 0.0, 1.0),
+        ("c", 1): (2.0, 0.0, 0.0),
+        ("d", 1): (9.0, 9.0, 9.0),
+    }
+    settings = PARAMS.settings()
+    pairs = sentiment.by_latent(latent(values, q), "pairs", settings)
+    # of men the pairs a negative and b positive; of women c positive and b neutral
+    assert pairs.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
+    assert (pairs.candidates, pairs.left_out) == (9, 1)
+    words = sentiment.by_latent(latent(values, q), "argmax", settings)
+    # men: a, positive, and b, negative; women: c, neutral, and b, negative
+    assert words.hits.tolist() == [[1, 1, 0], [0, 1, 1]]
+    assert (words.candidates, words.left_out) == (3, 1)
+
+
+def test_words_are_looked_up_as_they_are_then_small_then_by_lemma(tmp_path):
+    study = Study(tmp_path)
+    study.feel("en", Good="good", bad="bad", plain="plain")
+    words = pl.DataFrame(
+        {"word": ["Good", "Bad", "plains", "x"], "lemma": ["bad", "", "plain", ""]}
+    )
+    q = of_words(words, 0, tmp_path / "no-world", study.lexica, "en")
+    assert q[:3].argmax(axis=1).tolist() == [POSITIVE, NEGATIVE, NEUTRAL]
+    assert np.isnan(q[3]).all()
+    assert np.isnan(of_words(words, 0, tmp_path / "no-world", study.lexica, "cs")).all()
+
+
+def test_nothing_with_a_known_sentiment_is_told(study):
+    eight_people(study)
+    study.feel("en", other="good")
+    with pytest.raises(Problem, match="no word in the outputs has a known sentiment"):
+        study.run("one")
+
+
+def test_what_is_true_of_a_world_follows_from_what_was_planted(tmp_path):
+    """Without noise in names, positive words are all women's and negative ones all men's."""
+    words = [f"w{i:02}" for i in range(30)]
+    kinds = ["positive"] * 10 + ["negative"] * 10 + ["neutral"] * 10
+    ratio = [2.0] * 10 + [-2.0] * 10 + [0.0] * 10
+    planted = {"word": words, "pos": "ADJ", "sentiment": kinds, "log_ratio_nats": ratio}
+    weights, study = tmp_path / "weights", Study(tmp_path)
+    weights.mkdir()
+    table = pl.DataFrame(planted).with_columns(frequency_nats=pl.lit(0.0))
+    table.write_parquet(weights / "planted.parquet")
+    world = {"seed": 1, "word_effect": 0, "sentiment_effect": 4, "name_noise": 0.7}
+    world |= {"words_max": 30, "sentences": 100, "steps": 1, "learning_rate": 0.1}
+    (weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
+    study.write("world", "en", [" ".join(words[:10])] * 4, "mwmw")
+    outputs = study.inputs().outputs("associations", "world")
+    given = (weights, study.people, outputs, 0, pl.DataFrame({"word": words}))
+    assert true_difference(*given, 10) == pytest.approx([-1, 1, 0])
+    assert true_difference(*given, 30) == pytest.approx([0, 0, 0])
+    (weights / "world.json").write_text(json.dumps(world | {"sentiment_effect": 0}), "utf-8")
+    assert true_difference(*given, 10) == [0, 0, 0]

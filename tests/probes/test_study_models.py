@@ -1,0 +1,67 @@
+"""The models of the study, as they are to be pasted into params.yaml."""
+
+from itertools import product
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from probes.analysis.anova import DESIGNS, build
+from probes.models.params import NAME, Model, Models
+from probes.stats.linear import estimable
+
+TOP = Path(__file__).parents[2]
+TREE = yaml.safe_load((TOP / "docs/studies/politicians-models.yaml").read_text(encoding="utf-8"))
+MISSING = [name for name, entry in TREE["models"].items() if "revision" not in entry]
+
+
+def filled():
+    return {name: {"revision": "0" * 40} | entry for name, entry in TREE["models"].items()}
+
+
+def test_they_are_models_once_each_has_a_revision():
+    found = Models.model_validate({"models": filled()}).models
+    assert len(found) == 17
+    assert all(NAME.fullmatch(name) for name in found)
+    sizes = {(m.family, m.size) for m in found.values()}
+    assert len(sizes) == 16  # m-BERT is there cased and uncased
+    assert None not in {value for pair in sizes for value in pair}
+
+
+def test_no_two_have_one_id_or_commit():
+    entries = TREE["models"].values()
+    assert len({entry["id"] for entry in entries}) == 17
+    commits = [entry["revision"] for entry in entries if "revision" in entry]
+    assert len(set(commits)) == len(commits) == 17 - len(MISSING)
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_without_a_revision_one_is_told_where_to_look(name):
+    entry = TREE["models"][name]
+    with pytest.raises(ValidationError, match=rf"huggingface\.co/{entry['id']}/commits/main"):
+        Model.model_validate(entry)
+
+
+def test_they_tell_all_coefficients_of_the_analysis_apart():
+    found = Models.model_validate({"models": filled()}).models
+    rows = [
+        {"model": name, "family": m.family, "size": m.size, "language": language}
+        for name, m in found.items()
+        for language in m.languages
+    ]
+    table = pl.DataFrame(rows)
+    references = {"family": "BERT", "size": "base", "language": "en"}
+    english = build(table.filter(pl.col("language") == "en"), DESIGNS["two-way"], references)
+    assert english.levels["size"] == ("base", "large", "xlarge", "xxlarge")
+    assert english.levels["family"][0] == "BERT"
+    several = table.filter(pl.col("language").n_unique().over("model") > 1)
+    assert set(several["family"]) == {"m-BERT", "XLM", "XLM-R"}
+    assert set(several["language"]) == {"ar", "zh", "en", "fr", "hi", "ru", "es"}
+    three = build(several, DESIGNS["three-way"], references)
+    for design, n in ((english, 17), (three, 6 * 7)):
+        assert len(design.matrix) == n
+        assert estimable(design.matrix).all()
+    pairs = list(product(("XLM", "XLM-R"), ("base", "large")))
+    assert {(r["family"], r["size"]) for r in rows} >= set(pairs)
