@@ -20,10 +20,10 @@ from builders.politicians import GENDERS
 from builders.supersenses import CLASSES, LANGUAGE
 from builders.words import POS
 from probes.estimates import ESTIMATE, finite, significant, typed
+from probes.stats.membership import COUNTINGS, Comparison, compare, largest, membership
 from probes.stats.multiplicity import benjamini_hochberg, bonferroni
 from probes.stats.proportion import wilson
 from probes.stats.rank_correlation import spearman
-from probes.stats.membership import COUNTINGS, Comparison, compare, largest, membership
 from probes.world.language import SIDES, World
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from probes.stats.membership import COUNTINGS, compare, largest, membership
 from probes.stats.permutation import permutation_test
 from probes.stats.proportion import newcombe, wilson
-from probes.stats.membership import COUNTINGS, compare, largest, membership
 
 SEED = 1414
 
