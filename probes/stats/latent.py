@@ -1,0 +1,272 @@
+"""A latent-variable model of words, their sentiment and gender, fitted over a grid of weights.
+
+With p(w, g) = sum over s of p(w | s, g) p(s | g) p(g) and
+
+    p(w | s, g)  proportional to  exp(m_w + eta_{w,s,g})
+    p(s | g)     proportional to  exp(sigma_{s,g})
+    p(g)         proportional to  exp(phi_g)
+
+what is minimised is the cross-entropy of the observed shares with p(w, g), plus ``posterior`` times
+the sum over words of KL(q(s | w) || p(s | w)), plus ``l1`` times the sum of all |eta|, |sigma| and
+|phi|. Stańczak et al. (2023), PLoS ONE 18(11): e0277640, equations 10 to 13, after Hoyle et al.
+(2019), ACL, section 3.
+
+Everything is float64 and has the words as its last axis. All fits are one batched program; each
+does the same arithmetic whatever it is batched with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from math import cos, pi
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
+POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
+BETAS = (0.9, 0.99)
+EPSILON = 1e-16  # gradients are shares of probability, far below the usual 1e-8 for rare words
+BLOCK = 50_000  # deviations that are worked on at once: few enough to stay in a processor's cache
+
+Penalty = Literal["proximal", "subgradient"]
+
+
+class Fits(NamedTuple):
+    """Fitted models, one along each first axis."""
+
+    eta: Array  # (fits, sentiments, genders, words): deviations
+    sigma: Array  # (fits, sentiments, genders)
+    phi: Array  # (fits, genders)
+    background: Array  # (fits, words): m
+    cross_entropy: Array  # (fits,): nats
+    divergence: Array  # (fits,): the sum of KL(q || p) over words with a q, nats
+    residual: Array  # (fits,): distance from a stationary point, see :func:`fit`
+
+    def take(self, index: NDArray[np.int64]) -> Fits:
+        """Return some of the fits."""
+        return Fits(*(part[index] for part in self))
+
+
+def grid() -> tuple[Array, Array]:
+    """Return the 40 pairs of weights of the paper's section 5, (40,) ``l1`` and ``posterior``."""
+    l1, posterior = np.meshgrid(L1, POSTERIOR, indexing="ij")
+    return l1.ravel(), posterior.ravel()
+
+
+def begin(counts: Array, sentiments: int, seed: int, scale: float) -> Fits:
+    """Return one model to start from: deviations normal with SD ``scale``, all else zero.
+
+    They are drawn for a word and a sentiment and shared by the genders, so that nothing but the
+    data tells genders apart.
+
+    Parameters
+    ----------
+    counts : (words, genders) array
+    """
+    words, genders = counts.shape
+    drawn = np.random.default_rng(seed).normal(0.0, scale, (sentiments, 1, words))
+    none = np.full(1, np.nan)
+    return Fits(
+        np.broadcast_to(drawn, (sentiments, genders, words))[None].copy(),
+        np.zeros((1, sentiments, genders)),
+        np.zeros((1, genders)),
+        _background(counts[None]),
+        none,
+        none,
+        none,
+    )
+
+
+def fit(
+    counts: Array,
+    q: Array,
+    l1: Array,
+    posterior: Array,
+    start: Fits,
+    steps: int,
+    learning_rate: float,
+    penalty: Penalty = "proximal",
+    learn_background: bool = False,
+) -> Fits:
+    """Fit models to counts by Adam, over all the data at each step.
+
+    The learning rate falls to 0 along half a cosine. ``residual`` is the sum over parameters of
+    the absolute (sub)gradient that is left, divided by 1 + ``posterior`` times the number of
+    words with a q: about the share of probability that still has to move.
+
+    Parameters
+    ----------
+    counts : (fits or 1, words, genders) array
+        How often a word was generated for a gender; every word and gender at least once.
+    q : (words, sentiments) array
+        q(s | w); a row of nan for a word that is in no lexicon, which has no posterior term.
+    l1, posterior : (fits,) arrays
+    start
+        ``fits`` models, or one for all, that Adam starts from.
+    penalty
+        ``proximal``: soft-thresholding after each step, in Adam's own metric, so that |eta| that
+        does not pay is exactly 0. ``subgradient``: the sign is part of the gradient, as the paper
+        has it (its text gives no more than "Adam"); nothing is then exactly 0.
+    learn_background
+        Fit m as well, without penalty, instead of keeping the log frequency of the words.
+
+    References
+    ----------
+    Kingma and Ba (2015), Adam, ICLR, algorithm 1; Yun, Lozano and Yang (2021), Adaptive proximal
+    gradient methods for structured neural networks, NeurIPS, for the step in Adam's metric.
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    if not (np.isfinite(counts).all() and (counts >= 0).all()):
+        raise ValueError("counts must be finite and not negative")
+    if not ((counts.sum(axis=-1) > 0).all() and (counts.sum(axis=-2) > 0).all()):
+        raise ValueError("every word and every gender needs a count above 0")
+    number = len(l1)
+    size = start.eta[0].size
+    each = max(1, BLOCK // size)
+    blocks = []
+    with _one_thread():
+        for first in range(0, number, each):
+            chosen = np.arange(first, min(first + each, number))
+            part = start.take(np.minimum(chosen, len(start.phi) - 1))
+            cells = counts[np.minimum(chosen, len(counts) - 1)]
+            if not learn_background:
+                part = part._replace(background=_background(cells))
+            program = _Program(cells, q, l1[chosen], posterior[chosen], part, penalty)
+            blocks.append(program.run(steps, learning_rate, learn_background))
+    return Fits(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+
+
+class _Program:
+    """A block of fits: parameters in one (fits, parameters) buffer, so that Adam is one pass."""
+
+    def __init__(
+        self, counts: Array, q: Array, l1: Array, posterior: Array, start: Fits, penalty: Penalty
+    ) -> None:
+        self.penalty = penalty
+        number, sentiments, genders, words = start.eta.shape
+        self.shape = (number, sentiments, genders, words)
+        self.cut = (sentiments * genders * words, sentiments * genders, genders, words)
+        parts = [np.reshape(part, (number, -1)) for part in start[:4]]
+        self.theta = torch.from_numpy(np.concatenate(parts, axis=1))
+        self.eta, self.sigma, self.phi, self.m = self._views(self.theta)
+        self.gradient = torch.zeros_like(self.theta)
+        shares = counts / counts.sum(axis=(1, 2), keepdims=True)
+        self.shares = torch.from_numpy(np.ascontiguousarray(shares.transpose(0, 2, 1)))
+        known = ~np.isnan(q).any(axis=1)
+        self.q = torch.from_numpy(np.where(known[:, None], q, 0.0).T.copy())
+        self.known = torch.from_numpy(known.astype(np.float64))
+        weight = torch.from_numpy(np.asarray(posterior, dtype=np.float64))[:, None, None]
+        self.pull, self.push = -weight * self.q, weight * self.known
+        self.scale = 1 + weight[:, 0, 0] * self.known.sum()
+        penalised = torch.ones(self.theta.shape[1], dtype=torch.float64)
+        penalised[-words:] = 0
+        self.l1 = torch.from_numpy(np.asarray(l1, dtype=np.float64))[:, None] * penalised
+        self.sparse = bool((self.l1 > 0).any())
+        full = (number, sentiments, genders, words)
+        self.joint, self.slope = (torch.empty(full, dtype=torch.float64) for _ in range(2))
+
+    def _views(self, flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        number, sentiments, genders, words = self.shape
+        eta, sigma, phi, m = torch.split(flat, self.cut, dim=1)
+        return (
+            eta.view(number, sentiments, genders, words),
+            sigma.view(number, sentiments, genders),
+            phi,
+            m.view(number, 1, 1, words),
+        )
+
+    def forward(self) -> tuple[torch.Tensor, ...]:
+        """Put p(w, s, g) into ``joint``; return p(s | g), p(g) and p(s, g)."""
+        joint = torch.exp(self.eta, out=self.joint)
+        joint *= torch.exp(self.m)
+        sentiment = torch.softmax(self.sigma, dim=1)
+        gender = torch.softmax(self.phi, dim=1)
+        both = sentiment * gender[:, None, :]
+        joint *= (both / joint.sum(dim=3))[..., None]
+        return sentiment, gender, both
+
+    def backward(self, learn_background: bool) -> None:
+        """Put the gradient of the objective without the L1 term into ``gradient``.
+
+        With D the derivative by log p(w, s, g), which is -p(w, s, g) times (observed share over
+        p(w, g), plus ``posterior`` times (q(s | w) / p(w, s) - 1 / p(w))), all else follows from
+        the softmaxes: e.g. by eta it is D - p(w | s, g) times the sum of D over words.
+        """
+        sentiment, gender, both = self.forward()
+        slope, by_sentiment = self.slope, self.joint.sum(dim=2)
+        term = self.pull / by_sentiment
+        term += self.push / by_sentiment.sum(dim=1, keepdim=True)
+        fit = self.shares / self.joint.sum(dim=1)
+        torch.sub(term[:, :, None, :], fit[:, None, :, :], out=slope)
+        slope *= self.joint
+        total = slope.sum(dim=3)
+        eta, sigma, phi, m = self._views(self.gradient)
+        torch.addcmul(slope, self.joint, (total / both)[..., None], value=-1, out=eta)
+        by_gender = total.sum(dim=1)
+        torch.sub(total, sentiment * by_gender[:, None, :], out=sigma)
+        torch.sub(by_gender, gender * by_gender.sum(dim=1, keepdim=True), out=phi)
+        if learn_background:
+            torch.sum(eta, dim=(1, 2), keepdim=True, out=m)
+
+    def run(self, steps: int, learning_rate: float, learn_background: bool) -> Fits:
+        """Take the steps of Adam, and look at where they led."""
+        first, second = BETAS
+        mean, square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
+        scale, room = torch.empty_like(self.theta), torch.empty_like(self.theta)
+        for step in range(1, steps + 1):
+            self.backward(learn_background)
+            if self.sparse and self.penalty == "subgradient":
+                self.gradient.addcmul_(self.l1, torch.sign(self.theta))
+            rate = learning_rate * (1 + cos(pi * (step - 1) / steps)) / 2
+            mean.lerp_(self.gradient, 1 - first)
+            square.mul_(second).addcmul_(self.gradient, self.gradient, value=1 - second)
+            torch.sqrt(square, out=scale)
+            scale.mul_((1 - second**step) ** -0.5).add_(EPSILON)
+            self.theta.addcdiv_(mean, scale, value=-rate / (1 - first**step))
+            if self.sparse and self.penalty == "proximal":
+                torch.div(self.l1, scale, out=room).mul_(rate)
+                torch.minimum(self.theta, room, out=scale)
+                self.theta -= torch.maximum(scale, room.neg_(), out=scale)
+        return self._outcome(learn_background)
+
+    def _outcome(self, learn_background: bool) -> Fits:
+        self.backward(learn_background)
+        at_zero = torch.relu(self.gradient.abs() - self.l1)
+        elsewhere = (self.gradient + self.l1 * torch.sign(self.theta)).abs()
+        left = torch.where(self.theta == 0, at_zero, elsewhere).sum(dim=1) / self.scale
+        cross = -(self.shares * torch.log(self.joint.sum(dim=1))).sum(dim=(1, 2))
+        inside = self.joint.sum(dim=2)
+        of_word = torch.log(inside / inside.sum(dim=1, keepdim=True))
+        apart = torch.special.xlogy(self.q, self.q) - self.q * of_word
+        number, _, _, words = self.shape
+        return Fits(
+            *(np.array(part.numpy()) for part in (self.eta, self.sigma, self.phi)),
+            np.array(self.m.numpy()).reshape(number, words),
+            *(part.numpy() for part in (cross, apart.sum(dim=(1, 2)), left)),
+        )
+
+
+def _background(counts: Array) -> Array:
+    words = counts.sum(axis=2)
+    result: Array = np.log(words / words.sum(axis=1, keepdims=True))
+    return result
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep torch from splitting sums among threads, which would change their last digits."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
