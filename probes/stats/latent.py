@@ -18,7 +18,7 @@ does the same arithmetic whatever it is batched with.
 from __future__ import annotations
 
 import contextlib
-from math import cos, pi
+from math import cos, pi, sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 BETAS = (0.9, 0.99)
-EPSILON = 1e-16  # gradients are shares of probability, far below the usual 1e-8 for rare words
+EPSILON = 1e-12  # gradients are shares of probability: for rare words below the usual 1e-8
 BLOCK = 50_000  # deviations that are worked on at once: few enough to stay in a processor's cache
 
 Penalty = Literal["proximal", "subgradient"]
@@ -140,8 +140,9 @@ def fit(
             cells = counts[np.minimum(chosen, len(counts) - 1)]
             if not learn_background:
                 part = part._replace(background=_background(cells))
-            program = _Program(cells, q, l1[chosen], posterior[chosen], part, penalty)
-            blocks.append(program.run(steps, learning_rate, learn_background))
+            weights = l1[chosen], posterior[chosen]
+            program = _Program(cells, q, *weights, part, penalty, learn_background)
+            blocks.append(program.run(steps, learning_rate))
     return Fits(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
@@ -149,40 +150,45 @@ class _Program:
     """A block of fits: parameters in one (fits, parameters) buffer, so that Adam is one pass."""
 
     def __init__(
-        self, counts: Array, q: Array, l1: Array, posterior: Array, start: Fits, penalty: Penalty
+        self,
+        counts: Array,
+        q: Array,
+        l1: Array,
+        posterior: Array,
+        start: Fits,
+        penalty: Penalty,
+        learn_background: bool,
     ) -> None:
-        self.penalty = penalty
-        number, sentiments, genders, words = start.eta.shape
-        self.shape = (number, sentiments, genders, words)
-        self.cut = (sentiments * genders * words, sentiments * genders, genders, words)
-        parts = [np.reshape(part, (number, -1)) for part in start[:4]]
+        self.penalty, self.learn = penalty, learn_background
+        self.shape = start.eta.shape
+        number = len(start.eta)
+        parts = [np.reshape(part, (number, -1)) for part in start[: 4 if self.learn else 3]]
+        self.cut = [part.shape[1] for part in parts]
         self.theta = torch.from_numpy(np.concatenate(parts, axis=1))
-        self.eta, self.sigma, self.phi, self.m = self._views(self.theta)
         self.gradient = torch.zeros_like(self.theta)
+        self.eta, self.sigma, self.phi, *m = self._views(self.theta)
+        self.m = m[0] if m else torch.from_numpy(start.background)[:, None, None]
+        self.penalised = sum(self.cut[:3])
+        self.l1 = torch.from_numpy(l1)[:, None]
         shares = counts / counts.sum(axis=(1, 2), keepdims=True)
         self.shares = torch.from_numpy(np.ascontiguousarray(shares.transpose(0, 2, 1)))
-        known = ~np.isnan(q).any(axis=1)
+        known: NDArray[np.bool_] = ~np.isnan(q.sum(axis=1))
         self.q = torch.from_numpy(np.where(known[:, None], q, 0.0).T.copy())
-        self.known = torch.from_numpy(known.astype(np.float64))
-        weight = torch.from_numpy(np.asarray(posterior, dtype=np.float64))[:, None, None]
-        self.pull, self.push = -weight * self.q, weight * self.known
-        self.scale = 1 + weight[:, 0, 0] * self.known.sum()
-        penalised = torch.ones(self.theta.shape[1], dtype=torch.float64)
-        penalised[-words:] = 0
-        self.l1 = torch.from_numpy(np.asarray(l1, dtype=np.float64))[:, None] * penalised
-        self.sparse = bool((self.l1 > 0).any())
-        full = (number, sentiments, genders, words)
-        self.joint, self.slope = (torch.empty(full, dtype=torch.float64) for _ in range(2))
+        weight = torch.from_numpy(posterior)[:, None, None]
+        self.pull = -weight * self.q
+        self.push = weight * torch.from_numpy(known.astype(np.float64))
+        self.scale = 1 + weight[:, 0, 0] * int(known.sum())
+        self.joint, self.slope = torch.empty_like(self.eta), torch.empty_like(self.eta)
 
-    def _views(self, flat: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def _views(self, flat: torch.Tensor) -> list[torch.Tensor]:
         number, sentiments, genders, words = self.shape
-        eta, sigma, phi, m = torch.split(flat, self.cut, dim=1)
-        return (
+        eta, sigma, phi, *m = torch.split(flat, self.cut, dim=1)
+        return [
             eta.view(number, sentiments, genders, words),
             sigma.view(number, sentiments, genders),
             phi,
-            m.view(number, 1, 1, words),
-        )
+            *(part.view(number, 1, 1, words) for part in m),
+        ]
 
     def forward(self) -> tuple[torch.Tensor, ...]:
         """Put p(w, s, g) into ``joint``; return p(s | g), p(g) and p(s, g)."""
@@ -194,7 +200,7 @@ class _Program:
         joint *= (both / joint.sum(dim=3))[..., None]
         return sentiment, gender, both
 
-    def backward(self, learn_background: bool) -> None:
+    def backward(self) -> None:
         """Put the gradient of the objective without the L1 term into ``gradient``.
 
         With D the derivative by log p(w, s, g), which is -p(w, s, g) times (observed share over
@@ -209,50 +215,109 @@ class _Program:
         torch.sub(term[:, :, None, :], fit[:, None, :, :], out=slope)
         slope *= self.joint
         total = slope.sum(dim=3)
-        eta, sigma, phi, m = self._views(self.gradient)
+        eta, sigma, phi, *m = self._views(self.gradient)
         torch.addcmul(slope, self.joint, (total / both)[..., None], value=-1, out=eta)
         by_gender = total.sum(dim=1)
         torch.sub(total, sentiment * by_gender[:, None, :], out=sigma)
         torch.sub(by_gender, gender * by_gender.sum(dim=1, keepdim=True), out=phi)
-        if learn_background:
-            torch.sum(eta, dim=(1, 2), keepdim=True, out=m)
+        if self.learn:
+            torch.sum(eta, dim=(1, 2), keepdim=True, out=m[0])
 
-    def run(self, steps: int, learning_rate: float, learn_background: bool) -> Fits:
+    def run(self, steps: int, learning_rate: float) -> Fits:
         """Take the steps of Adam, and look at where they led."""
         first, second = BETAS
         mean, square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
-        scale, room = torch.empty_like(self.theta), torch.empty_like(self.theta)
+        scale = torch.empty_like(self.theta)
+        chosen = slice(0, self.penalised)
+        values, room = self.theta[:, chosen], torch.empty_like(self.theta[:, chosen])
+        sparse = bool((self.l1 > 0).any())
         for step in range(1, steps + 1):
-            self.backward(learn_background)
-            if self.sparse and self.penalty == "subgradient":
-                self.gradient.addcmul_(self.l1, torch.sign(self.theta))
+            self.backward()
+            if sparse and self.penalty == "subgradient":
+                self.gradient[:, chosen].addcmul_(self.l1, torch.sign(values))
             rate = learning_rate * (1 + cos(pi * (step - 1) / steps)) / 2
+            rate *= sqrt(1 - second**step)
             mean.lerp_(self.gradient, 1 - first)
             square.mul_(second).addcmul_(self.gradient, self.gradient, value=1 - second)
-            torch.sqrt(square, out=scale)
-            scale.mul_((1 - second**step) ** -0.5).add_(EPSILON)
-            self.theta.addcdiv_(mean, scale, value=-rate / (1 - first**step))
-            if self.sparse and self.penalty == "proximal":
-                torch.div(self.l1, scale, out=room).mul_(rate)
-                torch.minimum(self.theta, room, out=scale)
-                self.theta -= torch.maximum(scale, room.neg_(), out=scale)
-        return self._outcome(learn_background)
+            torch.add(square, EPSILON**2, out=scale).rsqrt_()
+            self.theta.addcmul_(mean, scale, value=-rate / (1 - first**step))
+            if sparse and self.penalty == "proximal":
+                torch.mul(scale[:, chosen], self.l1 * rate, out=room)
+                torch.minimum(values, room, out=scale[:, chosen])
+                values -= torch.maximum(scale[:, chosen], room.neg_(), out=room)
+        return self._outcome()
 
-    def _outcome(self, learn_background: bool) -> Fits:
-        self.backward(learn_background)
-        at_zero = torch.relu(self.gradient.abs() - self.l1)
-        elsewhere = (self.gradient + self.l1 * torch.sign(self.theta)).abs()
-        left = torch.where(self.theta == 0, at_zero, elsewhere).sum(dim=1) / self.scale
+    def _outcome(self) -> Fits:
+        self.backward()
+        chosen = slice(0, self.penalised)
+        values, slope = self.theta[:, chosen], self.gradient[:, chosen]
+        at_zero = torch.relu(slope.abs() - self.l1)
+        elsewhere = (slope + self.l1 * torch.sign(values)).abs()
+        left = torch.where(values == 0, at_zero, elsewhere).sum(dim=1)
+        left += self.gradient[:, self.penalised :].abs().sum(dim=1)
         cross = -(self.shares * torch.log(self.joint.sum(dim=1))).sum(dim=(1, 2))
         inside = self.joint.sum(dim=2)
         of_word = torch.log(inside / inside.sum(dim=1, keepdim=True))
         apart = torch.special.xlogy(self.q, self.q) - self.q * of_word
-        number, _, _, words = self.shape
-        return Fits(
-            *(np.array(part.numpy()) for part in (self.eta, self.sigma, self.phi)),
-            np.array(self.m.numpy()).reshape(number, words),
-            *(part.numpy() for part in (cross, apart.sum(dim=(1, 2)), left)),
+        found = (self.eta, self.sigma, self.phi, self.m[:, 0, 0], cross)
+        last = (apart.sum(dim=(1, 2)), left / self.scale)
+        return Fits(*(part.contiguous().numpy() for part in (*found, *last)))
+
+
+class Averages(NamedTuple):
+    """What fits say on average over the weights, for each table of counts."""
+
+    eta: Array  # (tables, sentiments, genders, words)
+    words: Array  # (tables, genders, words): log p(w | g) - m_w, all sentiments together, nats
+    sentiments: Array  # (tables, sentiments, genders): log p(s | g), nats
+
+
+def average(fits: Fits, weights: int) -> Averages:
+    """Average over every ``weights`` fits in a row: those of one table of counts."""
+    sentiments = torch.log_softmax(torch.from_numpy(fits.sigma), dim=1)
+    m = torch.from_numpy(fits.background)[:, None, None, :]
+    given = torch.log_softmax(m + torch.from_numpy(fits.eta), dim=3) + sentiments[..., None]
+    words = torch.logsumexp(given, dim=1) - m[:, 0]
+    parts = (fits.eta, words.numpy(), sentiments.numpy())
+    return Averages(*(p.reshape(-1, weights, *p.shape[1:]).mean(axis=1) for p in parts))
+
+
+def refit(
+    counts: Array,
+    q: Array,
+    l1: Array,
+    posterior: Array,
+    start: Fits,
+    steps: int,
+    learning_rate: float,
+    penalty: Penalty = "proximal",
+) -> Averages:
+    """Fit all weights to each of many tables of counts, a table's fits all from ``start``.
+
+    Parameters
+    ----------
+    counts : (tables, words, genders) array
+    start
+        As many fits as there are weights.
+    """
+    weights = len(l1)
+    each = max(1, BLOCK // start.eta.size)
+    found = []
+    for first in range(0, len(counts), each):
+        tables = counts[first : first + each]
+        number = len(tables)
+        fits = fit(
+            np.repeat(tables, weights, axis=0),
+            q,
+            np.tile(l1, number),
+            np.tile(posterior, number),
+            start.take(np.tile(np.arange(weights), number)),
+            steps,
+            learning_rate,
+            penalty,
         )
+        found.append(average(fits, weights))
+    return Averages(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
 
 def _background(counts: Array) -> Array:
