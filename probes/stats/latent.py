@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
-BETAS = (0.9, 0.99)
+BETAS = (0.9, 0.9)  # equal: gradients shrink by orders of magnitude as the posterior term is met
 EPSILON = 1e-12  # gradients are shares of probability: for rare words below the usual 1e-8
-BLOCK = 50_000  # deviations that are worked on at once: few enough to stay in a processor's cache
+BLOCK = 100_000  # deviations that are worked on at once: few enough to stay in a processor's cache
 
 Penalty = Literal["proximal", "subgradient"]
 
@@ -168,6 +168,7 @@ class _Program:
         self.gradient = torch.zeros_like(self.theta)
         self.eta, self.sigma, self.phi, *m = self._views(self.theta)
         self.m = m[0] if m else torch.from_numpy(start.background)[:, None, None]
+        self.frequency = torch.exp(self.m)
         self.penalised = sum(self.cut[:3])
         self.l1 = torch.from_numpy(l1)[:, None]
         shares = counts / counts.sum(axis=(1, 2), keepdims=True)
@@ -193,7 +194,7 @@ class _Program:
     def forward(self) -> tuple[torch.Tensor, ...]:
         """Put p(w, s, g) into ``joint``; return p(s | g), p(g) and p(s, g)."""
         joint = torch.exp(self.eta, out=self.joint)
-        joint *= torch.exp(self.m)
+        joint *= torch.exp(self.m) if self.learn else self.frequency
         sentiment = torch.softmax(self.sigma, dim=1)
         gender = torch.softmax(self.phi, dim=1)
         both = sentiment * gender[:, None, :]
