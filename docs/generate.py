@@ -22,8 +22,7 @@ TOP = Path(__file__).parent.parent
 sys.path.insert(0, str(TOP))
 
 from builders.lib.card import GENERATED, PAGES  # noqa: E402
-from probes import associations  # noqa: E402
-from probes.analysis import pmi  # noqa: E402
+from probes import ALL, EACH, PROBES  # noqa: E402
 from probes.check import sections  # noqa: E402
 from probes.models.params import Model  # noqa: E402
 
@@ -34,10 +33,10 @@ COMMANDS = (
     ["validation"],
     ["probes"],
     ["probes", "weights"],
-    ["probes", "associations"],
+    *(["probes", name] for name in PROBES),
     ["probes", "plan"],
 )
-DATASETS = ("politicians", "words")
+DATASETS = sorted(p.stem for p in (TOP / "builders").glob("*.py") if p.stem[0] != "_")
 
 
 def main() -> int:
@@ -46,9 +45,12 @@ def main() -> int:
     for name in DATASETS:
         schema = importlib.import_module(f"builders.{name}").SCHEMA
         wanted[f"{PAGES}/{name}.md"] = page(PAGES / f"{name}.md", {"": schema})
-    outputs = {"one a language": associations.SCHEMA, "coverage": associations.COVERAGE}
-    wanted["docs/probes/associations.md"] = page(Path("docs/probes/associations.md"), outputs)
-    wanted["docs/analyses/pmi.md"] = page(Path("docs/analyses/pmi.md"), pmi.SCHEMAS)
+    for name in PROBES:
+        schemas = importlib.import_module(f"probes.{name}").SCHEMAS
+        wanted[f"docs/probes/{name}.md"] = page(Path(f"docs/probes/{name}.md"), schemas)
+    for name in [*EACH, *ALL]:
+        schemas = importlib.import_module(f"probes.analysis.{name}").SCHEMAS
+        wanted[f"docs/analyses/{name}.md"] = page(Path(f"docs/analyses/{name}.md"), schemas)
     stale = [p for p, text in wanted.items() if _read(TOP / p) != text]
     if "--check" in sys.argv:
         for path in stale:

@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from probes import PROBES
+from probes import ALL, EACH, PROBES
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -14,13 +14,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m probes", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("check", help="check params.yaml and tell all its problems at once")
-    for name, words in {
-        "weights": "train a world's model, or pin one of the Hub (a stage of dvc.yaml)",
-        "pmi": "tables of words and genders from those answers (a stage of dvc.yaml)",
-    }.items():
-        commands.add_parser(name, help=words).add_argument("model", help="name in params.yaml")
+    weights = commands.add_parser(
+        "weights", help="train a world's model, or pin one of the Hub (a stage of dvc.yaml)"
+    )
+    weights.add_argument("model", help="name in params.yaml")
     for name, words in PROBES.items():
         _execution(commands.add_parser(name, help=f"{words} (a stage of dvc.yaml)"))
+    for name, words in EACH.items():
+        analysis = commands.add_parser(name, help=f"tables: {words} (a stage of dvc.yaml)")
+        analysis.add_argument("model", help="name in params.yaml")
+    for name, words in ALL.items():
+        commands.add_parser(name, help=f"tables over all models: {words} (a stage of dvc.yaml)")
     plan = commands.add_parser("plan", help="tell what the probes would take, before they run")
     plan.add_argument("model", nargs="?", help="name in params.yaml; default: all that are asked")
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
@@ -62,14 +66,22 @@ def _run(given: argparse.Namespace) -> None:
 
         print(write())
         return
+    if given.command in ALL:
+        from probes.tables import analyse
+
+        print(analyse(given.command))
+        return
     from probes.models.params import model
 
     model(given.model)  # an unknown name is told before torch is loaded
     if given.command == "weights":
-        from probes.models.weights import bring as command
+        from probes.models.weights import bring
+
+        print(bring(given.model))
     else:
-        from probes.tables import analyse as command
-    print(command(given.model))
+        from probes.tables import analyse
+
+        print(analyse(given.command, given.model))
 
 
 def _execution(parser: argparse.ArgumentParser) -> None:

@@ -98,6 +98,8 @@ COVERAGE = Schema(
     key=("language", "pos"),
 )
 
+SCHEMAS = {"one a language": SCHEMA, COVERED: COVERAGE}
+
 
 class Params(Section):
     """Languages, and how many words to keep of each list."""

@@ -1,55 +1,109 @@
-"""Running an analysis over a model's outputs, into loadable tables."""
+"""Running an analysis over outputs, into loadable tables.
+
+An analysis is a module of ``probes.analysis`` with
+
+- ``EACH``: whether it has tables for every model, or one set over all models,
+- ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads,
+- ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns them.
+"""
 
 from __future__ import annotations
 
+import importlib
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builders.lib import card, store
 from builders.lib.params import section
 from builders.lib.problem import Problem
-from probes.analysis import pmi
+from probes import EACH
 
-OUTPUTS = Path("data/outputs")
-MODELS = Path("data/models")
-TABLES = Path("data/tables")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 PAGES = Path("docs/analyses")
 
 
-def analyse(name: str) -> Path:
-    """Run the analysis ``pmi`` for one model and return the folder of its tables.
+class Inputs(NamedTuple):
+    """What an analysis reads."""
+
+    models: tuple[str, ...]  # names in params.yaml, sorted; one alone where ``EACH``
+    datasets: dict[str, Path]  # validated
+    data: Path = Path("data")
+
+    def outputs(self, probe: str, model: str) -> Path:
+        """Return the folder of a model's answers to a probe."""
+        return self.data / "outputs" / probe / model
+
+    def weights(self, model: str) -> Path:
+        """Return the folder of a model; for a world it tells what was planted."""
+        return self.data / "models" / model
+
+    def tables(self, analysis: str, model: str = "") -> Path:
+        """Return the folder of another analysis's tables, for a model where it has such."""
+        return self.data / "tables" / analysis / model
+
+
+def analyse(name: str, model: str = "") -> Path:
+    """Run an analysis, of one model or over all, and return the folder of its tables.
 
     Raises
     ------
     Problem
-        If the outputs are not there, or the params are wrong.
+        If what it reads is not there, or the params are wrong.
     """
-    params = section("analysis.pmi", pmi.Params)
-    outputs = OUTPUTS / "associations" / name
-    if not (outputs / "README.md").is_file():
-        raise Problem(f"{outputs}: no outputs; run `make repro STAGE=associations@{name}` first")
-    people = store.require_validated("politicians")
-    final = TABLES / "pmi" / name
-    found = pmi.run(outputs, people, MODELS / name, params)
+    module: Any = importlib.import_module(f"probes.analysis.{name}")
+    params: Any = section(f"analysis.{name}", module.Params)
+    models = (model,) if model else asked(module)
+    datasets = {dataset: store.require_validated(dataset) for dataset in module.DATASETS}
+    inputs = Inputs(models, datasets)
+    read = list(_read(module, inputs))
+    for folder, stage in read:
+        if not (folder / "README.md").is_file():
+            raise Problem(f"{folder}: nothing there; run `make repro STAGE={stage}` first")
+    final = inputs.tables(name, model)
+    found = module.run(inputs, params)
     partial = store.fresh(final)
     counts = store.Counts(Counter())
     for table, frame in found.items():
-        store.write_table(frame, pmi.SCHEMAS[table].arrow(), partial / f"{table}.parquet")
+        store.write_table(frame, module.SCHEMAS[table].arrow(), partial / f"{table}.parquet")
         counts.rows[table] = len(frame)
     origin = card.Origin(
         [
             {
-                "source": "outputs of the probe associations",
-                "address": str(outputs),
-                "retrieved": f"with sha256 {store.fingerprint(outputs)[:16]}",
-                "licence": "as their card states",
-                "citation": "their card",
+                "source": f"made by {stage.partition('@')[0]}",
+                "address": str(folder),
+                "retrieved": f"with sha256 {store.fingerprint(folder)[:16]}",
+                "licence": "as its card states",
+                "citation": "its card",
             }
+            for folder, stage in read
         ],
-        f"make repro STAGE=pmi@{name}",
+        f"make repro STAGE={name}@{model}" if model else f"make repro STAGE={name}",
         params.version,
     )
-    schemas = {table: pmi.SCHEMAS[table] for table in found}
-    card.write(partial, PAGES / "pmi.md", schemas, counts, origin)
+    schemas = {table: module.SCHEMAS[table] for table in found}
+    card.write(partial, PAGES / f"{name}.md", schemas, counts, origin)
     store.finish(final)
     return final
+
+
+def asked(module: Any) -> tuple[str, ...]:
+    """Return the models that the first probe of an analysis is put to."""
+    probe: Any = importlib.import_module(f"probes.{module.OUTPUTS[0]}")
+    params: Any = section(f"probes.{module.OUTPUTS[0]}", probe.Params)
+    return tuple(sorted(params.models))
+
+
+def _read(module: Any, inputs: Inputs) -> Iterator[tuple[Path, str]]:
+    """Yield the folders that an analysis reads, datasets left out, and the stages they are of."""
+    for probe in module.OUTPUTS:
+        for model in inputs.models:
+            yield inputs.outputs(probe, model), f"{probe}@{model}"
+    for analysis in module.TABLES:
+        if analysis in EACH:
+            for model in inputs.models:
+                yield inputs.tables(analysis, model), f"{analysis}@{model}"
+        else:
+            yield inputs.tables(analysis), analysis

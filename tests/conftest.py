@@ -30,8 +30,8 @@ def project(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
-    """A project in which both datasets are built and validated; not to be changed."""
-    from builders import politicians, words
+    """A project in which all datasets are built and validated; not to be changed."""
+    from builders import emotions, politicians, supersenses, words
     from builders.lib.dataset import build
     from validation.run import validate
 
@@ -39,7 +39,9 @@ def built(tmp_path_factory):
     before = Path.cwd()
     os.chdir(folder)
     try:
-        for name, module in (("politicians", politicians), ("words", words)):
+        modules = (emotions, politicians, supersenses, words)
+        for module in modules:
+            name = module.__name__.removeprefix("builders.")
             build(name, module)
             validate(name)
     finally:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from probes import ALL, EACH, PROBES
+
 TOP = Path(__file__).parent.parent
 PACKAGES = ("builders", "validation", "probes")
 
@@ -71,8 +73,8 @@ def stages() -> dict[str, dict[str, set[str]]]:
             d: closure("validation.run", f"validation.{d}", f"builders.{d}") for d in datasets
         },
         "weights": {"": closure("probes.models.weights")},
-        "associations": {"": closure("probes.outputs", "probes.associations")},
-        "pmi": {"": closure("probes.tables")},
+        **{p: {"": closure("probes.outputs", f"probes.{p}")} for p in PROBES},
+        **{a: {"": closure("probes.tables", f"probes.analysis.{a}")} for a in [*EACH, *ALL]},
         "report": {"": closure("probes.report")},
     }
 

@@ -2,14 +2,15 @@
 
     python tests/samples.py [FOLDER]
 
-loads ``data/samples/facts`` into a SPARQL engine on loopback, serves the sample treebanks over
-HTTP, fetches both, and names the project as their origin in the manifests.
+loads ``data/samples/facts`` into a SPARQL engine on loopback, serves the sample treebanks and
+word lists over HTTP, fetches all, and names the project as their origin in the manifests.
 """
 
 from __future__ import annotations
 
 import functools
 import http.server
+import io
 import json
 import shutil
 import socket
@@ -19,13 +20,14 @@ import tempfile
 import threading
 import time
 import urllib.request
+import zipfile
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
 from builders.lib.http import Politeness
 from builders.lib.snapshot import MANIFEST, write_manifest
-from builders.sources import ud, wikidata
+from builders.sources import emotions, lexica, supersenses, ud, wikidata
 
 TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"
@@ -109,6 +111,95 @@ def ud_params(address: str) -> ud.Params:
     return ud.Params(address=address + "/{treebank}/{file}", treebanks=banks)
 
 
+def supersenses_params(address: str) -> supersenses.Params:
+    return supersenses.Params(
+        adjectives={
+            "address": f"{address}/adjectives/adjective_words.predicted",
+            "licence": "CC0-1.0",
+        },
+        verbs={"address": address + "/verbs/{file}", "tag": DAY, "licence": "CC0-1.0"},
+    )
+
+
+def emotions_params(address: str, **changes) -> emotions.Params:
+    wanted = {
+        "address": f"{address}/lexicon.zip",
+        "files": {"en": "lexicon/en.txt"},
+        "licence": "CC0-1.0",
+    }
+    return emotions.Params(**(wanted | changes))
+
+
+def archive(**texts: bytes) -> bytes:
+    """Pack lexica, by language, into an archive that is the same each time."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as found:
+        for code, body in texts.items():
+            entry = zipfile.ZipInfo(f"lexicon/{code}.txt", (1980, 1, 1, 0, 0, 0))
+            found.writestr(entry, body)
+    return packed.getvalue()
+
+
+@contextmanager
+def archived(body: bytes):
+    """Serve one archive over HTTP; yield the address of its folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "lexicon.zip").write_bytes(body)
+        with files(Path(folder)) as address:
+            yield address
+
+
+def lexica_params(address: str) -> lexica.Params:
+    """Declare the project's own lexica: lists, degrees, and classes or pairs (English has both)."""
+    poles = {
+        "name": "poles",
+        "files": {"positive": "poles/positive.txt", "negative": "poles/negative.txt"},
+        "format": "list",
+        "scale": "binary",
+        "labels": {"positive": 1, "negative": -1},
+    }
+    degrees = {
+        "name": "degrees",
+        "files": {"degrees": "degrees/degrees.tsv"},
+        "format": "table",
+        "scale": "continuous",
+        "low": -4,
+        "high": 4,
+    }
+    classes = {
+        "name": "classes",
+        "files": {"classes": "classes/classes.csv"},
+        "format": "table",
+        "scale": "classes",
+        "labels": {"positive": 1, "neutral": 0, "negative": -1},
+        "delimiter": ",",
+        "header": True,
+        "value": [2],
+        "pos": 1,
+    }
+    shares = {
+        "name": "shares",
+        "files": {"shares": "shares/shares.tsv"},
+        "format": "table",
+        "scale": "pairs",
+        "header": True,
+        "value": [2, 3],
+        "pos": 1,
+    }
+    views = {}
+    for code in [*LANGUAGES, "cs"]:
+        chosen = [poles, degrees]
+        chosen += [classes] if code not in ("ar", "hi", "cs") else []
+        chosen += [shares] if code in ("ar", "hi", "cs", "en") else []
+        views[code] = [
+            view
+            | {"files": {k: f"{address}/{code}/{f}" for k, f in view["files"].items()}}
+            | {"licence": "CC0-1.0", "citation": "the project"}
+            for view in chosen
+        ]
+    return lexica.Params(views=views)
+
+
 def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
     """Name the origin of a sample in place of the loopback server that it came through."""
     for path in folder.glob("*.json"):
@@ -118,7 +209,7 @@ def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
 
 
 def make(into: Path) -> None:
-    """Make both samples under a folder."""
+    """Make all samples under a folder."""
     people, treebanks = into / "wikidata" / DAY, into / "ud" / DAY
     with oxigraph(*FACTS) as endpoint:
         wikidata.fetch(wikidata_params(endpoint), POLITE, people)
@@ -128,6 +219,25 @@ def make(into: Path) -> None:
         ud.fetch(ud_params(address), POLITE, treebanks)
     origin = "data/samples/ud, sentences written and annotated for this project"
     relabel(treebanks, address, origin, "the project")
+    make_word_lists(into)
+
+
+def make_word_lists(into: Path) -> None:
+    """Make the samples that are lists of words."""
+    words, senses, feelings = (into / name / DAY for name in ("lexica", "supersenses", "emotions"))
+    with files(SAMPLES / "supersenses" / DAY) as address:
+        supersenses.fetch(supersenses_params(address), POLITE, senses)
+    origin = "data/samples/supersenses, words classed for this project"
+    relabel(senses, address, origin, "the project; names of the classes as the sources have them")
+    with archived(
+        archive(en=(SAMPLES / "emotions" / DAY / "en" / "emolex.txt").read_bytes())
+    ) as at:
+        emotions.fetch(emotions_params(at), POLITE, feelings)
+    relabel(feelings, at, "data/samples/emotions, words judged for this project", "the project")
+    with files(SAMPLES / "lexica" / DAY) as address:
+        lexica.fetch(lexica_params(address), POLITE, words)
+    rated = "the project, which rated these words for itself"
+    relabel(words, address, "data/samples/lexica", rated)
 
 
 if __name__ == "__main__":

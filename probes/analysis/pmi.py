@@ -19,6 +19,7 @@ from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from builders.politicians import GENDERS
 from builders.words import POS
+from probes.estimates import ESTIMATE, finite, significant, typed
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.stats.pmi import bootstrap, permutation_p, pmi
 from probes.stats.proportion import wilson
@@ -31,33 +32,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from probes.stats.estimate import Estimate
+    from probes.tables import Inputs
 
+EACH = True
+DATASETS = ("politicians",)
+OUTPUTS = ("associations",)
+TABLES = ()
 READINGS = ("plug-in", "smoothed")
 METHODS = {
     "plug-in": "bootstrap percentile",
     "smoothed": "Bayesian bootstrap percentile",
 }
-DECIMALS = 6
-DIGITS = 6  # of p-values: significant ones, so that none becomes 0
-ESTIMATE = (
-    Column("value", "float64", "the estimate; null where it is not finite", nullable=True),
-    Column("low", "float64", "lower end of the interval; null: not finite", nullable=True),
-    Column("high", "float64", "upper end of the interval; null: not finite", nullable=True),
-    Column("n", "int64", "independent clusters behind it", minimum=0),
-    Column("cluster", "string", "what a cluster is"),
-    Column("method", "string", "kind of interval, and what was resampled"),
-    Column("null", "string", "what it is judged against"),
-    Column(
-        "p",
-        "float64",
-        "two-sided p under that null; over distinct (name, gender), while value counts people",
-        nullable=True,
-        minimum=0,
-        maximum=1,
-    ),
-    Column("p_bh", "float64", "the same, Benjamini-Hochberg", nullable=True, minimum=0, maximum=1),
-)
-
 PMI = Schema(
     columns=(
         Column("model", "string", "name of the model in params.yaml"),
@@ -102,14 +87,8 @@ class Params(Section):
     seed: int = Field(description="of the resampling")
 
 
-def run(outputs: Path, people: Path, weights: Path, params: Params) -> dict[str, pl.DataFrame]:
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of one model.
-
-    Parameters
-    ----------
-    outputs, people, weights
-        Folders of the outputs of ``associations``, of the dataset ``politicians`` and of the
-        model; the last one tells what was planted, if anything was.
 
     Returns
     -------
@@ -121,6 +100,9 @@ def run(outputs: Path, people: Path, weights: Path, params: Params) -> dict[str,
     Problem
         If no word is in enough lists.
     """
+    (model,) = inputs.models
+    outputs, weights = inputs.outputs("associations", model), inputs.weights(model)
+    people = inputs.datasets["politicians"]
     tables: list[pl.DataFrame] = []
     languages = sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != "coverage")
     for language in languages:
@@ -140,13 +122,13 @@ def run(outputs: Path, people: Path, weights: Path, params: Params) -> dict[str,
         )
     table = pl.concat(tables)
     family = table.filter(pl.col("reading") == 0)["p"].to_numpy()
-    adjusted = [_significant(p) for p in benjamini_hochberg(family)]
+    adjusted = [significant(p) for p in benjamini_hochberg(family)]
     table = table.with_columns(
         p_bh=pl.Series(np.repeat(adjusted, len(READINGS))), family=pl.lit(len(family))
     )
-    found = {"pmi": _typed(table, PMI)}
+    found = {"pmi": typed(table, PMI)}
     if (weights / "world.json").is_file():
-        found["recovery"] = _typed(_recovery(table, weights, people, outputs, params), RECOVERY)
+        found["recovery"] = typed(_recovery(table, weights, people, outputs, params), RECOVERY)
     return found
 
 
@@ -183,7 +165,7 @@ def _table(part: pl.DataFrame, language: str, pos: int, params: Params) -> pl.Da
         w = column_of[word]
         for g, label in enumerate(labels):
             for r, reading in enumerate(READINGS):
-                value, low, high = (_finite(x[w, g]) for x in estimates[reading])
+                value, low, high = (finite(x[w, g]) for x in estimates[reading])
                 out.append(
                     {
                         "model": part["model"][0],
@@ -203,7 +185,7 @@ def _table(part: pl.DataFrame, language: str, pos: int, params: Params) -> pl.Da
                         "cluster": "name",
                         "method": f"{params.confidence:.0%} {METHODS[reading]} over names",
                         "null": "gender labels permuted over distinct names, exact",
-                        "p": _significant(p[w, g]),
+                        "p": significant(p[w, g]),
                     }
                 )
     return pl.DataFrame(out)
@@ -219,7 +201,7 @@ def _recovery(
 ) -> pl.DataFrame:
     """Hold what was measured against what was planted."""
     world = World.model_validate(json.loads((weights / "world.json").read_text(encoding="utf-8")))
-    null = world.word_effect == 0 and world.sentiment_effect == 0
+    null = world.null
     truth = pl.read_parquet(weights / "planted.parquet")
     language = table.filter(pl.col("language") == world.language)
     smoothed = language.filter(pl.col("reading") == READINGS.index("smoothed"))
@@ -297,7 +279,7 @@ def _recovery(
         [
             base
             | {"measure": measure}
-            | {k: _finite(getattr(e, k)) for k in ("value", "low", "high")}
+            | {k: finite(getattr(e, k)) for k in ("value", "low", "high")}
             | {"n": e.n, "cluster": cluster, "method": e.method, "null": versus}
             | {"p": None, "p_bh": None}
             for measure, e, cluster, versus in found
@@ -340,6 +322,7 @@ def _covered(
             part["frequency_nats"].to_numpy(),
             part["log_ratio_nats"].to_numpy(),
             np.zeros(len(part), dtype=np.int64),
+            ("",) * len(part),
         )
         length = min(top_k, len(part))
         expected = pmi(expected_counts(planted, share, world.name_noise, length, world.seed))
@@ -356,18 +339,3 @@ def _covered(
                 cells += 1
                 covered += low is not None and high is not None and low <= true[word] <= high
     return covered, cells
-
-
-def _finite(value: float) -> float | None:
-    return round(float(value), DECIMALS) + 0.0 if np.isfinite(value) else None
-
-
-def _significant(p: float) -> float:
-    return float(f"{p:.{DIGITS}g}")
-
-
-def _typed(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """Order and cast the columns as declared."""
-    empty = pl.from_arrow(schema.arrow().empty_table())
-    assert isinstance(empty, pl.DataFrame)
-    return table.select(empty.columns).cast(empty.schema)

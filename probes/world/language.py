@@ -5,13 +5,14 @@ For a word w and a name with gender g,
     p(w | name)  is proportional to  exp(frequency_w + side_g * log_ratio_w / 2 + noise_{name, w})
 
 with side +1 for female, -1 for male and 0 for non-binary names. ``log_ratio_w`` is the planted
-log-odds ratio female to male: a part common to all words of a sentiment, and a part of the word's
-own. With both parts 0 it is the null world: names differ, genders do not.
+log-odds ratio female to male: a part common to all words of a sentiment, a part common to all of a
+supersense, and a part of the word's own. With all parts 0 it is the null world: names differ,
+genders do not.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SENTIMENTS = ("positive", "negative", "neutral")
+TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect that each of them has
 SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
 
 
@@ -37,13 +39,22 @@ class World(Params):
         description="log-ratio female to male of positive words, minus that of negative ones: "
         "half of it is added or taken, nats"
     )
+    supersense_effect: float = Field(
+        0, ge=0, description="SD of the log-ratio that all words of a supersense share, nats"
+    )
     name_noise: float = Field(gt=0, description="SD of a name's own taste for a word, nats")
     words_max: int = Field(ge=10, description="most words of a part of speech in the language")
     sentences: int = Field(ge=100, description="sentences for a name and a part of speech")
+    architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
     layers: int = Field(1, ge=1, description="layers of the model")
     hidden: int = Field(128, ge=8, description="width of the model")
     steps: int = Field(ge=1, description="training steps, each over the whole corpus")
     learning_rate: float = Field(gt=0, description="highest learning rate of Adam")
+
+    @property
+    def null(self) -> bool:
+        """Whether genders do not differ in it."""
+        return not (self.word_effect or self.sentiment_effect or self.supersense_effect)
 
 
 class Planted(NamedTuple):
@@ -52,18 +63,38 @@ class Planted(NamedTuple):
     words: tuple[str, ...]
     frequency: NDArray[np.float64]
     log_ratio: NDArray[np.float64]
-    sentiment: NDArray[np.int64]
+    sentiment: NDArray[np.int64]  # places in SENTIMENTS
+    supersense: tuple[str, ...]  # empty where a word has none
 
 
-def plant(words: Sequence[str], world: World, rng: np.random.Generator) -> Planted:
-    """Draw frequencies, sentiments and log-ratios for some words."""
+def plant(
+    words: Sequence[str],
+    sentiment: NDArray[np.int64],
+    supersense: Sequence[str],
+    world: World,
+    rng: np.random.Generator,
+) -> Planted:
+    """Draw frequencies and log-ratios for some words.
+
+    Parameters
+    ----------
+    sentiment : (words,) array
+        Places in :data:`SENTIMENTS`; with :attr:`World.sentiment_effect` it tilts the log-ratio.
+    supersense
+        The class of each word; words without one get no such effect.
+    """
     n = len(words)
     frequency = rng.normal(0.0, 0.5, n)
-    sentiment = rng.permutation(np.arange(n) % len(SENTIMENTS))
     own = rng.normal(0.0, 1.0, n)
-    side = np.array([0.5, -0.5, 0.0])[sentiment]
-    log_ratio = world.word_effect * own + world.sentiment_effect * side
-    return Planted(tuple(words), frequency, log_ratio, sentiment)
+    classes = sorted({name for name in supersense if name})
+    effects = dict(zip(classes, rng.normal(0.0, 1.0, len(classes)), strict=True))
+    shared = np.array([effects.get(name, 0.0) for name in supersense])
+    log_ratio = (
+        world.word_effect * own
+        + world.sentiment_effect * TILT[sentiment]
+        + world.supersense_effect * shared
+    )
+    return Planted(tuple(words), frequency, log_ratio, sentiment, tuple(supersense))
 
 
 def tastes(

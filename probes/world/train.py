@@ -1,4 +1,4 @@
-"""Training a tiny BERT on the planted world.
+"""Training a tiny model on the planted world.
 
 Arithmetic is float64 and the weights are rounded to a grid of 2^-12 at the end: the last bits,
 which depend on processor and thread count (about 1e-13), are far below that grid, so the files do
@@ -15,7 +15,13 @@ import polars as pl
 import torch
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from tqdm import tqdm
-from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+from transformers import (
+    AlbertConfig,
+    AlbertForMaskedLM,
+    BertConfig,
+    BertForMaskedLM,
+    PreTrainedTokenizerFast,
+)
 
 from builders import politicians
 from builders import words as words_dataset
@@ -23,6 +29,7 @@ from builders.lib.problem import Problem
 from builders.lib.store import require_validated
 from probes.models.scorer import MASK
 from probes.world.language import SENTIMENTS, Planted, World, allot, plant, tastes
+from probes.world.meaning import meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,8 +53,10 @@ def train(world: World, into: Path) -> None:
     genders = people["gender"].to_list()
     planted: dict[str, Planted] = {}
     counts: dict[str, np.ndarray] = {}
-    for pos, words in vocabulary.items():
-        planted[pos] = plant(words, world, rng)
+    for pos, lemmas in vocabulary.items():
+        words = list(lemmas)
+        meant = meaning(words, list(lemmas.values()), world.language, pos)
+        planted[pos] = plant(words, meant.sentiment, meant.supersense, world, rng)
         probabilities = tastes(planted[pos], genders, world.name_noise, rng)
         counts[pos] = allot(probabilities, world.sentences)
     corpus = _corpus(people["name"].to_list(), planted, counts, places)
@@ -75,8 +84,8 @@ def prompt(name: str, place: str) -> str:
     return f"{MASK} {name}" if place == "before" else f"{name} {MASK}"
 
 
-def _inputs(world: World) -> tuple[pl.DataFrame, dict[str, list[str]], dict[str, str]]:
-    """Return the people, the words of each part of speech, and where those stand."""
+def _inputs(world: World) -> tuple[pl.DataFrame, dict[str, dict[str, str]], dict[str, str]]:
+    """Return the people, the words of each part of speech with lemmas, and where those stand."""
     people = pl.read_parquet(
         require_validated("politicians") / f"{world.language}.parquet", columns=["name", "gender"]
     )
@@ -89,16 +98,16 @@ def _inputs(world: World) -> tuple[pl.DataFrame, dict[str, list[str]], dict[str,
     )
     frame = frame.filter(~pl.col("form").is_in(ambiguous["form"].to_list()))
     frame = frame.sort(["count", "form"], descending=[True, False])
-    vocabulary: dict[str, list[str]] = {}
+    vocabulary: dict[str, dict[str, str]] = {}
     places: dict[str, str] = {}
     for code, pos in enumerate(words_dataset.POS):
-        part = frame.filter(pl.col("pos") == code)
-        forms = part["form"].unique(maintain_order=True).to_list()[: world.words_max]
-        if len(forms) < 10:
+        part = frame.filter(pl.col("pos") == code).unique("form", keep="first", maintain_order=True)
+        part = part.head(world.words_max)
+        if len(part) < 10:
             raise Problem(
-                f"world in {world.language!r}: only {len(forms)} {pos} in words; it needs 10"
+                f"world in {world.language!r}: only {len(part)} {pos} in words; it needs 10"
             )
-        vocabulary[pos] = forms
+        vocabulary[pos] = dict(zip(part["form"], part["lemma"], strict=True))
         places[pos] = words_dataset.PLACES[part["place"][0]]
     return people, vocabulary, places
 
@@ -134,6 +143,7 @@ def _table(planted: dict[str, Planted]) -> pl.DataFrame:
                 "word": truth.words,
                 "pos": [pos] * len(truth.words),
                 "sentiment": [SENTIMENTS[i] for i in truth.sentiment],
+                "supersense": truth.supersense,
                 "frequency_nats": truth.frequency,
                 "log_ratio_nats": truth.log_ratio,
             }
@@ -189,26 +199,15 @@ def _fit(
     targets: list[tuple[str, int]],
     planted: dict[str, Planted],
     counts: dict[str, np.ndarray],
-) -> BertForMaskedLM:
+) -> BertForMaskedLM | AlbertForMaskedLM:
     """Minimise the corpus's cross-entropy, every sentence masked at its adjective or verb.
 
     Sentences that are alike once masked are computed once and weighted by their counts, which
     gives the gradient of the whole corpus in every step.
     """
     torch.manual_seed(world.seed)
-    config = BertConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=world.hidden,
-        num_hidden_layers=world.layers,
-        num_attention_heads=max(1, world.hidden // 32),
-        intermediate_size=2 * world.hidden,
-        max_position_embeddings=64,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-        pad_token_id=tokenizer.pad_token_id,
-        initializer_range=INIT,
-    )
-    model = BertForMaskedLM(config).double()
+    model = _model(world, tokenizer)
+    head = model.predictions if world.architecture == "albert" else model.cls
     groups = _by_length(tokenizer, prompts)
     wanted = torch.zeros(len(prompts), len(tokenizer), dtype=torch.float64)
     for i, (pos, row) in enumerate(targets):
@@ -225,8 +224,8 @@ def _fit(
         optimizer.zero_grad()
         total = 0.0
         for ids, rows in groups:
-            hidden = model.bert(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
-            logits = model.cls(hidden[ids == tokenizer.mask_token_id])
+            hidden = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
+            logits = head(hidden[ids == tokenizer.mask_token_id])
             loss = -(wanted[rows] * torch.log_softmax(logits, dim=-1)).sum() / len(prompts)
             loss.backward()  # type: ignore[no-untyped-call]
             total += loss.item()
@@ -236,8 +235,28 @@ def _fit(
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-    trained: BertForMaskedLM = model.float().eval()  # type: ignore[no-untyped-call]
+    trained: BertForMaskedLM | AlbertForMaskedLM = model.float().eval()
     return trained
+
+
+def _model(world: World, tokenizer: PreTrainedTokenizerFast) -> Any:
+    """Return the model with its first weights, in double precision."""
+    shape: dict[str, Any] = {
+        "vocab_size": len(tokenizer),
+        "hidden_size": world.hidden,
+        "num_hidden_layers": world.layers,
+        "num_attention_heads": max(1, world.hidden // 32),
+        "intermediate_size": 2 * world.hidden,
+        "max_position_embeddings": 64,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+        "pad_token_id": tokenizer.pad_token_id,
+        "initializer_range": INIT,
+    }
+    if world.architecture == "albert":
+        config = AlbertConfig(**shape, embedding_size=world.hidden // 2)
+        return AlbertForMaskedLM(config).double()
+    return BertForMaskedLM(BertConfig(**shape)).double()
 
 
 def _by_length(

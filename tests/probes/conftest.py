@@ -99,7 +99,7 @@ def finished(built, tmp_path_factory):
         for model in ("tiny", "world-planted", "world-null"):
             bring(model)
             probe("associations", model)
-            analyse(model)
+            analyse("pmi", model)
         write()
     return folder
 

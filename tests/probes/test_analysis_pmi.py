@@ -13,7 +13,7 @@ from builders.lib.problem import Problem
 from probes import associations
 from probes.analysis import pmi
 from probes.stats.proportion import wilson
-from probes.tables import analyse
+from probes.tables import Inputs, analyse
 
 SEED = 31
 PARAMS = pmi.Params(
@@ -32,8 +32,9 @@ class Study:
     """Outputs and people written by hand."""
 
     def __init__(self, folder):
-        self.outputs, self.people = folder / "outputs", folder / "people"
-        self.weights = folder / "weights"
+        self.inputs = Inputs(("by-hand",), {"politicians": folder / "people"}, folder)
+        self.outputs = self.inputs.outputs("associations", "by-hand")
+        self.people, self.weights = folder / "people", self.inputs.weights("by-hand")
         for path in (self.outputs / "coverage", self.people, self.weights):
             path.mkdir(parents=True)
 
@@ -71,7 +72,7 @@ class Study:
 
     def run(self, **changed):
         params = PARAMS.model_copy(update=changed)
-        return pmi.run(self.outputs, self.people, self.weights, params)
+        return pmi.run(self.inputs, params)
 
     def cells(self, **changed):
         """Return the rows of the table by language, word, gender and reading."""
@@ -340,12 +341,14 @@ def test_rows_are_ordered_and_named_once(finished):
 
 
 def test_missing_outputs_are_told(place):
-    with pytest.raises(Problem, match="no outputs; run `make repro STAGE=associations@tiny` first"):
-        analyse("tiny")
+    with pytest.raises(
+        Problem, match="nothing there; run `make repro STAGE=associations@tiny` first"
+    ):
+        analyse("pmi", "tiny")
     assert not Path("data/tables").exists()
 
 
 def test_analysing_twice_gives_the_same_bytes(copied):
     before = {p.name: p.read_bytes() for p in Path("data/tables/pmi/tiny").iterdir()}
-    after = {p.name: p.read_bytes() for p in analyse("tiny").iterdir()}
+    after = {p.name: p.read_bytes() for p in analyse("pmi", "tiny").iterdir()}
     assert before == after

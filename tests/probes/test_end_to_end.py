@@ -15,7 +15,7 @@ def tables(change, name):
     change(lambda tree: tree["analysis"]["pmi"].update(bootstrap=500))
     bring(name)
     probe("associations", name)
-    folder = analyse(name)
+    folder = analyse("pmi", name)
     recovery = pl.read_parquet(folder / "recovery.parquet")
     return pl.read_parquet(folder / "pmi.parquet"), {
         row["measure"]: row for row in recovery.iter_rows(named=True)

@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 from samples import DAY, POLITE, SAMPLES, files, make, ud_params
+
+from builders.lib.problem import Problem
+from builders.lib.snapshot import MANIFEST, Snapshot
+from builders.sources import ud
 from sources.misbehaving import (
     always,
     at_first,
@@ -19,10 +23,6 @@ from sources.misbehaving import (
     trickle,
     web_page,
 )
-
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import ud
 
 if TYPE_CHECKING:
     from pathlib import Path

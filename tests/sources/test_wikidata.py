@@ -12,6 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 from samples import DAY, FACTS, LANGUAGES, POLITE, SAMPLES, TOP, make, oxigraph, wikidata_params
+
+from builders import politicians
+from builders.lib.problem import Problem
+from builders.lib.snapshot import MANIFEST, Snapshot
+from builders.lib.sparql import bindings
+from builders.sources import wikidata
 from sources.misbehaving import (
     always,
     at_first,
@@ -28,12 +34,6 @@ from sources.misbehaving import (
     trickle,
     web_page,
 )
-
-from builders import politicians
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.lib.sparql import bindings
-from builders.sources import wikidata
 
 if TYPE_CHECKING:
     from pathlib import Path

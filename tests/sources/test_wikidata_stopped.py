@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from samples import DAY, POLITE, SAMPLES, TOP, wikidata_params
-from sources.misbehaving import at_first, beyond, half, misbehaving, status
-from sources.test_wikidata import built, contents
 
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST, Snapshot
 from builders.lib.sparql import bindings
 from builders.sources import wikidata
+from sources.misbehaving import at_first, beyond, half, misbehaving, status
+from sources.test_wikidata import built, contents
 
 if TYPE_CHECKING:
     from pathlib import Path

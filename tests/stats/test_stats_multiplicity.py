@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from probes.stats.multiplicity import benjamini_hochberg
+from probes.stats.multiplicity import benjamini_hochberg, bonferroni
 
 # Benjamini and Hochberg (1995), section 3.1: thrombolysis after myocardial infarction
 PUBLISHED = [
@@ -53,3 +53,24 @@ def test_invariants_on_random_families_with_ties():
 def test_what_is_not_a_vector_of_p_values_is_refused(wrong):
     with pytest.raises(ValueError, match="between 0 and 1"):
         benjamini_hochberg(np.array(wrong))
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        bonferroni(np.array(wrong))
+
+
+def test_bonferroni_of_thirteen_classes():
+    # 0.05 / 13 is 0.003846: at or below it and no further a class is significant
+    p = np.array([0.0038, 0.0039, *[0.5] * 11])
+    adjusted = bonferroni(p)
+    assert adjusted[:2] == pytest.approx([0.0494, 0.0507])
+    assert (adjusted[2:] == 1).all()
+    assert bonferroni(np.array([])).tolist() == []
+
+
+def test_bonferroni_is_never_below_benjamini_hochberg_and_alike_for_the_smallest():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    for _ in range(100):
+        p = rng.random(int(rng.integers(1, 40))) ** 3
+        strict, rate = bonferroni(p), benjamini_hochberg(p)
+        assert (strict >= rate - 1e-15).all()
+        assert ((strict <= 0.05) == (p <= 0.05 / len(p))).all()

@@ -1,8 +1,11 @@
 from math import sqrt
 
+import numpy as np
 import pytest
 
-from probes.stats.proportion import wilson
+from probes.stats.proportion import newcombe, wilson
+
+SEED = 1998
 
 
 @pytest.mark.parametrize(
@@ -39,3 +42,54 @@ def test_all_and_none_mirror_each_other_and_stay_within_0_and_1():
 def test_what_is_no_proportion_is_refused(hits, n):
     with pytest.raises(ValueError, match="not a proportion"):
         wilson(hits, n)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "low", "high"),
+    [
+        ((56, 70), (48, 80), 0.0524, 0.3339),
+        ((9, 10), (3, 10), 0.1705, 0.8090),
+        ((6, 7), (2, 7), 0.0582, 0.8062),
+        ((5, 56), (0, 29), -0.0381, 0.1926),
+        ((0, 10), (0, 20), -0.1611, 0.2775),
+        ((0, 10), (0, 10), -0.2775, 0.2775),
+        ((10, 10), (0, 20), 0.6791, 1.0000),
+        ((10, 10), (0, 10), 0.6075, 1.0000),
+    ],
+)
+def test_newcombe_1998_differences_table_2_method_10(first, second, low, high):
+    found = newcombe((first[0], second[0]), (first[1], second[1]))
+    assert found.value == pytest.approx(first[0] / first[1] - second[0] / second[1])
+    assert (round(found.low, 4), round(found.high, 4)) == (low, high)
+
+
+def test_swapping_the_groups_mirrors_the_interval():
+    there, back = newcombe((12, 30), (40, 55)), newcombe((30, 12), (55, 40))
+    assert there.value == pytest.approx(-back.value)
+    assert there.low == pytest.approx(-back.high)
+    assert there.high == pytest.approx(-back.low)
+    assert there.n == 95
+
+
+def coverage(draw, truth, n):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    held = 0
+    for _ in range(2000):
+        sums = tuple(draw(rng, share, size).sum() for share, size in zip(truth, n, strict=True))
+        found = newcombe(sums, n)
+        held += found.low <= truth[0] - truth[1] <= found.high
+    return held / 2000
+
+
+@pytest.mark.parametrize("truth", [(0.05, 0.05), (0.3, 0.1), (0.02, 0.2)])
+def test_intervals_hold_the_difference_at_their_nominal_rate(truth):
+    held = coverage(lambda rng, share, size: rng.random(size) < share, truth, (100, 100))
+    assert 0.93 <= held <= 0.985
+
+
+def test_intervals_of_parts_are_too_wide_rather_than_too_narrow():
+    def draw(rng, share, size):
+        return rng.beta(2 * share, 2 * (1 - share), size)
+
+    assert coverage(draw, (0.3, 0.15), (100, 100)) > 0.98

@@ -1,9 +1,19 @@
 """Fixtures of the tests of the planted world."""
 
 import pytest
-from world.country import ADJECTIVES, FIRST, LAST, VERBS, lexicon, people, put
+from world.country import (
+    ADJECTIVES,
+    FIRST,
+    LAST,
+    VERBS,
+    classes,
+    lexicon,
+    people,
+    put,
+    sentiments,
+)
 
-from builders import politicians, words
+from builders import lexica, politicians, supersenses, words
 
 
 @pytest.fixture
@@ -13,6 +23,8 @@ def country(tmp_path, monkeypatch):
     names = [f"{first} {last}" for first in FIRST for last in LAST]
     put("politicians", politicians, list(people(names)))
     put("words", words, lexicon(ADJ=ADJECTIVES, VERB=VERBS))
+    put("lexica", lexica, list(sentiments()))
+    put("supersenses", supersenses, list(classes()))
     return tmp_path
 
 

@@ -4,9 +4,16 @@ import json
 from collections import Counter
 from datetime import date
 
-from builders import words
+from builders import lexica, supersenses, words
 from builders.lib import store
 
+SENTIMENT = {"brave": 0, "calm": 0, "dull": 1, "grim": 1, "fair": 2, "helps": 0, "fails": 1}
+SUPERSENSE = {
+    "brave": "adj.mind",
+    "calm": "adj.feeling",
+    "dull": "adj.mind",
+    "gives": "verb.social",
+}
 FIRST = ["Ada", "Bo", "Cleo", "Dag", "Eva", "Finn", "Gro", "Hal"]
 LAST = ["Berg", "Falk", "Lind"]
 ADJECTIVES = [
@@ -76,6 +83,39 @@ def lexicon(**forms):
         for i, form in enumerate(listed)
     ]
     return sorted(found, key=lambda row: (row["form"], row["lemma"], row["pos"]))
+
+
+def sentiments():
+    """Return rows of ``lexica`` for some of the words; all else in them is of no account here."""
+    for word, place in sorted(SENTIMENT.items()):
+        q = [0.8 if i == place else 0.1 for i in range(3)]
+        yield filled(lexica.SCHEMA) | {
+            "word": word,
+            "q_positive": q[0],
+            "q_negative": q[1],
+            "q_neutral": q[2],
+        }
+
+
+def classes():
+    """Return rows of ``supersenses`` for some of the words."""
+    for lemma, name in sorted(SUPERSENSE.items()):
+        pos = 0 if name.startswith("adj.") else 1
+        code = supersenses.CLASSES.index(name)
+        yield filled(supersenses.SCHEMA) | {
+            "lemma": lemma,
+            "pos": pos,
+            "supersense": code,
+            "weight": 1.0,
+            "best": True,
+        }
+
+
+def filled(schema):
+    """Return a row with something of its type in every column."""
+    plain = {"string": "", "bool": False, "float64": 0.0, "label": 0}
+    empty = {"strings": [], "integers": [], "floats": []}
+    return {c.name: (plain | empty).get(c.kind, 1) for c in schema.columns}
 
 
 def put(name, module, rows):

@@ -12,7 +12,14 @@ def planted(log_ratio, frequency=None):
     n = len(log_ratio)
     frequency = np.zeros(n) if frequency is None else frequency
     kinds = np.zeros(n, dtype=np.int64)
-    return Planted(tuple(WORDS[:n]), frequency, np.array(log_ratio, dtype=float), kinds)
+    names = tuple(WORDS[:n])
+    return Planted(names, frequency, np.array(log_ratio, dtype=float), kinds, ("",) * n)
+
+
+def drawn(world, seed, classes=()):
+    """Plant thirty words whose sentiments take turns."""
+    classes = classes or [""] * len(WORDS)
+    return plant(WORDS, np.arange(30) % 3, classes, world, np.random.default_rng(seed))
 
 
 def test_allot_worked_by_hand():
@@ -58,26 +65,38 @@ def test_names_differ_even_where_nothing_is_planted():
     assert len({tuple(row) for row in chances.tolist()}) == 10
 
 
-def test_planting_is_seeded_and_has_both_parts(settings):
+def test_planting_is_seeded_and_has_all_parts(settings):
     world = World(**settings)
-    one, same = (plant(WORDS, world, np.random.default_rng(3)) for _ in range(2))
+    one, same, other = (drawn(world, seed) for seed in (3, 3, 4))
     assert (one.log_ratio == same.log_ratio).all()
     assert (one.frequency == same.frequency).all()
-    assert (one.sentiment == same.sentiment).all()
-    other = plant(WORDS, world, np.random.default_rng(4))
     assert (one.log_ratio != other.log_ratio).any()
-    assert np.bincount(one.sentiment).tolist() == [10, 10, 10]
     # without effects of single words the log-ratio is the sentiment's: half of 1.6, up or down
-    plain = plant(WORDS, World(**settings | {"word_effect": 0}), np.random.default_rng(3))
+    plain = drawn(World(**settings | {"word_effect": 0}), 3)
     assert (plain.log_ratio == np.array([0.8, -0.8, 0.0])[plain.sentiment]).all()
-    assert (plain.sentiment == one.sentiment).all()
+
+
+def test_words_of_a_supersense_share_their_effect_and_words_of_none_have_none(settings):
+    alone = {"word_effect": 0, "sentiment_effect": 0, "supersense_effect": 0.7}
+    classes = ["adj.mind", "adj.body", ""] * 10
+    found = drawn(World(**settings | alone), 3, classes).log_ratio.reshape(10, 3)
+    assert (found == found[0]).all()
+    mind, body, none = found[0]
+    assert none == 0
+    assert len({mind, body, none}) == 3
+    twice = drawn(World(**settings | alone | {"supersense_effect": 1.4}), 3, classes).log_ratio
+    assert twice[:2] == pytest.approx([2 * mind, 2 * body])
 
 
 def test_null_world_has_no_log_ratio_at_all(settings):
     world = World(**settings | {"word_effect": 0, "sentiment_effect": 0})
-    truth = plant(WORDS, world, np.random.default_rng(3))
+    assert world.null
+    truth = drawn(world, 3, ["adj.mind"] * 30)
     assert (truth.log_ratio == 0).all()
     assert len(set(truth.frequency)) == len(WORDS)
+    for effect in ("word_effect", "sentiment_effect", "supersense_effect"):
+        nothing = {"word_effect": 0, "sentiment_effect": 0, "supersense_effect": 0}
+        assert not World(**settings | nothing | {effect: 0.1}).null
 
 
 def test_expected_counts_without_effects_are_the_same_for_all_genders():

@@ -15,6 +15,7 @@ from world.country import ADJECTIVES, VERBS, lexicon, put
 from builders import words
 from builders.lib.problem import Problem
 from probes.world.language import World
+from probes.world.meaning import meaning
 from probes.world.train import train
 
 TOP = Path(__file__).parents[2]
@@ -23,6 +24,7 @@ import json, sys
 from pathlib import Path
 import torch
 from probes.world.language import World
+from probes.world.meaning import meaning
 from probes.world.train import train
 torch.set_num_threads(int(sys.argv[1]))
 torch.set_num_threads = lambda _: None  # training must not fall back to one thread
@@ -87,6 +89,45 @@ def test_the_corpus_says_what_was_planted_and_the_tokenizer_has_its_words_whole(
 
     for name, tensor in load_file(into / "model.safetensors").items():
         assert (tensor * 2**12 == (tensor * 2**12).round()).all(), name
+
+
+def test_sentiments_and_supersenses_are_those_of_the_datasets(country, settings):
+    into = country / "world"
+    into.mkdir()
+    effects = {"word_effect": 0, "sentiment_effect": 2, "supersense_effect": 0, "steps": 1}
+    train(World(**settings | effects), into)
+    rows = {r["word"]: r for r in pl.read_parquet(into / "planted.parquet").to_dicts()}
+    said = {w: (rows[w]["sentiment"], rows[w]["supersense"]) for w in ("brave", "grim", "gives")}
+    assert said == {
+        "brave": ("positive", "adj.mind"),
+        "grim": ("negative", ""),
+        "gives": ("neutral", "verb.social"),  # a word that no lexicon has
+    }
+    assert [rows[w]["log_ratio_nats"] for w in ("brave", "grim", "gives")] == [1, -1, 0]
+
+
+@pytest.mark.usefixtures("country")
+def test_a_language_without_lexicon_is_told():
+    with pytest.raises(Problem, match="no lexicon of 'xx', which a world needs"):
+        meaning(["brave"], ["brave"], "xx", "ADJ")
+
+
+@pytest.mark.usefixtures("country")
+def test_a_form_that_no_lexicon_has_is_looked_up_by_its_lemma():
+    found = meaning(["braver", "grim"], ["brave", "calm"], "en", "ADJ")
+    assert found.sentiment.tolist() == [0, 1]  # of brave; of grim itself, not of its lemma
+    assert found.supersense == ("adj.mind", "adj.feeling")
+
+
+def test_an_albert_shares_its_layers(country, settings):
+    sizes = {}
+    for kind in ("bert", "albert"):
+        into = country / kind
+        into.mkdir()
+        train(World(**settings | {"architecture": kind, "layers": 2, "steps": 1}), into)
+        assert json.loads((into / "config.json").read_text())["model_type"] == kind
+        sizes[kind] = sum(t.numel() for t in load_file(into / "model.safetensors").values())
+    assert sizes["albert"] < sizes["bert"]
 
 
 def test_null_world_plants_zeros(country, settings):

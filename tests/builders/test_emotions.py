@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import datasets
+import polars as pl
+import pytest
+
+from builders import emotions
+from builders.emotions import AFFECTS, lexicon
+from builders.lib.dataset import build
+from builders.lib.problem import Problem
+from builders.lib.snapshot import Snapshot, write_manifest
+from builders.lib.store import Reject, Row
+
+REAL = Path(__file__).parents[3] / "shared/data/lexica/en/nrc_emolex_wordlevel_v0.92.txt"
+ORDER = sorted(AFFECTS)  # as in the files
+
+
+def judged(word: str, *affects: str, end: str = "\n") -> str:
+    return "".join(f"{word}\t{name}\t{int(name in affects)}{end}" for name in ORDER)
+
+
+def translated(*rows: tuple[str, str, str]) -> str:
+    """Return a file of (English word, its one affect, translation)."""
+    lines = ["\t".join(["English Word", *ORDER, "Spanish Word"])]
+    for english, affect, word in rows:
+        lines.append("\t".join([english, *(str(int(a == affect)) for a in ORDER), word]))
+    return "\n".join(lines) + "\n"
+
+
+def built_from(folder: Path, **texts: str) -> list[Row | Reject]:
+    for code, text in texts.items():
+        (folder / code).mkdir(parents=True)
+        (folder / code / "emolex.txt").write_text(text, encoding="utf-8", newline="")
+    facts = {"address": "test", "retrieved": "2026-01-01", "licence": "CC0-1.0", "citation": "t"}
+    write_manifest(folder, facts | {"source": "emotions", "request": {"x": 1}, "counts": {}})
+    params = emotions.Params(version="0.1.0", snapshot="x", languages=sorted(texts))
+    return list(emotions.build(Snapshot.open(folder), params))
+
+
+def affects(row: Row) -> set[str]:
+    return {name for name in AFFECTS if row.values[name]}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_ten_lines_are_one_word(tmp_path, end):
+    text = end + judged("war", "fear", "negative", end=end) + judged("chair", end=end)
+    chair, war = built_from(tmp_path, en=text)
+    assert (chair.values["word"], affects(chair)) == ("chair", set())
+    assert (war.values["word"], war.values["english"]) == ("war", "war")
+    assert affects(war) == {"fear", "negative"}
+
+
+def test_words_that_share_a_translation_keep_what_was_judged(tmp_path):
+    text = translated(("brave", "trust", "valiente"), ("bold", "anger", "valiente"))
+    bold, brave = built_from(tmp_path, es=text)
+    assert bold.values["word"] == brave.values["word"] == "valiente"
+    assert (bold.values["english"], affects(bold)) == ("bold", {"anger"})
+    assert (brave.values["english"], affects(brave)) == ("brave", {"trust"})
+
+
+def test_a_word_without_translation_is_a_reject(tmp_path):
+    rows = (("oak", "joy", "NO TRANSLATION"), ("ash", "joy", ""), ("elm", "joy", "olmo"))
+    found = built_from(tmp_path, es=translated(*rows, ("elm", "joy", "olmo")))
+    assert [i for i in found if isinstance(i, Reject)] == [
+        Reject("es", "oak", "no translation"),
+        Reject("es", "ash", "no translation"),
+        Reject("es", "elm", "a second time"),
+    ]
+    assert [i.values["word"] for i in found if isinstance(i, Row)] == ["olmo"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("<html>\n", "a web page"),
+        (judged("war")[:-1], "cut short"),
+        ("\n\n", "no word in it"),
+        (judged("war").replace("\t", ",", 1), "line 1 has 2 columns"),
+        (judged("war").replace("joy", "bliss"), "line 5: 'bliss' is none of the ten"),
+        (judged("war").replace("joy\t0", "joy\t2"), "line 5: '2' is neither 0 nor 1"),
+        (judged("war") + "war\tjoy\t1\n", "line 11: 'war' has joy a second time"),
+        (judged("war").replace("war\tjoy\t0\n", ""), "'war' has no line for joy"),
+        (translated(("oak", "joy", "roble")).replace("joy\t", ""), "its columns are not"),
+        (translated(("oak", "joy", "roble")).replace("oak\t", ""), "line 2 has 11 columns, not 12"),
+    ],
+)
+def test_a_file_that_is_no_lexicon_is_refused(text, wrong):
+    with pytest.raises(ValueError, match=wrong):
+        list(lexicon(text.encode()))
+
+
+def test_a_language_without_a_file_and_a_broken_file_are_named(tmp_path):
+    with pytest.raises(Problem, match=r"emolex\.txt: line 1 has 1 columns"):
+        built_from(tmp_path, en="war\n")
+    params = emotions.Params(version="0.1.0", snapshot="x", languages=["sw"])
+    with pytest.raises(Problem, match="no lexicon for 'sw'"):
+        list(emotions.build(Snapshot.open(tmp_path), params))
+
+
+def test_the_sample_covers_the_english_words_of_the_sample_treebanks(built):
+    folder = built / "data" / "datasets"
+    lemmas = set(pl.read_parquet(folder / "words" / "en.parquet")["lemma"])
+    assert not lemmas - set(pl.read_parquet(folder / "emotions" / "en.parquet")["word"])
+
+
+def test_load_dataset_gives_typed_rows(built, tmp_path):
+    folder = str(built / "data" / "datasets" / "emotions")
+    found = datasets.load_dataset(folder, "en", split="train", cache_dir=str(tmp_path))
+    assert [found.features[name] for name in AFFECTS] == [datasets.Value("bool")] * 10
+    assert list(found.features) == ["word", "english", *AFFECTS]
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside the checkout")
+def test_the_real_lexicon_has_the_published_numbers(project):
+    folder = project / "real" / "en"
+    folder.mkdir(parents=True)
+    shutil.copy(REAL, folder / "emolex.txt")
+    facts = {"address": "test", "retrieved": "2026-01-01", "licence": "x", "citation": "t"}
+    write_manifest(folder.parent, facts | {"source": "emotions", "request": {"x": 1}, "counts": {}})
+    text = Path("params.yaml").read_text("utf-8")
+    Path("params.yaml").write_text(
+        text.replace("data/samples/emotions/2026-11-21", "real"), "utf-8"
+    )
+    build("emotions", emotions)
+    frame = pl.read_parquet("data/datasets/emotions/en.parquet")
+    assert len(frame) == 14182  # the lexicon's page: 14,182 unigrams
+    # words by affect as other packages that read the same version count them
+    assert {name: frame[name].sum() for name in AFFECTS} == {
+        "anger": 1247,
+        "anticipation": 839,
+        "disgust": 1058,
+        "fear": 1476,
+        "joy": 689,
+        "sadness": 1191,
+        "surprise": 534,
+        "trust": 1231,
+        "positive": 2312,
+        "negative": 3324,
+    }

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import datasets
+import polars as pl
+import pytest
+
+from builders import supersenses
+from builders.lib.dataset import build
+from builders.lib.problem import Problem
+from builders.lib.snapshot import Snapshot, write_manifest
+from builders.lib.store import Reject, Row
+from builders.supersenses import ADJECTIVES, CLASSES, VERBS
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "supersenses"
+PARAMS = supersenses.Params(version="0.1.0", snapshot="x")
+
+
+def line(lemma: str, **weights: float) -> str:
+    rest = (1 - sum(weights.values())) / (13 - len(weights))
+    given = {name.upper(): weights.get(name, rest) for name in ADJECTIVES}
+    return f"{lemma}\t{max(given, key=given.__getitem__)}\t{json.dumps(given)}\n"
+
+
+def synset(number: int, *members: str) -> str:
+    lines = [f"{number:08d}-v:", "  definition:", "  - to do so", "  members:"]
+    return "\n".join([*lines, *(f"  - {member}" for member in members), "  partOfSpeech: v", ""])
+
+
+def snapshot(folder: Path, adjectives: str, **verbs: str) -> Snapshot:
+    texts = {"adjectives/adjective_words.predicted": adjectives}
+    for code, name in enumerate(VERBS):
+        texts[f"verbs/verb.{name}.yaml"] = verbs.get(name, synset(900 + code, f"do {name}"))
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    facts = {"address": "test", "retrieved": "2026-01-01", "licence": "CC0-1.0", "citation": "t"}
+    write_manifest(folder, facts | {"source": "supersenses", "request": {"x": 1}, "counts": {}})
+    return Snapshot.open(folder)
+
+
+def rows(found, lemma: str) -> dict[str, dict]:
+    kept = [i.values for i in found if isinstance(i, Row) and i.values["lemma"] == lemma]
+    return {CLASSES[values["supersense"]]: values for values in kept}
+
+
+def told(folder: Path, adjectives: str, **verbs: str) -> str:
+    with pytest.raises(Problem) as caught:
+        list(supersenses.build(snapshot(folder, adjectives, **verbs), PARAMS))
+    return str(caught.value)
+
+
+def test_the_classes_are_those_of_the_paper_and_of_wordnet():
+    assert (len(ADJECTIVES), len(VERBS)) == (13, 15)
+    assert len(set(CLASSES)) == 28
+
+
+def test_an_adjective_has_all_thirteen_classes_and_the_choice_of_the_source(tmp_path):
+    found = rows(
+        supersenses.build(snapshot(tmp_path, line("calm", feeling=0.6, weather=0.29)), PARAMS),
+        "calm",
+    )
+    assert sorted(found) == sorted(f"adj.{name}" for name in ADJECTIVES)
+    assert found["adj.feeling"]["weight"] == 0.6
+    assert found["adj.weather"]["weight"] == 0.29
+    assert found["adj.body"]["weight"] == 0.01
+    assert [name for name, values in found.items() if values["best"]] == ["adj.feeling"]
+    assert {values["senses"] for values in found.values()} == {None}
+
+
+def test_among_equally_probable_classes_the_source_has_chosen(tmp_path):
+    tied = line("earthly", social=0.3, spatial=0.3).replace("\tSOCIAL\t", "\tSPATIAL\t")
+    found = rows(supersenses.build(snapshot(tmp_path, tied), PARAMS), "earthly")
+    assert [name for name, values in found.items() if values["best"]] == ["adj.spatial"]
+
+
+def test_a_verb_is_in_every_class_that_it_has_a_sense_in(tmp_path):
+    given = snapshot(
+        tmp_path,
+        line("calm", feeling=0.6),
+        motion=synset(1, "run", "race") + synset(2, "run"),
+        competition=synset(3, "run", "race"),
+        social=synset(4, "run"),
+    )
+    found = list(supersenses.build(given, PARAMS))
+    run, race = rows(found, "run"), rows(found, "race")
+    assert {name: values["senses"] for name, values in run.items()} == {
+        "verb.competition": 1,
+        "verb.motion": 2,
+        "verb.social": 1,
+    }
+    assert {name: values["weight"] for name, values in run.items()} == {
+        "verb.competition": 0.25,
+        "verb.motion": 0.5,
+        "verb.social": 0.25,
+    }
+    assert [name for name, values in run.items() if values["best"]] == ["verb.motion"]
+    # one sense in either class: nothing says which is better
+    assert {name for name, values in race.items() if values["best"]} == set(race)
+    assert len(race) == 2
+
+
+def test_a_second_line_for_an_adjective_is_a_reject(tmp_path):
+    text = line("calm", feeling=0.6) + line("calm", weather=0.6)
+    found = list(supersenses.build(snapshot(tmp_path, text), PARAMS))
+    assert [i for i in found if isinstance(i, Reject)] == [
+        Reject("en", "calm", "adjective a second time")
+    ]
+    assert rows(found, "calm")["adj.feeling"]["best"]
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("<!DOCTYPE html>\n", "a web page"),
+        (line("calm", feeling=0.6)[:-1], "cut short"),
+        ("calm\tFEELING\n", "line 1 has 2 columns"),
+        (line("a", body=0.6) + line("calm", mind=0.6)[:-8] + "\n", "line 2: .* not JSON"),
+        (line("calm", feeling=0.6).replace("WEATHER", "CLIMATE"), "line 1: not a probability for"),
+        (line("calm", feeling=0.6).replace("0.6", "0.7"), "line 1: .* do not sum to 1"),
+        (line("calm", feeling=0.6).replace("0.6", "-0.6"), "line 1: a probability is not"),
+        (line("calm", feeling=0.6).replace("\tFEELING", "\tBODY"), "'BODY' is not the most"),
+    ],
+)
+def test_a_file_of_adjectives_that_is_none_is_refused(tmp_path, text, wrong):
+    with pytest.raises(Problem, match=wrong) as caught:
+        list(supersenses.build(snapshot(tmp_path, text), PARAMS))
+    assert "adjective_words.predicted" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("a: [\n", "not YAML"),
+        ("[]\n", "no synset"),
+        (synset(1, "run", "run"), "00000001-v: a member stands there twice"),
+        (synset(1, "no"), "00000001-v: a member is not text"),
+        (synset(1, "run") + synset(1, "race"), "00000001-v stands there twice"),
+        (synset(1, "run").replace("partOfSpeech: v", "partOfSpeech: n"), "not a synset of verbs"),
+        (synset(1).replace("members:", "members: []"), "00000001-v: no members"),
+    ],
+)
+def test_a_file_of_verbs_that_is_none_is_refused(tmp_path, text, wrong):
+    found = told(tmp_path, line("calm", feeling=0.6), motion=text)
+    assert "verb.motion.yaml" in found
+    with pytest.raises(ValueError, match=wrong):
+        list(supersenses.synsets(text.encode()))
+
+
+def test_a_synset_in_two_files_and_a_missing_class_are_told(tmp_path):
+    calm = line("calm", feeling=0.6)
+    twice = told(tmp_path / "a", calm, motion=synset(1, "run"), social=synset(1, "run"))
+    assert "00000001-v stands in two places" in twice
+    folder = tmp_path / "b"
+    snapshot(folder, calm)
+    (folder / "verbs" / "verb.weather.yaml").unlink()
+    facts = json.loads((folder / "manifest.json").read_text("utf-8"))
+    write_manifest(folder, facts)
+    with pytest.raises(Problem, match=r"no verbs/verb\.weather\.yaml"):
+        list(supersenses.build(Snapshot.open(folder), PARAMS))
+
+
+def test_every_english_word_of_the_sample_treebanks_has_a_class(built):
+    folder = built / "data" / "datasets"
+    words = pl.read_parquet(folder / "words" / "en.parquet", columns=["lemma", "pos"])
+    classes = pl.read_parquet(folder / "supersenses" / "en.parquet")
+    assert words.join(classes, on=["lemma", "pos"], how="anti").is_empty()
+    assert classes.filter(pl.col("weight") > 0)["supersense"].n_unique() == len(CLASSES)
+
+
+def test_load_dataset_gives_typed_rows(built, tmp_path):
+    folder = str(built / "data" / "datasets" / "supersenses")
+    found = datasets.load_dataset(folder, "en", split="train", cache_dir=str(tmp_path))
+    assert found.features["supersense"] == datasets.ClassLabel(names=list(CLASSES))
+    assert found.features["best"] == datasets.Value("bool")
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@pytest.mark.skipif(not REAL.is_dir(), reason="no shared data beside the checkout")
+def test_the_real_files_are_read_whole(project):
+    folder = project / "real"
+    (folder / "adjectives").mkdir(parents=True)
+    shutil.copy(REAL / "adjective_words.predicted", folder / "adjectives")
+    shutil.copytree(REAL / "wordnet_verbs", folder / "verbs")
+    facts = {"address": "test", "retrieved": "2026-01-01", "licence": "x", "citation": "t"}
+    write_manifest(folder, facts | {"source": "supersenses", "request": {"x": 1}, "counts": {}})
+    text = Path("params.yaml").read_text("utf-8")
+    text = text.replace("data/samples/supersenses/2026-11-21", "real")
+    Path("params.yaml").write_text(text, "utf-8")
+    counts = build("supersenses", supersenses)
+    assert not counts.rejects
+    frame = pl.read_parquet("data/datasets/supersenses/en.parquet")
+    adjectives = frame.filter(pl.col("pos") == 0)
+    assert adjectives["lemma"].n_unique() == 7511
+    # lines of the file that name FEELING, and synsets of the verb files, counted with grep
+    feeling = supersenses.CODES["adj.feeling"]
+    assert adjectives.filter((pl.col("supersense") == feeling) & pl.col("best")).height == 920
+    abashed = adjectives.filter((pl.col("lemma") == "abashed") & pl.col("best"))
+    assert abashed.select("supersense", "weight").row(0) == (feeling, 0.768)
+    rain = frame.filter((pl.col("lemma") == "rain") & (pl.col("pos") == 1))
+    assert [CLASSES[code] for code in rain["supersense"]] == ["verb.weather"]

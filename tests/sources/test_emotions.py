@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from samples import DAY, POLITE, SAMPLES, archive, archived, emotions_params
+
+from builders.lib.problem import Problem
+from builders.lib.snapshot import MANIFEST, Snapshot
+from builders.sources import emotions
+from sources.misbehaving import always, at_first, cut, misbehaving, says, web_page
+
+TEXT = (SAMPLES / "emotions" / DAY / "en" / "emolex.txt").read_bytes()
+PACKED = archive(en=TEXT, xx=b"war\tjoy\n")
+
+
+@pytest.fixture(scope="module")
+def address():
+    with archived(PACKED) as found:
+        yield found
+
+
+def test_a_file_of_the_archive_is_kept_byte_for_byte_with_the_archives_hash(address, tmp_path):
+    emotions.fetch(emotions_params(address), POLITE, tmp_path / DAY)
+    assert (tmp_path / DAY / "en" / "emolex.txt").read_bytes() == TEXT
+    digest = (tmp_path / DAY / "archive.sha256").read_text("ascii")
+    assert digest == hashlib.sha256(PACKED).hexdigest() + "\n"
+    Snapshot.open(tmp_path / DAY)
+
+
+def test_the_terms_of_the_authors_stand_in_the_manifest(address, tmp_path):
+    params = emotions_params(address, licence="research only, no redistribution")
+    emotions.fetch(params, POLITE, tmp_path / DAY)
+    manifest = json.loads((tmp_path / DAY / MANIFEST).read_text("utf-8"))
+    assert manifest["licence"] == "research only, no redistribution"
+    assert "Mohammad and Turney (2013)" in manifest["citation"]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"<!DOCTYPE html>\n", "a web page, not a zip archive"),
+        (PACKED[:-30], "not a whole zip archive"),
+        (PACKED.replace(b"war\tjoy", b"war\tjoz", 1), "lexicon/xx.txt|whole zip"),
+        (archive(fr=TEXT), "no lexicon/en.txt in the archive"),
+    ],
+    ids=["HTML", "cut short", "damaged", "another archive"],
+)
+def test_a_body_that_is_no_such_archive_is_refused(address, tmp_path, body, told):
+    both = {"en": "lexicon/en.txt", "xx": "lexicon/xx.txt"}
+    with (
+        misbehaving(address, always(says(body, "application/zip"))) as server,
+        pytest.raises(Problem, match=told),
+    ):
+        emotions.fetch(emotions_params(server.address, files=both), POLITE, tmp_path / DAY)
+    assert not list((tmp_path / DAY).rglob("*.txt"))
+    assert not (tmp_path / DAY / MANIFEST).exists()
+
+
+def test_a_file_in_it_that_is_no_lexicon_is_told_by_name(address, tmp_path):
+    params = emotions_params(address, files={"xx": "lexicon/xx.txt"})
+    with pytest.raises(Problem, match=r"lexicon/xx\.txt: line 1 has 2 columns"):
+        emotions.fetch(params, POLITE, tmp_path / DAY)
+
+
+def test_a_failure_that_passes_leaves_no_trace(address, tmp_path):
+    with misbehaving(address, at_first(1, cut)) as server:
+        emotions.fetch(emotions_params(server.address), POLITE, tmp_path / DAY)
+    assert (tmp_path / DAY / "en" / "emolex.txt").read_bytes() == TEXT
+
+
+def test_what_is_there_is_not_asked_for_again_but_an_edited_file_is(address, tmp_path):
+    into = tmp_path / DAY
+    with misbehaving(address) as server:
+        emotions.fetch(emotions_params(server.address), POLITE, into)
+        emotions.fetch(emotions_params(server.address), POLITE, into)
+        assert len(server.asked) == 1
+        (into / "en" / "emolex.txt").write_bytes(TEXT[:-2] + b"1\n")
+        emotions.fetch(emotions_params(server.address), POLITE, into)
+        assert len(server.asked) == 2
+    assert (into / "en" / "emolex.txt").read_bytes() == TEXT
+
+
+def test_a_web_page_in_place_of_the_archive_is_told_with_the_address(address, tmp_path):
+    with misbehaving(address, always(web_page)) as server:
+        with pytest.raises(Problem, match="a web page") as caught:
+            emotions.fetch(emotions_params(server.address), POLITE, tmp_path / DAY)
+        assert str(caught.value).startswith(f"{server.address}/lexicon.zip: ")

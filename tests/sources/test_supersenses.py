@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from pydantic import ValidationError
+from samples import DAY, POLITE, SAMPLES, files, make_word_lists, supersenses_params
+
+from builders.lib.problem import Problem
+from builders.lib.snapshot import MANIFEST, Snapshot
+from builders.sources import supersenses
+from sources.misbehaving import always, at_first, cut, misbehaving, says, status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEPT = SAMPLES / "supersenses" / DAY
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def address():
+    with files(KEPT) as found:
+        yield found
+
+
+def test_the_samples_are_what_the_clients_make_of_their_own_files(tmp_path):
+    make_word_lists(tmp_path)
+    for source in ("supersenses", "emotions"):
+        assert contents(tmp_path / source / DAY) == contents(SAMPLES / source / DAY)
+        Snapshot.open(tmp_path / source / DAY)
+
+
+def test_all_fifteen_files_of_verbs_are_asked_for_at_the_tag(address, tmp_path):
+    with misbehaving(address) as server:
+        params = supersenses_params(server.address).model_dump()
+        params["verbs"]["address"] = server.address + "/verbs/{file}?{tag}"
+        supersenses.fetch(supersenses.Params(**params), POLITE, tmp_path / DAY)
+        asked = [request.path for request in server.asked]
+    verbs = [path for path in asked if path.startswith("/verbs/verb.")]
+    assert len(verbs) == len(set(verbs)) == 15
+    assert all(path.endswith(f".yaml?{DAY}") for path in verbs)
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"<!DOCTYPE html>\n<p>Not here.</p>\n", "a web page"),
+        (b"calm\tFEELING\n", "line 1 has 2 columns"),
+        ("na\u00efve\t".encode("latin-1"), "not UTF-8"),
+    ],
+)
+def test_a_body_that_is_no_list_is_refused_with_its_address(address, tmp_path, body, told):
+    with misbehaving(address, always(says(body, "text/plain"))) as server:
+        with pytest.raises(Problem, match=told) as caught:
+            supersenses.fetch(supersenses_params(server.address), POLITE, tmp_path / DAY)
+        assert str(caught.value).startswith(f"{server.address}/adjectives/")
+    assert not (tmp_path / DAY / MANIFEST).exists()
+    assert not list((tmp_path / DAY).rglob("*.predicted"))
+
+
+@pytest.mark.parametrize("behaviour", [status(503), cut], ids=["503", "cut"])
+def test_a_failure_that_passes_leaves_no_trace(address, tmp_path, behaviour):
+    with misbehaving(address, at_first(2, behaviour)) as server:
+        supersenses.fetch(supersenses_params(server.address), POLITE, tmp_path / DAY)
+    names = {name for name in contents(KEPT) if name != MANIFEST}
+    assert {n: b for n, b in contents(tmp_path / DAY).items() if n in names} == {
+        n: b for n, b in contents(KEPT).items() if n in names
+    }
+
+
+def test_an_interrupted_fetch_continues_and_another_edition_is_refused(address, tmp_path):
+    into = tmp_path / DAY
+    tired = True
+    script = lambda n, body: status(403) if tired and n >= 4 else None  # noqa: E731
+    with misbehaving(address, script) as server:
+        with pytest.raises(Problem, match="403"):
+            supersenses.fetch(supersenses_params(server.address), POLITE, into)
+        assert not (into / MANIFEST).exists()
+        other = supersenses_params(server.address).model_dump()
+        other["verbs"]["tag"] = "2023-edition"
+        with pytest.raises(Problem, match="begun with other parameters"):
+            supersenses.fetch(supersenses.Params(**other), POLITE, into)
+        tired, before = False, len(server.asked)
+        supersenses.fetch(supersenses_params(server.address), POLITE, into)
+    assert len(server.asked) - before == 16 - 4
+    Snapshot.open(into)
+
+
+def test_the_manifest_names_both_licences_and_both_works(address, tmp_path):
+    params = supersenses_params(address).model_dump()
+    params["adjectives"]["licence"], params["verbs"]["licence"] = "GPL-2.0", "CC-BY-4.0"
+    supersenses.fetch(supersenses.Params(**params), POLITE, tmp_path / DAY)
+    manifest = json.loads((tmp_path / DAY / MANIFEST).read_text("utf-8"))
+    assert manifest["licence"] == "CC-BY-4.0 AND GPL-2.0"
+    assert "Tsvetkov" in manifest["citation"]
+    assert "WordNet" in manifest["citation"]
+
+
+@pytest.mark.parametrize("wrong", ["raw.example.org/{file}", "https://x/{edition}/{file}"])
+def test_an_address_that_cannot_be_filled_in_is_refused_before_fetching(wrong):
+    with pytest.raises(ValidationError, match="address"):
+        supersenses.Verbs(address=wrong, tag="x", licence="x")
