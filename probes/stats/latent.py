@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -56,10 +56,10 @@ class Fits(NamedTuple):
         return Fits(*(part[index] for part in self))
 
 
-def grid() -> tuple[Array, Array]:
-    """Return the 40 pairs of weights of the paper's section 5, (40,) ``l1`` and ``posterior``."""
-    l1, posterior = np.meshgrid(L1, POSTERIOR, indexing="ij")
-    return l1.ravel(), posterior.ravel()
+def grid(l1: Sequence[float] = L1, posterior: Sequence[float] = POSTERIOR) -> tuple[Array, Array]:
+    """Return all pairs of weights, (fits,) arrays; as it stands the 40 of the paper's section 5."""
+    one, other = np.meshgrid(l1, posterior, indexing="ij")
+    return one.ravel(), other.ravel()
 
 
 def begin(counts: Array, sentiments: int, seed: int, scale: float) -> Fits:
@@ -270,7 +270,7 @@ class Averages(NamedTuple):
 
     eta: Array  # (tables, sentiments, genders, words)
     words: Array  # (tables, genders, words): log p(w | g) - m_w, all sentiments together, nats
-    sentiments: Array  # (tables, sentiments, genders): log p(s | g), nats
+    sentiments: Array  # (tables, sentiments, genders): p(s | g)
 
 
 def average(fits: Fits, weights: int) -> Averages:
@@ -279,7 +279,7 @@ def average(fits: Fits, weights: int) -> Averages:
     m = torch.from_numpy(fits.background)[:, None, None, :]
     given = torch.log_softmax(m + torch.from_numpy(fits.eta), dim=3) + sentiments[..., None]
     words = torch.logsumexp(given, dim=1) - m[:, 0]
-    parts = (fits.eta, words.numpy(), sentiments.numpy())
+    parts = (fits.eta, words.numpy(), sentiments.exp().numpy())
     return Averages(*(p.reshape(-1, weights, *p.shape[1:]).mean(axis=1) for p in parts))
 
 
@@ -292,33 +292,82 @@ def refit(
     steps: int,
     learning_rate: float,
     penalty: Penalty = "proximal",
+    learn_background: bool = False,
 ) -> Averages:
-    """Fit all weights to each of many tables of counts, a table's fits all from ``start``.
+    """Fit all weights to each of many tables of counts: bootstrap replicates, permutations.
+
+    Every table must go through the same start and steps as the fit that it is held against. Fits
+    with a large ``posterior`` take thousands of steps to settle, as the data's part of the
+    objective is then small beside the regulariser's; replicates that begin at the fit to the
+    whole data and take fewer steps stay near it, and show less than half of the true spread.
 
     Parameters
     ----------
     counts : (tables, words, genders) array
     start
-        As many fits as there are weights.
+        One model for all, or as many as there are weights.
     """
     weights = len(l1)
-    each = max(1, BLOCK // start.eta.size)
+    each = max(1, BLOCK // (weights * start.eta[0].size))
     found = []
     for first in range(0, len(counts), each):
         tables = counts[first : first + each]
         number = len(tables)
+        index = np.minimum(np.arange(weights), len(start.phi) - 1)
         fits = fit(
             np.repeat(tables, weights, axis=0),
             q,
             np.tile(l1, number),
             np.tile(posterior, number),
-            start.take(np.tile(np.arange(weights), number)),
+            start.take(np.tile(index, number)),
             steps,
             learning_rate,
             penalty,
+            learn_background,
         )
         found.append(average(fits, weights))
     return Averages(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+
+def percentiles(draws: Array, confidence: float) -> tuple[Array, Array]:
+    """Return the lower and the upper limit over the first axis."""
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
+    return low, high
+
+
+def contrast(eta: Array) -> Array:
+    """Return a gender's deviation less the mean of the others', genders on the last but one axis.
+
+    Exactly opposite for two genders.
+    """
+    number = eta.shape[-2]
+    if number == 2:
+        difference: Array = eta - eta[..., ::-1, :]
+        return difference
+    others = (eta.sum(axis=-2, keepdims=True) - eta) / (number - 1)
+    result: Array = eta - others
+    return result
+
+
+def permutation_p(seen: Array, permuted: Array) -> Array:
+    """Two-sided p-values of :func:`contrast` under permutation of the gender labels.
+
+    Parameters
+    ----------
+    seen : (...) array of deviations
+    permuted : (permutations, ...) array
+        From counts with the labels permuted, fitted in the same way.
+
+    Returns
+    -------
+    (...) array
+        (1 + number of permutations at least as extreme) / (1 + permutations); valid whether or
+        not the fits have settled, as all went through the same steps.
+    """
+    far = np.abs(contrast(permuted)) >= np.abs(contrast(seen)) * (1 - 1e-9)
+    p: Array = (1 + far.sum(axis=0)) / (1 + len(permuted))
+    return p
 
 
 def _background(counts: Array) -> Array:
