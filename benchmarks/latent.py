@@ -34,8 +34,10 @@ def main() -> None:
     l1, posterior = latent.grid()
     start = latent.begin(counts, 3, seed=1, scale=0.01)
 
+    schedule = latent.Schedule(steps, 0.05, "subgradient")
+
     def batched() -> np.ndarray:
-        return latent.fit(counts[None], q, l1, posterior, start, steps, 0.05, "subgradient").eta
+        return latent.fit(counts[None], q, l1, posterior, start, schedule).eta
 
     def loop() -> np.ndarray:
         each = zip(l1, posterior, strict=True)

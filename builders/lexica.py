@@ -315,25 +315,28 @@ def describe(folder: Path) -> str:
         )
         names = frame.explode("view_names")["view_names"].value_counts().sort("view_names")
         single += [f"| {path.stem} | {name} | {n:,} |" for name, n in names.iter_rows()]
-    return "\n".join(
-        [
-            "### Words by language",
-            "",
-            "The largest of the three shares; words in several views, and those that views rate on "
-            "both sides of 0; means of `seed_sd` and `leave_out_change`.",
-            "",
-            "| language | words | positive | negative | neutral | in several views | contested | "
-            "seed SD | without a view | redistributable |",
-            "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-            *several,
-            "",
-            "### Words by view",
-            "",
-            "| language | view | words |",
-            "|---|---|---:|",
-            *single,
-        ]
-    ) + "\n"
+    return (
+        "\n".join(
+            [
+                "### Words by language",
+                "",
+                "The largest of the three shares; words in several views, and those that views rate on "
+                "both sides of 0; means of `seed_sd` and `leave_out_change`.",
+                "",
+                "| language | words | positive | negative | neutral | in several views | contested | "
+                "seed SD | without a view | redistributable |",
+                "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+                *several,
+                "",
+                "### Words by view",
+                "",
+                "| language | view | words |",
+                "|---|---|---:|",
+                *single,
+            ]
+        )
+        + "\n"
+    )
 
 
 def _mean(value: Any) -> str:

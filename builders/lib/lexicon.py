@@ -188,7 +188,9 @@ def _table(view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
         cells = tuple(row[i].strip() for i in view.value)
         numbers = _numbers(cells) if len(cells) > 1 else None  # type: ignore[arg-type]
         pos = row[view.pos].strip() if view.pos is not None else None
-        yield Entry(row[view.word], numbers or (cells[0] if len(cells) == 1 else " ".join(cells)), pos)
+        yield Entry(
+            row[view.word], numbers or (cells[0] if len(cells) == 1 else " ".join(cells)), pos
+        )
 
 
 def _list(_view: View, text: str, key: str) -> Iterator[Entry | Refusal]:

@@ -256,7 +256,9 @@ def _named(beta: Floats, anchor: Integers) -> Floats:
     q = beta / beta.sum(-1, keepdims=True)
     axes = [a for a in range(3) if (anchor == a).any()]
     shares = np.stack([q[anchor == a].mean(0) for a in axes])  # (anchored axes, axes as they fell)
-    order = max(permutations(range(3)), key=lambda p: sum(shares[i, p[a]] for i, a in enumerate(axes)))
+    order = max(
+        permutations(range(3)), key=lambda p: sum(shares[i, p[a]] for i, a in enumerate(axes))
+    )
     named = shares[:, order]
     wrong = [AXES[a] for i, a in enumerate(axes) if named[i].argmax() != a]
     if wrong:

@@ -40,6 +40,22 @@ BLOCK = 100_000  # deviations that are worked on at once: few enough to stay in 
 Penalty = Literal["proximal", "subgradient"]
 
 
+class Schedule(NamedTuple):
+    """How models are fitted.
+
+    ``penalty``: ``proximal`` is soft-thresholding after each step, in Adam's own metric, so that
+    a deviation that does not pay is exactly 0. ``subgradient``: the sign is part of the gradient,
+    as the paper seems to have it (its text gives no more than "Adam"); nothing is then exactly 0.
+    ``learn_background``: fit m as well, without penalty, instead of keeping the log frequency of
+    the words.
+    """
+
+    steps: int
+    learning_rate: float  # at first; it falls to 0 along half a cosine
+    penalty: Penalty = "proximal"
+    learn_background: bool = False
+
+
 class Fits(NamedTuple):
     """Fitted models, one along each first axis."""
 
@@ -92,14 +108,11 @@ def fit(
     l1: Array,
     posterior: Array,
     start: Fits,
-    steps: int,
-    learning_rate: float,
-    penalty: Penalty = "proximal",
-    learn_background: bool = False,
+    schedule: Schedule,
 ) -> Fits:
     """Fit models to counts by Adam, over all the data at each step.
 
-    The learning rate falls to 0 along half a cosine. ``residual`` is the sum over parameters of
+    ``residual`` is the sum over parameters of
     the absolute (sub)gradient that is left, divided by 1 + ``posterior`` times the number of
     words with a q: about the share of probability that still has to move.
 
@@ -112,12 +125,6 @@ def fit(
     l1, posterior : (fits,) arrays
     start
         ``fits`` models, or one for all, that Adam starts from.
-    penalty
-        ``proximal``: soft-thresholding after each step, in Adam's own metric, so that |eta| that
-        does not pay is exactly 0. ``subgradient``: the sign is part of the gradient, as the paper
-        has it (its text gives no more than "Adam"); nothing is then exactly 0.
-    learn_background
-        Fit m as well, without penalty, instead of keeping the log frequency of the words.
 
     References
     ----------
@@ -138,11 +145,10 @@ def fit(
             chosen = np.arange(first, min(first + each, number))
             part = start.take(np.minimum(chosen, len(start.phi) - 1))
             cells = counts[np.minimum(chosen, len(counts) - 1)]
-            if not learn_background:
+            if not schedule.learn_background:
                 part = part._replace(background=_background(cells))
             weights = l1[chosen], posterior[chosen]
-            program = _Program(cells, q, *weights, part, penalty, learn_background)
-            blocks.append(program.run(steps, learning_rate))
+            blocks.append(_Program(cells, q, *weights, part, schedule).run())
     return Fits(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
 
@@ -156,10 +162,9 @@ class _Program:
         l1: Array,
         posterior: Array,
         start: Fits,
-        penalty: Penalty,
-        learn_background: bool,
+        schedule: Schedule,
     ) -> None:
-        self.penalty, self.learn = penalty, learn_background
+        self.schedule, self.learn = schedule, schedule.learn_background
         self.shape = start.eta.shape
         number = len(start.eta)
         parts = [np.reshape(part, (number, -1)) for part in start[: 4 if self.learn else 3]]
@@ -224,8 +229,9 @@ class _Program:
         if self.learn:
             torch.sum(eta, dim=(1, 2), keepdim=True, out=m[0])
 
-    def run(self, steps: int, learning_rate: float) -> Fits:
+    def run(self) -> Fits:
         """Take the steps of Adam, and look at where they led."""
+        steps, learning_rate, penalty, _ = self.schedule
         first, second = BETAS
         mean, square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
         scale = torch.empty_like(self.theta)
@@ -234,7 +240,7 @@ class _Program:
         sparse = bool((self.l1 > 0).any())
         for step in range(1, steps + 1):
             self.backward()
-            if sparse and self.penalty == "subgradient":
+            if sparse and penalty == "subgradient":
                 self.gradient[:, chosen].addcmul_(self.l1, torch.sign(values))
             rate = learning_rate * (1 + cos(pi * (step - 1) / steps)) / 2
             rate *= sqrt(1 - second**step)
@@ -242,7 +248,7 @@ class _Program:
             square.mul_(second).addcmul_(self.gradient, self.gradient, value=1 - second)
             torch.add(square, EPSILON**2, out=scale).rsqrt_()
             self.theta.addcmul_(mean, scale, value=-rate / (1 - first**step))
-            if sparse and self.penalty == "proximal":
+            if sparse and penalty == "proximal":
                 torch.mul(scale[:, chosen], self.l1 * rate, out=room)
                 torch.minimum(values, room, out=scale[:, chosen])
                 values -= torch.maximum(scale[:, chosen], room.neg_(), out=room)
@@ -289,10 +295,7 @@ def refit(
     l1: Array,
     posterior: Array,
     start: Fits,
-    steps: int,
-    learning_rate: float,
-    penalty: Penalty = "proximal",
-    learn_background: bool = False,
+    schedule: Schedule,
 ) -> Averages:
     """Fit all weights to each of many tables of counts: bootstrap replicates, permutations.
 
@@ -320,10 +323,7 @@ def refit(
             np.tile(l1, number),
             np.tile(posterior, number),
             start.take(np.tile(index, number)),
-            steps,
-            learning_rate,
-            penalty,
-            learn_background,
+            schedule,
         )
         found.append(average(fits, weights))
     return Averages(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
