@@ -3,6 +3,7 @@
 PROBES = {"associations": "ask a model for words beside names"}  # module: what it does
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
+    "latent": "words by gender and sentiment, a latent-variable model",
     "supersenses": "classes of the words that go with each gender",
 }
 ALL = {  # analyses over all models at once
