@@ -2,4 +2,4 @@
 
 PROBES = {"associations": "ask a model for words beside names"}  # module: what it does
 EACH = {"pmi": "words and genders, pointwise mutual information"}  # analyses of single models
-ALL: dict[str, str] = {}  # analyses over all models at once
+ALL = {"pooled": "words and genders, models pooled"}  # analyses over all models at once

@@ -18,7 +18,6 @@ from scipy.sparse import csr_array
 
 from builders.lib.problem import Problem
 from builders.politicians import GENDERS
-from probes.associations import COVERED
 from probes.stats import resampling
 from probes.stats.pmi import weighted
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
+COVERED = "coverage"  # no language, but how much of the words a model has
 BARE = "bare"  # the frame of the paper: name and word alone
 PERSONS = 1024  # whose weights are held at once
 NAMES_BY_WORDS = 64_000_000  # names by words in memory at once, where models are compared
@@ -49,7 +49,7 @@ class Lists(NamedTuple):
 
     folders: tuple[Path, ...]  # of each model, with the files of one language
     pos: int  # code
-    frame: str = BARE
+    frame: str | None = None  # None: each model's own, see :func:`frame_of`
 
 
 class Cells(NamedTuple):
@@ -95,6 +95,21 @@ def languages(outputs: Path) -> list[str]:
     return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != COVERED)
 
 
+def frame_of(folder: Path) -> str | None:
+    """Return the frame whose lists count: the paper's, or else the model's first; None: no frames.
+
+    All files have the same frames.
+    """
+    for path in sorted(folder.glob("*.parquet")):
+        rows = pl.scan_parquet(path)
+        if "frame" not in rows.collect_schema():
+            return None
+        frames = rows.select(pl.col("frame").unique(maintain_order=True)).collect()["frame"]
+        if len(frames):
+            return BARE if BARE in frames else frames[0]
+    return None
+
+
 def people(path: Path, only: pl.Series | None = None) -> People:
     """Read the people of one language, all or those whose items are in ``only``."""
     frame = pl.read_parquet(path, columns=["qid", "name", "gender"])
@@ -121,11 +136,12 @@ def cells(source: Lists, folk: People) -> Iterator[Cells]:
         paths = sorted(folder.glob("*.parquet"))
         if not paths:
             raise Problem(f"{folder}: no outputs there; run `make repro STAGE=associations`")
+        frame = source.frame or frame_of(folder)
         for path in paths:
             with pq.ParquetFile(path, read_dictionary=["qid", "word"]) as file:
                 wanted: dict[str, int | str] = {"pos": source.pos}
-                if "frame" in file.schema_arrow.names:
-                    wanted["frame"] = source.frame
+                if frame is not None:
+                    wanted["frame"] = frame
                 for group in range(file.num_row_groups):
                     to_test = _to_test(file, group, wanted)
                     if to_test is None:

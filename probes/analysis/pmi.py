@@ -114,8 +114,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for pos in range(len(POS)):
             source = lists.Lists((outputs / language,), pos)
             counts = lists.count(source, folk)
-            if len(counts.common(params.min_count)):
-                p = permutation_p(counts.distinct, counts.names)
+            if len(chosen := counts.common(params.min_count)):
+                p = permutation_p(counts.distinct[chosen], counts.names)
                 table = rows(source, folk, counts, p, params)
                 tables.append(table.with_columns(model=pl.lit(model), language=pl.lit(language)))
     if not tables:
@@ -145,7 +145,7 @@ def rows(
     counts
         At least one word is common.
     p : (words, groups) array
-        For all words of ``counts``.
+        For the common words.
     """
     chosen = counts.common(params.min_count)
     draws = lists.draw(source, folk, counts, chosen, params.bootstrap, params.seed)
@@ -176,7 +176,7 @@ def rows(
                         "cluster": "name",
                         "method": f"{params.confidence:.0%} {METHODS[reading]} over names",
                         "null": null,
-                        "p": significant(p[w, g]),
+                        "p": significant(p[i, g]),
                     }
                 )
     return pl.DataFrame(out, infer_schema_length=None)
