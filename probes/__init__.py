@@ -7,6 +7,7 @@ EACH = {  # analyses of single models
     "supersenses": "classes of the words that go with each gender",
 }
 ALL = {  # analyses over all models at once
+    "pooled": "words and genders, models pooled",
     "sentiment": "sentiments of the words that deviate most, men and women",
     "anova": "sentiment shares by architecture, size and language",
 }

@@ -23,7 +23,9 @@ def little(tree):
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
     tree["probes"]["associations"]["top_k"] = lengths
-    tree["analysis"]["pmi"]["bootstrap"] = 200
+    for analysis in ("pmi", "pooled"):
+        tree["analysis"][analysis]["bootstrap"] = 200
+    tree["analysis"]["pooled"]["permutations"] = 999
 
 
 def change(edit, file=Path("params.yaml")):
@@ -100,6 +102,7 @@ def finished(built, tmp_path_factory):
             bring(model)
             probe("associations", model)
             analyse("pmi", model)
+        analyse("pooled")
         write()
     return folder
 
