@@ -62,10 +62,7 @@ VIEWS: dict[str, list[tuple[str | dict[str, str], dict[str, Any]]]] = {
             "nrc_emolex_wordlevel_v0.92.txt",
             {"name": "nrc", "format": "emolex", "scale": "pairs", "redistribute": False},
         ),
-        (
-            "nrclex_en.json",
-            {"name": "nrclex", "format": "emolex-json", "scale": "pairs", "redistribute": False},
-        ),
+        # nrclex_en.json is the same lexicon again, no second opinion
     ],
     "es": [
         ("babelsenticnet_es.py.txt", BABEL),
@@ -104,15 +101,15 @@ VIEWS: dict[str, list[tuple[str | dict[str, str], dict[str, Any]]]] = {
 # Words that these files have; those of the samples are not all in them.
 ANCHORS = {
     "ar": {"positive": ["ممتاز", "رائع", "المحبة"], "negative": ["سيئ", "سيء", "الموت"]},
-    "cs": {"positive": ["dobrý", "láska", "radost"], "negative": ["zlo", "nenávist", "smrt"]},
+    "cs": {"positive": ["dobrý", "láska", "radost"], "negative": ["špatný", "smrt", "nenávidět"]},
     "en": {
         "positive": ["good", "excellent", "wonderful"],
         "negative": ["bad", "terrible", "horrible"],
     },
     "es": {"positive": ["bueno", "excelente", "amor"], "negative": ["malo", "terrible", "odio"]},
-    "fr": {"positive": ["bon", "excellent", "amour"], "negative": ["mauvais", "terrible", "haine"]},
-    "hi": {"positive": ["अच्छा", "बढ़िया", "सुंदर"], "negative": ["बुरा", "खराब", "मृत"]},
-    "ru": {"positive": ["любовь", "радость", "добро"], "negative": ["зло", "ненависть", "смерть"]},
+    "fr": {"positive": ["bon", "joie", "amour"], "negative": ["mauvais", "terrible", "haine"]},
+    "hi": {"positive": ["सौभाग्यशाली", "भाग्यवान"], "negative": ["अभागा", "मनहूस"]},
+    "ru": {"positive": ["любовь", "радость", "добро"], "negative": ["зло", "ненавидеть", "смерть"]},
     "zh": {"positive": ["优秀", "美好", "快乐"], "negative": ["可怕", "痛苦", "邪恶"]},
 }
 
@@ -144,6 +141,7 @@ def main(languages: list[str]) -> int:
         print(f"error: {SHARED / 'lexica'} is missing; see CONTRIBUTING")
         return 1
     from builders import lexica as dataset
+    from builders.lib.problem import Problem
     from builders.lib.snapshot import Snapshot
     from builders.lib.store import Row
 
@@ -161,11 +159,17 @@ def main(languages: list[str]) -> int:
             anchors={code: ANCHORS[code]},
             seeds=[1, 2, 3],
             steps=steps,
+            draws=4,
+            divergence=float(os.environ.get("DIVERGENCE", "1")),
         )
         rows: list[dict[str, Any]] = []
         rejects = []
-        for item in dataset.build(Snapshot.open(snapshot), asked):
-            rows.append(item.values) if isinstance(item, Row) else rejects.append(item)
+        try:
+            for item in dataset.build(Snapshot.open(snapshot), asked):
+                rows.append(item.values) if isinstance(item, Row) else rejects.append(item)
+        except Problem as problem:
+            print(f"{code}: {problem}")
+            continue
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
