@@ -1,7 +1,10 @@
 """Probes: what is asked of language models, and what is computed from their answers."""
 
 PROBES = {"associations": "ask a model for words beside names"}  # module: what it does
-EACH = {"pmi": "words and genders, pointwise mutual information"}  # analyses of single models
+EACH = {  # analyses of single models
+    "pmi": "words and genders, pointwise mutual information",
+    "robustness": "which numbers move with settings, names and frames",
+}
 ALL = {  # analyses over all models at once
     "sentiment": "sentiments of the words that deviate most, men and women",
     "anova": "sentiment shares by architecture, size and language",

@@ -24,6 +24,8 @@ def little(tree):
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
     tree["probes"]["associations"]["top_k"] = lengths
     tree["analysis"]["pmi"]["bootstrap"] = 200
+    for analysis in ("sentiment", "robustness"):
+        tree["analysis"][analysis] |= {"bootstrap": 100, "permutations": 100}
 
 
 def change(edit, file=Path("params.yaml")):
@@ -100,6 +102,9 @@ def finished(built, tmp_path_factory):
             bring(model)
             probe("associations", model)
             analyse("pmi", model)
+            analyse("robustness", model)
+        analyse("sentiment")
+        analyse("anova")
         write()
     return folder
 
