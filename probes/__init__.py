@@ -5,6 +5,7 @@ EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
     "latent": "words by gender and sentiment, a latent-variable model",
     "supersenses": "classes of the words that go with each gender",
+    "robustness": "which numbers move with settings, names and frames",
 }
 ALL = {  # analyses over all models at once
     "pooled": "words and genders, models pooled",

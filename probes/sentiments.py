@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
+DEVIATIONS = ("pmi", "latent", "latent-faithful")  # what words are ranked by
+READINGS = ("pairs", "argmax")  # what is ranked, and how sentiments are counted
 NEUTRAL = SENTIMENTS.index("neutral")
 
 

@@ -7,6 +7,7 @@ name beside the paper's, whose unit is the word, and control of multiplicity ove
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from probes.largest import (
     share_rows,
 )
 from probes.names import Lists, languages, lists
-from probes.sentiments import of_words
+from probes.sentiments import DEVIATIONS, READINGS, of_words
 from probes.stats.multiplicity import benjamini_hochberg, bonferroni
 from probes.stats.proportion import wilson
 from probes.world.language import SENTIMENTS
@@ -45,8 +46,7 @@ EACH = False
 DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 TABLES = ()
-DEVIATIONS = ("pmi", "latent")
-READINGS = ("pairs", "argmax")
+ETA = {1: "value", 2: "value_faithful"}  # of DEVIATIONS: column of the table `latent`
 TESTS = ("words", "names")
 ROUNDING = 1e-6  # of numbers in tables
 PLACE = (
@@ -56,7 +56,8 @@ PLACE = (
     Column(
         "deviation",
         "label",
-        "what words are ranked by: smoothed PMI over distinct names, or eta of the table `latent`",
+        "what words are ranked by: smoothed PMI over distinct names; or eta of the table `latent`, "
+        "its value or its value_faithful",
         labels=DEVIATIONS,
     ),
     Column(
@@ -211,11 +212,10 @@ def _rankings(
             if eta is None:
                 continue
             part = eta.filter((pl.col("language") == language) & (pl.col("pos") == pos))
-            for reading in READINGS:
-                ranking = by_latent(part, reading, settings)
+            for (i, column), (r, reading) in product(ETA.items(), enumerate(READINGS)):
+                ranking = by_latent(part, reading, settings, column)
                 if ranking is not None:
-                    there = {"deviation": 1, "reading": READINGS.index(reading)}
-                    yield place | there, ranking, names
+                    yield place | {"deviation": i, "reading": r}, ranking, names
 
 
 def _names(found: Lists) -> dict[int, int]:

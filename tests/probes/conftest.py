@@ -26,6 +26,8 @@ def little(tree):
     for analysis in ("pmi", "pooled"):
         tree["analysis"][analysis]["bootstrap"] = 200
     tree["analysis"]["pooled"]["permutations"] = 999
+    for analysis in ("sentiment", "robustness"):
+        tree["analysis"][analysis] |= {"bootstrap": 100, "permutations": 100}
 
 
 def change(edit, file=Path("params.yaml")):
@@ -102,7 +104,9 @@ def finished(built, tmp_path_factory):
             bring(model)
             probe("associations", model)
             analyse("pmi", model)
-        analyse("pooled")
+            analyse("robustness", model)
+        for analysis in ("pooled", "sentiment", "anova"):
+            analyse(analysis)
         write()
     return folder
 
