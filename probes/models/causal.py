@@ -1,4 +1,7 @@
-"""Causal language models (GPT-2, Llama and their kin): continuations scored, texts written."""
+"""Causal language models (GPT-2, Llama and their kin): continuations scored, texts written.
+
+Words at the end of a prompt are ranked in :mod:`probes.models.nextword`.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,23 @@ from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from builders.lib.problem import Problem
-from probes.models import batches, prefixes, sample
+from probes.models import batches, nextword, prefixes, sample
 from probes.models.batches import Batches
 from probes.models.body import enough, logsoftmax, packs, pretrained
 from probes.models.gate import gated
-from probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
+from probes.models.scorer import (
+    DECIMALS,
+    SAMPLING,
+    Filled,
+    Sampling,
+    Score,
+    Text,
+    Vocabulary,
+)
 from probes.models.tokens import Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from probes.models.prefixes import Cluster
@@ -65,6 +76,22 @@ class Causal:
             "mask_token": "",
             "dtype": self.dtype,
         }
+
+    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
+        """Tell which words are one word-initial piece; see :mod:`probes.models.tokens`."""
+        return self.tokens.vocabulary(words, language)
+
+    def fill(
+        self,
+        prompts: Iterable[str],
+        words: Sequence[str],
+        top_k: int,
+        *,
+        multi: bool = False,
+        language: str = "",
+    ) -> Iterator[Filled]:
+        """Rank candidate words at the mask that ends each prompt; see :mod:`.nextword`."""
+        return nextword.fill(self, prompts, words, top_k, multi=multi, language=language)
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in the order given.

@@ -1,7 +1,8 @@
 """The one contract behind which every language model stands: five verbs, and what they answer.
 
 A model has the verbs that its kind can answer honestly, and no others: an encoder fills and gives
-pseudo-log-likelihoods, a causal model scores continuations and generates, a classifier classifies.
+pseudo-log-likelihoods, a causal model fills what ends a prompt, scores continuations and generates,
+a classifier classifies.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class Fills(Scorer, Protocol):
-    """Models with a mask."""
+    """Models with a mask, or that take one at the end of a prompt for the next word."""
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
         """Tell which words are one word-initial piece."""
