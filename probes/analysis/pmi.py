@@ -20,6 +20,7 @@ from builders.lib.schema import Column, Schema
 from builders.politicians import GENDERS
 from builders.words import POS
 from probes.estimates import ESTIMATE, finite, significant, typed
+from probes.frames import BARE
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.stats.pmi import bootstrap, permutation_p, pmi
 from probes.stats.proportion import wilson
@@ -106,7 +107,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     tables: list[pl.DataFrame] = []
     languages = sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != "coverage")
     for language in languages:
-        lists = pl.scan_parquet(outputs / language / "*.parquet").select(
+        lists = pl.scan_parquet(outputs / language / "*.parquet")
+        lists = lists.filter(pl.col("frame").eq_missing(_frame(lists))).select(
             "qid", "name", "word", "lemma", "pos", "model"
         )
         genders = pl.scan_parquet(people / f"{language}.parquet").select("qid", "gender")
@@ -130,6 +132,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     if (weights / "world.json").is_file():
         found["recovery"] = typed(_recovery(table, weights, people, outputs, params), RECOVERY)
     return found
+
+
+def _frame(lists: pl.LazyFrame) -> str | None:
+    """Return the frame whose lists are compared: the paper's, or else the model's first."""
+    there = lists.select(pl.col("frame").unique(maintain_order=True)).collect()["frame"].to_list()
+    return BARE if BARE in there or not there else there[0]
 
 
 def _table(part: pl.DataFrame, language: str, pos: int, params: Params) -> pl.DataFrame:
