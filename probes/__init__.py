@@ -1,5 +1,8 @@
 """Probes: what is asked of language models, and what is computed from their answers."""
 
-PROBES = {"associations": "ask a model for words beside names"}  # module: what it does
+PROBES = {  # module: what it does
+    "associations": "ask a model for words beside names",
+    "representations": "look up how a model represents words",
+}
 EACH = {"pmi": "words and genders, pointwise mutual information"}  # analyses of single models
 ALL: dict[str, str] = {}  # analyses over all models at once

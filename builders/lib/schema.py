@@ -13,15 +13,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Kind = Literal[
-    "string", "bool", "int32", "int64", "float64", "date32", "label", "strings", "integers"
+    "string",
+    "bool",
+    "int32",
+    "int64",
+    "float64",
+    "date32",
+    "label",
+    "strings",
+    "integers",
+    "floats",
 ]
+LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # what they are lists of
 
 
 @dataclass(frozen=True)
 class Column:
     """One column: its type, and what must hold of every value.
 
-    ``label`` is a Hub ClassLabel stored as int64; ``strings`` and ``integers`` are lists.
+    ``label`` is a Hub ClassLabel stored as int64; ``strings``, ``integers`` and
+    ``floats`` are lists.
     """
 
     name: str
@@ -63,6 +74,7 @@ class Schema:
             "label": pa.int64(),
             "strings": pa.list_(pa.field("element", pa.string())),
             "integers": pa.list_(pa.field("element", pa.int32())),
+            "floats": pa.list_(pa.field("element", pa.float64())),
         }
         return pa.schema(
             [pa.field(c.name, types[c.kind], nullable=c.nullable) for c in self.columns]
@@ -76,8 +88,8 @@ class Schema:
             if column.kind == "label":
                 names = {str(i): name for i, name in enumerate(column.labels)}
                 entry["dtype"] = {"class_label": {"names": names}}
-            elif column.kind in ("strings", "integers"):
-                entry["list"] = "string" if column.kind == "strings" else "int32"
+            elif column.kind in LISTS:
+                entry["list"] = LISTS[column.kind]
             else:
                 entry["dtype"] = column.kind
             entries.append(entry)
@@ -88,7 +100,7 @@ class Schema:
         lines = ["| column | type | description |", "|---|---|---|"]
         for c in self.columns:
             kind = f"label: {', '.join(c.labels)}" if c.kind == "label" else c.kind
-            kind = {"strings": "list of string", "integers": "list of int32"}.get(kind, kind)
+            kind = f"list of {LISTS[kind]}" if kind in LISTS else kind
             null = "; may be null" if c.nullable else ""
             lines.append(f"| `{c.name}` | {kind}{null} | {c.description} |")
         return "\n".join(lines)

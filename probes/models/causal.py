@@ -5,6 +5,7 @@ Words at the end of a prompt are ranked in :mod:`probes.models.nextword`.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from builders.lib.problem import Problem
-from probes.models import batches, nextword, prefixes, sample
+from probes.models import batches, nextword, prefixes, sample, states
 from probes.models.batches import Batches
 from probes.models.body import enough, logsoftmax, packs, pretrained
 from probes.models.gate import gated
@@ -22,6 +23,7 @@ from probes.models.scorer import (
     DECIMALS,
     SAMPLING,
     Filled,
+    Represented,
     Sampling,
     Score,
     Text,
@@ -92,6 +94,19 @@ class Causal:
     ) -> Iterator[Filled]:
         """Rank candidate words at the mask that ends each prompt; see :mod:`.nextword`."""
         return nextword.fill(self, prompts, words, top_k, multi=multi, language=language)
+
+    def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
+        """Give the last hidden state of each word alone; see :mod:`probes.models.states`."""
+        begin = partial(self._begin, empty=True)
+        encode = partial(states.alone, self.tokens, language=language, begin=begin)
+        ask, longest = self._states, self.longest
+        return states.represent(self.tokens, self.batches, words, encode, ask, longest)
+
+    def _states(self, ids: torch.Tensor) -> torch.Tensor:
+        """Return the last hidden states (texts, length, width)."""
+        again = enough(*ids.shape).to(ids.device)
+        found: torch.Tensor = self.gate.inner(input_ids=ids[again], use_cache=False)[0]
+        return found[: len(ids)]
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in the order given.
