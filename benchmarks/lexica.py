@@ -2,9 +2,10 @@
 
     python benchmarks/lexica.py [LANGUAGE ...]
 
-needs ``../shared/data/lexica``, and ``../shared/data/tweets/sentiment`` for the evaluation. Works in
-``.real-lexica``: snapshot, dataset, card. Prints words, rejects, seconds and peak memory for each
-language, where good and bad fall, and how well the English words classify tweets.
+needs ``../shared/data/lexica``, and ``../shared/data/tweets/sentiment`` for the evaluation. Works
+in ``.real-lexica``: snapshot and rows. The environment may give STEPS and DIVERGENCE of the fit.
+Prints words, rejects, seconds and peak memory for each language, where good and bad fall, and how
+well the English words classify tweets.
 """
 
 from __future__ import annotations
