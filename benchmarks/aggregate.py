@@ -102,7 +102,7 @@ def main() -> None:
 
 
 def measure(code: str, folder: Path) -> list:
-    """Return wall and processor seconds without imports, peak megabytes, a digest of what was counted."""
+    """Return wall and processor seconds, peak megabytes, and a digest of what was counted."""
     lines = code.strip().splitlines()
     imports = [line for line in lines if line.startswith(("import", "from"))]
     rest = [line for line in lines if line not in imports]

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from builders.lib.problem import Problem
-from probes import lists
+from probes import lists, redraw
 from probes.stats import resampling
 
 SEED = 515
@@ -134,7 +134,7 @@ def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
         counts = lists.count(source, folk)
         chosen = counts.common(20 * models)
         assert 0 < len(chosen) < len(counts.words)
-        draws = lists.draw(source, folk, counts, chosen, 100, 3)
+        draws = redraw.draw(source, folk, counts, chosen, 100, 3)
         found.append((counts, draws, lists.overlaps(source, folk, counts, chosen)))
     for counts, draws, overlaps in found[1:]:
         assert equal(counts, found[0][0])
@@ -148,7 +148,7 @@ def test_draws_are_the_naive_sums_of_the_weights_of_names(tmp_path, rng):
     source = lists.Lists(made.write("plain"), 0)
     counts = lists.count(source, folk)
     chosen = np.array([1, 4, 5])
-    draws = lists.draw(source, folk, counts, chosen, 100, 9)
+    draws = redraw.draw(source, folk, counts, chosen, 100, 9)
     assert draws.merged == len(counts.words) - 3
     labels = [*(counts.words[w] for w in chosen), None]
     expected = {}
@@ -177,7 +177,7 @@ def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rn
     chosen = np.arange(len(counts.words))
 
     def drawn(source, some):
-        found = lists.draw(source, some, counts, chosen, 100, 1)
+        found = redraw.draw(source, some, counts, chosen, 100, 1)
         return np.stack([found.ordinary, found.bayesian])
 
     whole = drawn(both, folk)
