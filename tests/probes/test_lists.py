@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import hypergeom
 
 from builders.lib.problem import Problem
 from probes import lists, redraw
@@ -255,3 +256,36 @@ def test_no_outputs_are_told(tmp_path, rng):
     (tmp_path / "empty").mkdir()
     with pytest.raises(Problem, match="no outputs there"):
         lists.count(lists.Lists((tmp_path / "empty",), 0), folk)
+
+
+def test_permuted_labels_keep_all_totals(tmp_path, rng):
+    made = Made(tmp_path, rng)
+    folk = lists.people(tmp_path / "people.parquet")
+    source = lists.Lists(made.write("plain"), 0)
+    counts = lists.count(source, folk)
+    chosen = np.array([2, 3])
+    null = redraw.permute(source, folk, counts, chosen, (0, 1), 130, 5)
+    assert null.shape == (3, 3, 130)
+    # every name has a list of four words, so a gender's total tells how many names have its label
+    assert (null.sum(axis=0) == 4 * counts.names[:, None]).all()
+    seen = counts.distinct[chosen]
+    assert (null[:2].sum(axis=1) == seen.sum(axis=1)[:, None]).all()
+    assert (null[:2, 2] == seen[:, 2][:, None]).all()  # the third gender stays as it is
+    assert len(np.unique(null[0, 0])) > 3
+    shuffled = lists.Lists(made.write("shuffled", files=5, shuffled=True, groups=9), 0)
+    assert np.array_equal(redraw.permute(shuffled, folk, counts, chosen, (0, 1), 130, 5), null)
+
+
+def test_permuted_counts_are_hypergeometric(tmp_path, rng):
+    made = Made(tmp_path, rng)
+    folk = lists.people(tmp_path / "people.parquet")
+    source = lists.Lists(made.write("plain"), 0)
+    counts = lists.count(source, folk)
+    chosen = np.arange(len(counts.words))
+    null = redraw.permute(source, folk, counts, chosen, (0, 1), 3000, 5)
+    names, having = int(counts.names[:2].sum()), counts.distinct[:, :2].sum(axis=1)
+    for w, number in enumerate(having):
+        exact = hypergeom(names, int(number), int(counts.names[0]))
+        error = 5 * exact.std() / 3000**0.5
+        assert null[w, 0].mean() == pytest.approx(exact.mean(), abs=error)
+        assert null[w, 0].std() == pytest.approx(exact.std(), rel=0.1)
