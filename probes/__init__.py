@@ -8,6 +8,7 @@ EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
     "latent": "words by gender and sentiment, a latent-variable model",
     "supersenses": "classes of the words that go with each gender",
+    "clusters": "words of a gender in the model's states, k-means",
     "subgroups": "gender and sentiment among parts of the people",
     "robustness": "which numbers move with settings, names and frames",
 }
