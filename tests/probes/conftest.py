@@ -23,7 +23,7 @@ def little(tree):
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
     tree["probes"]["associations"]["top_k"] = lengths
-    for analysis in ("pmi", "pooled"):
+    for analysis in ("pmi", "pooled", "subgroups"):
         tree["analysis"][analysis]["bootstrap"] = 200
     tree["analysis"]["pooled"]["permutations"] = 999
 

@@ -149,7 +149,7 @@ def test_shares_are_counted_among_the_largest(planted):
 
 def test_people_of_no_binary_gender_are_there_with_their_number_and_without_a_test(planted):
     people = planted["people"]
-    # nobody's popularity is known: the 40 lowest numbers are the popular ones, and the seven come last
+    # nobody's popularity is known: the 40 lowest numbers are popular, and the seven come last
     assert people.filter(gender=2)["people"].to_list() == [3, 4, 0, 7, 0, 7]
     assert people.group_by("subgroup").len()["len"].to_list() == [3] * 6
     table = planted["shares"].filter(gender=2)
