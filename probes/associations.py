@@ -122,7 +122,6 @@ class Params(Section):
     """Languages, and how many words to keep of each list."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    models: list[str] = Field(description="names under `models` of those that are asked")
     languages: list[str] = Field(min_length=1, description="configs of politicians and words")
     top_k: dict[str, dict[Literal["ADJ", "VERB"], Annotated[int, Field(ge=1)]]] = Field(
         description="list length for ADJ and VERB, for a language or for `other`"
@@ -161,7 +160,7 @@ class Params(Section):
         if not names:
             raise Problem(
                 f"probes.associations.frames_of: no frame for models of kind {model.kind}; name "
-                "some, or take those models out of probes.associations.models"
+                "some, or take those models out of asked.associations"
             )
         return names
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from builders.lib.params import read
 from probes import PROBES
+from probes.asked import asked
 from probes.models.files import MODELS, POINTER
 from probes.models.operations import operations
 from probes.shards import Shard, Task, Worker
@@ -47,7 +47,7 @@ def plans(seconds: float, only: str | None = None) -> Iterator[Plan]:
         One model instead of those that the probes name.
     """
     for probe in PROBES:
-        names = read()["probes"][probe]["models"]
+        names = asked(probe)
         for name in [only] if only else names:
             yield plan(probe, name, seconds)
 

@@ -55,7 +55,6 @@ class Params(Section):
     """Models and languages."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    models: list[str] = Field(description="names under `models` of those that are asked")
     languages: list[str] = Field(min_length=1, description="configs of words")
 
 

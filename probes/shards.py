@@ -56,7 +56,7 @@ class Task:
             kinds = ", ".join(kind for kind, verbs in VERBS.items() if self.module.VERB in verbs)
             raise Problem(
                 f"models.{name}: a model of kind {self.model.kind} cannot be asked to "
-                f"{self.module.VERB}, as {probe} does; take it out of probes.{probe}.models (kinds "
+                f"{self.module.VERB}, as {probe} does; take it out of asked.{probe} (kinds "
                 f"that can: {kinds})"
             )
         only = self.model.languages

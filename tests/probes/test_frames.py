@@ -24,11 +24,11 @@ def asked(place, change):
     save(place / "causal", gpt2(tokenizer), tokenizer)
 
     def models(tree):
+        tree["asked"]["associations"] = ["causal", "tiny"]
         own = {"dtype": "float64", "languages": ["en"]}
         tree["models"]["causal"] = {"id": "./causal", "kind": "causal", **own}
         tree["models"]["tiny"]["languages"] = ["en"]
         part = tree["probes"]["associations"]
-        part["models"] = ["causal", "tiny"]
         part["frames_of"]["masked"] = ["bare", "neutral", "paraphrase"]
 
     change(models)
