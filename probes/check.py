@@ -100,16 +100,16 @@ def _asked(tree: dict[str, Any]) -> list[str]:
     models, lists = tree.get("models"), tree.get("asked")
     if not isinstance(models, dict) or not models or not isinstance(lists, dict):
         return []
-    for asked, names in lists.items():
-        verb = importlib.import_module(f"probes.{asked}").VERB if asked in PROBES else None
+    for what, names in lists.items():
+        verb = importlib.import_module(f"probes.{what}").VERB if what in PROBES else None
         for name in names if isinstance(names, list) else []:
             if name not in models:
                 there = ", ".join(map(str, models))
-                found.append(f"  asked.{asked}: no {name!r} under models; there are {there}")
+                found.append(f"  asked.{what}: no {name!r} under models; there are {there}")
                 continue
             known = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
             if verb and known in VERBS and verb not in VERBS[known]:
-                found.append(f"  asked.{asked}: {name} is of kind {known}, which cannot {verb}")
-            if asked not in PROBES and name not in (lists.get("associations") or ()):
-                found.append(f"  asked.{asked}: {name} must be in asked.associations too")
+                found.append(f"  asked.{what}: {name} is of kind {known}, which cannot {verb}")
+            if what not in PROBES and name not in (lists.get("associations") or ()):
+                found.append(f"  asked.{what}: {name} must be in asked.associations too")
     return found
