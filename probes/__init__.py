@@ -3,9 +3,12 @@
 PROBES = {"associations": "ask a model for words beside names"}  # module: what it does
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
+    "latent": "words by gender and sentiment, a latent-variable model",
+    "supersenses": "classes of the words that go with each gender",
     "robustness": "which numbers move with settings, names and frames",
 }
 ALL = {  # analyses over all models at once
+    "pooled": "words and genders, models pooled",
     "sentiment": "sentiments of the words that deviate most, men and women",
     "anova": "sentiment shares by architecture, size and language",
 }

@@ -89,6 +89,11 @@ def test_there_is_no_drawer_for_odds_and_ends():
     assert not [p for p in OURS if p.stem in ("utils", "common", "helpers", "registry")]
 
 
+# SentiVAE is a model of data, not a model under study: building a dataset fits it. Torch is imported
+# inside the fit, so that every other build and command does without.
+FITS_A_DATASET = "builders/lib/sentivae.py"
+
+
 def inside(file) -> str:
     return file.relative_to(TOP).as_posix()
 
@@ -104,7 +109,7 @@ def test_imports_go_one_way(file):
         assert not ours & {"validation", "probes"}
     elif path.startswith("validation/"):
         assert "probes" not in ours
-    if not path.startswith(("probes/models/", "probes/world/")):
+    if not path.startswith(("probes/models/", "probes/world/")) and path != FITS_A_DATASET:
         assert not ours & {"torch", "transformers"}
     if not path.startswith("validation/"):
         assert "great_expectations" not in ours

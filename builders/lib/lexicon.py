@@ -158,7 +158,9 @@ def _checked(view: View, entry: Entry) -> Entry | Refusal:
         if numbers is None:
             return Refusal("not a number", line)
         if view.scale == "continuous":
-            numbers = tuple(2 * (x - view.low) / (view.high - view.low) - 1 for x in numbers)
+            numbers = tuple(
+                round(2 * (x - view.low) / (view.high - view.low) - 1, 9) for x in numbers
+            )
         limits = {"continuous": (-1, 1), "pairs": (0, 1), "counts": (0, math.inf)}[view.scale]
         if any(not limits[0] <= x <= limits[1] for x in numbers):
             return Refusal("out of range", line)
@@ -176,7 +178,7 @@ def _numbers(value: str | tuple[float, ...]) -> tuple[float, ...] | None:
 
 def _table(view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
     """Delimited columns; quotes mean something only where the delimiter is not a tab."""
-    quoting = csv.QUOTE_NONE if view.delimiter == "\t" else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if view.delimiter == "\t" else csv.QUOTE_MINIMAL
     rows = csv.reader(io.StringIO(text), delimiter=view.delimiter, quoting=quoting)
     needed = max(view.word, view.pos or 0, *view.value)
     for number, row in enumerate(rows):
@@ -188,7 +190,9 @@ def _table(view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
         cells = tuple(row[i].strip() for i in view.value)
         numbers = _numbers(cells) if len(cells) > 1 else None  # type: ignore[arg-type]
         pos = row[view.pos].strip() if view.pos is not None else None
-        yield Entry(row[view.word], numbers or (cells[0] if len(cells) == 1 else " ".join(cells)), pos)
+        yield Entry(
+            row[view.word], numbers or (cells[0] if len(cells) == 1 else " ".join(cells)), pos
+        )
 
 
 def _list(_view: View, text: str, key: str) -> Iterator[Entry | Refusal]:
@@ -327,7 +331,9 @@ def _text(body: bytes, member: str, encoding: str) -> str:
     if member:
         try:
             with zipfile.ZipFile(io.BytesIO(body)) as archive:
-                names = [n for n in archive.namelist() if n.endswith(member)]
+                names = [
+                    n for n in archive.namelist() if n.endswith(member) and "__MACOSX" not in n
+                ]
                 if len(names) != 1:
                     raise ValueError(f"{len(names)} members named {member}, not one")
                 body = archive.read(names[0])

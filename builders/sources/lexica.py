@@ -65,7 +65,10 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
             body = get(address, politeness, functools.partial(wrong, view, address))
             write_bytes(into / path, body)
     every = [(code, v) for code, views in sorted(params.views.items()) for v in views]
-    terms = {f"{v.name}: {v.licence}{'' if v.redistribute else ' (rows not to be published)'}" for _, v in every}
+    terms = {
+        f"{v.name}: {v.licence}{'' if v.redistribute else ' (rows not to be published)'}"
+        for _, v in every
+    }
     write_manifest(
         into,
         {

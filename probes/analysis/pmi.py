@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from pydantic import Field
-from scipy.sparse import csr_array
 
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from builders.politicians import GENDERS
 from builders.words import POS
+from probes import lists
 from probes.estimates import ESTIMATE, finite, significant, typed
 from probes.stats.multiplicity import benjamini_hochberg
-from probes.stats.pmi import bootstrap, permutation_p, pmi
+from probes.stats.pmi import intervals, permutation_p, pmi
 from probes.stats.proportion import wilson
 from probes.stats.rank_correlation import spearman
 from probes.world.language import Planted, World, expected_counts
@@ -40,7 +40,7 @@ OUTPUTS = ("associations",)
 TABLES = ()
 READINGS = ("plug-in", "smoothed")
 METHODS = {
-    "plug-in": "bootstrap percentile",
+    "plug-in": "bootstrap percentile (Poisson weights)",
     "smoothed": "Bayesian bootstrap percentile",
 }
 PMI = Schema(
@@ -75,16 +75,21 @@ RECOVERY = Schema(
 SCHEMAS = {"pmi": PMI, "recovery": RECOVERY}
 
 
-class Params(Section):
-    """How estimates, intervals and tests are made."""
+class Estimation(Section):
+    """How estimates and intervals are made."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     smoothing: float = Field(gt=0, description="added to every cell in the smoothed reading")
-    min_count: int = Field(ge=1, description="people whose lists must have the word")
+    min_count: int = Field(ge=1, description="lists that must have the word")
     bootstrap: int = Field(ge=100, description="bootstrap replicates over names")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(ge=0, description="of the resampling")
+
+
+class Params(Estimation):
+    """How estimates, intervals and tests are made."""
+
     false_discovery_rate: float = Field(gt=0, lt=1, description="level of Benjamini-Hochberg")
-    seed: int = Field(description="of the resampling")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -104,96 +109,86 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     outputs, weights = inputs.outputs("associations", model), inputs.weights(model)
     people = inputs.datasets["politicians"]
     tables: list[pl.DataFrame] = []
-    languages = sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != "coverage")
-    for language in languages:
-        lists = pl.scan_parquet(outputs / language / "*.parquet").select(
-            "qid", "name", "word", "lemma", "pos", "model"
-        )
-        genders = pl.scan_parquet(people / f"{language}.parquet").select("qid", "gender")
+    for language in lists.languages(outputs):
+        folk = lists.people(people / f"{language}.parquet")
         for pos in range(len(POS)):
-            part = lists.filter(pl.col("pos") == pos).join(genders, on="qid").collect()
-            if not part.is_empty():
-                tables.append(_table(part, language, pos, params))
-    tables = [table for table in tables if not table.is_empty()]
+            source = lists.Lists((outputs / language,), pos)
+            counts = lists.count(source, folk)
+            if len(chosen := counts.common(params.min_count)):
+                p = permutation_p(counts.distinct[chosen], counts.names)
+                table = rows(source, folk, counts, p, params)
+                tables.append(table.with_columns(model=pl.lit(model), language=pl.lit(language)))
     if not tables:
         raise Problem(
             f"{outputs}: no word is in {params.min_count} lists; lower analysis.pmi.min_count, or "
             "see the config coverage for what the model lacks"
         )
-    table = pl.concat(tables)
-    family = table.filter(pl.col("reading") == 0)["p"].to_numpy()
-    adjusted = [significant(p) for p in benjamini_hochberg(family)]
-    table = table.with_columns(
-        p_bh=pl.Series(np.repeat(adjusted, len(READINGS))), family=pl.lit(len(family))
-    )
+    table = adjusted(pl.concat(tables))
     found = {"pmi": typed(table, PMI)}
     if (weights / "world.json").is_file():
         found["recovery"] = typed(_recovery(table, weights, people, outputs, params), RECOVERY)
     return found
 
 
-def _table(part: pl.DataFrame, language: str, pos: int, params: Params) -> pl.DataFrame:
-    """Return the rows of one language and part of speech; readings alternate row by row."""
-    persons = part.unique("qid").sort("qid").with_row_index("row")
-    forms = part.group_by("word").agg(pl.len().alias("n")).filter(pl.col("n") >= params.min_count)
-    kept = forms.sort("word")["word"].to_list()
-    words = part.select(pl.col("word").unique().sort()).with_row_index("column")
-    column_of = dict(words.select("word", "column").iter_rows())
-    cells = part.join(persons.select("qid", "row"), on="qid").join(words, on="word")
-    at = (cells["row"].to_numpy(), cells["column"].to_numpy())
-    lists = csr_array((np.ones(len(cells)), at), shape=(len(persons), len(words)))
-    # a gender that nobody has is no group: it must not get what smoothing adds to every cell
-    labels, genders = np.unique(persons["gender"].to_numpy(), return_inverse=True)
-    clusters = persons["name"].rank("dense").to_numpy().astype(np.int64) - 1
-    counts = _by_group(lists, genders, len(labels))
-    first = persons.unique(["name", "gender"], keep="first", maintain_order=True)
-    rows = first["row"].to_numpy()
-    distinct = _by_group(lists[rows], genders[rows], len(labels)).astype(np.int64)
-    sizes = np.bincount(genders[rows])
-    p = permutation_p(distinct, sizes)
-    lemmas = dict(part.select("word", "lemma").unique("word").iter_rows())
-    number = int(clusters.max()) + 1
-    estimates = {}
-    for reading, smoothing in zip(READINGS, (0.0, params.smoothing), strict=True):
-        limits = bootstrap(
-            lists, genders, clusters, smoothing, params.bootstrap, params.seed, params.confidence
-        )
-        estimates[reading] = (pmi(counts, smoothing), limits.low, limits.high)
-    people = np.bincount(genders)
+def rows(
+    source: lists.Lists,
+    folk: lists.People,
+    counts: lists.Counts,
+    p: NDArray[np.float64],
+    params: Estimation,
+    null: str = "gender labels permuted over distinct names, exact",
+) -> pl.DataFrame:
+    """Return a row for each common word, gender and reading; readings alternate row by row.
+
+    Parameters
+    ----------
+    counts
+        At least one word is common.
+    p : (words, groups) array
+        For the common words.
+    """
+    chosen = counts.common(params.min_count)
+    draws = lists.draw(source, folk, counts, chosen, params.bootstrap, params.seed)
+    estimates = []
+    for smoothing, drawn in ((0.0, draws.ordinary), (params.smoothing, draws.bayesian)):
+        limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)
+        values = pmi(counts.lists.astype(np.float64), smoothing)[chosen]
+        estimates.append((values, limits.low, limits.high))
     out: list[dict[str, Any]] = []
-    for word in kept:
-        w = column_of[word]
-        for g, label in enumerate(labels):
+    for i, w in enumerate(chosen):
+        for g, label in enumerate(counts.genders):
             for r, reading in enumerate(READINGS):
-                value, low, high = (finite(x[w, g]) for x in estimates[reading])
+                value, low, high = (finite(x[i, g]) for x in estimates[r])
                 out.append(
                     {
-                        "model": part["model"][0],
-                        "language": language,
-                        "pos": pos,
-                        "word": word,
-                        "lemma": lemmas[word],
+                        "pos": source.pos,
+                        "word": counts.words[w],
+                        "lemma": counts.lemmas[w],
                         "gender": int(label),
                         "reading": r,
-                        "count": int(counts[w, g]),
-                        "count_all": int(counts[w].sum()),
-                        "people": int(people[g]),
+                        "count": int(counts.lists[w, g]),
+                        "count_all": int(counts.lists[w].sum()),
+                        "people": int(counts.people[g]),
                         "value": value,
                         "low": low,
                         "high": high,
-                        "n": number,
+                        "n": counts.clusters,
                         "cluster": "name",
                         "method": f"{params.confidence:.0%} {METHODS[reading]} over names",
-                        "null": "gender labels permuted over distinct names, exact",
-                        "p": significant(p[w, g]),
+                        "null": null,
+                        "p": significant(p[i, g]),
                     }
                 )
-    return pl.DataFrame(out)
+    return pl.DataFrame(out, infer_schema_length=None)
 
 
-def _by_group(lists: csr_array, genders: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    counts = [np.asarray(lists[genders == g].sum(axis=0)).ravel() for g in range(size)]
-    return np.stack(counts, axis=1)
+def adjusted(table: pl.DataFrame) -> pl.DataFrame:
+    """Add ``p_bh`` and ``family``: Benjamini-Hochberg over all rows of one reading."""
+    family = table.filter(pl.col("reading") == 0)["p"].to_numpy()
+    p_bh = [significant(p) for p in benjamini_hochberg(family)]
+    return table.with_columns(
+        p_bh=pl.Series(np.repeat(p_bh, len(READINGS))), family=pl.lit(len(family))
+    )
 
 
 def _recovery(
@@ -312,11 +307,11 @@ def _covered(
     label = label.unique("name", keep="first", maintain_order=True)
     share = {g: int((label["gender"] == i).sum()) / len(label) for i, g in enumerate(GENDERS)}
     share = {g: s for g, s in share.items() if s > 0}
-    lists = pl.scan_parquet(outputs / world.language / "*.parquet")
+    ranks = pl.scan_parquet(outputs / world.language / "*.parquet")
     covered = cells = 0
     for pos, name in enumerate(POS):
         part = truth.filter(pl.col("pos") == name)
-        top_k = int(lists.filter(pl.col("pos") == pos).select("rank").max().collect().item())
+        top_k = int(ranks.filter(pl.col("pos") == pos).select("rank").max().collect().item())
         planted = Planted(
             tuple(part["word"]),
             part["frequency_nats"].to_numpy(),

@@ -117,6 +117,46 @@ def sentiments(rows: list[dict[str, Any]], title: str) -> str:
     return _svg(figure)
 
 
+def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str) -> str:
+    """Draw the share of each class among either gender's words, with intervals.
+
+    After figure 3 of Stańczak et al. (2023). Classes stand in the order given, the first on top; a
+    class in bold differs between the genders at a Bonferroni-adjusted p of at most 0.05.
+
+    Parameters
+    ----------
+    rows
+        One for each class: supersense (its name), share_, low_ and high_ of first and second, and
+        p_bonferroni.
+    genders
+        Names of the first and the second gender.
+    """
+    figure = Figure(figsize=(5.2, 0.3 * len(rows) + 1.0), layout="constrained")
+    axes = figure.add_subplot()
+    styles = (("first", 0.14, "o", "black"), ("second", -0.14, "s", "0.6"))
+    for (side, shift, marker, colour), gender in zip(styles, genders, strict=True):
+        for y, row in enumerate(reversed(rows)):
+            limits = [row[f"low_{side}"], row[f"high_{side}"]]
+            axes.plot(limits, [y + shift] * 2, color=colour, lw=1.2)
+            label = gender if y == 0 else None
+            axes.plot(
+                *([row[f"share_{side}"]], [y + shift]),
+                marker,
+                ms=4.5,
+                color=colour,
+                label=label,
+                clip_on=False,
+            )
+    axes.set_yticks(range(len(rows)), [r["supersense"] for r in reversed(rows)])
+    for tick, row in zip(axes.get_yticklabels(), reversed(rows), strict=True):
+        tick.set_fontweight("bold" if row["p_bonferroni"] <= 0.05 else "normal")
+    axes.set_xlim(left=0)
+    axes.set_xlabel("share of the words, with interval; bold: adjusted p at most 0.05")
+    axes.set_title(title, fontsize=9, loc="left")
+    axes.legend(frameon=False, fontsize=8)
+    return _svg(figure)
+
+
 def _svg(figure: Figure) -> str:
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata=METADATA)

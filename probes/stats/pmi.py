@@ -9,12 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 from scipy.stats import hypergeom
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from scipy.sparse import csr_array
+    from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
+EXACT = 2**24  # whole numbers below it are exact in single precision
+BLOCK = 64  # words whose replicates are held at once beside the draws
 TOLERANCE = 1e-7  # two tables as likely as each other up to rounding count as equally likely
 
 
@@ -52,67 +56,109 @@ def pmi(counts: NDArray[np.float64], smoothing: float = 0.0) -> NDArray[np.float
     return result
 
 
-def bootstrap(
-    lists: csr_array,
-    groups: NDArray[np.int64],
-    clusters: NDArray[np.int64],
-    smoothing: float,
-    replicates: int,
-    seed: int,
-    confidence: float = 0.95,
-) -> Intervals:
-    """Percentile intervals of :func:`pmi`, resampling whole clusters.
-
-    Without smoothing this is the ordinary bootstrap: clusters are drawn with replacement. It gives
-    a word that a group never got no width at all, and covers the truth too rarely where counts are
-    small. With smoothing it is the Bayesian bootstrap: each cluster has a standard exponential
-    weight, and what is added to a cell is as uncertain as if it had been counted, Gamma(smoothing)
-    instead of the constant.
+def weighted(
+    lists: csr_array, groups: NDArray[np.int64], size: int, weights: NDArray[np.float32]
+) -> NDArray[np.float64]:
+    """Count words by group, each person with weights: whole numbers, so the sums are exact.
 
     Parameters
     ----------
-    lists : (people, words) sparse array of 0 and 1
-    groups, clusters : (people,) arrays
-        The group of each person, and the cluster (distinct name) that is drawn with all its
-        people, 0 to the largest without gaps.
+    lists : (people, words) sparse array
+        1 where a person's list has the word.
+    groups : (people,) array
+        The group of each person, below ``size``.
+    weights : (people, replicates) array
+
+    Returns
+    -------
+    (words, groups, replicates) array
+        The same whatever the order of the people, and in whatever pieces they are added up.
+    """
+    words = lists.shape[1]
+    cells = lists.tocoo()
+    at = (cells.col.astype(np.int64) * size + groups[cells.row], cells.row)
+    table = csr_array((cells.data.astype(np.float32), at), shape=(words * size, len(groups)))
+    found = table @ weights
+    if found.size and found.max() >= EXACT:
+        found = table.astype(np.float64) @ weights.astype(np.float64)
+    return np.asarray(found, dtype=np.float64).reshape(words, size, weights.shape[1])
+
+
+def intervals(
+    draws: NDArray[np.float64],
+    smoothing: float,
+    seed: int | Sequence[int],
+    confidence: float = 0.95,
+    merged: int = 0,
+) -> Intervals:
+    """Percentile intervals of :func:`pmi` from counts with bootstrap weights for whole clusters.
+
+    Without smoothing this is the ordinary bootstrap, with Poisson weights. It gives a word that a
+    group never got no width at all, and covers the truth too rarely where counts are small. With
+    smoothing it is the Bayesian bootstrap: each cluster has a standard exponential weight, and
+    what is added to a cell is as uncertain as if it had been counted, Gamma(smoothing) instead of
+    the constant.
+
+    Parameters
+    ----------
+    draws : (words, groups, replicates) array
+        Counts with weights, from :func:`weighted`.
     smoothing
         See :func:`pmi`; 0 can give limits of -inf. Replicates in which a word or a group was not
         drawn at all have no PMI and are left out.
+    seed
+        Of the Gamma.
+    merged
+        The last row stands for so many words together, 0 for one word as all others.
 
     References
     ----------
     Davison and Hinkley (1997), Bootstrap Methods and their Application, sections 2.4 and 5.3;
     Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
     """
-    rng = np.random.default_rng(seed)
-    number = int(clusters.max()) + 1
-    size = int(groups.max()) + 1
-    members = [np.flatnonzero(groups == g) for g in range(size)]
-    parts = [lists[rows].T.tocsr().astype(np.float64) for rows in members]
-    draws = np.empty((replicates, lists.shape[1], size))
-    block = max(1, 4_000_000 // number)  # bounds memory at 32 MB of weights
-    for start in range(0, replicates, block):
-        stop = min(start + block, replicates)
-        weights = np.stack([_weights(rng, number, smoothing) for _ in range(start, stop)])
-        for g in range(size):
-            draws[start:stop, :, g] = (parts[g] @ weights[:, clusters[members[g]]].T).T
-    if smoothing:
-        draws += rng.standard_gamma(smoothing, size=draws.shape)
-    values = np.sort(pmi(draws), axis=0)  # nan, where a word or group was not drawn, sorts last
-    defined = np.maximum(replicates - np.isnan(values).sum(axis=0), 1) - 1
-    tail = (1 - confidence) / 2
-    first = np.floor(tail * defined).astype(np.int64)
-    last = np.ceil((1 - tail) * defined).astype(np.int64)
-    low = np.take_along_axis(values, first[None], axis=0)[0]
-    high = np.take_along_axis(values, last[None], axis=0)[0]
+    cells = smoothed(draws, smoothing, seed, merged) if smoothing else draws
+    words, groups, _ = cells.shape
+    by_group = cells.sum(axis=0)
+    total = by_group.sum(axis=0)
+    low, high = np.empty((words, groups)), np.empty((words, groups))
+    for start in range(0, words, BLOCK):
+        part = cells[start : start + BLOCK]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = np.log(part * total / (part.sum(axis=1, keepdims=True) * by_group))
+        low[start : start + BLOCK], high[start : start + BLOCK] = percentiles(values, confidence)
     return Intervals(low, high)
 
 
-def _weights(rng: np.random.Generator, number: int, smoothing: float) -> NDArray[np.float64]:
-    """Return one weight a cluster: how often it was drawn, or its exponential weight."""
-    if smoothing:
-        return rng.standard_exponential(number)
-    return np.bincount(rng.integers(0, number, number), minlength=number).astype(np.float64)
+def smoothed(
+    draws: NDArray[np.float64], smoothing: float, seed: int | Sequence[int], merged: int = 0
+) -> NDArray[np.float64]:
+    """Add Gamma(smoothing) to every cell of (words, groups, replicates) draws.
+
+    See :func:`intervals` for the parameters.
+    """
+    rng = np.random.default_rng(seed)
+    shape = np.full(len(draws), smoothing)
+    if merged:
+        shape[-1] *= merged
+    found = np.empty_like(draws)
+    for row, alpha in enumerate(shape):
+        found[row] = draws[row] + rng.standard_gamma(alpha, size=draws.shape[1:])
+    return found
+
+
+def percentiles(values: NDArray[np.float64], confidence: float) -> Intervals:
+    """Return limits over the last axis; nan is left out, and all nan gives nan.
+
+    The order statistics just outside the percentiles, so that limits are values that were drawn.
+    """
+    values = np.sort(values, axis=-1)  # nan goes last
+    defined = np.maximum(values.shape[-1] - np.isnan(values).sum(axis=-1), 1) - 1
+    tail = (1 - confidence) / 2
+    first = np.floor(tail * defined).astype(np.int64)
+    last = np.ceil((1 - tail) * defined).astype(np.int64)
+    low = np.take_along_axis(values, first[..., None], axis=-1)[..., 0]
+    high = np.take_along_axis(values, last[..., None], axis=-1)[..., 0]
+    return Intervals(low, high)
 
 
 def permutation_p(

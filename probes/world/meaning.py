@@ -28,7 +28,7 @@ class Meaning(NamedTuple):
 
 
 def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str) -> Meaning:
-    """Look words up, by form first and by lemma if the form is not there.
+    """Look words up: in ``lexica`` by form, or else by lemma; in ``supersenses`` the other way.
 
     The sentiment is the likeliest one of ``lexica``, the supersense the best class of
     ``supersenses`` (the first by name, if several are best), which has English alone.
@@ -50,7 +50,8 @@ def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
     known = dict(zip(shares["word"].to_list(), likeliest.tolist(), strict=True))
     sentiment = [known.get(w, known.get(m, NEUTRAL)) for w, m in zip(words, lemmas, strict=True)]
     classes = _classes(pos) if language == supersenses.LANGUAGE else {}
-    named = [classes.get(w, classes.get(m, "")) for w, m in zip(words, lemmas, strict=True)]
+    # a lemma first: "found" is a form of "find", and a verb of its own
+    named = [classes.get(m, classes.get(w, "")) for w, m in zip(words, lemmas, strict=True)]
     return Meaning(np.array(sentiment, dtype=np.int64), tuple(named))
 
 

@@ -9,7 +9,7 @@ import torch
 import yaml
 from models.tiny import bert, save, wordpiece
 
-from builders import politicians, words
+from builders import lexica, politicians, supersenses, words
 from builders.lib.dataset import build
 
 TOP = Path(__file__).parents[2]
@@ -23,9 +23,13 @@ def little(tree):
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
     tree["probes"]["associations"]["top_k"] = lengths
-    tree["analysis"]["pmi"]["bootstrap"] = 200
+    for analysis in ("pmi", "pooled"):
+        tree["analysis"][analysis]["bootstrap"] = 200
+    tree["analysis"]["pooled"]["permutations"] = 999
     for analysis in ("sentiment", "robustness"):
         tree["analysis"][analysis] |= {"bootstrap": 100, "permutations": 100}
+    grid = {"l1": [0.0, 1e-3], "posterior": [0.1, 10.0], "seeds": [1]}
+    tree["analysis"]["latent"] |= grid | {"steps": 20, "bootstrap": 20, "permutations": 19}
 
 
 def change(edit, file=Path("params.yaml")):
@@ -52,7 +56,7 @@ def changing():
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
-    """Return a folder with both datasets, validated, and a BERT with random weights."""
+    """Return a folder with the datasets, validated, and a BERT with random weights."""
     from validation.run import validate
 
     folder = tmp_path_factory.mktemp("built")
@@ -63,7 +67,8 @@ def built(tmp_path_factory):
         (folder / "docs").symlink_to(TOP / "docs")
         shutil.copy(TOP / "params.yaml", folder)
         change(little)
-        for name, module in {"politicians": politicians, "words": words}.items():
+        needed = {"politicians": politicians, "words": words, "lexica": lexica}
+        for name, module in (needed | {"supersenses": supersenses}).items():
             build(name, module)
             validate(name)
         sentences = []
@@ -102,9 +107,10 @@ def finished(built, tmp_path_factory):
             bring(model)
             probe("associations", model)
             analyse("pmi", model)
+            analyse("latent", model)
             analyse("robustness", model)
-        analyse("sentiment")
-        analyse("anova")
+        for name in ("pooled", "sentiment", "anova"):
+            analyse(name)
         write()
     return folder
 

@@ -31,12 +31,12 @@ GENDERS = {"m": 0, "w": 1, "x": 2}
 class Study:
     """Outputs and people written by hand."""
 
-    def __init__(self, folder):
-        self.inputs = Inputs(("by-hand",), {"politicians": folder / "people"}, folder)
-        self.outputs = self.inputs.outputs("associations", "by-hand")
-        self.people, self.weights = folder / "people", self.inputs.weights("by-hand")
+    def __init__(self, folder, model="by-hand"):
+        self.inputs = Inputs((model,), {"politicians": folder / "people"}, folder)
+        self.outputs = self.inputs.outputs("associations", model)
+        self.people, self.weights = folder / "people", self.inputs.weights(model)
         for path in (self.outputs / "coverage", self.people, self.weights):
-            path.mkdir(parents=True)
+            path.mkdir(parents=True, exist_ok=True)
 
     def write(self, language, lists, genders, names=None, files=1, shuffle=None):
         """``lists`` has for each part of speech the words of each person."""

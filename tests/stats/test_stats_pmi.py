@@ -8,9 +8,20 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import fisher_exact
 
-from probes.stats.pmi import bootstrap, permutation_p, pmi
+from probes.stats import resampling
+from probes.stats.pmi import intervals, permutation_p, pmi, weighted
 
 SEED = 4711
+
+
+def bootstrap(lists, groups, clusters, smoothing, replicates, seed, confidence=0.95):
+    """Resample clusters, numbers from 0 on, and return the intervals of PMI."""
+    bits = resampling.bits(np.arange(clusters.max() + 1).astype(np.uint64), replicates, seed)
+    weights = resampling.exponential(bits) if smoothing else resampling.poisson(bits)
+    draws = weighted(lists, groups, int(groups.max()) + 1, weights[clusters])
+    if smoothing:
+        draws /= resampling.GRAIN
+    return intervals(draws, smoothing, seed, confidence)
 
 
 def random_tables(number, low=0):

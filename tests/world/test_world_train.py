@@ -114,9 +114,9 @@ def test_a_language_without_lexicon_is_told():
 
 @pytest.mark.usefixtures("country")
 def test_a_form_that_no_lexicon_has_is_looked_up_by_its_lemma():
-    found = meaning(["braver", "grim"], ["brave", "calm"], "en", "ADJ")
-    assert found.sentiment.tolist() == [0, 1]  # of brave; of grim itself, not of its lemma
-    assert found.supersense == ("adj.mind", "adj.feeling")
+    found = meaning(["braver", "grim", "brave"], ["brave", "calm", "calm"], "en", "ADJ")
+    assert found.sentiment.tolist() == [0, 1, 0]  # grim's own, not its lemma's
+    assert found.supersense == ("adj.mind", "adj.feeling", "adj.feeling")  # the lemma's
 
 
 def test_an_albert_shares_its_layers(country, settings):

@@ -1,0 +1,95 @@
+"""The batched latent-variable model against a Python loop over fits of eager autograd.
+
+    python benchmarks/latent.py [WORDS [STEPS [PAIRS]]]
+
+The 40 fits of the grid, 800 words, two genders, 200 steps of Adam, float64, one thread. Interleaved
+pairs, loop and batched in turn in one process; the ratio is that of processor times.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from pathlib import Path
+
+TOP = Path(__file__).parent.parent
+sys.path.insert(0, str(TOP))
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+from probes.stats import latent  # noqa: E402
+
+GOAL = 15.0
+
+
+def main() -> None:
+    given = [int(word) for word in sys.argv[1:]]
+    words, steps, pairs = given + [800, 200, 3][len(given) :]
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(1)
+    counts = rng.integers(1, 200, (words, 2)).astype(np.float64)
+    q = rng.dirichlet([1.0, 1.0, 1.0], words)
+    l1, posterior = latent.grid()
+    start = latent.begin(counts, 3, seed=1, scale=0.01)
+
+    schedule = latent.Schedule(steps, 0.05, "subgradient")
+
+    def batched() -> np.ndarray:
+        return latent.fit(counts[None], q, l1, posterior, start, schedule).eta
+
+    def loop() -> np.ndarray:
+        each = zip(l1, posterior, strict=True)
+        return np.stack([eager(counts, q, a, b, start, steps, 0.05) for a, b in each])
+
+    apart = float(np.abs(batched() - loop()).max())  # also warms both up
+    print(f"{words} words, {steps} steps, 40 fits; deviations alike to {apart:.0e}")
+    print("| loop, s | batched, s | ratio |")
+    print("|---:|---:|---:|")
+    ratios = []
+    for _ in range(pairs):
+        seconds = []
+        for work in (loop, batched):
+            begun = time.process_time()
+            work()
+            seconds.append(time.process_time() - begun)
+        ratios.append(seconds[0] / seconds[1])
+        print(f"| {seconds[0]:.2f} | {seconds[1]:.3f} | {ratios[-1]:.1f} |", flush=True)
+    print(f"median {statistics.median(ratios):.1f}, goal {GOAL:g}")
+
+
+def eager(counts, q, l1: float, posterior: float, start, steps: int, rate: float) -> np.ndarray:
+    """Fit one model as one would write it: autograd, and torch's own Adam."""
+    parameters = [
+        torch.tensor(part[0], dtype=torch.float64, requires_grad=True)
+        for part in (start.eta, start.sigma, start.phi)
+    ]
+    shares = torch.from_numpy(counts.T / counts.sum())
+    m, target = torch.log(shares.sum(dim=0)), torch.from_numpy(q.T)
+    optimiser = torch.optim.Adam(parameters, rate, latent.BETAS, latent.EPSILON)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
+    for _ in range(steps):
+        optimiser.zero_grad()
+        objective(parameters, shares, m, target, l1, posterior).backward()
+        optimiser.step()
+        schedule.step()
+    return parameters[0].detach().numpy()
+
+
+def objective(parameters, shares, m, q, l1: float, posterior: float) -> torch.Tensor:
+    eta, sigma, phi = parameters
+    joint = (
+        torch.log_softmax(m + eta, dim=2)
+        + torch.log_softmax(sigma, dim=0)[..., None]
+        + torch.log_softmax(phi, dim=0)[None, :, None]
+    )
+    cross_entropy = -(shares * torch.logsumexp(joint, dim=0)).sum()
+    of_word = torch.log_softmax(torch.logsumexp(joint, dim=1), dim=0)
+    divergence = torch.nn.functional.kl_div(of_word, q, reduction="sum")
+    penalty = sum(part.abs().sum() for part in parameters)
+    return cross_entropy + posterior * divergence + l1 * penalty
+
+
+if __name__ == "__main__":
+    main()

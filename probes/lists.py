@@ -1,0 +1,315 @@
+"""Reading the lists that ``associations`` got, row group by row group, and adding them up.
+
+Held are a row group at a time, what is added up (words by genders, and by replicates), and of each
+person an item number, a gender and a hash of the name, about 30 bytes. All sums are of whole
+numbers and so the same however rows are spread over files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from scipy.sparse import csr_array
+
+from builders.lib.problem import Problem
+from builders.politicians import GENDERS
+from probes.stats import resampling
+from probes.stats.pmi import weighted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
+COVERED = "coverage"  # no language, but how much of the words a model has
+BARE = "bare"  # the frame of the paper: name and word alone
+PERSONS = 1024  # whose weights are held at once
+NAMES_BY_WORDS = 64_000_000  # names by words in memory at once, where models are compared
+
+
+class People(NamedTuple):
+    """The people of one language, sorted by number of item; arrays (people,)."""
+
+    items: Integers  # numbers of the Wikidata items
+    genders: Integers  # codes, as in ``politicians``
+    names: NDArray[np.uint64]  # key of the name, see :mod:`probes.stats.resampling`
+    first: NDArray[np.bool_]  # one person of each distinct name and gender
+
+
+class Lists(NamedTuple):
+    """Where lists are: those of one part of speech, from one model or several."""
+
+    folders: tuple[Path, ...]  # of each model, with the files of one language
+    pos: int  # code
+    frame: str | None = None  # None: each model's own, see :func:`frame_of`
+
+
+class Cells(NamedTuple):
+    """Rows of the outputs: which person's list has which word."""
+
+    person: Integers  # (rows,) index of the person in :class:`People`
+    form: Integers  # (rows,) index of the word in ``forms``
+    forms: list[str]
+    path: Path  # of the file
+    group: int  # row group
+
+
+class Counts(NamedTuple):
+    """How many lists have a word; the words sorted, the genders those that somebody has."""
+
+    words: list[str]
+    lemmas: list[str]
+    genders: Integers  # (groups,) codes
+    people: Integers  # (groups,) people with lists
+    names: Integers  # (groups,) distinct names, each once for every gender that it has
+    clusters: int  # distinct names
+    lists: Integers  # (words, groups) lists with the word
+    distinct: Integers  # (words, groups) the same, of distinct names and genders
+
+    def common(self, least: int) -> NDArray[np.intp]:
+        """Return the indices of the words that are in at least so many lists."""
+        return np.flatnonzero(self.lists.sum(axis=1) >= least)
+
+
+class Draws(NamedTuple):
+    """Bootstrap replicates of counts, (words, groups, replicates), resampled by distinct name.
+
+    The words are the chosen ones and, if there are others, all others together in a last row.
+    """
+
+    ordinary: NDArray[np.float64]  # with Poisson weights
+    bayesian: NDArray[np.float64]  # with exponential weights
+    merged: int  # how many words the last row stands for; 0: there are no others
+
+
+def languages(outputs: Path) -> list[str]:
+    """Return the languages in a model's outputs."""
+    return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != COVERED)
+
+
+def frame_of(folder: Path) -> str | None:
+    """Return the frame whose lists count: the paper's, or else the model's first; None: no frames.
+
+    All files have the same frames.
+    """
+    for path in sorted(folder.glob("*.parquet")):
+        rows = pl.scan_parquet(path)
+        if "frame" not in rows.collect_schema():
+            return None
+        frames = rows.select(pl.col("frame").unique(maintain_order=True)).collect()["frame"]
+        if len(frames):
+            return BARE if BARE in frames else frames[0]
+    return None
+
+
+def people(path: Path, only: pl.Series | None = None) -> People:
+    """Read the people of one language, all or those whose items are in ``only``."""
+    frame = pl.read_parquet(path, columns=["qid", "name", "gender"])
+    if only is not None:
+        frame = frame.filter(pl.col("qid").is_in(only.implode()))
+    frame = frame.with_columns(item=pl.col("qid").str.slice(1).cast(pl.Int64)).sort("item")
+    return People(
+        frame["item"].to_numpy(),
+        frame["gender"].cast(pl.Int64).to_numpy(),
+        resampling.keys(frame["name"]),
+        frame.select(pl.struct("name", "gender").is_first_distinct()).to_series().to_numpy(),
+    )
+
+
+def cells(source: Lists, folk: People) -> Iterator[Cells]:
+    """Yield the rows of lists, those of other people left out, a row group at a time.
+
+    Raises
+    ------
+    Problem
+        If there is no file.
+    """
+    for folder in source.folders:
+        paths = sorted(folder.glob("*.parquet"))
+        if not paths:
+            raise Problem(f"{folder}: no outputs there; run `make repro STAGE=associations`")
+        frame = source.frame or frame_of(folder)
+        for path in paths:
+            with pq.ParquetFile(path, read_dictionary=["qid", "word"]) as file:
+                wanted: dict[str, int | str] = {"pos": source.pos}
+                if frame is not None:
+                    wanted["frame"] = frame
+                for group in range(file.num_row_groups):
+                    to_test = _to_test(file, group, wanted)
+                    if to_test is None:
+                        continue
+                    table = file.read_row_group(group, ["qid", "word", *to_test])
+                    for batch in table.to_batches():
+                        yield _cells(batch, folk, to_test, path, group)
+
+
+def _to_test(
+    file: pq.ParquetFile, group: int, wanted: dict[str, int | str]
+) -> dict[str, int | str] | None:
+    """Return what rows of a group must be tested for, by its statistics; None: none is wanted."""
+    facts = file.metadata.row_group(group)
+    found = {}
+    for i in range(facts.num_columns):
+        column = facts.column(i)
+        if column.path_in_schema not in wanted:
+            continue
+        value, limits = wanted[column.path_in_schema], column.statistics
+        if limits is not None and limits.has_min_max:
+            if not limits.min <= value <= limits.max:
+                return None
+            if limits.min == limits.max and not limits.null_count:
+                continue
+        found[column.path_in_schema] = value
+    return found
+
+
+def _cells(
+    batch: pa.RecordBatch, folk: People, to_test: dict[str, int | str], path: Path, group: int
+) -> Cells:
+    qids, words = batch["qid"], batch["word"]
+    items = pc.cast(pc.utf8_slice_codeunits(qids.dictionary, 1), pa.int64()).to_numpy()
+    place = np.searchsorted(folk.items, items)
+    place[place == len(folk.items)] = 0
+    known = folk.items[place] == items if len(folk.items) else np.zeros(len(items), dtype=bool)
+    at = qids.indices.to_numpy()
+    form = words.indices.to_numpy()
+    chosen = None if known.all() else known[at]
+    for column, value in to_test.items():
+        right = pc.equal(batch[column], value).to_numpy(zero_copy_only=False)
+        chosen = right if chosen is None else chosen & right
+    if chosen is not None:
+        at, form = at[chosen], form[chosen]
+    return Cells(place[at], form.astype(np.int64), words.dictionary.to_pylist(), path, group)
+
+
+def count(source: Lists, folk: People) -> Counts:
+    """Count lists by word and gender.
+
+    Several models' lists of one name are counted each; people and names once.
+    """
+    code: dict[str, int] = {}
+    lemma: dict[str, str] = {}
+    size = 2 * len(GENDERS)  # for each gender: people who repeat a name, and the first ones
+    group = folk.genders * 2 + folk.first
+    found = np.zeros((0, size), dtype=np.int64)
+    seen = np.zeros(len(folk.items), dtype=bool)
+    for part in cells(source, folk):
+        there = np.bincount(part.form, minlength=len(part.forms))
+        new = [f for i, f in enumerate(part.forms) if f not in code and there[i]]
+        if new:
+            lemma |= _lemmas(part, source.pos, new)
+            code |= {form: len(code) + i for i, form in enumerate(new)}
+            more = np.zeros((len(new), size), dtype=np.int64)
+            found = np.concatenate([found, more])
+        codes = np.array([code.get(form, 0) for form in part.forms], dtype=np.int64)
+        at = codes[part.form] * size + group[part.person]
+        found += np.bincount(at, minlength=found.size).reshape(found.shape)
+        seen[part.person] = True
+    words = sorted(code)
+    table = found[[code[word] for word in words]].reshape(len(words), len(GENDERS), 2)
+    persons = np.bincount(folk.genders[seen], minlength=len(GENDERS))
+    names = np.bincount(folk.genders[seen & folk.first], minlength=len(GENDERS))
+    genders = np.flatnonzero(persons)
+    return Counts(
+        words,
+        [lemma[word] for word in words],
+        genders,
+        persons[genders],
+        names[genders],
+        len(np.unique(folk.names[seen])),
+        table.sum(axis=2)[:, genders],
+        table[:, genders, 1],
+    )
+
+
+def _lemmas(part: Cells, pos: int, forms: list[str]) -> dict[str, str]:
+    """Read the lemmas of some forms where they are first met."""
+    table = pq.ParquetFile(part.path).read_row_group(part.group, ["word", "lemma", "pos"])
+    frame = pl.from_arrow(table)
+    assert isinstance(frame, pl.DataFrame)
+    frame = frame.filter((pl.col("pos") == pos) & pl.col("word").is_in(forms))
+    return dict(frame.group_by("word").agg(pl.col("lemma").min()).iter_rows())
+
+
+def draw(
+    source: Lists,
+    folk: People,
+    counts: Counts,
+    chosen: NDArray[np.intp],
+    replicates: int,
+    seed: int,
+) -> Draws:
+    """Count lists again with bootstrap weights for distinct names.
+
+    Parameters
+    ----------
+    counts
+        What :func:`count` found in the same lists.
+    chosen : (words,) array
+        Indices of the words that are told apart.
+    """
+    column = {counts.words[w]: i for i, w in enumerate(chosen)}
+    others = len(chosen)
+    merged = len(counts.words) - others
+    groups = np.searchsorted(counts.genders, folk.genders)
+    shape = (others + (merged > 0), len(counts.genders), replicates)
+    ordinary, bayesian = np.zeros(shape), np.zeros(shape)
+    for part in cells(source, folk):
+        columns = np.array([column.get(f, others) for f in part.forms], dtype=np.int64)[part.form]
+        persons, row = np.unique(part.person, return_inverse=True)
+        order = np.argsort(row, kind="stable")
+        row, columns = row[order], columns[order]
+        for start in range(0, len(persons), PERSONS):
+            some = persons[start : start + PERSONS]
+            first, last = np.searchsorted(row, (start, start + len(some)))
+            # two rows of one person may be merged into one cell: csr_array adds them up
+            at = (row[first:last] - start, columns[first:last])
+            table = csr_array((np.ones(last - first), at), shape=(len(some), shape[0]))
+            names, of = np.unique(folk.names[some], return_inverse=True)
+            uniform = resampling.bits(names, replicates, seed)
+            weights = resampling.poisson(uniform)[of]
+            ordinary += weighted(table, groups[some], shape[1], weights)
+            weights = resampling.exponential(uniform)[of]
+            bayesian += weighted(table, groups[some], shape[1], weights)
+    bayesian /= resampling.GRAIN
+    return Draws(ordinary, bayesian, merged)
+
+
+def overlaps(
+    source: Lists, folk: People, counts: Counts, chosen: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """Count distinct names and genders by how many models' lists of them have a word.
+
+    Returns
+    -------
+    (words, models + 1) array
+        For the chosen words, how many names have the word in 0, 1, 2, ... lists.
+    """
+    column = {counts.words[w]: i for i, w in enumerate(chosen)}
+    units = np.flatnonzero(folk.first)
+    number, models = len(chosen), len(source.folders)
+    found = np.zeros((number, models + 1), dtype=np.int64)
+    each = max(1, NAMES_BY_WORDS // max(number, 1))
+    for start in range(0, len(units), each):
+        some = units[start : start + each]
+        place = np.full(len(folk.items), -1)
+        place[some] = np.arange(len(some))
+        having = np.zeros((number, len(some)), dtype=np.int16)
+        seen = np.zeros(len(some), dtype=bool)
+        for part in cells(source, folk):
+            columns = np.array([column.get(f, -1) for f in part.forms], dtype=np.int64)[part.form]
+            rows = place[part.person]
+            seen[rows[rows >= 0]] = True
+            kept = (rows >= 0) & (columns >= 0)
+            having[columns[kept], rows[kept]] += 1  # a word is once in a list: no index twice
+        for times in range(models + 1):
+            found[:, times] += (having[:, seen] == times).sum(axis=1)
+    return found

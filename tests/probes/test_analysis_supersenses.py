@@ -1,0 +1,281 @@
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import spearmanr
+
+from builders.politicians import GENDERS
+from builders.supersenses import ADJECTIVES, CLASSES, CODES, VERBS
+from probes.analysis import supersenses
+from probes.analysis.supersenses import PAIRS, by_class
+from probes.report import figures
+from probes.tables import Inputs
+
+SEED = 1789
+PARAMS = supersenses.Params(version="1.0.0", largest=100, replicates=199)
+
+
+def dataset(**lemmas):
+    """Make rows of the dataset from, for each lemma, its classes and their weights."""
+    rows = []
+    for lemma, given in lemmas.items():
+        names = ADJECTIVES if next(iter(given)).startswith("adj.") else VERBS
+        kind = "adj" if names is ADJECTIVES else "verb"
+        for name in names:
+            weight = given.get(f"{kind}.{name}", 0.0)
+            if weight or kind == "adj":
+                best = weight == max(given.values())
+                rows.append((lemma, int(kind == "verb"), CODES[f"{kind}.{name}"], weight, best))
+    return pl.DataFrame(rows, schema=["lemma", "pos", "supersense", "weight", "best"], orient="row")
+
+
+def deviating(rows):
+    """Make deviations from (word, lemma, part of speech, gender, value)."""
+    codes = [(w, lemma, pos, GENDERS.index(gender), v) for w, lemma, pos, gender, v in rows]
+    return pl.DataFrame(codes, schema=["word", "lemma", "pos", "gender", "value"], orient="row")
+
+
+def cells(table, **chosen):
+    """Return the rows of one reading by supersense."""
+    labels = {"deviation": supersenses.DEVIATIONS, "unit": supersenses.UNITS}
+    labels |= {"counting": supersenses.COUNTINGS, "first": GENDERS, "second": GENDERS}
+    wanted = {"unit": "form", "counting": "best", "first": "female", "second": "male"} | chosen
+    for name, label in wanted.items():
+        table = table.filter(pl.col(name) == labels[name].index(label))
+    return {CLASSES[row["supersense"]]: row for row in table.iter_rows(named=True)}
+
+
+@pytest.fixture(scope="module")
+def hundred():
+    """30 of a hundred words for women are of the body, 15 of a hundred for men."""
+    classes, rows = {}, []
+    for gender, body in (("female", 30), ("male", 15)):
+        other = "male" if gender == "female" else "female"
+        for i in range(100):
+            word = f"{gender}{i:03d}"
+            classes[word] = {"adj.body" if i < body else "adj.mind": 1.0}
+            rows.append((word, word, 0, gender, 2.0 + i / 100))
+            rows.append((word, word, 0, other, -1.0))
+    return by_class(deviating(rows), dataset(**classes), PARAMS, "pmi")
+
+
+def test_30_of_100_against_15_of_100_as_in_the_issue(hundred):
+    body = cells(hundred)["adj.body"]
+    assert (body["share_first"], body["share_second"]) == (0.3, 0.15)
+    assert body["value"] == pytest.approx(0.15)
+    assert body["p"] == pytest.approx(0.017149, abs=5e-7)
+    assert body["p_bonferroni"] == pytest.approx(13 * 0.017149, abs=7e-6)
+    assert (body["n"], body["words_first"], body["both"]) == (200, 100, 0)
+    assert "exact" in body["null"]
+
+
+def test_all_classes_are_in_the_family_seen_or_not(hundred):
+    rows = cells(hundred)
+    assert sorted(rows) == sorted(f"adj.{name}" for name in ADJECTIVES)
+    assert rows["adj.weather"]["p"] == 1
+    assert rows["adj.weather"]["low"] < 0 < rows["adj.weather"]["high"]
+    assert rows["adj.body"]["family"] == 13
+    # two of thirteen tests have the same p: Benjamini-Hochberg gives 13 / 2 of it
+    assert rows["adj.body"]["p_bh"] == pytest.approx(6.5 * 0.017149, abs=4e-6)
+
+
+def test_the_lists_are_the_largest_above_zero_among_classed_words():
+    rows = [(w, w, 0, "female", v) for w, v in (("a", 3.0), ("b", 2.0), ("c", 1.0), ("d", -1.0))]
+    rows += [("nowhere", "nowhere", 0, "female", 9.0), ("d", "d", 0, "male", 1.0)]
+    classes = dataset(
+        a={"adj.body": 1.0}, b={"adj.mind": 1.0}, c={"adj.mind": 1.0}, d={"adj.mind": 1.0}
+    )
+    two = by_class(deviating(rows), classes, PARAMS.model_copy(update={"largest": 2}), "pmi")
+    body = cells(two)["adj.body"]
+    assert (body["share_first"], body["words_first"], body["words_second"]) == (0.5, 2, 1)
+    assert (body["classed"], body["unclassed"]) == (4, 1)
+    every = cells(by_class(deviating(rows), classes, PARAMS, "pmi"))["adj.body"]
+    assert every["words_first"] == 3
+
+
+def test_forms_are_matched_by_lemma_then_by_form():
+    rows = [("best", "good", 0, "female", 1.0), ("broken", "break", 0, "female", 1.0)]
+    rows += [("calmer", "Calm", 0, "male", 1.0)]
+    classes = dataset(good={"adj.mind": 1.0}, broken={"adj.body": 1.0}, calm={"adj.feeling": 1.0})
+    found = cells(by_class(deviating(rows), classes, PARAMS, "pmi"))
+    shares = {name: (row["share_first"], row["share_second"]) for name, row in found.items()}
+    assert shares["adj.mind"] == shares["adj.body"] == (0.5, 0)
+    assert shares["adj.feeling"] == (0, 1)
+
+
+def test_three_countings_of_a_verb_and_two_of_an_adjective():
+    run = {"verb.motion": 0.5, "verb.competition": 0.25, "verb.social": 0.25}
+    rows = [("runs", "run", 1, "female", 1.0), ("says", "say", 1, "male", 1.0)]
+    rows += [("calm", "calm", 0, "female", 1.0), ("wise", "wise", 0, "male", 1.0)]
+    calm = {"adj.feeling": 0.8, "adj.weather": 0.2}
+    classes = dataset(run=run, say={"verb.communication": 1.0}, calm=calm, wise={"adj.mind": 1.0})
+    table = by_class(deviating(rows), classes, PARAMS, "pmi")
+
+    def shares(counting, kind):
+        found = cells(table, counting=counting)
+        kept = {k: row["share_first"] for k, row in found.items() if k.startswith(kind)}
+        return {k: share for k, share in kept.items() if share}
+
+    assert shares("best", "verb") == {"verb.motion": 1}
+    assert shares("fractional", "verb") == run
+    assert shares("each", "verb") == dict.fromkeys(run, 1)
+    assert shares("fractional", "adj") == calm
+    assert shares("each", "adj") == {}
+
+
+def test_one_form_stands_for_its_lemma_and_another_may_for_another_gender():
+    rows = [
+        ("said", "say", 1, "female", 2.0),
+        ("says", "say", 1, "female", 1.0),
+        ("runs", "run", 1, "female", 3.0),
+        ("says", "say", 1, "male", 2.0),
+        ("said", "say", 1, "male", 1.0),
+    ]
+    classes = dataset(say={"verb.communication": 1.0}, run={"verb.motion": 1.0})
+    table = by_class(deviating(rows), classes, PARAMS, "pmi")
+    form = cells(table)["verb.communication"]
+    lemma = cells(table, unit="lemma")["verb.communication"]
+    assert (form["share_first"], form["words_first"], form["words_second"]) == (0.666667, 3, 2)
+    assert (lemma["share_first"], lemma["words_first"], lemma["words_second"]) == (0.5, 2, 1)
+    assert (form["both"], lemma["both"]) == (2, 1)
+    assert (form["cluster"], lemma["cluster"]) == ("form", "lemma")
+
+
+def test_a_word_with_a_row_for_each_sentiment_is_in_a_list_once():
+    rows = [("calm", "calm", 0, "female", v) for v in (0.1, 3.0, -1.0)]
+    rows += [("wise", "wise", 0, "female", 2.0), ("wise", "wise", 0, "male", 1.0)]
+    classes = dataset(calm={"adj.feeling": 1.0}, wise={"adj.mind": 1.0})
+    one = PARAMS.model_copy(update={"largest": 2})
+    feeling = cells(by_class(deviating(rows), classes, one, "latent"))["adj.feeling"]
+    assert (feeling["share_first"], feeling["words_first"]) == (0.5, 2)
+
+
+def test_non_binary_people_are_compared_where_they_have_words_and_left_out_where_not(hundred):
+    assert set(hundred["first"]) == {GENDERS.index("female")}
+    rows = [(g, g, 0, g, 1.0) for g in GENDERS]
+    classes = dataset(**{g: {"adj.mind": 1.0} for g in GENDERS})
+    found = by_class(deviating(rows), classes, PARAMS, "pmi")
+    pairs = found.select("first", "second").unique().iter_rows()
+    assert {(GENDERS[a], GENDERS[b]) for a, b in pairs} == set(PAIRS)
+
+
+def world(rng, leaning, words=600):
+    """Draw words whose deviation is their class's lean and noise of their own."""
+    classes = rng.integers(0, 13, words)
+    value = leaning[classes] + rng.normal(0, 1, words)
+    names = [f"w{i:04d}" for i in range(words)]
+    rows = [(n, n, 0, "female", v) for n, v in zip(names, value, strict=True)]
+    rows += [(n, n, 0, "male", -v) for n, v in zip(names, value, strict=True)]
+    given = {n: {f"adj.{ADJECTIVES[c]}": 1.0} for n, c in zip(names, classes.tolist(), strict=True)}
+    return by_class(deviating(rows), dataset(**given), PARAMS, "pmi")
+
+
+def test_planted_classes_are_found_with_their_order_and_sign():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    leaning = rng.permutation(np.linspace(-1.2, 1.2, 13))
+    found = cells(world(rng, leaning))
+    value = np.array([found[f"adj.{name}"]["value"] for name in ADJECTIVES])
+    assert spearmanr(leaning, value).statistic > 0.85
+    strong = np.abs(leaning) >= 0.8
+    assert (np.sign(value[strong]) == np.sign(leaning[strong])).all()
+    outer = found[f"adj.{ADJECTIVES[int(leaning.argmax())]}"]
+    assert outer["p_bonferroni"] <= 0.05
+
+
+def test_without_an_effect_a_family_has_a_discovery_at_the_nominal_rate():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    null = [cells(world(rng, np.zeros(13))) for _ in range(30)]
+    hits = sum(any(row["p_bonferroni"] <= 0.05 for row in found.values()) for found in null)
+    assert hits <= 5  # more than 5 of 30 has a chance below 1 in 200 where the rate is 0.05
+
+
+def test_a_model_that_was_not_asked_in_english_has_an_empty_table(tmp_path):
+    inputs = Inputs(("m",), {"supersenses": tmp_path}, tmp_path)
+    inputs.tables("pmi", "m").mkdir(parents=True)
+    empty = pl.DataFrame(
+        schema={
+            **dict.fromkeys(("language", "word", "lemma"), pl.String),
+            **dict.fromkeys(("pos", "gender", "reading", "people"), pl.Int64),
+            "value": pl.Float64,
+        }
+    )
+    empty.write_parquet(inputs.tables("pmi", "m") / "pmi.parquet")
+    dataset(calm={"adj.feeling": 1.0}).write_parquet(tmp_path / "en.parquet")
+    found = supersenses.run(inputs, PARAMS)["supersenses"]
+    assert found.is_empty()
+    assert found.columns == [c.name for c in supersenses.SUPERSENSES.columns]
+
+
+def test_the_same_table_in_whatever_order_words_come(hundred):
+    rows = [(w, w, 0, g, 1.0) for g in ("female", "male") for w in (f"{g}{i}" for i in range(9))]
+    classes = dataset(**{w: {f"adj.{ADJECTIVES[i % 3]}": 1.0} for i, (w, *_) in enumerate(rows)})
+    one = PARAMS.model_copy(update={"largest": 4})
+    there = by_class(deviating(rows), classes, one, "pmi")
+    back = by_class(deviating(rows[::-1]), classes.reverse(), one, "pmi")
+    assert there.equals(back)
+
+
+def test_the_figure_has_every_class_and_the_same_bytes(hundred):
+    rows = [row | {"supersense": name} for name, row in cells(hundred).items()]
+    drawn = figures.supersenses(rows, ("female", "male"), "adjectives")
+    assert drawn.startswith("<svg")
+    assert drawn == figures.supersenses(rows, ("female", "male"), "adjectives")
+    less = figures.supersenses(rows[:5], ("female", "male"), "adjectives")
+    assert len(less) < len(drawn)
+
+
+def planted(folder, rng, effect):
+    """Write a world whose PMI is its planted log-ratio with noise, and the classes of its words."""
+    classes = rng.integers(0, 13, 400)
+    lean = effect * rng.permutation(np.linspace(-1, 1, 13))
+    ratio = lean[classes] + (0.5 if effect else 0.0) * rng.normal(size=400)
+    words = [f"w{i:04d}" for i in range(400)]
+    measured = ratio + rng.normal(0, 0.3, 400)
+    rows = [
+        (word, word, 0, g, side * value)
+        for word, value in zip(words, measured, strict=True)
+        for g, side in (("female", 0.5), ("male", -0.5))
+    ]
+    inputs = Inputs(("m",), {"supersenses": folder}, folder)
+    inputs.tables("pmi", "m").mkdir(parents=True)
+    inputs.weights("m").mkdir(parents=True)
+    pmi = deviating(rows).with_columns(
+        language=pl.lit("en"), reading=pl.lit(1), people=pl.col("gender") + 50
+    )
+    pmi.write_parquet(inputs.tables("pmi", "m") / "pmi.parquet")
+    given = {w: {f"adj.{ADJECTIVES[c]}": 1.0} for w, c in zip(words, classes.tolist(), strict=True)}
+    dataset(**given).write_parquet(folder / "en.parquet")
+    truth = pl.DataFrame({"word": words, "pos": ["ADJ"] * 400, "log_ratio_nats": ratio})
+    truth.write_parquet(inputs.weights("m") / "planted.parquet")
+    world = {"seed": 1, "word_effect": effect / 2, "sentiment_effect": 0, "name_noise": 1}
+    world |= {"supersense_effect": effect, "words_max": 400, "sentences": 100, "steps": 1}
+    world |= {"learning_rate": 0.1}
+    (inputs.weights("m") / "world.json").write_text(json.dumps(world), encoding="utf-8")
+    return supersenses.run(inputs, PARAMS)
+
+
+def test_recovery_of_a_planted_world(tmp_path):
+    print("seed", SEED)
+    found = planted(tmp_path, np.random.default_rng(SEED), 1.0)
+    rows = {row["measure"].split(" ")[0]: row for row in found["recovery"].iter_rows(named=True)}
+    assert rows["Spearman"]["value"] > 0.9
+    assert (rows["Spearman"]["n"], rows["Spearman"]["world"]) == (13, 0)
+    by_measure = {row["measure"]: row["value"] for row in found["recovery"].iter_rows(named=True)}
+    assert by_measure["share of 95% intervals with the planted difference"] >= 0.92
+    sign = "share of classes whose measured sign is the planted one, where neither is 0"
+    assert by_measure[sign] >= 0.9
+    assert found["supersenses"]["people_first"].unique().to_list() == [51]
+
+
+def test_recovery_of_a_null_world_claims_no_relation(tmp_path):
+    print("seed", SEED)
+    found = planted(tmp_path, np.random.default_rng(SEED), 0.0)["recovery"]
+    assert not [m for m in found["measure"] if m.startswith("Spearman") or "sign" in m]
+    by_measure = {row["measure"]: row for row in found.iter_rows(named=True)}
+    adjusted = by_measure["share of classes with p_bonferroni at or below 0.05"]
+    assert adjusted["value"] == 0
+    assert adjusted["null"] == "at most 0.05: nominal"
+    assert found["world"].unique().to_list() == [1]

@@ -1,0 +1,257 @@
+"""What is counted in streams is what is counted naively, however rows are spread over files."""
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+
+from builders.lib.problem import Problem
+from probes import lists
+from probes.stats import resampling
+
+SEED = 515
+POS = ("ADJ", "VERB")
+
+
+class Made:
+    """People with namesakes, and their lists from some models, drawn at random."""
+
+    def __init__(self, folder, rng, people=60, models=1, length=4, words=12):
+        self.folder, self.rng, self.models = folder, rng, models
+        names = [f"Name {rng.integers(people * 2 // 3)}" for _ in range(people)]
+        genders = rng.choice(3, people, p=[0.5, 0.4, 0.1])
+        items = rng.permutation(np.arange(1, 10 * people))[:people]
+        self.people = {
+            f"Q{item}": (name, int(g)) for item, name, g in zip(items, names, genders, strict=True)
+        }
+        frame = pl.DataFrame(
+            {"qid": list(self.people), "name": names, "gender": genders.astype(np.int64)}
+        )
+        frame.write_parquet(folder / "people.parquet")
+        forms = [f"w{i:02}" for i in range(words)]
+        self.rows = [[] for _ in range(models)]
+        for rows in self.rows:
+            best = {
+                (name, pos): rng.choice(forms, length, replace=False)
+                for name in sorted(set(names))
+                for pos in range(2)
+            }
+            for pos in range(2):
+                for qid, (name, _) in self.people.items():
+                    rows += [
+                        {"qid": qid, "name": name, "word": w, "lemma": w.upper(), "pos": pos}
+                        | {"rank": rank, "prompt": "", "model": "made"}
+                        for rank, w in enumerate(best[name, pos], 1)
+                    ]
+
+    def write(self, name, files=1, shuffled=False, groups=None, frame=None):
+        """Write the lists of each model into so many files, and return the folders."""
+        folders = []
+        for m, rows in enumerate(self.rows):
+            folder = self.folder / name / str(m)
+            folder.mkdir(parents=True)
+            these = list(rows)
+            if shuffled:
+                self.rng.shuffle(these)
+            for n in range(files):
+                part = pl.DataFrame(these[n::files])
+                if frame is not None:
+                    part = pl.concat(
+                        [
+                            part.with_columns(frame=pl.lit("bare")),
+                            part.with_columns(frame=pl.lit("other"), word=pl.lit(frame)),
+                        ]
+                    )
+                part.write_parquet(folder / f"{n:05d}.parquet", row_group_size=groups)
+            folders.append(folder)
+        return tuple(folders)
+
+    def naive(self, pos, qids=None):
+        """Count in dictionaries: people's lists, and those of distinct names and genders."""
+        every, distinct = Counter(), Counter()
+        for rows in self.rows:
+            met = set()
+            for row in rows:
+                name, gender = self.people[row["qid"]]
+                if row["pos"] == pos and (qids is None or row["qid"] in qids):
+                    every[row["word"], gender] += 1
+                    met.add((row["word"], gender, name))
+            distinct.update((word, gender) for word, gender, _ in met)
+        return every, distinct
+
+
+def by_cell(counts, table):
+    return {
+        (word, int(g)): int(table[w, i])
+        for w, word in enumerate(counts.words)
+        for i, g in enumerate(counts.genders)
+        if table[w, i]
+    }
+
+
+def equal(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+@pytest.fixture
+def rng():
+    print("seed", SEED)
+    return np.random.default_rng(SEED)
+
+
+@pytest.mark.parametrize("models", [1, 3])
+def test_counts_are_the_naive_ones(tmp_path, rng, models):
+    made = Made(tmp_path, rng, models=models)
+    folders = made.write("plain")
+    folk = lists.people(tmp_path / "people.parquet")
+    for pos in range(2):
+        counts = lists.count(lists.Lists(folders, pos), folk)
+        every, distinct = made.naive(pos)
+        assert by_cell(counts, counts.lists) == every
+        assert by_cell(counts, counts.distinct) == distinct
+        pairs = set(made.people.values())
+        for i, g in enumerate(counts.genders):
+            assert counts.people[i] == sum(gender == g for _, gender in made.people.values())
+            assert counts.names[i] == sum(gender == g for _, gender in pairs)
+        assert counts.clusters == len({name for name, _ in pairs}) < len(made.people)
+        assert counts.lemmas == [word.upper() for word in counts.words]
+
+
+@pytest.mark.parametrize("models", [1, 2])
+def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
+    made = Made(tmp_path, rng, models=models)
+    folk = lists.people(tmp_path / "people.parquet")
+    found = []
+    for name, how in {
+        "one": {},
+        "shuffled": {"shuffled": True},
+        "groups": {"groups": 7},
+        "files": {"files": 11, "shuffled": True, "groups": 13},
+        "framed": {"files": 3, "shuffled": True, "frame": "elsewhere"},
+    }.items():
+        source = lists.Lists(made.write(name, **how), 1)
+        counts = lists.count(source, folk)
+        chosen = counts.common(20 * models)
+        assert 0 < len(chosen) < len(counts.words)
+        draws = lists.draw(source, folk, counts, chosen, 100, 3)
+        found.append((counts, draws, lists.overlaps(source, folk, counts, chosen)))
+    for counts, draws, overlaps in found[1:]:
+        assert equal(counts, found[0][0])
+        assert equal(draws, found[0][1])
+        assert np.array_equal(overlaps, found[0][2])
+
+
+def test_draws_are_the_naive_sums_of_the_weights_of_names(tmp_path, rng):
+    made = Made(tmp_path, rng)
+    folk = lists.people(tmp_path / "people.parquet")
+    source = lists.Lists(made.write("plain"), 0)
+    counts = lists.count(source, folk)
+    chosen = np.array([1, 4, 5])
+    draws = lists.draw(source, folk, counts, chosen, 100, 9)
+    assert draws.merged == len(counts.words) - 3
+    labels = [*(counts.words[w] for w in chosen), None]
+    expected = {}
+    for row in made.rows[0]:
+        name, gender = made.people[row["qid"]]
+        if row["pos"] == 0:
+            bits = resampling.bits(resampling.keys([name]), 100, 9)[0]
+            key = row["word"] if row["word"] in labels else None, gender
+            old = expected.get(key, (np.zeros(100), np.zeros(100)))
+            exponential = resampling.exponential(bits) / resampling.GRAIN
+            expected[key] = (old[0] + resampling.poisson(bits), old[1] + exponential)
+    for i, word in enumerate(labels):
+        for j, gender in enumerate(counts.genders):
+            none = np.zeros(100), np.zeros(100)
+            ordinary, bayesian = expected.get((word, int(gender)), none)
+            assert np.array_equal(draws.ordinary[i, j], ordinary)
+            assert np.array_equal(draws.bayesian[i, j], bayesian)
+
+
+def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rng):
+    made = Made(tmp_path, rng, models=2)
+    folders = made.write("plain")
+    folk = lists.people(tmp_path / "people.parquet")
+    both = lists.Lists(folders, 0)
+    counts = lists.count(both, folk)
+    chosen = np.arange(len(counts.words))
+
+    def drawn(source, some):
+        found = lists.draw(source, some, counts, chosen, 100, 1)
+        return np.stack([found.ordinary, found.bayesian])
+
+    whole = drawn(both, folk)
+    apart = [drawn(lists.Lists((folder,), 0), folk) for folder in folders]
+    assert np.array_equal(whole, apart[0] + apart[1])
+    qids = np.array(sorted(made.people))
+    halves = [
+        lists.people(tmp_path / "people.parquet", pl.Series(q)) for q in (qids[::2], qids[1::2])
+    ]
+    assert np.array_equal(whole, drawn(both, halves[0]) + drawn(both, halves[1]))
+
+
+def test_some_people_alone_are_counted_as_if_there_were_no_others(tmp_path, rng):
+    made = Made(tmp_path, rng)
+    qids = set(rng.permutation(sorted(made.people))[:25].tolist())
+    folk = lists.people(tmp_path / "people.parquet", pl.Series(sorted(qids)))
+    counts = lists.count(lists.Lists(made.write("plain"), 0), folk)
+    every, distinct = made.naive(0, qids)
+    assert by_cell(counts, counts.lists) == every
+    assert by_cell(counts, counts.distinct) == distinct
+    assert counts.people.sum() == 25
+
+
+def test_another_frame_is_another_list(tmp_path, rng):
+    made = Made(tmp_path, rng)
+    folk = lists.people(tmp_path / "people.parquet")
+    folders = made.write("framed", files=2, frame="elsewhere")
+    assert "elsewhere" not in lists.count(lists.Lists(folders, 0), folk).words
+    other = lists.count(lists.Lists(folders, 0, "other"), folk)
+    assert other.words == ["elsewhere"]
+    assert other.lists.sum() == 60 * 4
+    assert lists.count(lists.Lists(folders, 0, "none"), folk).words == []
+
+
+def test_without_the_papers_frame_the_first_counts(tmp_path, rng):
+    made = Made(tmp_path, rng)
+    (folder,) = made.write("plain")
+    path = folder / "00000.parquet"
+    plain = pl.read_parquet(path)
+    for first, second, expected in (
+        ("said", "asked", "first"),
+        ("said", "bare", "second"),
+        (None, None, "first"),
+    ):
+        frames = [
+            plain.with_columns(frame=pl.lit(frame, pl.String), word=pl.lit(word))
+            for frame, word in ((first, "first"), (second, "second"))
+        ]
+        (pl.concat(frames) if first else frames[0]).write_parquet(path)
+        folk = lists.people(tmp_path / "people.parquet")
+        assert lists.count(lists.Lists((folder,), 0), folk).words == [expected]
+
+
+@pytest.mark.parametrize("at_once", [1, 100, 10**6])
+def test_overlaps_are_the_naive_ones(tmp_path, rng, monkeypatch, at_once):
+    monkeypatch.setattr(lists, "NAMES_BY_WORDS", at_once)
+    made = Made(tmp_path, rng, models=3)
+    folk = lists.people(tmp_path / "people.parquet")
+    source = lists.Lists(made.write("plain", files=2), 0)
+    counts = lists.count(source, folk)
+    chosen = np.array([0, 3, 7])
+    found = lists.overlaps(source, folk, counts, chosen)
+    for i, w in enumerate(chosen):
+        having = Counter()
+        for rows in made.rows:
+            here = (r for r in rows if r["pos"] == 0 and r["word"] == counts.words[w])
+            having.update({made.people[r["qid"]] for r in here})
+        times = Counter(having[pair] for pair in set(made.people.values()))
+        assert found[i].tolist() == [times[j] for j in range(4)]
+
+
+def test_no_outputs_are_told(tmp_path, rng):
+    Made(tmp_path, rng)
+    folk = lists.people(tmp_path / "people.parquet")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(Problem, match="no outputs there"):
+        lists.count(lists.Lists((tmp_path / "empty",), 0), folk)
