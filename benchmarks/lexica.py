@@ -2,7 +2,7 @@
 
     python benchmarks/lexica.py [LANGUAGE ...]
 
-needs ``../shared/data/lexica``, and ``../shared/data/tweets/sentiment`` for the evaluation. Works in
+needs ``../shared/data/lexica``, and ``../shared/data/tweets/sentiment`` to evaluate. Works in
 ``.real-lexica``: snapshot, dataset, card. Prints words, rejects, seconds and peak memory for each
 language, where good and bad fall, and how well the English words classify tweets.
 """

@@ -98,8 +98,8 @@ class Params(Section):
         1.0,
         gt=0,
         le=1,
-        description="weight of the Kullback-Leibler term: 1 as in the paper, where a word's only view, "
-        "if binary, fades; 0.5 keeps it",
+        description="weight of the divergence: 1 as in the paper, where the only view of a "
+        "word, if binary, fades; 0.5 keeps it",
     )
 
 

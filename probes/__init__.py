@@ -1,6 +1,9 @@
 """Probes: what is asked of language models, and what is computed from their answers."""
 
-PROBES = {"associations": "ask a model for words beside names"}  # module: what it does
+PROBES = {  # module: what it does
+    "associations": "ask a model for words beside names",
+    "representations": "look up how a model represents words",
+}
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
     "latent": "words by gender and sentiment, a latent-variable model",

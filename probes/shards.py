@@ -68,7 +68,7 @@ class Task:
 
     def shards(self) -> list[Shard]:
         """Return all shards of the outputs."""
-        found: list[Shard] = self.module.shards(self.params, self.model.languages, self.folders)
+        found: list[Shard] = self.module.shards(self.params, self.model, self.folders)
         return found
 
 
@@ -85,7 +85,9 @@ class Worker:
         task = self.task
         sink = io.BytesIO()
         writer = store.Writer(sink, task.module.schema(shard.config).arrow())
-        for table in task.module.answer(shard, task.folders, self.scorer, task.params, self._exact):
+        for table in task.module.answer(
+            shard, task.folders, self.scorer, task.params, task.model, self._exact
+        ):
             writer.extend(table)
         writer.close()
         return sink.getvalue()

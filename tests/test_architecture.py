@@ -89,7 +89,7 @@ def test_there_is_no_drawer_for_odds_and_ends():
     assert not [p for p in OURS if p.stem in ("utils", "common", "helpers", "registry")]
 
 
-# SentiVAE is a model of data, not a model under study: building a dataset fits it. Torch is imported
+# SentiVAE is a model of data, not one under study: building a dataset fits it. Torch is imported
 # inside the fit, so that every other build and command does without.
 FITS_A_DATASET = "builders/lib/sentivae.py"
 

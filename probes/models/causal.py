@@ -1,7 +1,11 @@
-"""Causal language models (GPT-2, Llama and their kin): continuations scored, texts written."""
+"""Causal language models (GPT-2, Llama and their kin): continuations scored, texts written.
+
+Words at the end of a prompt are ranked in :mod:`probes.models.nextword`.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +15,24 @@ from transformers import AutoModelForCausalLM, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from builders.lib.problem import Problem
-from probes.models import batches, prefixes, sample
+from probes.models import batches, nextword, prefixes, sample, states
 from probes.models.batches import Batches
 from probes.models.body import enough, logsoftmax, packs, pretrained
 from probes.models.gate import gated
-from probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
+from probes.models.scorer import (
+    DECIMALS,
+    SAMPLING,
+    Filled,
+    Represented,
+    Sampling,
+    Score,
+    Text,
+    Vocabulary,
+)
 from probes.models.tokens import Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from probes.models.prefixes import Cluster
@@ -65,6 +78,35 @@ class Causal:
             "mask_token": "",
             "dtype": self.dtype,
         }
+
+    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
+        """Tell which words are one word-initial piece; see :mod:`probes.models.tokens`."""
+        return self.tokens.vocabulary(words, language)
+
+    def fill(
+        self,
+        prompts: Iterable[str],
+        words: Sequence[str],
+        top_k: int,
+        *,
+        multi: bool = False,
+        language: str = "",
+    ) -> Iterator[Filled]:
+        """Rank candidate words at the mask that ends each prompt; see :mod:`.nextword`."""
+        return nextword.fill(self, prompts, words, top_k, multi=multi, language=language)
+
+    def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
+        """Give the last hidden state of each word alone; see :mod:`probes.models.states`."""
+        begin = partial(self._begin, empty=True)
+        encode = partial(states.alone, self.tokens, language=language, begin=begin)
+        ask, longest = self._states, self.longest
+        return states.represent(self.tokens, self.batches, words, encode, ask, longest)
+
+    def _states(self, ids: torch.Tensor) -> torch.Tensor:
+        """Return the last hidden states (texts, length, width)."""
+        again = enough(*ids.shape).to(ids.device)
+        found: torch.Tensor = self.gate.inner(input_ids=ids[again], use_cache=False)[0]
+        return found[: len(ids)]
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in the order given.

@@ -153,5 +153,5 @@ def test_a_body_that_is_no_lexicon_is_told(body, told):
     ],
 )
 def test_a_view_that_contradicts_itself_is_refused(changes):
-    with pytest.raises(ValueError, match="one|name"):
+    with pytest.raises(ValueError, match=r"one|name"):
         view(**changes)

@@ -30,6 +30,7 @@ def little(tree):
         tree["analysis"][analysis] |= {"bootstrap": 100, "permutations": 100}
     grid = {"l1": [0.0, 1e-3], "posterior": [0.1, 10.0], "seeds": [1]}
     tree["analysis"]["latent"] |= grid | {"steps": 20, "bootstrap": 20, "permutations": 19}
+    tree["datasets"]["lexica"] |= {"languages": ["en", "fr"], "seeds": [1], "steps": 200}
 
 
 def change(edit, file=Path("params.yaml")):
@@ -106,11 +107,10 @@ def finished(built, tmp_path_factory):
         for model in ("tiny", "world-planted", "world-null"):
             bring(model)
             probe("associations", model)
-            analyse("pmi", model)
-            analyse("latent", model)
-            analyse("robustness", model)
-        for name in ("pooled", "sentiment", "anova"):
-            analyse(name)
+            for analysis in ("pmi", "latent", "robustness"):
+                analyse(analysis, model)
+        for analysis in ("pooled", "sentiment", "anova"):
+            analyse(analysis)
         write()
     return folder
 
