@@ -50,6 +50,7 @@ bench: $(READY)  ## measure the builder at scale, and the engine against the usu
 	python benchmarks/scale.py
 	python benchmarks/engine.py
 	python benchmarks/memory.py
+	python benchmarks/latent.py
 
 real: repro  ## run the pipeline on the real inputs beside the checkout
 	python benchmarks/real.py

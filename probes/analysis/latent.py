@@ -17,6 +17,7 @@ from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from builders.politicians import GENDERS
 from builders.words import POS
+from probes import lists
 from probes.analysis._latent_recovery import recovery
 from probes.counts import Counts, count
 from probes.estimates import ESTIMATE, finite, significant, typed
@@ -25,7 +26,6 @@ from probes.stats.multiplicity import benjamini_hochberg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -172,17 +172,16 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     (name,) = inputs.models
     outputs, people = inputs.outputs("associations", name), inputs.datasets["politicians"]
-    languages = sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != "coverage")
     found = []
-    for language in languages:
+    for language in lists.languages(outputs):
         path = inputs.datasets["lexica"] / f"{language}.parquet"
         if not path.is_file():
             continue
         lexicon = pl.read_parquet(path, columns=["word", *(f"q_{s}" for s in SENTIMENTS)])
-        labels = pl.read_parquet(people / f"{language}.parquet", columns=["qid", "gender"])
-        files = sorted((outputs / language).glob("*.parquet"))
+        folk = lists.people(people / f"{language}.parquet")
         for pos in range(len(POS)):
-            part = _fitted(files, labels, lexicon, language, pos, params)
+            source = lists.Lists((outputs / language,), pos)
+            part = _fitted(source, folk, lexicon, language, params)
             if part:
                 found.append(part)
     if not found:
@@ -206,7 +205,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def join(words: Sequence[str], lemmas: Sequence[str], lexicon: pl.DataFrame) -> Array:
-    """Return q(s | w), (words, sentiments): of the form, else of the lemma, else nan.
+    """Return q(s | w), (words, sentiments), nan where a word is in no lexicon.
+
+    A form is looked up as it is, then in lower case, then by its lemma.
 
     Parameters
     ----------
@@ -217,7 +218,10 @@ def join(words: Sequence[str], lemmas: Sequence[str], lexicon: pl.DataFrame) -> 
     shares = shares / shares.sum(axis=1, keepdims=True)  # they are rounded in the dataset
     place = {word: i for i, word in enumerate(lexicon["word"].to_list())}
     none = np.full(len(SENTIMENTS), np.nan)
-    rows = [place.get(w, place.get(m)) for w, m in zip(words, lemmas, strict=True)]
+    rows = [
+        next((place[key] for key in (word, word.lower(), lemma) if key in place), None)
+        for word, lemma in zip(words, lemmas, strict=True)
+    ]
     return np.array([none if row is None else shares[row] for row in rows]).reshape(-1, 3)
 
 
@@ -234,18 +238,17 @@ def best(table: pl.DataFrame, number: int = 10) -> pl.DataFrame:
 
 
 def _fitted(
-    files: Sequence[Path],
-    labels: pl.DataFrame,
+    source: lists.Lists,
+    folk: lists.People,
     lexicon: pl.DataFrame,
     language: str,
-    pos: int,
     params: Params,
 ) -> Found | None:
     """Fit one language and part of speech; None where there is nothing to fit."""
     genders = sorted(GENDERS.index(g) for g in set(params.genders))
     resampling = (params.bootstrap, params.permutations, params.seed)
-    counts = count(files, labels, pos, genders, params.min_count, *resampling)
-    if not counts.words or not counts.seen.sum(axis=0).all():
+    counts = count(source, folk, genders, params.min_count, *resampling)
+    if not counts.words or len(counts.genders) < 2 or not counts.seen.sum(axis=0).all():
         return None
     q = join(counts.words, counts.lemmas, lexicon)
     seen = counts.seen + params.smoothing
@@ -265,8 +268,8 @@ def _fitted(
     bare = [model.fit(counts.seen[None], q, *weights, start, paper) for start in starts]
     return Found(
         language,
-        pos,
-        genders,
+        source.pos,
+        counts.genders,
         counts,
         q,
         fits,

@@ -18,6 +18,7 @@ does the same arithmetic whatever it is batched with.
 from __future__ import annotations
 
 import contextlib
+from functools import reduce
 from math import cos, pi, sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -214,10 +215,10 @@ class _Program:
         the softmaxes: e.g. by eta it is D - p(w | s, g) times the sum of D over words.
         """
         sentiment, gender, both = self.forward()
-        slope, by_sentiment = self.slope, self.joint.sum(dim=2)
+        slope, by_sentiment = self.slope, _sum(self.joint, 2)
         term = self.pull / by_sentiment
         term += self.push / by_sentiment.sum(dim=1, keepdim=True)
-        fit = self.shares / self.joint.sum(dim=1)
+        fit = self.shares / _sum(self.joint, 1)
         torch.sub(term[:, :, None, :], fit[:, None, :, :], out=slope)
         slope *= self.joint
         total = slope.sum(dim=3)
@@ -368,6 +369,11 @@ def permutation_p(seen: Array, permuted: Array) -> Array:
     far = np.abs(contrast(permuted)) >= np.abs(contrast(seen)) * (1 - 1e-9)
     p: Array = (1 + far.sum(axis=0)) / (1 + len(permuted))
     return p
+
+
+def _sum(values: torch.Tensor, axis: int) -> torch.Tensor:
+    """Sum over a short axis, several times as fast as by torch's own sum."""
+    return reduce(torch.add, values.unbind(axis))
 
 
 def _background(counts: Array) -> Array:

@@ -1,0 +1,248 @@
+import json
+from itertools import product
+from math import log
+
+import numpy as np
+import polars as pl
+import pytest
+
+from builders.lib.problem import Problem
+from probes import associations, lists
+from probes.analysis import latent
+from probes.counts import count
+from probes.tables import Inputs
+
+SEED = 47
+PARAMS = latent.Params(
+    version="1.0.0",
+    min_count=1,
+    smoothing=0.5,
+    l1=[0.0, 1e-3],
+    posterior=[0.01, 1.0],
+    steps=60,
+    learning_rate=0.2,
+    seeds=[1, 2],
+    bootstrap=40,
+    permutations=39,
+    confidence=0.95,
+    false_discovery_rate=0.05,
+    seed=1,
+)
+Q = {"kind": (0.8, 0.1, 0.1), "cruel": (0.1, 0.8, 0.1), "calm": (0.2, 0.1, 0.7)}
+
+
+class Study:
+    """Outputs, people and a lexicon written by hand."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.outputs = folder / "data/outputs/associations/model"
+        self.weights = folder / "data/models/model"
+        for path in (self.outputs / "coverage", self.weights, folder / "people", folder / "lexica"):
+            path.mkdir(parents=True)
+
+    def lexicon(self, shares, language="en"):
+        rows = [
+            {"word": w, **dict(zip([f"q_{s}" for s in latent.SENTIMENTS], q, strict=True))}
+            for w, q in shares.items()
+        ]
+        pl.DataFrame(rows).write_parquet(self.folder / "lexica" / f"{language}.parquet")
+
+    def write(self, per_person, genders, names=None, language="en", pos=0):
+        names = names or [f"Name {i}" for i in range(len(genders))]
+        blank = {
+            name: "" if kind == pl.String else 0 for name, kind in associations_schema().items()
+        }
+        rows = [
+            blank
+            | {"qid": f"Q{i}", "name": names[i], "word": word, "lemma": word.removesuffix("er")}
+            | {"pos": pos, "rank": rank, "model": "model"}
+            for i, listed in enumerate(per_person)
+            for rank, word in enumerate(listed.split(), 1)
+        ]
+        folder = self.outputs / language
+        folder.mkdir(exist_ok=True)
+        frame = pl.DataFrame(rows, schema=associations_schema())
+        frame.write_parquet(folder / f"{pos:05d}.parquet")
+        people = pl.DataFrame({"qid": [f"Q{i}" for i in range(len(genders))], "name": names})
+        codes = pl.Series(["mwx".index(g) for g in genders], dtype=pl.Int64)
+        people.with_columns(gender=codes).write_parquet(
+            self.folder / "people" / f"{language}.parquet"
+        )
+
+    def run(self, **changed):
+        datasets = {"politicians": self.folder / "people", "lexica": self.folder / "lexica"}
+        inputs = Inputs(("model",), datasets, self.folder / "data")
+        return latent.run(inputs, PARAMS.model_copy(update=changed))
+
+
+def associations_schema():
+    return dict(pl.from_arrow(associations.SCHEMA.arrow().empty_table()).schema)
+
+
+@pytest.fixture
+def study(tmp_path):
+    made = Study(tmp_path)
+    made.lexicon(Q)
+    return made
+
+
+def sixty(study):
+    """Thirty men and thirty women; kind goes with women, cruel with men, calm with neither."""
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    genders = "mw" * 30
+    listed = []
+    for g in genders:
+        chances = {"m": (0.15, 0.85), "w": (0.85, 0.15)}[g]
+        words = [w for w, p in zip(("kind", "cruel"), chances, strict=True) if rng.random() < p]
+        listed.append(" ".join([*words, *(["calm"] if rng.random() < 0.5 else []), "odd"]))
+    study.write(listed, genders)
+
+
+def test_a_planted_difference_is_found_with_its_sign(study):
+    sixty(study)
+    table = study.run()["latent"]
+    cells = {(r["word"], r["sentiment"], "mw"[r["gender"]]): r for r in table.iter_rows(named=True)}
+    assert len(cells) == 4 * 3 * 2
+    for word, s, more, less in (("kind", 0, "w", "m"), ("cruel", 1, "m", "w")):
+        assert cells[word, s, more]["value"] > cells[word, s, less]["value"]
+        assert cells[word, s, more]["p"] == cells[word, s, less]["p"] == 1 / 40
+    assert cells["kind", 0, "w"]["rank"] == 1
+    assert cells["cruel", 1, "m"]["rank"] == 1
+    for (word, s, _), row in cells.items():
+        assert row["low"] <= row["high"]
+        assert row["n"] == 60
+        assert row["people"] == 30
+        assert row["family"] == 24
+        assert row["q"] == (None if word == "odd" else Q[word][s])
+
+
+def test_sentiments_tilt_as_planted(study):
+    sixty(study)
+    shares = study.run()["shares"]
+    found = {(r["sentiment"], "mw"[r["gender"]]): r for r in shares.iter_rows(named=True)}
+    for g in "mw":
+        assert sum(found[s, g]["value"] for s in range(3)) == pytest.approx(1, abs=1e-5)
+    assert found[0, "w"]["low"] > found[0, "m"]["high"]
+    assert found[1, "m"]["low"] > found[1, "w"]["high"]
+
+
+def test_fits_have_a_row_for_each_pair_of_weights(study):
+    sixty(study)
+    fits = study.run()["fits"]
+    pairs = fits.select("l1", "posterior").rows()
+    assert pairs == list(product((0.0, 1e-3), (0.01, 1.0)))
+    assert fits["words"].to_list() == [4] * 4
+    assert fits["words_q"].to_list() == [3] * 4
+    rows = dict(zip(pairs, fits.iter_rows(named=True), strict=True))
+    assert rows[0.0, 1.0]["kl"] < rows[0.0, 0.01]["kl"]
+    assert rows[0.0, 1.0]["kl_word"] == pytest.approx(rows[0.0, 1.0]["kl"] / 3, abs=1e-6)
+    assert rows[0.0, 1.0]["zeros"] == 0
+    assert (fits["settled"] == (fits["residual"] <= 1e-3)).all()
+
+
+def test_a_third_gender_is_in_the_model_only_if_named(study):
+    sixty(study)
+    study.write(["kind", "cruel calm", "kind odd", "cruel"] * 3, "mwxx" * 3)
+    assert study.run()["latent"]["gender"].unique().sort().to_list() == [0, 1]
+    three = study.run(genders=["male", "female", "non-binary"])["latent"]
+    assert three["gender"].unique().sort().to_list() == [0, 1, 2]
+    assert three.filter(pl.col("gender") == 2)["people"].unique().to_list() == [6]
+
+
+def test_best_are_the_first_ranks(study):
+    sixty(study)
+    table = study.run()["latent"]
+    found = latent.best(table, 2)
+    assert len(found) == 2 * 3 * 2
+    for (_, _), part in found.group_by("gender", "sentiment", maintain_order=True):
+        assert part["rank"].to_list() == [1, 2]
+        assert part["value"][0] >= part["value"][1]
+
+
+def test_words_are_looked_up_by_form_then_lower_case_then_lemma():
+    frame = pl.DataFrame(
+        {
+            "word": ["kind", "kinder", "us"],
+            "q_positive": [0.8, 0.6, 0.2],
+            "q_negative": [0.1, 0.3, 0.2],
+            "q_neutral": [0.1, 0.1, 0.5],
+        }
+    )
+    found = latent.join(["kinder", "Kind", "kindest", "none"], ["kind", "x", "kind", "none"], frame)
+    assert found[:3, 0].tolist() == pytest.approx([0.6, 0.8, 0.8])
+    assert np.isnan(found[3]).all()
+    assert latent.join(["us"], ["us"], frame).sum() == pytest.approx(1)
+
+
+def test_the_same_bytes_twice(study):
+    sixty(study)
+    first, second = study.run(), study.run()
+    assert all(first[name].equals(second[name]) for name in first)
+
+
+def test_a_language_without_a_lexicon_is_left_out_and_none_is_a_problem(study):
+    sixty(study)
+    study.write(["bon"] * 6, "mwmwmw", language="fr")
+    assert study.run()["latent"]["language"].unique().to_list() == ["en"]
+    (study.folder / "lexica/en.parquet").unlink()
+    with pytest.raises(Problem, match=r"no language has both a lexicon .* datasets.lexica"):
+        study.run()
+
+
+def test_counts_weigh_and_permute_names_with_all_their_people(study):
+    # two men and a woman are called Ann; their list is one
+    listed = ["kind", "kind", "kind", "cruel", "kind", "calm"]
+    study.write(listed, "mmwmwx", names=["Ann", "Ann", "Ann", "Bob", "Cat", "Dot"])
+    folk = lists.people(study.folder / "people/en.parquet")
+    source = lists.Lists((study.outputs / "en",), 0)
+    found = count(source, folk, [0, 1], 1, 2000, 2000, 5)
+    assert found.words == ["cruel", "kind"]
+    assert found.seen.tolist() == [[1, 0], [2, 2]]
+    assert found.people.tolist() == [3, 2]
+    assert found.names == 3
+    # who has Ann's labels is each of three names equally often
+    outcomes = {tuple(map(tuple, table.tolist())) for table in found.permuted}
+    assert outcomes == {((1, 0), (2, 2)), ((0, 1), (3, 1)), ((2, 1), (1, 1))}
+    ann = (found.permuted[:, 0] == (2, 1)).all(axis=1).mean()
+    assert ann == pytest.approx(1 / 3, abs=0.04)
+    # exponential weights: mean 1, Ann's one weight for all three of her people
+    assert found.drawn.mean(axis=0) == pytest.approx(found.seen, abs=0.15)
+    assert found.drawn[:, 1, 0].var() == pytest.approx(4, rel=0.25)
+
+
+def test_recovery_holds_tables_against_what_was_planted(study):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    words = [f"word{i:02}" for i in range(12)]
+    ratio = np.linspace(-2, 2, 12)
+    genders = "mw" * 40
+    sides = np.array([{"m": -0.5, "w": 0.5}[g] for g in genders])
+    taste = sides[:, None] * ratio + rng.normal(0, 1.5, (80, 12))
+    top = np.argsort(-taste, axis=1)[:, :4]
+    study.write([" ".join(words[w] for w in row) for row in top], genders)
+    sentiment = [latent.SENTIMENTS[1 if r < -0.7 else 0 if r > 0.7 else 2] for r in ratio]
+    study.lexicon(
+        {
+            w: [0.9 if s == t else 0.05 for t in latent.SENTIMENTS]
+            for w, s in zip(words, sentiment, strict=True)
+        }
+    )
+    pl.DataFrame(
+        {"word": words, "pos": ["ADJ"] * 12, "sentiment": sentiment}
+        | {"frequency_nats": [0.0] * 12, "log_ratio_nats": ratio}
+    ).write_parquet(study.weights / "planted.parquet")
+    world = {"seed": 1, "word_effect": 1, "sentiment_effect": 1, "name_noise": 1.5}
+    world |= {"words_max": 12, "sentences": 100, "steps": 1, "learning_rate": 0.1}
+    (study.weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
+    rows = study.run()["recovery"].to_dicts()
+    measures = {row["measure"].partition(" ")[0]: row for row in rows}
+    assert measures["Spearman"]["value"] > 0.8
+    assert measures["ADJ:"]["low"] > log(2)  # women are put beside positive words
+    assert "names without end" in measures["ADJ:"]["null"]
+    assert {row["world"] for row in rows} == {0}
+    shares = [row for row in rows if row["measure"].startswith("share of")]
+    assert [row["n"] for row in shares] == [12, 72, 72, 72]
+    assert shares[0]["value"] > 0.8  # signs
+    assert shares[1]["value"] > 0.8  # intervals
