@@ -20,6 +20,9 @@ def little(tree):
     """Make the project's params quick: short lists, few replicates, small worlds, a tiny model."""
     for world in ("world-planted", "world-null"):
         tree["models"][world]["world"] |= LITTLE
+    asked = ["world-planted", "world-null", "tiny"]
+    tree["probes"]["associations"]["models"] = asked
+    tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
     tree["probes"]["associations"]["top_k"] = lengths
@@ -31,6 +34,8 @@ def little(tree):
     grid = {"l1": [0.0, 1e-3], "posterior": [0.1, 10.0], "seeds": [1]}
     tree["analysis"]["latent"] |= grid | {"steps": 20, "bootstrap": 20, "permutations": 19}
     tree["datasets"]["lexica"] |= {"languages": ["en", "fr"], "seeds": [1], "steps": 200}
+    least = tree["validation"]["lexica"]["rows_min"]
+    tree["validation"]["lexica"]["rows_min"] = {"en": least["en"], "fr": least["fr"]}
 
 
 def change(edit, file=Path("params.yaml")):
