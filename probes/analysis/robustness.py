@@ -22,7 +22,8 @@ from builders.politicians import GENDERS
 from builders.words import POS
 from probes.estimates import ESTIMATE, significant, typed
 from probes.largest import FEMALE, MALE, Settings, by_pmi, difference_rows, share_rows
-from probes.names import Lists, frames, languages, lists
+from probes.lists import languages
+from probes.names import Lists, frames, lists
 from probes.sentiments import of_words
 from probes.stats.matching import coarsened, matched
 from probes.stats.multiplicity import benjamini_hochberg
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from probes.tables import Inputs
 
 EACH = True
-DATASETS = ("politicians",)
+DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ()
 OTHER = GENDERS.index("non-binary")
@@ -150,7 +151,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     (model,) = inputs.models
     outputs, weights = inputs.outputs("associations", model), inputs.weights(model)
-    people, lexica = inputs.datasets["politicians"], inputs.datasets.get("lexica")
+    people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
     rows: list[dict[str, Any]] = []
     for language in languages(outputs):
         for pos in range(len(POS)):

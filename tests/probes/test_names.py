@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from probes.names import frames, languages, lists
+from probes.names import frames, lists
 
 
 @pytest.fixture
@@ -77,4 +77,3 @@ def test_parts_of_speech_ranks_and_frames(folders):
     assert frames(folders[0], "en") == ["bare", "said"]
     said = lists(*folders, "en", 0, 1, frame="said")
     assert table(said) == {"Ada 1": {"loud", "grim"}, "Bo 0": {"loud", "calm"}}
-    assert languages(folders[0]) == ["en"]
