@@ -15,7 +15,7 @@ from transformers.utils.logging import disable_progress_bar
 from builders.lib.problem import Problem
 from probes.models import packed
 from probes.models.batches import device
-from probes.models.gate import gated
+from probes.models.gate import gated, narrow
 from probes.models.tokens import longest
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ class Body:
         self.where = self.model.device
         if self.kind != "xlnet":
             self.gate = gated(self.model, self.model.base_model_prefix)
+            self.narrow = narrow(self.model, self.gate, place=1)
 
     def at(
         self,
