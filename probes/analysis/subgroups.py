@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from probes.tables import Inputs
 
 EACH = True
-DATASETS = ("politicians",)
+DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ()
 MALE, FEMALE = GENDERS.index("male"), GENDERS.index("female")
@@ -262,7 +262,7 @@ def _part(
         schema={"word": pl.String, "lemma": pl.String},
     )
     (model,) = inputs.models
-    q = of_words(frame, source.pos, inputs.weights(model), inputs.datasets.get("lexica"), language)
+    q = of_words(frame, source.pos, inputs.weights(model), inputs.datasets["lexica"], language)
     known = ~np.isnan(q).any(axis=1)
     classes = None
     if known.any():
