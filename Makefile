@@ -46,11 +46,12 @@ docs: $(READY)  ## write the generated parts of the docs
 docs-data: $(READY)  ## render the Data Docs of all datasets under data/docs
 	python -m validation docs
 
-bench: $(READY)  ## measure the builder at scale, and the engine against the usual tools
+bench: $(READY)  ## measure the builder at scale, the engine and the reader against the usual tools
 	python benchmarks/scale.py
 	python benchmarks/engine.py
 	python benchmarks/memory.py
 	python benchmarks/latent.py
+	python benchmarks/aggregate.py
 
 real: repro  ## run the pipeline on the real inputs beside the checkout
 	python benchmarks/real.py

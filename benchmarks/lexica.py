@@ -2,9 +2,10 @@
 
     python benchmarks/lexica.py [LANGUAGE ...]
 
-needs ``../shared/data/lexica``, and ``../shared/data/tweets/sentiment`` for the evaluation. Works in
-``.real-lexica``: snapshot, dataset, card. Prints words, rejects, seconds and peak memory for each
-language, where good and bad fall, and how well the English words classify tweets.
+needs ``../shared/data/lexica``, and ``../shared/data/tweets/sentiment`` for the evaluation. Works
+in ``.real-lexica``: snapshot and rows. The environment may give STEPS and DIVERGENCE of the fit.
+Prints words, rejects, seconds and peak memory for each language, where good and bad fall, and how
+well the English words classify tweets.
 """
 
 from __future__ import annotations
@@ -62,10 +63,7 @@ VIEWS: dict[str, list[tuple[str | dict[str, str], dict[str, Any]]]] = {
             "nrc_emolex_wordlevel_v0.92.txt",
             {"name": "nrc", "format": "emolex", "scale": "pairs", "redistribute": False},
         ),
-        (
-            "nrclex_en.json",
-            {"name": "nrclex", "format": "emolex-json", "scale": "pairs", "redistribute": False},
-        ),
+        # nrclex_en.json is the same lexicon again, no second opinion
     ],
     "es": [
         ("babelsenticnet_es.py.txt", BABEL),
@@ -104,15 +102,15 @@ VIEWS: dict[str, list[tuple[str | dict[str, str], dict[str, Any]]]] = {
 # Words that these files have; those of the samples are not all in them.
 ANCHORS = {
     "ar": {"positive": ["ممتاز", "رائع", "المحبة"], "negative": ["سيئ", "سيء", "الموت"]},
-    "cs": {"positive": ["dobrý", "láska", "radost"], "negative": ["zlo", "nenávist", "smrt"]},
+    "cs": {"positive": ["dobrý", "láska", "radost"], "negative": ["špatný", "smrt", "nenávidět"]},
     "en": {
         "positive": ["good", "excellent", "wonderful"],
         "negative": ["bad", "terrible", "horrible"],
     },
     "es": {"positive": ["bueno", "excelente", "amor"], "negative": ["malo", "terrible", "odio"]},
-    "fr": {"positive": ["bon", "excellent", "amour"], "negative": ["mauvais", "terrible", "haine"]},
-    "hi": {"positive": ["अच्छा", "बढ़िया", "सुंदर"], "negative": ["बुरा", "खराब", "मृत"]},
-    "ru": {"positive": ["любовь", "радость", "добро"], "negative": ["зло", "ненависть", "смерть"]},
+    "fr": {"positive": ["bon", "joie", "amour"], "negative": ["mauvais", "terrible", "haine"]},
+    "hi": {"positive": ["सौभाग्यशाली", "भाग्यवान"], "negative": ["अभागा", "मनहूस"]},
+    "ru": {"positive": ["любовь", "радость", "добро"], "negative": ["зло", "ненавидеть", "смерть"]},
     "zh": {"positive": ["优秀", "美好", "快乐"], "negative": ["可怕", "痛苦", "邪恶"]},
 }
 
@@ -144,6 +142,7 @@ def main(languages: list[str]) -> int:
         print(f"error: {SHARED / 'lexica'} is missing; see CONTRIBUTING")
         return 1
     from builders import lexica as dataset
+    from builders.lib.problem import Problem
     from builders.lib.snapshot import Snapshot
     from builders.lib.store import Row
 
@@ -161,20 +160,66 @@ def main(languages: list[str]) -> int:
             anchors={code: ANCHORS[code]},
             seeds=[1, 2, 3],
             steps=steps,
+            draws=4,
+            divergence=float(os.environ.get("DIVERGENCE", "1")),
         )
         rows: list[dict[str, Any]] = []
         rejects = []
-        for item in dataset.build(Snapshot.open(snapshot), asked):
-            rows.append(item.values) if isinstance(item, Row) else rejects.append(item)
+        try:
+            for item in dataset.build(Snapshot.open(snapshot), asked):
+                rows.append(item.values) if isinstance(item, Row) else rejects.append(item)
+        except Problem as problem:
+            print(f"{code}: {problem}")
+            continue
         seconds = time.perf_counter() - start
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
             f"{code}: {len(rows):,} words, {seconds:.0f} s, peak so far {peak:.0f} MB", flush=True
         )
         report(code, rows, rejects)
+        if code == "en" and (SHARED / "tweets" / "sentiment").is_dir():
+            evaluation(rows)
         path = WORK / f"{code}.json"
         path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
     return 0
+
+
+def tweets(part: str) -> tuple[list[str], Any]:
+    import numpy as np
+
+    folder = SHARED / "tweets" / "sentiment"
+    texts = (folder / f"{part}_text.txt").read_text(encoding="utf-8").splitlines()
+    labels = np.loadtxt(folder / f"{part}_labels.txt", dtype=np.int64)
+    assert len(texts) == len(labels)
+    return texts, labels
+
+
+def evaluation(rows: list[dict[str, Any]]) -> None:
+    """Classify TweetEval's test tweets by each lexicon, cut on the validation tweets."""
+    from probes.stats.word_sentiment import evaluate
+
+    names = sorted({name for row in rows for name in row["view_names"]})
+    compared = {
+        "combination": {r["word"]: r["q_positive"] - r["q_negative"] for r in rows},
+        "plain mean": {r["word"]: r["score"] for r in rows},
+    } | {
+        name: {
+            r["word"]: r["view_scores"][r["view_names"].index(name)]
+            for r in rows
+            if name in r["view_names"]
+        }
+        for name in names
+    }
+    for one in evaluate(tweets("val"), tweets("test"), compared):
+        a, f = one.agreement
+        line = f"  {one.lexicon}: {one.words:,} words, covers {one.covered:.3f}, "
+        line += f"accuracy {a.value:.3f} [{a.low:.3f}, {a.high:.3f}], "
+        line += f"macro-F1 {f.value:.3f} [{f.low:.3f}, {f.high:.3f}]"
+        if one.first_less_this:
+            d = one.first_less_this.macro_f1
+            line += f", combination better by {d.value:.3f} [{d.low:.3f}, {d.high:.3f}]"
+            line += f", McNemar p {one.first_less_this.p:.2g}"
+        print(line)
 
 
 def report(code: str, rows: list[dict[str, Any]], rejects: list[Any]) -> None:

@@ -94,6 +94,13 @@ class Params(Section):
     draws: int = Field(
         16, ge=1, description="most Monte Carlo draws a step for words with the same values"
     )
+    divergence: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="weight of the Kullback-Leibler term: 1 as in the paper, where a word's only "
+        "view, if binary, fades; 0.5 keeps it",
+    )
 
 
 @dataclass
@@ -223,21 +230,22 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
             anchors[index[word]] = AXES.index(axis)
     if not {0, 1} <= set(anchors.tolist()):
         raise Problem(f"{where}: needs words for positive and for negative; name some")
-    try:
-        return sentivae.fit(
-            [_observed(lexicon, index) for lexicon in lexica],
-            anchors,
-            seeds=params.seeds,
-            leave_out=params.leave_out,
-            steps=params.steps,
-            learning_rate=params.learning_rate,
-            draws=params.draws,
-        )
-    except ValueError as error:
+    fits = sentivae.fit(
+        [_observed(lexicon, index) for lexicon in lexica],
+        anchors,
+        seeds=params.seeds,
+        leave_out=params.leave_out,
+        steps=params.steps,
+        learning_rate=params.learning_rate,
+        draws=params.draws,
+        divergence=params.divergence,
+    )
+    if wrong := sentivae.misplaced(fits, anchors):
         raise Problem(
-            f"datasets.lexica, {language}: {error}; choose clearer words under {where}, or more "
-            "steps"
-        ) from error
+            f"{where}: the anchors of {' and '.join(wrong)} do not have their largest share there; "
+            "choose clearer words, or more steps"
+        )
+    return fits
 
 
 def _observed(lexicon: Lexicon, index: dict[str, int]) -> Observed:

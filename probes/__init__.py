@@ -1,10 +1,16 @@
 """Probes: what is asked of language models, and what is computed from their answers."""
 
-PROBES = {"associations": "ask a model for words beside names"}  # module: what it does
+PROBES = {  # module: what it does
+    "associations": "ask a model for words beside names",
+    "representations": "look up how a model represents words",
+}
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
     "latent": "words by gender and sentiment, a latent-variable model",
     "supersenses": "classes of the words that go with each gender",
+    "clusters": "words of a gender in the model's states, k-means",
+    "subgroups": "gender and sentiment among parts of the people",
+    "robustness": "which numbers move with settings, names and frames",
 }
 ALL = {  # analyses over all models at once
     "pooled": "words and genders, models pooled",

@@ -1,7 +1,8 @@
 """Probe ``associations``: which adjectives and verbs a model puts beside a politician's name.
 
-The frame is the bare name with one mask before or after it, by the language's word order; the
-ranked candidates are the words of the dataset ``words`` that the model has as one piece.
+The paper's frame is the bare name with one mask before or after it, by the language's word order;
+other frames are sentences (:mod:`probes.frames`). The ranked candidates are the words of the
+dataset ``words`` that the model has as one piece.
 
 Stańczak et al. (2023), section 3; supplement S2 for the order.
 """
@@ -23,16 +24,22 @@ from builders.lib import store
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
+from probes import frames as sentences
+from probes.candidates import Candidates, candidates_of
+from probes.frames import BARE, FAITHFUL, Frame, Frames, Kind
 from probes.models.precision import agreement
-from probes.models.scorer import MASK, Filled, Fills, Scorer
+from probes.models.scorer import Filled, Fills, Scorer
 from probes.shards import Shard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from probes.models.params import Model
 
 INPUTS = ("politicians", "words")
 VERB = "fill"
+PROMPT = "prompt"  # the column with what was asked
 SHARD = 20_000  # names in a shard; part of the layout of the outputs
 COVERED = "coverage"
 FEW = 2000  # names among which they are
@@ -46,11 +53,20 @@ SCHEMA = Schema(
         Column("word", "string", "form of the word"),
         Column("lemma", "string", "its lemma; the most frequent one, if the form has several"),
         Column("pos", "label", "universal part of speech", labels=words_dataset.POS),
+        Column("frame", "string", "name of the frame: bare, or a sentence of the params"),
         Column("rank", "int32", "rank among the candidates of this part of speech", minimum=1),
         Column(
             "logprob_nats",
             "float64",
             "log-probability at the mask, normalised over the model's full vocabulary",
+            maximum=0,
+        ),
+        Column(
+            "prior_nats",
+            "float64",
+            "log-probability of the same word in the same frame without the name; null where the "
+            "frame has no such sentence, as bare has none",
+            nullable=True,
             maximum=0,
         ),
         Column("prompt", "string", "the prompt exactly as the model got it"),
@@ -64,7 +80,7 @@ SCHEMA = Schema(
         Column("model", "string", "name of the model in params.yaml"),
         Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
     ),
-    key=("qid", "pos", "rank"),
+    key=("qid", "pos", "frame", "rank"),
 )
 
 COVERAGE = Schema(
@@ -83,7 +99,8 @@ COVERAGE = Schema(
         Column(
             "precision_nats",
             "float64",
-            "largest difference of a log-probability from double precision, over the first prompts",
+            "largest difference of a log-probability from double precision, over the first prompts "
+            "of the model's first frame",
             minimum=0,
         ),
         Column(
@@ -105,14 +122,22 @@ class Params(Section):
     """Languages, and how many words to keep of each list."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    models: list[str] = Field(description="names under `models` of those that are asked")
     languages: list[str] = Field(min_length=1, description="configs of politicians and words")
     top_k: dict[str, dict[Literal["ADJ", "VERB"], Annotated[int, Field(ge=1)]]] = Field(
         description="list length for ADJ and VERB, for a language or for `other`"
     )
+    frames_of: dict[Kind, list[str]] = Field(
+        FAITHFUL,
+        description="names of the frames that a kind of model is asked in, the first one first",
+    )
+    frames: Frames = Field(
+        default_factory=dict,
+        description="for a name, a language and ADJ or VERB: a sentence with and without the name",
+    )
 
     @model_validator(mode="after")
     def _for_all(self) -> Params:
+        sentences.check(self.frames, self.frames_of)
         for language in self.languages:
             if set(self.top_k.get(language) or self.top_k.get("other") or ()) != set(POS):
                 raise ValueError(f"top_k needs ADJ and VERB for {language!r}, or for `other`")
@@ -123,26 +148,21 @@ class Params(Section):
         chosen = self.top_k.get(language) or self.top_k["other"]
         return {pos: chosen[pos] for pos in ("ADJ", "VERB")}
 
+    def asked(self, model: Model) -> list[str]:
+        """Return the names of the frames that a model is asked in.
 
-class Candidates:
-    """The words of one language and part of speech, ready to be asked for."""
-
-    def __init__(self, folder: Path, language: str, pos: str) -> None:
-        code = words_dataset.SCHEMA["pos"].code(pos)
-        frame = pl.read_parquet(folder / f"{language}.parquet").filter(pl.col("pos") == code)
-        if frame.is_empty():
-            raise Problem(f"{folder}: no {pos} in {language!r}; the treebanks must have some")
-        frame = frame.sort(["count", "form", "lemma"], descending=[True, False, False])
-        self.place = words_dataset.PLACES[frame["place"][0]]
-        first = frame.unique("form", keep="first", maintain_order=True)
-        totals = dict(frame.group_by("form").agg(pl.col("count").sum()).iter_rows())
-        self.lemmas: dict[str, str] = dict(zip(first["form"], first["lemma"], strict=True))
-        self.tokens: dict[str, int] = {form: totals[form] for form in self.lemmas}
-        self.forms: list[str] = list(self.lemmas)
-
-    def prompt(self, name: str) -> str:
-        """Return the frame around a name."""
-        return f"{MASK} {name}" if self.place == "before" else f"{name} {MASK}"
+        Raises
+        ------
+        Problem
+            If there are none for its kind.
+        """
+        names = [n for kind, found in self.frames_of.items() if kind == model.kind for n in found]
+        if not names:
+            raise Problem(
+                f"probes.associations.frames_of: no frame for models of kind {model.kind}; name "
+                "some, or take those models out of asked.associations"
+            )
+        return names
 
 
 def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, list[str]]:
@@ -163,15 +183,17 @@ def schema(config: str) -> Schema:
     return COVERAGE if config == COVERED else SCHEMA
 
 
-def shards(params: Params, only: Sequence[str] | None, folders: dict[str, Path]) -> list[Shard]:
+def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return what is to be asked of a model: names in shards, and its coverage, per language.
 
     Raises
     ------
     Problem
-        If a language is not in the datasets.
+        If a language is not in the datasets, or a frame not in a language.
     """
-    languages = languages_of(params, only)
+    languages = languages_of(params, model.languages)
+    for language in languages:
+        frames_in(params, model, language, dict.fromkeys(POS, "after"))
     there = set(store.configs(folders["politicians"])) & set(store.configs(folders["words"]))
     if missing := sorted(set(languages) - there):
         raise Problem(
@@ -186,13 +208,14 @@ def shards(params: Params, only: Sequence[str] | None, folders: dict[str, Path])
     return [*found, *(Shard(COVERED, language, 0, 1) for language in languages)]
 
 
-def amount(params: Params, only: Sequence[str] | None, folders: dict[str, Path]) -> dict[str, int]:
+def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts in each language."""
     found = {}
-    for language in languages_of(params, only):
+    each = len(POS) * len(params.asked(model))
+    for language in languages_of(params, model.languages):
         path = folders["politicians"] / f"{language}.parquet"
         people = pl.read_parquet(path, columns=["name"])["name"]
-        found[language] = len(POS) * people.n_unique()
+        found[language] = each * people.n_unique()
     return found
 
 
@@ -201,6 +224,7 @@ def answer(
     folders: dict[str, Path],
     scorer: Scorer,
     params: Params,
+    model: Model,
     exact: Callable[[], Scorer],
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics.
@@ -211,19 +235,20 @@ def answer(
         Loads the model in double precision.
     """
     assert isinstance(scorer, Fills)
-    if shard.config == COVERED:
-        language = shard.part
+    covered = shard.config == COVERED
+    language = shard.part if covered else shard.config
+    words = candidates_of(folders["words"], language)
+    frames = frames_in(params, model, language, {pos: words[pos].place for pos in words})
+    if covered:
         rows_there = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
         people = names(folders["politicians"], language, 0, max(1, rows_there // FEW))
         double = exact()
         assert isinstance(double, Fills)
-        rows = coverage(language, people, folders["words"], scorer, double, params)
+        rows = coverage(language, people, words, scorer, double, params.lengths(language), frames)
         yield pa.Table.from_pylist(list(rows), schema=COVERAGE.arrow())
         return
-    language = shard.config
     people = names(folders["politicians"], language, shard.number, shard.of)
-    words = candidates_of(folders["words"], language)
-    yield from run(people, words, scorer, params.lengths(language), language)
+    yield from run(people, words, scorer, params.lengths(language), language, frames)
 
 
 def run(
@@ -232,6 +257,7 @@ def run(
     scorer: Fills,
     lengths: dict[str, int],
     language: str,
+    frames: Mapping[str, Mapping[str, Frame]] | None = None,
 ) -> Iterator[pa.Table]:
     """Yield output rows for some names, in tables of the outputs' schema.
 
@@ -241,24 +267,49 @@ def run(
         Distinct names with their items, from :func:`names`.
     lengths
         List length for each part of speech, from :meth:`Params.lengths`.
+    frames
+        For each part of speech, the frames to ask in by name; default: the paper's alone.
     """
     facts = scorer.facts()
     for pos, wanted in candidates.items():
-        prompts = (wanted.prompt(name) for name in people)
-        rest = iter(people.items())
-        for block in scorer.fill(prompts, wanted.forms, lengths[pos], language=language):
-            asked = [next(rest) for _ in block.prompts]
-            yield _table(block, asked, wanted, SCHEMA["pos"].code(pos), facts)
+        chosen = frames[pos] if frames else {BARE: sentences.bare(wanted.place)}
+        for name, frame in chosen.items():
+            prior = without(scorer, frame, wanted.forms, language)
+            prompts = (frame.about(person) for person in people)
+            rest = iter(people.items())
+            for block in scorer.fill(prompts, wanted.forms, lengths[pos], language=language):
+                asked = [next(rest) for _ in block.prompts]
+                fixed = {"pos": SCHEMA["pos"].code(pos), "frame": name, **facts}
+                yield _table(block, asked, wanted, fixed, prior)
+
+
+def without(
+    scorer: Fills, frame: Frame, words: Sequence[str], language: str
+) -> dict[str, float] | None:
+    """Return the log-probability of every candidate in a frame's sentence without a name."""
+    if frame.without is None:
+        return None
+    blocks = scorer.fill([frame.without], words, len(words), language=language)
+    (fill,) = (fill for block in blocks for fill in block.each())
+    return dict(zip(fill.words, fill.logprobs_nats, strict=True))
 
 
 def _table(
     block: Filled,
     asked: list[tuple[str, list[str]]],
     wanted: Candidates,
-    pos: int,
-    facts: dict[str, str | int],
+    fixed: Mapping[str, str | int],
+    prior: Mapping[str, float] | None,
 ) -> pa.Table:
-    """Return the rows of a block: for each person with a name, the name's list."""
+    """Return the rows of a block: for each person with a name, the name's list.
+
+    Parameters
+    ----------
+    fixed
+        What is the same in all rows: pos, frame, model, revision.
+    prior
+        For each candidate its log-probability without the name.
+    """
     length = block.best.shape[1]
     people = np.array([len(qids) for _, qids in asked])
     prompt = np.repeat(np.arange(len(asked)), people)  # of each person
@@ -269,7 +320,14 @@ def _table(
     def taken(values: Sequence[Any], index: np.ndarray) -> pa.Array:
         return pa.array(values).take(pa.array(index))
 
+    def same(value: str | int) -> pa.Array:
+        return pa.repeat(pa.scalar(value), total)
+
     lemmas = [wanted.lemmas[word] for word in block.candidates]
+    if prior is None:
+        priors = pa.nulls(total, pa.float64())
+    else:
+        priors = pa.array(np.array([prior[word] for word in block.candidates], np.float64)[best])
     columns = {
         "qid": taken(
             [qid for _, qids in asked for qid in qids], np.repeat(np.arange(len(prompt)), length)
@@ -277,13 +335,15 @@ def _table(
         "name": taken([name for name, _ in asked], row),
         "word": taken(list(block.candidates), best),
         "lemma": taken(lemmas, best),
-        "pos": pa.array(np.full(total, pos, np.int64)),
+        "pos": same(fixed["pos"]),
+        "frame": same(fixed["frame"]),
         "rank": pa.array(np.tile(np.arange(1, length + 1, dtype=np.int32), len(prompt))),
         "logprob_nats": pa.array(block.logprobs_nats[prompt].ravel()),
+        "prior_nats": priors,
         "prompt": taken(list(block.prompts), row),
         "unknown_pieces": pa.array(block.unknown[row]),
-        "model": taken([str(facts["model"])], np.zeros(total, np.int32)),
-        "revision": taken([str(facts["revision"])], np.zeros(total, np.int32)),
+        "model": same(fixed["model"]),
+        "revision": same(fixed["revision"]),
     }
     return pa.table([columns[c.name] for c in SCHEMA.columns], schema=SCHEMA.arrow())
 
@@ -291,17 +351,18 @@ def _table(
 def coverage(
     language: str,
     people: dict[str, list[str]],
-    folder: Path,
+    candidates: dict[str, Candidates],
     scorer: Fills,
     double: Fills,
-    params: Params,
+    lengths: dict[str, int],
+    frames: Mapping[str, Mapping[str, Frame]] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield how much of the candidate words a model has, and how exact it is, by part of speech."""
-    lengths = params.lengths(language)
-    for pos, wanted in candidates_of(folder, language).items():
+    for pos, wanted in candidates.items():
         known = scorer.vocabulary(wanted.forms, language).ids
         tokens = sum(wanted.tokens[form] for form in known)
-        prompts = [wanted.prompt(name) for name in list(people)[:CHECKED]]
+        frame = next(iter(frames[pos].values())) if frames else sentences.bare(wanted.place)
+        prompts = [frame.about(name) for name in list(people)[:CHECKED]]
         apart, overlap = agreement(scorer, double, prompts, wanted.forms, language)
         yield {
             "language": language,
@@ -316,11 +377,13 @@ def coverage(
         }
 
 
-def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
-    """Return the candidates of every part of speech in a language."""
-    return {pos: Candidates(folder, language, pos) for pos in words_dataset.POS}
-
-
 def languages_of(params: Params, only: Sequence[str] | None) -> list[str]:
     """Return the probe's languages, or those of them that a model is restricted to."""
     return [code for code in params.languages if only is None or code in only]
+
+
+def frames_in(
+    params: Params, model: Model, language: str, places: Mapping[str, str]
+) -> dict[str, dict[str, Frame]]:
+    """Return the frames that a model is asked in, by part of speech and name."""
+    return sentences.chosen(params.frames, params.asked(model), language, places)

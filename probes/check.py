@@ -10,7 +10,7 @@ from builders.lib.params import Params, read
 from builders.lib.params import check as check_sections
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST
-from probes import PROBES
+from probes import PROBES, asked
 from probes.models.params import NAME, VERBS, Model
 
 OWN = {"suite", "run"}
@@ -20,7 +20,7 @@ def sections() -> dict[str, type[Params]]:
     """Return the model of every section of params.yaml, by dotted key, models left out."""
     from builders.lib.http import Politeness
 
-    found: dict[str, type[Params]] = {"sources.politeness": Politeness}
+    found: dict[str, type[Params]] = {"sources.politeness": Politeness, "asked": asked.Params}
     for prefix, folder, package in (
         ("sources", "builders/sources", "builders.sources"),
         ("datasets", "builders", "builders"),
@@ -62,7 +62,7 @@ def check() -> None:
         elif isinstance(value, dict):
             own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
             for name in value:
-                if name not in own and top != "models":
+                if name not in own and top not in ("models", "asked"):
                     problems.append(f"  {top}.{name}: unknown; there are {', '.join(sorted(own))}")
     if problems:
         raise Problem("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
@@ -95,24 +95,21 @@ def _snapshots(tree: dict[str, Any]) -> list[str]:
 
 
 def _asked(tree: dict[str, Any]) -> list[str]:
-    """Return the models that a probe names and that are not there, or cannot be asked so."""
+    """Return the models that are to be asked and are not there, or cannot be asked so."""
     found = []
-    models, probes = tree.get("models"), tree.get("probes")
-    if not isinstance(models, dict) or not models or not isinstance(probes, dict):
+    models, lists = tree.get("models"), tree.get("asked")
+    if not isinstance(models, dict) or not models or not isinstance(lists, dict):
         return []
-    for probe, entry in probes.items():
-        names = entry.get("models") if isinstance(entry, dict) else None
-        verb = importlib.import_module(f"probes.{probe}").VERB if probe in PROBES else None
+    for what, names in lists.items():
+        verb = importlib.import_module(f"probes.{what}").VERB if what in PROBES else None
         for name in names if isinstance(names, list) else []:
             if name not in models:
                 there = ", ".join(map(str, models))
-                found.append(
-                    f"  probes.{probe}.models: no {name!r} under models; there are {there}"
-                )
+                found.append(f"  asked.{what}: no {name!r} under models; there are {there}")
                 continue
             known = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
             if verb and known in VERBS and verb not in VERBS[known]:
-                found.append(
-                    f"  probes.{probe}.models: {name} is of kind {known}, which cannot {verb}"
-                )
+                found.append(f"  asked.{what}: {name} is of kind {known}, which cannot {verb}")
+            if what not in PROBES and name not in (lists.get("associations") or ()):
+                found.append(f"  asked.{what}: {name} must be in asked.associations too")
     return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from probes import lists
+from probes import lists, redraw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,7 +54,7 @@ def count(
     )
     found = lists.count(source, folk)
     chosen = found.common(min_count)
-    draws = lists.draw(source, folk, found, chosen, replicates, seed).bayesian[: len(chosen)]
+    draws = redraw.draw(source, folk, found, chosen, replicates, seed).bayesian[: len(chosen)]
     return Counts(
         [found.words[w] for w in chosen],
         [found.lemmas[w] for w in chosen],

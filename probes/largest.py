@@ -95,13 +95,16 @@ def by_pmi(lists: Lists, q: NDArray[np.float64], settings: Settings) -> Ranking 
     )
 
 
-def by_latent(table: pl.DataFrame, reading: str, settings: Settings) -> Ranking | None:
+def by_latent(
+    table: pl.DataFrame, reading: str, settings: Settings, column: str = "value"
+) -> Ranking | None:
     """Rank pairs of word and sentiment, or words, by the deviation of the latent-variable model.
 
     Parameters
     ----------
     table
-        Columns word, gender, sentiment (codes), value and q, for one language and part of speech.
+        Columns word, gender, sentiment (codes), q and ``column``, for one language and part of
+        speech.
     reading
         ``pairs``: the (word, sentiment) pairs with the largest deviations, each counting for its
         sentiment. ``argmax``: the words whose largest deviation over sentiments is largest, each
@@ -115,7 +118,7 @@ def by_latent(table: pl.DataFrame, reading: str, settings: Settings) -> Ranking 
     eta = np.full((len(genders), len(words), NUMBER), np.nan)
     q = np.full((len(words), NUMBER), np.nan)
     for word, gender, sentiment, value, known in table.select(
-        "word", "gender", "sentiment", "value", "q"
+        "word", "gender", "sentiment", column, "q"
     ).iter_rows():
         eta[genders.index(gender), row[word], sentiment] = np.nan if value is None else value
         q[row[word], sentiment] = np.nan if known is None else known

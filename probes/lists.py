@@ -14,12 +14,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from scipy.sparse import csr_array
 
 from builders.lib.problem import Problem
 from builders.politicians import GENDERS
 from probes.stats import resampling
-from probes.stats.pmi import weighted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +29,6 @@ if TYPE_CHECKING:
 
 COVERED = "coverage"  # no language, but how much of the words a model has
 BARE = "bare"  # the frame of the paper: name and word alone
-PERSONS = 1024  # whose weights are held at once
 NAMES_BY_WORDS = 64_000_000  # names by words in memory at once, where models are compared
 
 
@@ -77,17 +74,6 @@ class Counts(NamedTuple):
     def common(self, least: int) -> NDArray[np.intp]:
         """Return the indices of the words that are in at least so many lists."""
         return np.flatnonzero(self.lists.sum(axis=1) >= least)
-
-
-class Draws(NamedTuple):
-    """Bootstrap replicates of counts, (words, groups, replicates), resampled by distinct name.
-
-    The words are the chosen ones and, if there are others, all others together in a last row.
-    """
-
-    ordinary: NDArray[np.float64]  # with Poisson weights
-    bayesian: NDArray[np.float64]  # with exponential weights
-    merged: int  # how many words the last row stands for; 0: there are no others
 
 
 def languages(outputs: Path) -> list[str]:
@@ -237,50 +223,6 @@ def _lemmas(part: Cells, pos: int, forms: list[str]) -> dict[str, str]:
     assert isinstance(frame, pl.DataFrame)
     frame = frame.filter((pl.col("pos") == pos) & pl.col("word").is_in(forms))
     return dict(frame.group_by("word").agg(pl.col("lemma").min()).iter_rows())
-
-
-def draw(
-    source: Lists,
-    folk: People,
-    counts: Counts,
-    chosen: NDArray[np.intp],
-    replicates: int,
-    seed: int,
-) -> Draws:
-    """Count lists again with bootstrap weights for distinct names.
-
-    Parameters
-    ----------
-    counts
-        What :func:`count` found in the same lists.
-    chosen : (words,) array
-        Indices of the words that are told apart.
-    """
-    column = {counts.words[w]: i for i, w in enumerate(chosen)}
-    others = len(chosen)
-    merged = len(counts.words) - others
-    groups = np.searchsorted(counts.genders, folk.genders)
-    shape = (others + (merged > 0), len(counts.genders), replicates)
-    ordinary, bayesian = np.zeros(shape), np.zeros(shape)
-    for part in cells(source, folk):
-        columns = np.array([column.get(f, others) for f in part.forms], dtype=np.int64)[part.form]
-        persons, row = np.unique(part.person, return_inverse=True)
-        order = np.argsort(row, kind="stable")
-        row, columns = row[order], columns[order]
-        for start in range(0, len(persons), PERSONS):
-            some = persons[start : start + PERSONS]
-            first, last = np.searchsorted(row, (start, start + len(some)))
-            # two rows of one person may be merged into one cell: csr_array adds them up
-            at = (row[first:last] - start, columns[first:last])
-            table = csr_array((np.ones(last - first), at), shape=(len(some), shape[0]))
-            names, of = np.unique(folk.names[some], return_inverse=True)
-            uniform = resampling.bits(names, replicates, seed)
-            weights = resampling.poisson(uniform)[of]
-            ordinary += weighted(table, groups[some], shape[1], weights)
-            weights = resampling.exponential(uniform)[of]
-            bayesian += weighted(table, groups[some], shape[1], weights)
-    bayesian /= resampling.GRAIN
-    return Draws(ordinary, bayesian, merged)
 
 
 def overlaps(

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
 
+from probes.lists import BARE
+
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
-
-BARE = "bare"  # the frame of the paper: name and word alone
 
 
 class Lists(NamedTuple):
@@ -51,11 +51,6 @@ def answers_of(outputs: Path, language: str, frame: str | None) -> pl.LazyFrame:
     if not there:
         return rows
     return rows.filter(pl.col("frame") == (frame or there[0]))
-
-
-def languages(outputs: Path) -> list[str]:
-    """Return the languages that there are answers in, sorted."""
-    return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != "coverage")
 
 
 def lists(

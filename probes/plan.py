@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from builders.lib.params import read
 from probes import PROBES
+from probes.asked import asked
 from probes.models.files import MODELS, POINTER
 from probes.models.operations import operations
 from probes.shards import Shard, Task, Worker
@@ -47,7 +47,7 @@ def plans(seconds: float, only: str | None = None) -> Iterator[Plan]:
         One model instead of those that the probes name.
     """
     for probe in PROBES:
-        names = read()["probes"][probe]["models"]
+        names = asked(probe)
         for name in [only] if only else names:
             yield plan(probe, name, seconds)
 
@@ -61,7 +61,7 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
         If an input is not validated, or the model cannot be loaded or asked so.
     """
     task = Task(probe, name)
-    amounts: dict[str, int] = task.module.amount(task.params, task.model.languages, task.folders)
+    amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
     prompts = sum(amounts.values())
     if not (MODELS / name / POINTER).is_file():
         return Plan(probe, name, prompts, None, None, None, None)
@@ -76,7 +76,7 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
         if not lengths:  # the model has none of the words, and no prompt came back
             continue
         tokens += amount * sum(lengths) / len(lengths)
-        work += amount * operations(worker.scorer, lengths) / len(lengths)
+        work += amount * operations(worker.scorer, lengths, task.module.VERB) / len(lengths)
     return Plan(probe, name, prompts, round(tokens), work, space / 1e9, spent / 3600)
 
 
@@ -91,8 +91,9 @@ def _trial(
         start = time.perf_counter()
         body = worker(Shard(config, "trial", number, of))
         took += time.perf_counter() - start
-        frame = pl.read_parquet(io.BytesIO(body), columns=["prompt"])
-        asked += frame["prompt"].unique(maintain_order=True).to_list()
+        column = worker.task.module.PROMPT
+        frame = pl.read_parquet(io.BytesIO(body), columns=[column])
+        asked += frame[column].unique(maintain_order=True).to_list()
         size, shards = size + len(body), shards + 1
         if number == 0 and of > 1:  # the first one warms up
             took, size, shards, asked = 0.0, 0, 0, []

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
+DEVIATIONS = ("pmi", "latent", "latent-faithful")  # what words are ranked by
+READINGS = ("pairs", "argmax")  # what is ranked, and how sentiments are counted
 NEUTRAL = SENTIMENTS.index("neutral")
 
 
@@ -33,7 +35,7 @@ def planted(weights: Path) -> pl.DataFrame | None:
 
 
 def of_words(
-    words: pl.DataFrame, pos: int, weights: Path, lexica: Path | None, language: str
+    words: pl.DataFrame, pos: int, weights: Path, lexica: Path, language: str
 ) -> NDArray[np.float64]:
     """Return q(s | w) for words, an array (words, sentiments); nan for a word in no lexicon.
 
@@ -51,7 +53,7 @@ def of_words(
     known = planted(weights)
     if known is not None:
         known = known.filter(pl.col("pos") == pos).select("word", *Q)
-    elif lexica is not None and (lexica / f"{language}.parquet").is_file():
+    elif (lexica / f"{language}.parquet").is_file():
         known = pl.read_parquet(lexica / f"{language}.parquet", columns=["word", *Q])
     else:
         return np.full((len(words), len(Q)), np.nan)

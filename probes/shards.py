@@ -56,7 +56,7 @@ class Task:
             kinds = ", ".join(kind for kind, verbs in VERBS.items() if self.module.VERB in verbs)
             raise Problem(
                 f"models.{name}: a model of kind {self.model.kind} cannot be asked to "
-                f"{self.module.VERB}, as {probe} does; take it out of probes.{probe}.models (kinds "
+                f"{self.module.VERB}, as {probe} does; take it out of asked.{probe} (kinds "
                 f"that can: {kinds})"
             )
         only = self.model.languages
@@ -68,7 +68,7 @@ class Task:
 
     def shards(self) -> list[Shard]:
         """Return all shards of the outputs."""
-        found: list[Shard] = self.module.shards(self.params, self.model.languages, self.folders)
+        found: list[Shard] = self.module.shards(self.params, self.model, self.folders)
         return found
 
 
@@ -85,7 +85,9 @@ class Worker:
         task = self.task
         sink = io.BytesIO()
         writer = store.Writer(sink, task.module.schema(shard.config).arrow())
-        for table in task.module.answer(shard, task.folders, self.scorer, task.params, self._exact):
+        for table in task.module.answer(
+            shard, task.folders, self.scorer, task.params, task.model, self._exact
+        ):
             writer.extend(table)
         writer.close()
         return sink.getvalue()

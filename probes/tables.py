@@ -18,6 +18,7 @@ from builders.lib import card, store
 from builders.lib.params import section
 from builders.lib.problem import Problem
 from probes import EACH
+from probes.asked import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +56,7 @@ def analyse(name: str, model: str = "") -> Path:
     """
     module: Any = importlib.import_module(f"probes.analysis.{name}")
     params: Any = section(f"analysis.{name}", module.Params)
-    models = (model,) if model else asked(module)
+    models = (model,) if model else _all(module)
     datasets = {dataset: store.require_validated(dataset) for dataset in module.DATASETS}
     inputs = Inputs(models, datasets)
     read = list(_read(module, inputs))
@@ -89,13 +90,11 @@ def analyse(name: str, model: str = "") -> Path:
     return final
 
 
-def asked(module: Any) -> tuple[str, ...]:
+def _all(module: Any) -> tuple[str, ...]:
     """Return the models that the first probe of an analysis, or of what it reads, is put to."""
     if not module.OUTPUTS:
-        return asked(importlib.import_module(f"probes.analysis.{module.TABLES[0]}"))
-    probe: Any = importlib.import_module(f"probes.{module.OUTPUTS[0]}")
-    params: Any = section(f"probes.{module.OUTPUTS[0]}", probe.Params)
-    return tuple(sorted(params.models))
+        return _all(importlib.import_module(f"probes.analysis.{module.TABLES[0]}"))
+    return asked(module.OUTPUTS[0])
 
 
 def _read(module: Any, inputs: Inputs) -> Iterator[tuple[Path, str]]:

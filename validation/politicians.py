@@ -5,41 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import polars as pl
-from babel.core import get_global
 from pydantic import Field
 
 from builders.lib import store
+from builders.lib.script import script_of
 from builders.politicians import GENDERS, SCHEMA
 from validation.suite import Check, Table, holds
 from validation.suite import Params as Base
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-# ISO 15924 code of a script -> its name in Unicode regular expressions
-SCRIPTS = {
-    "Arab": "Arabic",
-    "Armn": "Armenian",
-    "Beng": "Bengali",
-    "Cyrl": "Cyrillic",
-    "Deva": "Devanagari",
-    "Ethi": "Ethiopic",
-    "Geor": "Georgian",
-    "Grek": "Greek",
-    "Gujr": "Gujarati",
-    "Guru": "Gurmukhi",
-    "Hans": "Han",
-    "Hant": "Han",
-    "Hebr": "Hebrew",
-    "Jpan": "Han}\\p{Hiragana}\\p{Katakana",
-    "Knda": "Kannada",
-    "Kore": "Hangul",
-    "Latn": "Latin",
-    "Mlym": "Malayalam",
-    "Taml": "Tamil",
-    "Telu": "Telugu",
-    "Thai": "Thai",
-}
 
 
 class Params(Base):
@@ -56,12 +31,6 @@ class Params(Base):
 def tables(params: Params, folder: Path) -> list[Table]:
     """Return the frames across languages: one person one gender and birth date, names, scripts."""
     return [_people(folder), _genders(params, folder), *_names(params, folder)]
-
-
-def script_of(language: str) -> str | None:
-    """Return the Unicode name of the script that a language is usually written in (CLDR)."""
-    tag: str = get_global("likely_subtags").get(language, language)
-    return next((SCRIPTS[part] for part in tag.split("_") if part in SCRIPTS), None)
 
 
 def _people(folder: Path) -> Table:

@@ -158,7 +158,9 @@ def _checked(view: View, entry: Entry) -> Entry | Refusal:
         if numbers is None:
             return Refusal("not a number", line)
         if view.scale == "continuous":
-            numbers = tuple(2 * (x - view.low) / (view.high - view.low) - 1 for x in numbers)
+            numbers = tuple(
+                round(2 * (x - view.low) / (view.high - view.low) - 1, 9) for x in numbers
+            )
         limits = {"continuous": (-1, 1), "pairs": (0, 1), "counts": (0, math.inf)}[view.scale]
         if any(not limits[0] <= x <= limits[1] for x in numbers):
             return Refusal("out of range", line)

@@ -66,6 +66,7 @@ def fit(
     steps: int = 2000,
     learning_rate: float = 5e-4,
     draws: int = 16,
+    divergence: float = 1.0,
 ) -> Fits:
     """Fit every seed with all views, and the first seed without each view, in one tensor program.
 
@@ -82,17 +83,16 @@ def fit(
         Of the weights (numpy) and the draws; the first is that of the fits without a view.
     steps, learning_rate
         Of Adam over the full batch; the paper's rate is 5e-4.
+    divergence
+        Weight of the Kullback-Leibler term; 1 is the paper's bound. There a word whose only view is
+        binary gains less from leaving the middle (0.193 nats) than it costs (0.265 less 0.049), so
+        that lone lists fade; 0.5 keeps them.
 
     Returns
     -------
     Fits
         Axes are named by the anchors: of the six orders of the axes the one is taken in which the
-        anchors have most mass on their own.
-
-    Raises
-    ------
-    ValueError
-        If in a fit the anchors of an axis do not have their largest mean share there.
+        anchors have most mass on their own; :func:`misplaced` tells whether that is enough.
     """
     import torch
 
@@ -107,7 +107,7 @@ def fit(
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seeds[0])
-            beta = _optimise(table, views, keep, starts, steps, learning_rate)
+            beta = _optimise(table, views, keep, starts, steps, learning_rate, divergence)
     finally:
         torch.set_num_threads(threads)
     named = np.stack([_named(b, table.anchor) for b in beta])
@@ -157,6 +157,7 @@ def _optimise(
     starts: Sequence[int],
     steps: int,
     learning_rate: float,
+    divergence: float,
 ) -> Floats:
     """Return beta of every fit and pattern, (fits, patterns, 3), axes as they fell."""
     import torch
@@ -199,10 +200,9 @@ def _optimise(
         beta = posterior()
         mass = beta.detach().sum(-1, keepdim=True)  # fixed: each view adds one
         # Kullback-Leibler from the prior, less the terms that the weights cannot change
-        divergence = (beta - prior) * (torch.digamma(beta) - torch.digamma(mass))
-        divergence = (divergence - torch.lgamma(beta)).sum(-1)
+        cost = (beta - prior) * (torch.digamma(beta) - torch.digamma(mass)) - torch.lgamma(beta)
         z = Dirichlet(beta.index_select(1, rows), validate_args=False).rsample()
-        total = (divergence * count).sum()
+        total = divergence * (cost.sum(-1) * count).sum()
         for v, view in enumerate(views):
             said = layers(z.index_select(1, drawn[v]), nets[v][4:])
             x = target[v]
@@ -272,8 +272,16 @@ def _named(beta: Floats, anchor: Integers) -> Floats:
     order = max(
         permutations(range(3)), key=lambda p: sum(shares[i, p[a]] for i, a in enumerate(axes))
     )
-    named = shares[:, order]
-    wrong = [AXES[a] for i, a in enumerate(axes) if named[i].argmax() != a]
-    if wrong:
-        raise ValueError(f"the anchors of {', '.join(wrong)} do not have their largest share there")
     return beta[..., order]
+
+
+def misplaced(fits: Fits, anchors: Integers) -> list[str]:
+    """Return the axes on which their own anchors do not have their largest mean share.
+
+    The mean is over the fits with all views; a fit without a view may have lost what told an axis.
+    """
+    full = [i for i, view in enumerate(fits.left_out) if view is None]
+    beta = fits.beta[full].mean(0)
+    q = beta / beta.sum(-1, keepdims=True)
+    there = [a for a in range(3) if (anchors == a).any()]
+    return [AXES[a] for a in there if q[anchors == a].mean(0).argmax() != a]

@@ -19,9 +19,9 @@ from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from builders.politicians import GENDERS
 from builders.words import POS
-from probes.analysis.sentiment import DEVIATIONS, READINGS
 from probes.estimates import ESTIMATE, finite, significant, typed
 from probes.models.params import model as model_params
+from probes.sentiments import DEVIATIONS, READINGS
 from probes.stats.linear import Coefficients, drop, dummies, estimable, jackknife, least_squares
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.world.language import SENTIMENTS

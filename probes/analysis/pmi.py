@@ -18,7 +18,7 @@ from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from builders.politicians import GENDERS
 from builders.words import POS
-from probes import lists
+from probes import lists, redraw
 from probes.estimates import ESTIMATE, finite, significant, typed
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.stats.pmi import intervals, permutation_p, pmi
@@ -148,7 +148,7 @@ def rows(
         For the common words.
     """
     chosen = counts.common(params.min_count)
-    draws = lists.draw(source, folk, counts, chosen, params.bootstrap, params.seed)
+    draws = redraw.draw(source, folk, counts, chosen, params.bootstrap, params.seed)
     estimates = []
     for smoothing, drawn in ((0.0, draws.ordinary), (params.smoothing, draws.bayesian)):
         limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)

@@ -7,6 +7,7 @@ name beside the paper's, whose unit is the word, and control of multiplicity ove
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,8 +30,9 @@ from probes.largest import (
     difference_rows,
     share_rows,
 )
-from probes.names import Lists, languages, lists
-from probes.sentiments import of_words
+from probes.lists import languages
+from probes.names import Lists, lists
+from probes.sentiments import DEVIATIONS, READINGS, of_words
 from probes.stats.multiplicity import benjamini_hochberg, bonferroni
 from probes.stats.proportion import wilson
 from probes.world.language import SENTIMENTS
@@ -42,11 +44,10 @@ if TYPE_CHECKING:
     from probes.tables import Inputs
 
 EACH = False
-DATASETS = ("politicians",)
+DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-TABLES = ()
-DEVIATIONS = ("pmi", "latent")
-READINGS = ("pairs", "argmax")
+TABLES = ("latent",)
+ETA = {1: "value", 2: "value_faithful"}  # of DEVIATIONS: column of the table `latent`
 TESTS = ("words", "names")
 ROUNDING = 1e-6  # of numbers in tables
 PLACE = (
@@ -56,7 +57,8 @@ PLACE = (
     Column(
         "deviation",
         "label",
-        "what words are ranked by: smoothed PMI over distinct names, or eta of the table `latent`",
+        "what words are ranked by: smoothed PMI over distinct names; or eta of the table `latent`, "
+        "its value or its value_faithful",
         labels=DEVIATIONS,
     ),
     Column(
@@ -192,11 +194,9 @@ def _rankings(
 ) -> Iterator[tuple[dict[str, Any], Ranking, dict[int, int]]]:
     """Yield where it is, the ranking, and how many distinct names each gender has."""
     outputs, weights = inputs.outputs("associations", model), inputs.weights(model)
-    people, lexica = inputs.datasets["politicians"], inputs.datasets.get("lexica")
+    people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
     settings = params.settings()
-    eta = None
-    if "latent" in TABLES:
-        eta = pl.read_parquet(inputs.tables("latent", model) / "latent.parquet")
+    eta = pl.read_parquet(inputs.tables("latent", model) / "latent.parquet")
     for language in languages(outputs):
         for pos in range(len(POS)):
             found = lists(outputs, people, language, pos, params.min_count)
@@ -208,14 +208,11 @@ def _rankings(
             ranking = by_pmi(found, q, settings)
             if ranking is not None:
                 yield place | {"deviation": 0, "reading": READINGS.index("argmax")}, ranking, names
-            if eta is None:
-                continue
             part = eta.filter((pl.col("language") == language) & (pl.col("pos") == pos))
-            for reading in READINGS:
-                ranking = by_latent(part, reading, settings)
+            for (i, column), (r, reading) in product(ETA.items(), enumerate(READINGS)):
+                ranking = by_latent(part, reading, settings, column)
                 if ranking is not None:
-                    there = {"deviation": 1, "reading": READINGS.index(reading)}
-                    yield place | there, ranking, names
+                    yield place | {"deviation": i, "reading": r}, ranking, names
 
 
 def _names(found: Lists) -> dict[int, int]:

@@ -15,7 +15,7 @@ from transformers.utils.logging import disable_progress_bar
 from builders.lib.problem import Problem
 from probes.models import packed
 from probes.models.batches import device
-from probes.models.gate import gated
+from probes.models.gate import gated, narrow
 from probes.models.tokens import longest
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ class Body:
         self.where = self.model.device
         if self.kind != "xlnet":
             self.gate = gated(self.model, self.model.base_model_prefix)
+            self.narrow = narrow(self.model, self.gate, place=1)
 
     def at(
         self,
@@ -170,6 +171,22 @@ class Body:
             return out.logits[:texts], None
         received = torch.stack([layer.mean(dim=(1, 2)) for layer in out.attentions]).mean(0)
         return out.logits[:texts], received[:texts]
+
+    def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
+        """Return the last hidden states (texts, length, width), those that a head would read.
+
+        BART's and mBART's are the encoder's: their decoder's stand for the token to come.
+        """
+        texts, length = ids.shape
+        ids = ids[enough(texts, length).to(ids.device)]
+        if self.kind == "xlnet":
+            kinds = torch.where(ids == self.tokenizer.cls_token_id, 2, 0)
+            out = self.model.transformer(input_ids=ids, token_type_ids=kinds)
+        else:
+            out = self.gate.inner(input_ids=ids, **self._options(ids, language))
+        last = out.get("encoder_last_hidden_state")
+        found: torch.Tensor = out[0] if last is None else last
+        return found[:texts]
 
     @contextmanager
     def attentive(self, wanted: bool) -> Iterator[None]:

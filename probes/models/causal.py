@@ -1,30 +1,41 @@
-"""Causal language models (GPT-2, Llama and their kin): continuations scored, texts written."""
+"""Causal language models (GPT-2, Llama and their kin): continuations scored, texts written.
+
+Words at the end of a prompt are ranked in :mod:`probes.models.nextword`.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, DynamicCache
+from transformers import AutoModelForCausalLM
 from transformers.cache_utils import DynamicLayer
 
 from builders.lib.problem import Problem
-from probes.models import batches, prefixes, sample
+from probes.models import batches, nextword, prefixes, sample, states
 from probes.models.batches import Batches
 from probes.models.body import enough, logsoftmax, packs, pretrained
-from probes.models.gate import gated
-from probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
+from probes.models.gate import CLOSE, CLOSE_ELSE, gated
+from probes.models.scorer import (
+    DECIMALS,
+    SAMPLING,
+    Filled,
+    Represented,
+    Sampling,
+    Score,
+    Text,
+    Vocabulary,
+)
 from probes.models.tokens import Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from probes.models.prefixes import Cluster
-
-STEP = 4  # tokens
+TRIAL = 48  # tokens of the texts on which shared beginnings must agree with whole texts
 
 
 class Causal:
@@ -66,6 +77,35 @@ class Causal:
             "dtype": self.dtype,
         }
 
+    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
+        """Tell which words are one word-initial piece; see :mod:`probes.models.tokens`."""
+        return self.tokens.vocabulary(words, language)
+
+    def fill(
+        self,
+        prompts: Iterable[str],
+        words: Sequence[str],
+        top_k: int,
+        *,
+        multi: bool = False,
+        language: str = "",
+    ) -> Iterator[Filled]:
+        """Rank candidate words at the mask that ends each prompt; see :mod:`.nextword`."""
+        return nextword.fill(self, prompts, words, top_k, multi=multi, language=language)
+
+    def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
+        """Give the last hidden state of each word alone; see :mod:`probes.models.states`."""
+        begin = partial(self._begin, empty=True)
+        encode = partial(states.alone, self.tokens, language=language, begin=begin)
+        ask, longest = self._states, self.longest
+        return states.represent(self.tokens, self.batches, words, encode, ask, longest)
+
+    def _states(self, ids: torch.Tensor) -> torch.Tensor:
+        """Return the last hidden states (texts, length, width)."""
+        again = enough(*ids.shape).to(ids.device)
+        found: torch.Tensor = self.gate.inner(input_ids=ids[again], use_cache=False)[0]
+        return found[: len(ids)]
+
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in the order given.
 
@@ -100,25 +140,25 @@ class Causal:
             self.tokens.fits(text, whole[-1], self.longest)
             if len(whole[-1]) == starts[-1]:
                 raise Problem(f"models.{self.name}: no token to score in {rest!r} after {prefix!r}")
-        limits = [start - 1 if self.shares else 0 for start in starts]
-        # prefixes of few different lengths, so that suffixes of equal lengths meet in batches
-        clusters = [
-            c._replace(shared=c.shared // STEP * STEP) for c in prefixes.clusters(whole, limits)
-        ]
         sums = np.zeros(len(pairs))
 
-        def launch(chosen: list[int]) -> list[tuple[list[int], torch.Tensor]]:
-            return list(self._clusters([clusters[c] for c in chosen], whole, starts))
+        def finish(_: list[int], done: tuple[list[int], torch.Tensor]) -> None:
+            sums[done[0]] = done[1].cpu().numpy()
 
-        def finish(_: list[int], done: list[tuple[list[int], torch.Tensor]]) -> None:
-            for rows, values in done:
-                sums[rows] = values.cpu().numpy()
+        read = [ids[:-1] for ids in whole]  # nothing is asked after the last token
+        if self.shares:
+            parts = prefixes.parts(read, batches.TOKENS)
+            shapes, costs = [0] * len(parts), [batches.TOKENS] * len(parts)
+        else:
+            parts = [[row] for row in range(len(pairs))]
+            shapes = costs = [len(ids) for ids in read]
 
-        shapes = [(c.shared, len(whole[c.rows[0]]) if not c.shared else 0) for c in clusters]
-        costs = [c.shared + sum(len(whole[r]) - c.shared for r in c.rows) for c in clusters]
-        # clusters are taken together in fours, since each batch of theirs is one of several lengths
-        costs = [cost // 4 if c.shared else cost for c, cost in zip(clusters, costs, strict=True)]
-        self.batches.run(shapes, costs, torch.inference_mode()(launch), finish)
+        @torch.inference_mode()
+        def launch(chosen: list[int]) -> tuple[list[int], torch.Tensor]:
+            rows = [row for part in chosen for row in parts[part]]
+            return rows, self._sums([whole[row] for row in rows], [starts[row] for row in rows])
+
+        self.batches.run(shapes, costs, launch, finish)
         return [
             Score(
                 text,
@@ -129,62 +169,32 @@ class Causal:
             for text, value, ids, start in zip(texts, sums, whole, starts, strict=True)
         ]
 
-    def _clusters(
-        self, chosen: list[Cluster], whole: list[list[int]], starts: list[int]
-    ) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Yield rows and their sums for clusters that share equally long prefixes."""
-        shared = chosen[0].shared
-        layers: list[tuple[torch.Tensor, torch.Tensor]] = []
-        if shared:
-            first = self.batches.move([whole[c.rows[0]][:shared] for c in chosen])
-            again = enough(len(chosen), shared)
-            cache = self.gate.inner(input_ids=first[again], use_cache=True).past_key_values
-            layers = [(layer.keys, layer.values) for layer in cache.layers]
-        by_length: dict[int, list[tuple[int, int]]] = {}
-        for place, cluster in enumerate(chosen):
-            for row in cluster.rows:
-                by_length.setdefault(len(whole[row]), []).append((row, place))
-        for members in by_length.values():
-            fit = max(1, self.batches.tokens // (len(whole[members[0][0]]) - shared))
-            for begin in range(0, len(members), fit):
-                part = members[begin : begin + fit]
-                rows = [row for row, _ in part]
-                yield (
-                    rows,
-                    self._suffixes(rows, [p for _, p in part], shared, layers, whole, starts),
-                )
+    def _sums(self, texts: list[list[int]], starts: list[int]) -> torch.Tensor:
+        """Return the sums (texts,) over the tokens of each from its start on.
 
-    def _suffixes(
-        self,
-        rows: list[int],
-        places: list[int],
-        shared: int,
-        layers: list[tuple[torch.Tensor, torch.Tensor]],
-        whole: list[list[int]],
-        starts: list[int],
-    ) -> torch.Tensor:
-        """Return the sums (rows,) of equally long texts whose first tokens are in the cache."""
-        ids = self.batches.move([whole[r][shared:] for r in rows])
-        again = enough(*ids.shape)
+        The texts are neighbours, or where nothing is shared equally long.
+        """
+        read = [ids[:-1] for ids in texts]
+        asked = [(n, p) for n, ids in enumerate(texts) for p in range(starts[n], len(ids))]
         options: dict[str, Any] = {"use_cache": False}
-        if layers:
-            index = self.batches.move(places)[again]
-            cache = DynamicCache()
-            for number, (keys, values) in enumerate(layers):
-                cache.update(keys[index], values[index], number)
-            options = {"past_key_values": cache, "use_cache": True}
-        where = [
-            (n, p - shared) for n, r in enumerate(rows) for p in range(starts[r], len(whole[r]))
-        ]
-        row, place = self.batches.move(where).t()
-        looked = enough(len(where))
-        with self.gate.at(row[looked], place[looked] - 1):
-            logits = self.model(input_ids=ids[again], **options).logits.squeeze(1)
-        scores = logsoftmax(self.name, logits[: len(where)], self.dtype)
-        chosen = scores.gather(1, ids[row, place].unsqueeze(1)).squeeze(1).double()
-        return torch.zeros(len(rows), dtype=torch.float64, device=ids.device).index_add_(
-            0, row, chosen
-        )
+        tree = None
+        if self.shares:
+            tree = prefixes.grow(read, self.batches.move)
+            ids, options["position_ids"] = tree.tokens, tree.places
+            where = [tree.paths[n][p - 1] for n, p in asked]
+        else:
+            ids = self.batches.move(read)
+            where = [n * ids.shape[1] + p - 1 for n, p in asked]
+            ids = ids[enough(*ids.shape)]
+        places, which = torch.unique(self.batches.move(where), return_inverse=True)
+        looked = places[enough(len(places)).to(places.device)]
+        length = ids.shape[1]
+        with prefixes.reading(tree), self.gate.at(looked // length, looked % length):
+            logits = self.model(input_ids=ids, **options).logits.squeeze(1)
+        scores = logsoftmax(self.name, logits[: len(places)], self.dtype)
+        chosen = scores[which, self.batches.move([texts[n][p] for n, p in asked])].double()
+        row = self.batches.move([n for n, _ in asked])
+        return chosen.new_zeros(len(texts)).index_add_(0, row, chosen)
 
     def generate(
         self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
@@ -235,16 +245,45 @@ class Causal:
         """Return a prefix behind the context, with a space between them as for other kinds."""
         return " ".join(part for part in (self.context, prefix) if part)
 
+    @torch.inference_mode()
     def _shares(self) -> bool:
-        """Tell whether texts may share their beginning: whether every layer keeps all its states.
+        """Tell whether texts may share their beginning, having prepared the model for it.
 
-        Sliding windows keep the last ones only, and recurrent layers none of single tokens.
+        Every layer must see all tokens: sliding windows do not, nor do recurrent layers. And the
+        model must leave its attention to others: tried on random texts.
         """
-        with torch.inference_mode():
-            out = self.gate.inner(input_ids=self.batches.move([[0]]), use_cache=True)
+        out = self.gate.inner(input_ids=self.batches.move([[0]]), use_cache=True)
         layers = getattr(getattr(out, "past_key_values", None), "layers", [])
         whole = [type(layer) is DynamicLayer and layer.is_initialized for layer in layers]
-        return bool(whole) and all(whole)
+        if not (whole and all(whole)):
+            return False
+        size, length = self.model.config.vocab_size, min(TRIAL, self.longest)
+        draw = torch.Generator().manual_seed(0)
+        ids = torch.randint(size // 2, size, (1, length), generator=draw).repeat(3, 1)
+        ids[1:, length // 2 :] = torch.randint(size, (2, length - length // 2), generator=draw)
+        texts = sorted([ids[0].tolist(), ids[1].tolist(), ids[2, : -length // 4].tolist()])
+        plain = [self.model(input_ids=self.batches.move([text])).logits[0] for text in texts]
+        if not prefixes.prepare(self.model):
+            return False
+        tree = prefixes.grow(texts, self.batches.move)
+        try:
+            with prefixes.reading(tree):
+                logits = self.model(
+                    input_ids=tree.tokens, position_ids=tree.places, use_cache=False
+                ).logits[0]
+        except (RuntimeError, TypeError, ValueError):
+            prefixes.release(self.model)
+            return False
+        apart = torch.stack(
+            [
+                (logits[path] - true).abs().max()
+                for path, true in zip(tree.paths, plain, strict=True)
+            ]
+        ).max()
+        fine = bool(apart < CLOSE.get(self.model.dtype, CLOSE_ELSE) * plain[0].std(0).mean())
+        if not fine:
+            prefixes.release(self.model)
+        return fine
 
     def _begin(self, *, empty: bool) -> list[int]:
         """Return what the tokenizer puts before a text, or where nothing else is, its start."""

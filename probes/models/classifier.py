@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from builders.lib.problem import Problem
 from probes.models import batches
 from probes.models.batches import Batches
 from probes.models.body import FEWEST, enough, packs, pretrained
+from probes.models.gate import gated, narrow
 from probes.models.scorer import DECIMALS, Classes
 from probes.models.tokens import Tokens, longest
 
@@ -52,6 +54,8 @@ class Classifier:
         self.architecture = type(self.model).__name__
         self.longest = longest(self.tokens.tokenizer, self.model)
         self.packed = packs(self.model)
+        self.gate = gated(self.model, self.model.base_model_prefix)
+        self.narrow = narrow(self.model, self.gate, place=0)  # whether it judges by the first token
         self.batches = Batches(name, self.model.device)
         self.name, self.revision, self.dtype = name, revision, dtype
 
@@ -89,7 +93,10 @@ class Classifier:
 
         def launch(rows: list[int]) -> torch.Tensor:
             ids = self.batches.move([encoded[i] for i in rows])[enough(len(rows))]
-            logits = self.model(input_ids=ids).logits[: len(rows)].double()
+            first = torch.zeros(len(ids), dtype=torch.long, device=ids.device)
+            wanted = self.gate.at(torch.arange(len(ids), device=ids.device), first)
+            with wanted if self.narrow else nullcontext():
+                logits = self.model(input_ids=ids).logits[: len(rows)].double()
             if not torch.isfinite(logits).all():
                 way = "try dtype: float32" if self.dtype == "bfloat16" else "check its weights"
                 raise Problem(

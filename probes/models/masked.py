@@ -1,12 +1,14 @@
 """Models with a mask: encoders (BERT and its kin), XLNet, and BART's decoder at the mask.
 
-``fill`` reads log-probabilities at the mask; ``pseudo_logprobs`` scores sentences. Every answer
+``fill`` reads log-probabilities at the mask; ``pseudo_logprobs`` scores sentences; ``represent``
+gives out the states of words. Every answer
 is that of a plain forward pass of the model's own class; what is left out is the head where
 nobody looks, padding, and attention masks that mask nothing.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,10 +16,10 @@ import numpy as np
 import torch
 
 from builders.lib.problem import Problem
-from probes.models import batches, pieces
+from probes.models import batches, pieces, states
 from probes.models.batches import Batches
 from probes.models.body import Body, logsoftmax
-from probes.models.scorer import DECIMALS, METHODS, Filled, Method, Score, Vocabulary
+from probes.models.scorer import DECIMALS, METHODS, Filled, Method, Represented, Score, Vocabulary
 from probes.models.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -185,6 +187,17 @@ class Masked:
             with self.body.attentive(method == "aula"):  # never while the caller has the word
                 scores = self._score([self.context + s for s in block], method, language)
             yield from scores
+
+    def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
+        """Give the last hidden state of each word alone; see :mod:`probes.models.states`."""
+        return states.represent(
+            self.tokens,
+            self.batches,
+            words,
+            partial(states.alone, self.tokens, language=language),
+            partial(self.body.states, language=language),
+            self.body.longest,
+        )
 
     def _score(self, sentences: list[str], method: Method, language: str) -> list[Score]:
         """Score one block."""

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def operations(scorer: Any, lengths: Sequence[int]) -> float:
+def operations(scorer: Any, lengths: Sequence[int], verb: str) -> float:
     """Return the operations of matrix products for texts of these lengths, in tokens.
 
-    For a model with a mask the head is counted at one place of each text, as it is computed. A
-    copy of the model without weights is asked, on torch's ``meta`` device.
+    The head is counted where it is computed: to ``fill`` at one place of each text, to
+    ``represent`` nowhere. A copy of the model without weights is asked, on torch's ``meta`` device.
     """
     model = scorer.body.model if isinstance(scorer, Masked) else scorer.model
     bare = _bare(model)
@@ -34,8 +34,10 @@ def operations(scorer: Any, lengths: Sequence[int]) -> float:
         with FlopCounterMode(display=False) as inner:
             body(**options)
         head = whole.get_total_flops() - inner.get_total_flops()
-        if isinstance(scorer, Masked):
+        if isinstance(scorer, Masked) or (verb == "fill" and not bare.config.is_encoder_decoder):
             head /= length
+        if verb == "represent":
+            head = 0
         total += times * (inner.get_total_flops() + head)
     return total
 

@@ -13,8 +13,8 @@ from probes.world.language import World
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 VERBS: dict[str, frozenset[str]] = {  # what a model of each kind can be asked
-    "masked": frozenset({"fill", "pseudo_logprobs"}),
-    "causal": frozenset({"logprobs", "generate"}),
+    "masked": frozenset({"fill", "pseudo_logprobs", "represent"}),
+    "causal": frozenset({"fill", "logprobs", "generate", "represent"}),
     "seq2seq": frozenset({"fill", "logprobs", "generate"}),
     "classifier": frozenset({"classify"}),
     "remote": frozenset({"logprobs", "generate"}),

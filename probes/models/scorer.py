@@ -1,7 +1,8 @@
-"""The one contract behind which every language model stands: five verbs, and what they answer.
+"""The one contract behind which every language model stands: six verbs, and what they answer.
 
 A model has the verbs that its kind can answer honestly, and no others: an encoder fills and gives
-pseudo-log-likelihoods, a causal model scores continuations and generates, a classifier classifies.
+pseudo-log-likelihoods, a causal model fills what ends a prompt, scores continuations and generates,
+a classifier classifies.
 """
 
 from __future__ import annotations
@@ -90,6 +91,15 @@ class Classes(NamedTuple):
     probabilities: tuple[float, ...]
 
 
+class Represented(NamedTuple):
+    """How a model represents a block of n words, each alone."""
+
+    words: Sequence[str]
+    pieces: NDArray[np.int32]  # (n,) how many tokens each has, special ones left out
+    unknown: NDArray[np.int32]  # (n,) those of them that the model has no symbol for
+    states: NDArray[np.float64]  # (n, width) mean of the last hidden states of those tokens
+
+
 class Scorer(Protocol):
     """What every model can do: say what it is."""
 
@@ -102,7 +112,7 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class Fills(Scorer, Protocol):
-    """Models with a mask."""
+    """Models with a mask, or that take one at the end of a prompt for the next word."""
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
         """Tell which words are one word-initial piece."""
@@ -170,4 +180,13 @@ class Classifies(Scorer, Protocol):
 
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
         """Give the probability of every label."""
+        ...
+
+
+@runtime_checkable
+class Represents(Scorer, Protocol):
+    """Models whose states can be looked at."""
+
+    def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
+        """Give the last hidden state of each word alone, in their order."""
         ...

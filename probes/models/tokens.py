@@ -171,14 +171,7 @@ class Tokens:
         special = set(self.tokenizer.all_special_ids)  # the unknown one is among them
         found: dict[str, tuple[int, ...]] = {}
         taken: set[tuple[int, ...]] = set()
-        marker = self.tokenizer.convert_tokens_to_ids(SENTENCEPIECE)
-        marked = marker not in (None, self.unknown_id)
-        marked = marked or self.tokenizer.convert_tokens_to_ids(BYTE_LEVEL) not in (
-            None,
-            self.unknown_id,
-        )
-        running = language in UNSPACED and marked
-        gap = "" if running else " "
+        gap = self.gap(language)
         whole = self.encode([f"{HEAD}{gap}{word}" for word in words], language, special=False)
         for word, pieces in zip(words, whole, strict=True):
             tail = tuple(pieces[len(head) :])
@@ -189,6 +182,16 @@ class Tokens:
                 taken.add(tail)
         self._known = {key: found}
         return found
+
+    def gap(self, language: str = "") -> str:
+        """Return what stands before a word after another: a space, or nothing in languages without.
+
+        Where pieces bear no marker of a space, the space makes no difference.
+        """
+        if language not in UNSPACED:
+            return " "
+        markers = self.tokenizer.convert_tokens_to_ids([SENTENCEPIECE, BYTE_LEVEL])
+        return "" if any(m not in (None, self.unknown_id) for m in markers) else " "
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
         """Tell which words are one word-initial piece."""

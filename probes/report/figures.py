@@ -157,6 +157,43 @@ def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str
     return _svg(figure)
 
 
+def clusters(frame: pl.DataFrame, title: str) -> str:
+    """Draw words in the plane of their first two principal components.
+
+    Shades are clusters, markers genders, so that either is read without colour.
+
+    Parameters
+    ----------
+    frame
+        Columns x, y, part and gender (its label); one row a word.
+    """
+    figure = Figure(figsize=(5.2, 3.9), layout="constrained")
+    axes = figure.add_subplot()
+    parts = frame["part"].unique().sort().to_list()
+    shades = mpl.colormaps["viridis"]
+    marks = {"male": "s", "female": "o", "non-binary": "D"}
+    for i, part in enumerate(parts):
+        colour = shades(0.9 * i / max(1, len(parts) - 1))
+        for gender, marker in marks.items():
+            own = frame.filter((frame["part"] == part) & (frame["gender"] == gender))
+            if len(own):
+                axes.scatter(
+                    own["x"],
+                    own["y"],
+                    marker=marker,
+                    s=22,
+                    color=[colour],
+                    edgecolor="black",
+                    linewidth=0.4,
+                    label=f"cluster {part}, {gender} ({len(own)})",
+                )
+    axes.set_xlabel("first principal component of the states")
+    axes.set_ylabel("second principal component")
+    axes.set_title(title, fontsize=9, loc="left")
+    axes.legend(frameon=False, fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    return _svg(figure)
+
+
 def _svg(figure: Figure) -> str:
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata=METADATA)

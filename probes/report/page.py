@@ -14,10 +14,11 @@ from builders.lib.params import read
 from builders.lib.problem import Problem
 from builders.politicians import GENDERS
 from builders.words import POS
-from probes.report import figures
+from probes.report import figures, sentiments
 
 REPORT = Path("data/report")
 TABLES = Path("data/tables/pmi")
+SENTIMENTS = Path("data/tables/sentiment")
 OUTPUTS = Path("data/outputs/associations")
 TOP = 10
 UNDRAWN = {"ar", "zh", "hi"}  # scripts that the figures' font lacks: tables only
@@ -37,6 +38,7 @@ def write() -> Path:
     page = {
         "controls": [c for name in models if (c := _control(name))],
         "models": [_model(name) for name in models],
+        "sentiments": sentiments.blocks(SENTIMENTS),
         "datasets": [_dataset(p.stem) for p in sorted(store.VALIDATION.glob("*.json"))],
     }
     environment = Environment(

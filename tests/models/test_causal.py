@@ -29,7 +29,7 @@ from models.tiny_causal import (
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from builders.lib.problem import Problem
-from probes.models import batches, packed, prefixes
+from probes.models import batches, causal, packed, prefixes
 from probes.models.causal import Causal
 from probes.models.scorer import Sampling
 
@@ -44,7 +44,7 @@ MADE = {
     "gpt1": (gpt1, gpt1_tokenizer),
     "mamba": (mamba, gpt2_tokenizer),
 }
-SHARING = ("gpt2", "llama", "gpt_neo", "opt")  # every layer keeps the states of all tokens
+SHARING = ("gpt2", "llama", "opt")  # every layer sees all tokens, by an attention of choice
 NARROW = ("gpt_neo", "mamba")  # compute some of it in float32, whatever they are loaded in
 # beginnings that many texts have, longer than the windows of five; and some that nobody shares
 PAIRS = [
@@ -116,25 +116,44 @@ def test_logprobs_are_those_of_a_plain_forward_of_each_text_alone(folder, kind, 
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_sharing_of_beginnings_changes_no_value_and_is_left_where_it_cannot_be(
-    folder, kind, monkeypatch
-):
-    found = []
-
-    def noted(*given):
-        found.extend(known(*given))
-        return found
-
-    known = prefixes.clusters
-    monkeypatch.setattr(prefixes, "clusters", noted)
-    shared = values(loaded(folder(kind)).logprobs(PAIRS))
-    # a sliding window keeps the last states only, Mamba and GPT-1 keep none
-    assert any(cluster.shared for cluster in found) == (kind in SHARING)
-    monkeypatch.setattr(prefixes, "clusters", known)
-    monkeypatch.setattr(prefixes, "SHORTEST", 1 << 30)
-    alone = values(loaded(folder(kind)).logprobs(PAIRS))
+def test_sharing_of_beginnings_changes_no_value_and_is_left_where_it_cannot_be(folder, kind):
+    scorer = loaded(folder(kind))
+    assert scorer.shares == (kind in SHARING)
+    shared = values(scorer.logprobs(PAIRS))
+    scorer.shares = False
+    alone = values(scorer.logprobs(PAIRS))
     apart = 2e-5 if kind in NARROW else 1.01e-6  # both are rounded to six decimals
     assert max(abs(a - b) for a, b in zip(shared, alone, strict=True)) < apart
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_float32_is_the_same_to_the_last_bit_whichever_texts_are_asked_together(
+    folder, kind, monkeypatch
+):
+    monkeypatch.setattr(causal, "DECIMALS", 14)
+    pairs = [*PAIRS, *((f"{one} {two}", " is kind") for one in SENTENCES for two in SENTENCES[:3])]
+    pairs += [(f"{text} {text} {name}", " was") for text in SENTENCES[:9] for name in NAMES]
+    scorer = loaded(folder(kind), "float32")
+    whole = list(scorer.logprobs(pairs))
+    print("seed 11")
+    draw = random.Random(11)
+    for size in (1, 1, 2, 3, 5, 9, 40):
+        rows = draw.sample(range(len(pairs)), size)
+        assert list(scorer.logprobs([pairs[row] for row in rows])) == [whole[row] for row in rows]
+
+
+def test_a_model_that_does_not_leave_its_attention_to_others_shares_nothing(folder, monkeypatch):
+    true = values(loaded(folder("llama")).logprobs(PAIRS))
+    monkeypatch.setattr(prefixes, "_pick", _turned)
+    scorer = loaded(folder("llama"))
+    assert not scorer.shares
+    assert values(scorer.logprobs(PAIRS)) == pytest.approx(true, abs=1.01e-6)
+
+
+def _turned(states, nodes):
+    """Pick other nodes than those asked for."""
+    chosen = states.index_select(0, nodes.flip(1).flatten())
+    return chosen.view(*nodes.shape, *states.shape[1:]).transpose(1, 2)
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama", "gemma3"])

@@ -9,7 +9,7 @@ import torch
 import yaml
 from models.tiny import bert, save, wordpiece
 
-from builders import politicians, words
+from builders import lexica, politicians, supersenses, words
 from builders.lib.dataset import build
 
 TOP = Path(__file__).parents[2]
@@ -20,12 +20,22 @@ def little(tree):
     """Make the project's params quick: short lists, few replicates, small worlds, a tiny model."""
     for world in ("world-planted", "world-null"):
         tree["models"][world]["world"] |= LITTLE
+    asked = ["world-planted", "world-null", "tiny"]
+    tree["probes"]["associations"]["models"] = asked
+    tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
     tree["probes"]["associations"]["top_k"] = lengths
     for analysis in ("pmi", "pooled"):
         tree["analysis"][analysis]["bootstrap"] = 200
     tree["analysis"]["pooled"]["permutations"] = 999
+    for analysis in ("sentiment", "robustness"):
+        tree["analysis"][analysis] |= {"bootstrap": 100, "permutations": 100}
+    grid = {"l1": [0.0, 1e-3], "posterior": [0.1, 10.0], "seeds": [1]}
+    tree["analysis"]["latent"] |= grid | {"steps": 20, "bootstrap": 20, "permutations": 19}
+    tree["datasets"]["lexica"] |= {"languages": ["en", "fr"], "seeds": [1], "steps": 200}
+    least = tree["validation"]["lexica"]["rows_min"]
+    tree["validation"]["lexica"]["rows_min"] = {"en": least["en"], "fr": least["fr"]}
 
 
 def change(edit, file=Path("params.yaml")):
@@ -52,7 +62,7 @@ def changing():
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory):
-    """Return a folder with both datasets, validated, and a BERT with random weights."""
+    """Return a folder with the datasets, validated, and a BERT with random weights."""
     from validation.run import validate
 
     folder = tmp_path_factory.mktemp("built")
@@ -63,7 +73,8 @@ def built(tmp_path_factory):
         (folder / "docs").symlink_to(TOP / "docs")
         shutil.copy(TOP / "params.yaml", folder)
         change(little)
-        for name, module in {"politicians": politicians, "words": words}.items():
+        needed = {"politicians": politicians, "words": words, "lexica": lexica}
+        for name, module in (needed | {"supersenses": supersenses}).items():
             build(name, module)
             validate(name)
         sentences = []
@@ -101,8 +112,10 @@ def finished(built, tmp_path_factory):
         for model in ("tiny", "world-planted", "world-null"):
             bring(model)
             probe("associations", model)
-            analyse("pmi", model)
-        analyse("pooled")
+            for analysis in ("pmi", "latent", "robustness"):
+                analyse(analysis, model)
+        for analysis in ("pooled", "sentiment", "anova"):
+            analyse(analysis)
         write()
     return folder
 

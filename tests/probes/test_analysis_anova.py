@@ -9,9 +9,10 @@ import yaml
 from statsmodels.stats.anova import anova_lm
 
 from builders.lib.problem import Problem
+from probes import tables
 from probes.analysis import anova, sentiment
 from probes.estimates import typed
-from probes.tables import Inputs, asked
+from probes.tables import Inputs
 
 SEED = 53
 PARAMS = anova.Params(
@@ -255,8 +256,7 @@ def test_without_family_and_size_the_command_is_told(study):
 
 def test_models_are_those_of_the_shares_that_it_reads(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    settings = {"version": "1.0.0", "models": ["b", "a"], "languages": ["en"]}
-    settings |= {"top_k": {"other": {"ADJ": 1, "VERB": 1}}}
-    tree = {"probes": {"associations": settings}}
+    lists = dict.fromkeys(("representations", "subgroups", "robustness"), [])
+    tree = {"asked": {"associations": ["b", "a"], **lists}}
     (tmp_path / "params.yaml").write_text(json.dumps(tree), encoding="utf-8")
-    assert asked(anova) == asked(sentiment) == ("a", "b")
+    assert tables._all(anova) == tables._all(sentiment) == ("a", "b")

@@ -120,6 +120,19 @@ def test_plug_in_values_and_counts_are_those_worked_by_hand(study):
     assert len(cells) == 2 * (8 + 2)
 
 
+def test_of_several_frames_the_papers_or_else_the_first_is_compared(study):
+    study.write("en", {"ADJ": ["kind"] * 4 + ["calm"] * 4}, "mwmwmwmw")
+    path = study.outputs / "en" / "00000.parquet"
+    one = pl.read_parquet(path)
+    other = one.with_columns(word=pl.lit("loud"))
+    for frames, word in ((("said", "bare"), "loud"), (("said", "asked"), "kind")):
+        parts = zip((one, other), frames, strict=True)
+        frame = pl.concat(part.with_columns(frame=pl.lit(name)) for part, name in parts)
+        frame.write_parquet(path)
+        words = {key[1] for key in study.cells()}
+        assert words == ({"loud"} if word == "loud" else {"kind", "calm"})
+
+
 def test_smoothed_values_are_those_worked_by_hand_and_always_finite(study):
     ten_people(study)
     cells = study.cells()

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import false_discovery_control, fisher_exact
 
 from builders.lib.problem import Problem
-from probes.analysis import sentiment
+from probes.analysis import latent, sentiment
 from probes.sentiments import of_words
 from probes.tables import Inputs
 from probes.world.truth import true_difference
@@ -55,6 +55,15 @@ class Study:
         codes = pl.Series([GENDERS[g] for g in genders], dtype=pl.Int64)
         frame = frame.with_columns(gender=codes, popularity=pl.lit(1, dtype=pl.Int32))
         frame.write_parquet(self.people / f"{language}.parquet")
+
+        self.latent(model, [])
+
+    def latent(self, model, rows):
+        """Write the table that the latent-variable model has; what is not given is null."""
+        schema = pl.from_arrow(latent.LATENT.arrow().empty_table()).schema
+        folder = self.inputs().tables("latent", model)
+        folder.mkdir(parents=True, exist_ok=True)
+        pl.DataFrame(rows, schema=schema).write_parquet(folder / "latent.parquet")
 
     def feel(self, language, **words):
         q = {"good": (0.8, 0.1, 0.1), "bad": (0.1, 0.8, 0.1), "plain": (0.2, 0.2, 0.6)}
@@ -191,7 +200,7 @@ def test_swapping_the_labels_turns_the_differences_round(tmp_path):
     assert len(others[0]) == 3
 
 
-def latent(values, q):
+def eta(values, q):
     """``values`` has for each word and gender three deviations."""
     return pl.DataFrame(
         [
@@ -215,14 +224,38 @@ def test_pairs_and_argmax_are_two_readings_of_the_latent_deviations():
         ("d", 1): (9.0, 9.0, 9.0),
     }
     settings = PARAMS.settings()
-    pairs = sentiment.by_latent(latent(values, q), "pairs", settings)
+    pairs = sentiment.by_latent(eta(values, q), "pairs", settings)
     # of men the pairs a negative and b positive; of women c positive and b neutral
     assert pairs.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
     assert (pairs.candidates, pairs.left_out) == (9, 1)
-    words = sentiment.by_latent(latent(values, q), "argmax", settings)
+    words = sentiment.by_latent(eta(values, q), "argmax", settings)
     # men: a, positive, and b, negative; women: c, neutral, and b, negative
     assert words.hits.tolist() == [[1, 1, 0], [0, 1, 1]]
     assert (words.candidates, words.left_out) == (3, 1)
+
+
+def test_the_table_of_the_latent_model_is_read_in_both_its_values(study):
+    eight_people(study)
+    q = {"kind": (0.8, 0.1, 0.1), "dull": (0.1, 0.8, 0.1), "odd": (None,) * 3}
+    rows = []
+    for word, gender in ((w, g) for w in q for g in range(2)):
+        for s in range(3):
+            best = {"kind": 0, "dull": 1, "odd": gender}[word] == gender
+            row = {"model": "one", "language": "en", "pos": 0, "word": word, "gender": gender}
+            row |= {"sentiment": s, "q": q[word][s], "value": 2.0 * best, "people": 4}
+            # by the faithful values men and women have changed places
+            rows.append(row | {"value_faithful": 2.0 * (not best)})
+    study.latent("one", rows)
+    found = study.run("one", largest=1)
+    place = ["deviation", "reading", "gender"]
+    most = found["shares"].filter(pl.col("hits") == 1).select(*place, "sentiment").rows()
+    assert {row for row in most if row[:2] == (1, 1)} == {(1, 1, 0, POSITIVE), (1, 1, 1, NEGATIVE)}
+    assert {row for row in most if row[:2] == (2, 1)} == {(2, 1, 0, NEGATIVE), (2, 1, 1, POSITIVE)}
+    table = found["differences"]
+    assert set(table.filter(pl.col("deviation") > 0)["test"]) == {0}
+    assert set(table.filter(pl.col("deviation") == 0)["test"]) == {0, 1}
+    assert set(table["family"]) == {3}
+    assert set(found["shares"].filter(pl.col("deviation") == 1)["left_out"]) == {1}
 
 
 def test_words_are_looked_up_as_they_are_then_small_then_by_lemma(tmp_path):

@@ -1,14 +1,19 @@
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+import yaml
 
 from builders import politicians, words
 from builders.lib import store
 from builders.lib.problem import Problem
 from probes import associations
+from probes.models.params import Model
 from probes.models.scorer import Filled, Vocabulary
+
+TOP = Path(__file__).parents[2]
 
 # Stańczak et al. (2023), supplement S2: order of adjective and noun, and of the clause
 PUBLISHED = {
@@ -175,14 +180,11 @@ def test_people_of_one_name_are_asked_once_and_each_gets_rows(tmp_path, small):
     assert len(lists) == 6
 
 
-def test_coverage_counts_forms_and_tokens_and_compares_with_double_precision(tmp_path, small):
-    params = associations.Params(
-        version="1.0.0", models=[], languages=["en"], top_k={"en": {"ADJ": 2, "VERB": 3}}
-    )
+def test_coverage_counts_forms_and_tokens_and_compares_with_double_precision(small):
     people = {"Ada Berg": ["Q1"]}
     found = list(
         associations.coverage(
-            "en", people, tmp_path / "words", Counting(), Counting(off=0.25), params
+            "en", people, small, Counting(), Counting(off=0.25), {"ADJ": 2, "VERB": 3}
         )
     )
     facts = {"language": "en", "model": "counting", "revision": "r7"}
@@ -191,6 +193,115 @@ def test_coverage_counts_forms_and_tokens_and_compares_with_double_precision(tmp
         facts | {"pos": 0, "words": 4, "covered": 3, "tokens_covered": 0.68, "asked": 2},
         facts | {"pos": 1, "words": 1, "covered": 1, "tokens_covered": 1.0, "asked": 3},
     ]
+
+
+FRAMES = {
+    "said": {
+        "en": {
+            "ADJ": {"prompt": "{name} is <mask>", "without": "Someone is <mask>"},
+            "VERB": {"prompt": "Now {name} <mask>", "without": "Now someone <mask>"},
+        }
+    },
+    "asked": {
+        "en": {
+            "ADJ": {"prompt": "Is {name} <mask>?", "without": "Is someone <mask>?"},
+            "VERB": {"prompt": "Why {name} <mask>?"},
+        }
+    },
+}
+GIVEN = {"version": "1.0.0", "models": [], "languages": ["en"]}
+GIVEN |= {"top_k": {"other": {"ADJ": 2, "VERB": 3}}}
+
+
+def kind(name):
+    return Model(id="./folder", kind=name)
+
+
+def test_every_frame_is_asked_with_each_name_and_once_without(tmp_path, small):
+    params = associations.Params(
+        **GIVEN, frames=FRAMES, frames_of={"masked": ["asked", "bare", "said"]}
+    )
+    places = {pos: small[pos].place for pos in small}
+    frames = associations.frames_in(params, kind("masked"), "en", places)
+    scorer = Counting()
+    people = {"Ada Berg": ["Q1"], "Bo Li": ["Q0", "Q2"]}
+    tables = associations.run(people, small, scorer, params.lengths("en"), "en", frames)
+    rows = [row for table in tables for row in table.to_pylist()]
+    assert scorer.asked == [
+        *("Is someone <mask>?", "Is Ada Berg <mask>?", "Is Bo Li <mask>?"),
+        *("<mask> Ada Berg", "<mask> Bo Li"),
+        *("Someone is <mask>", "Ada Berg is <mask>", "Bo Li is <mask>"),
+        *("Why Ada Berg <mask>?", "Why Bo Li <mask>?"),
+        *("Ada Berg <mask>", "Bo Li <mask>"),
+        *("Now someone <mask>", "Now Ada Berg <mask>", "Now Bo Li <mask>"),
+    ]
+    keys = [tuple(row[column] for column in associations.SCHEMA.key) for row in rows]
+    assert len(set(keys)) == len(keys) == 3 * 3 * (2 + 1)
+    # this model's answer is minus the length of its prompt, and minus the candidate's place
+    candidates = {0: ["kind", "calm", "dull"], 1: ["runs"]}
+    sentences = {("asked", 0): "Is someone [M]?", ("said", 0): "Someone is [M]"}
+    sentences |= {("said", 1): "Now someone [M]"}
+    for row in rows:
+        text = sentences.get((row["frame"], row["pos"]))
+        place = candidates[row["pos"]].index(row["word"])
+        own = len(row["prompt"].replace("[M]", "<mask>"))
+        assert row["logprob_nats"] == -own - place
+        if text is None:
+            assert row["prior_nats"] is None
+        else:
+            assert row["prior_nats"] == -len(text.replace("[M]", "<mask>")) - place
+
+
+def test_models_are_asked_in_the_frames_of_their_kind():
+    given = GIVEN | {"frames": FRAMES}
+    params = associations.Params(**given, frames_of={"masked": ["bare"], "causal": ["said"]})
+    assert params.asked(kind("masked")) == ["bare"]
+    assert params.asked(kind("causal")) == ["said"]
+    with pytest.raises(Problem, match="frames_of: no frame for models of kind seq2seq"):
+        params.asked(kind("seq2seq"))
+    assert associations.Params(**GIVEN).asked(kind("seq2seq")) == ["bare"]
+    with pytest.raises(Problem, match=r"frames\.said: no ADJ for 'fr'"):
+        associations.frames_in(params, kind("causal"), "fr", {"ADJ": "after", "VERB": "after"})
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"frames_of": {"masked": ["sung"]}}, "no frame 'sung'; there are bare, said, asked"),
+        ({"frames_of": {"causal": ["asked"]}}, "the mask is not always at the end"),
+        ({"frames_of": {"causal": ["bare"]}}, "the mask is not always at the end"),
+        ({"frames_of": {"masked": ["bare", "bare"]}}, "names a frame twice"),
+        ({"frames": {"bare": FRAMES["said"]}}, "is the paper's own"),
+        ({"frames": {"x": {"en": {"ADJ": {"prompt": "<mask>"}}}}}, "needs one {name} and one"),
+        (
+            {"frames": {"x": {"en": {"ADJ": {"prompt": "{name} <mask>", "without": "{name}"}}}}},
+            "without needs one <mask> and no",
+        ),
+    ],
+)
+def test_a_frame_in_which_nobody_can_be_asked_is_refused(changed, said):
+    with pytest.raises(ValueError, match=said):
+        associations.Params(**(GIVEN | {"frames": FRAMES} | changed))
+
+
+def test_the_projects_frames_are_there_in_all_languages_and_differ_in_the_name_alone():
+    tree = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+    params = associations.Params(**tree["probes"]["associations"])
+    assert params.asked(kind("masked")) == ["bare"]
+    assert {"neutral", "paraphrase"} <= set(params.frames)
+    for texts in params.frames.values():
+        assert set(texts) == set(PUBLISHED)
+        for parts in texts.values():
+            assert set(parts) == {"ADJ", "VERB"}
+            for frame in parts.values():
+                # the mask stands in the same surroundings with the name and without
+                ends = frame.prompt.split("<mask>")[1], frame.without.split("<mask>")[1]
+                assert ends[0] == ends[1] or "व्यक्ति" in ends[0]  # politeness: हैं of a person
+                written = frame.about("Ada {x}")
+                assert "Ada {x}" in written
+                assert "{name}" not in written
+    for parts in params.frames["neutral"].values():
+        assert all(frame.closing() for frame in parts.values())
 
 
 def test_list_lengths_are_those_of_the_language_or_of_the_others():

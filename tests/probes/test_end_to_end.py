@@ -22,6 +22,14 @@ def tables(change, name):
     }
 
 
+def gender_of_clusters(change, name):
+    """Return the shares of genders in two clusters of the words' states, after :func:`tables`."""
+    quick = {"clusters": [2], "draws": 19, "bootstrap": 100}
+    change(lambda tree: tree["analysis"]["clusters"].update(quick))
+    probe("representations", name)
+    return pl.read_parquet(analyse("clusters", name) / "shares.parquet")
+
+
 def only(measures, part):
     (row,) = (row for measure, row in measures.items() if part in measure)
     return row
@@ -38,6 +46,9 @@ def test_what_was_planted_is_found_with_its_sign_and_order(place, change):
     assert sign["low"] > 0.5
     assert only(measures, "p_bh")["value"] > 0.2
     assert set(table["model"]) == {"world-planted"}
+    shares = gender_of_clusters(change, "world-planted")
+    assert set(shares["pos"]) == {0, 1}
+    assert (shares["p_bh"] < 0.01).all()
 
 
 @pytest.mark.slow
@@ -50,3 +61,4 @@ def test_where_nothing_was_planted_next_to_nothing_is_found(place, change):
     assert (tests["p"] <= 0.05).mean() <= 0.10
     assert only(measures, "intervals")["value"] > 0.9
     assert not any("Spearman" in measure for measure in measures)
+    assert gender_of_clusters(change, "world-null")["p_bh"].min() > 0.05

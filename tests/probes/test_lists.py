@@ -5,9 +5,10 @@ from collections import Counter
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import hypergeom
 
 from builders.lib.problem import Problem
-from probes import lists
+from probes import lists, redraw
 from probes.stats import resampling
 
 SEED = 515
@@ -134,7 +135,7 @@ def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
         counts = lists.count(source, folk)
         chosen = counts.common(20 * models)
         assert 0 < len(chosen) < len(counts.words)
-        draws = lists.draw(source, folk, counts, chosen, 100, 3)
+        draws = redraw.draw(source, folk, counts, chosen, 100, 3)
         found.append((counts, draws, lists.overlaps(source, folk, counts, chosen)))
     for counts, draws, overlaps in found[1:]:
         assert equal(counts, found[0][0])
@@ -148,7 +149,7 @@ def test_draws_are_the_naive_sums_of_the_weights_of_names(tmp_path, rng):
     source = lists.Lists(made.write("plain"), 0)
     counts = lists.count(source, folk)
     chosen = np.array([1, 4, 5])
-    draws = lists.draw(source, folk, counts, chosen, 100, 9)
+    draws = redraw.draw(source, folk, counts, chosen, 100, 9)
     assert draws.merged == len(counts.words) - 3
     labels = [*(counts.words[w] for w in chosen), None]
     expected = {}
@@ -177,7 +178,7 @@ def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rn
     chosen = np.arange(len(counts.words))
 
     def drawn(source, some):
-        found = lists.draw(source, some, counts, chosen, 100, 1)
+        found = redraw.draw(source, some, counts, chosen, 100, 1)
         return np.stack([found.ordinary, found.bayesian])
 
     whole = drawn(both, folk)
@@ -255,3 +256,36 @@ def test_no_outputs_are_told(tmp_path, rng):
     (tmp_path / "empty").mkdir()
     with pytest.raises(Problem, match="no outputs there"):
         lists.count(lists.Lists((tmp_path / "empty",), 0), folk)
+
+
+def test_permuted_labels_keep_all_totals(tmp_path, rng):
+    made = Made(tmp_path, rng)
+    folk = lists.people(tmp_path / "people.parquet")
+    source = lists.Lists(made.write("plain"), 0)
+    counts = lists.count(source, folk)
+    chosen = np.array([2, 3])
+    null = redraw.permute(source, folk, counts, chosen, (0, 1), 130, 5)
+    assert null.shape == (3, 3, 130)
+    # every name has a list of four words, so a gender's total tells how many names have its label
+    assert (null.sum(axis=0) == 4 * counts.names[:, None]).all()
+    seen = counts.distinct[chosen]
+    assert (null[:2].sum(axis=1) == seen.sum(axis=1)[:, None]).all()
+    assert (null[:2, 2] == seen[:, 2][:, None]).all()  # the third gender stays as it is
+    assert len(np.unique(null[0, 0])) > 3
+    shuffled = lists.Lists(made.write("shuffled", files=5, shuffled=True, groups=9), 0)
+    assert np.array_equal(redraw.permute(shuffled, folk, counts, chosen, (0, 1), 130, 5), null)
+
+
+def test_permuted_counts_are_hypergeometric(tmp_path, rng):
+    made = Made(tmp_path, rng)
+    folk = lists.people(tmp_path / "people.parquet")
+    source = lists.Lists(made.write("plain"), 0)
+    counts = lists.count(source, folk)
+    chosen = np.arange(len(counts.words))
+    null = redraw.permute(source, folk, counts, chosen, (0, 1), 3000, 5)
+    names, having = int(counts.names[:2].sum()), counts.distinct[:, :2].sum(axis=1)
+    for w, number in enumerate(having):
+        exact = hypergeom(names, int(number), int(counts.names[0]))
+        error = 5 * exact.std() / 3000**0.5
+        assert null[w, 0].mean() == pytest.approx(exact.mean(), abs=error)
+        assert null[w, 0].std() == pytest.approx(exact.std(), rel=0.1)

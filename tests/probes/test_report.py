@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from builders.lib.problem import Problem
-from probes.report import write
+from probes.report import figures, write
 
 TOP = Path(__file__).parents[2]
 VOID = {"meta", "br", "hr", "img", "link", "input"}
@@ -164,3 +164,24 @@ def test_two_runs_write_the_same_bytes(copied, text):
 def test_without_tables_the_command_is_told(place):
     with pytest.raises(Problem, match="no tables; run `make repro`"):
         write()
+
+
+def test_clusters_are_drawn_a_mark_a_word_a_shade_a_cluster_and_a_shape_a_gender():
+    rows = [(0, "male"), (0, "male"), (0, "female"), (2, "male"), (2, "non-binary")]
+    frame = pl.DataFrame(
+        {"x": [0.1 * i for i in range(5)], "y": [0.2, 0.1, 0.5, 0.4, 0.0]}
+        | {"part": [part for part, _ in rows], "gender": [gender for _, gender in rows]}
+    )
+    drawn = figures.clusters(frame, "states")
+    assert drawn == figures.clusters(frame, "states")
+    space = "{http://www.w3.org/2000/svg}"
+    groups = [g for g in ET.fromstring(drawn).iter(f"{space}g") if g.get("id")]
+    marks = [list(g.iter(f"{space}use")) for g in groups if g.get("id").startswith("PathCollecti")]
+    # four kinds, among the words and in the legend
+    assert sorted(map(len, marks)) == [1] * 7 + [2]
+    kinds = [
+        (use[0].get("{http://www.w3.org/1999/xlink}href"), use[0].get("style")) for use in marks
+    ]
+    fills = {style.split(";")[0] for _, style in kinds}
+    assert len(fills) == 2
+    assert len({kind for kind, _ in kinds[:4]}) >= 3

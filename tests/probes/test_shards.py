@@ -130,8 +130,9 @@ def test_a_part_that_is_none_is_one_line(fine, capsys, part):
 
 
 def test_a_model_of_another_kind_is_refused_before_it_is_loaded(place, change):
-    change(lambda tree: tree["models"]["tiny"].update(kind="causal"))
-    with pytest.raises(Problem, match="kind causal cannot be asked to fill, as associations does"):
+    change(lambda tree: tree["models"]["tiny"].update(kind="classifier"))
+    said = "kind classifier cannot be asked to fill, as associations does"
+    with pytest.raises(Problem, match=said):
         probe("associations", "tiny")
 
 
@@ -164,6 +165,6 @@ def test_a_plan_for_a_model_that_has_none_of_the_words_counts_no_tokens(place, c
 
 
 def test_a_plan_says_which_model_to_bring_first(place, capsys, change):
-    change(lambda tree: tree["probes"]["associations"].update(models=["tiny"]))
+    change(lambda tree: tree["asked"].update(associations=["tiny"]))
     assert main(["plan"]) == 0
     assert "bring it first: make repro STAGE=weights@tiny" in capsys.readouterr().out

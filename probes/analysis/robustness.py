@@ -1,0 +1,289 @@
+"""Analysis ``robustness``: which headline numbers move, and with what.
+
+The differences of ``sentiment`` between men and women, and the shares of non-binary people, are
+computed anew with other settings and among other names: hyper-parameters, lists cut shorter, names
+matched on length and popularity, names in the language's own script, other frames, halves of the
+names. Stańczak et al. (2023) have nothing of this.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from builders.lib.params import Params as Section
+from builders.lib.problem import Problem
+from builders.lib.schema import Column, Schema
+from builders.lib.script import script_of
+from builders.politicians import GENDERS
+from builders.words import POS
+from probes.estimates import ESTIMATE, significant, typed
+from probes.largest import FEMALE, MALE, Settings, by_pmi, difference_rows, share_rows
+from probes.lists import languages
+from probes.names import Lists, frames, lists
+from probes.sentiments import of_words
+from probes.stats.matching import coarsened, matched
+from probes.stats.multiplicity import benjamini_hochberg
+from probes.world.language import SENTIMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from probes.tables import Inputs
+
+EACH = True
+DATASETS = ("politicians", "lexica")
+OUTPUTS = ("associations",)
+TABLES = ()
+OTHER = GENDERS.index("non-binary")
+NUMBERS = ("male minus female", "non-binary")
+KINDS = (
+    "default",
+    "largest",
+    "largest_share",
+    "smoothing",
+    "min_count",
+    "list length",
+    "matched",
+    "names",
+    "half",
+    "frame",
+)
+ROBUSTNESS = Schema(
+    columns=(
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("language", "string", "language of names and words"),
+        Column("pos", "label", "universal part of speech", labels=POS),
+        Column(
+            "number",
+            "label",
+            "headline number: difference of shares, or share among the words of non-binary people",
+            labels=NUMBERS,
+        ),
+        Column("sentiment", "label", "of which sentiment", labels=SENTIMENTS),
+        Column("kind", "label", "what is varied", labels=KINDS),
+        Column("variation", "string", "how it is varied; empty for the default"),
+        Column("men", "int64", "distinct names of men", minimum=0),
+        Column("women", "int64", "distinct names of women", minimum=0),
+        Column("others", "int64", "distinct names of non-binary people", minimum=0),
+        Column("largest", "int64", "words taken, those with the largest deviations", minimum=0),
+        Column("candidates", "int64", "words that they were taken from", minimum=0),
+        *ESTIMATE,
+        Column("change", "float64", "value minus that of the default", nullable=True),
+        Column("holds_default", "bool", "whether low to high has the default", nullable=True),
+        Column("reason", "string", "why there is no number; null where there is", nullable=True),
+    ),
+    key=("language", "pos", "number", "sentiment", "kind", "variation"),
+)
+SCHEMAS = {"robustness": ROBUSTNESS}
+NOTHING: dict[str, Any] = {
+    "value": None,
+    "low": None,
+    "high": None,
+    "cluster": "name",
+    "method": "none",
+    "null": "none",
+    "p": None,
+}
+
+
+class Params(Section):
+    """The default, and what is varied, one thing at a time."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    largest: list[int] = Field(min_length=1, description="words taken; the first is the default")
+    largest_share: list[float] = Field(
+        min_length=1, description="most of all candidates; the first is the default"
+    )
+    smoothing: list[float] = Field(min_length=1, description="the first is the default")
+    min_count: list[int] = Field(
+        min_length=1, description="names in whose list a word must be; the first is the default"
+    )
+    lengths: list[int] = Field(description="lists cut to so many words")
+    bins: int = Field(ge=2, description="bins of name length and popularity, for matching")
+    halves: int = Field(ge=0, description="random halvings of the names, two rows each")
+    permutations: int = Field(ge=100, description="permutations of genders over names")
+    bootstrap: int = Field(ge=100, description="bootstrap replicates over names")
+    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(description="of the resampling, matching and halving")
+
+    def settings(self, **changed: Any) -> Settings:
+        """Return the default settings, or some of them changed."""
+        default = {
+            "largest": self.largest[0],
+            "largest_share": self.largest_share[0],
+            "smoothing": self.smoothing[0],
+            "permutations": self.permutations,
+            "bootstrap": self.bootstrap,
+            "confidence": self.confidence,
+            "seed": self.seed,
+        }
+        return Settings(**default | changed)
+
+
+class Variation(NamedTuple):
+    """One thing done otherwise."""
+
+    kind: str
+    name: str
+    lists: Lists | None
+    settings: Settings
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compute the table of one model.
+
+    Returns
+    -------
+    dict
+        ``robustness``; columns as in :data:`SCHEMAS`. Where no word has a known sentiment its
+        numbers are null.
+
+    Raises
+    ------
+    Problem
+        If there are no lists.
+    """
+    (model,) = inputs.models
+    outputs, weights = inputs.outputs("associations", model), inputs.weights(model)
+    people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
+    rows: list[dict[str, Any]] = []
+    for language in languages(outputs):
+        for pos in range(len(POS)):
+            place = {"model": model, "language": language, "pos": pos}
+            whole = lists(outputs, people, language, pos, 1)
+            if whole is None:
+                continue
+            for varied in _variations(inputs, params, whole, language, pos):
+                q = None
+                if varied.lists is not None:
+                    q = of_words(varied.lists.words, pos, weights, lexica, language)
+                rows += [place | row for row in _rows(varied, q)]
+    if not rows:
+        raise Problem(f"{outputs}: no lists there; see the config coverage for what is lacking")
+    return {
+        "robustness": typed(_compared(pl.DataFrame(rows, infer_schema_length=None)), ROBUSTNESS)
+    }
+
+
+def _variations(
+    inputs: Inputs, params: Params, whole: Lists, language: str, pos: int
+) -> Iterator[Variation]:
+    """Yield the default, then one change of it at a time."""
+    least, settings = params.min_count[0], params.settings()
+    everybody = np.ones(len(whole.names), dtype=np.bool_)
+    default = _only(whole, everybody, least)
+    yield Variation("default", "", default, settings)
+    for size in params.largest[1:]:
+        yield Variation("largest", str(size), default, settings._replace(largest=size))
+    for share in params.largest_share[1:]:
+        changed = settings._replace(largest_share=share)
+        yield Variation("largest_share", f"{share:g}", default, changed)
+    for added in params.smoothing[1:]:
+        yield Variation("smoothing", f"{added:g}", default, settings._replace(smoothing=added))
+    for count in params.min_count[1:]:
+        yield Variation("min_count", str(count), _only(whole, everybody, count), settings)
+    (model,) = inputs.models
+    outputs, people = inputs.outputs("associations", model), inputs.datasets["politicians"]
+    for length in params.lengths:
+        part = lists(outputs, people, language, pos, least, pl.col("rank") <= length)
+        yield Variation("list length", str(length), part, settings)
+    for name, kept in _names(whole, params, language):
+        kind = name.partition(": ")[0]
+        yield Variation(kind, name.partition(": ")[2], _only(whole, kept, least), settings)
+    clean = lists(outputs, people, language, pos, least, pl.col("unknown_pieces") == 0)
+    yield Variation("names", "all pieces known to the model", clean, settings)
+    for frame in frames(outputs, language)[1:]:
+        part = lists(outputs, people, language, pos, least, frame=frame)
+        yield Variation("frame", frame, part, settings)
+
+
+def _names(whole: Lists, params: Params, language: str) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield subsets of the names: matched, in native script, halves."""
+    genders = np.array(whole.labels)[whole.genders]
+    length = whole.names["name"].str.len_chars().to_numpy().astype(np.float64)
+    words = whole.names["name"].str.split(" ").list.len().to_numpy().astype(np.int64)
+    popular = whole.names["popularity"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    size = np.stack([words, coarsened(length, params.bins)], axis=1)
+    fame = coarsened(popular, params.bins)[:, None]
+    for name, strata in (
+        ("length", size),
+        ("popularity", fame),
+        ("length and popularity", np.hstack([size, fame])),
+    ):
+        yield f"matched: {name}", matched(strata, genders, (MALE, FEMALE), params.seed)
+    if script := script_of(language):
+        foreign = whole.names["name"].str.contains(rf"[\p{{L}}--\p{{{script}}}]")
+        yield "names: native script alone", ~foreign.to_numpy()
+    rng = np.random.default_rng(params.seed)
+    for half in range(params.halves):
+        first = rng.random(len(genders)) < 0.5
+        yield f"half: {half + 1}a", first
+        yield f"half: {half + 1}b", ~first
+
+
+def _only(whole: Lists, kept: NDArray[np.bool_], least: int) -> Lists | None:
+    if not kept.any():
+        return None
+    part = whole.only(kept, least)
+    return part if len(part.words) else None
+
+
+def _rows(varied: Variation, q: NDArray[np.float64] | None) -> Iterator[dict[str, Any]]:
+    """Yield the headline numbers of one variation; without a number where there is none."""
+    names = dict.fromkeys(range(len(GENDERS)), 0)
+    ranking = None
+    if varied.lists is not None and q is not None:
+        names |= dict(
+            zip(varied.lists.labels, np.bincount(varied.lists.genders).tolist(), strict=True)
+        )
+        ranking = by_pmi(varied.lists, q, varied.settings)
+    base: dict[str, Any] = {"kind": KINDS.index(varied.kind), "variation": varied.name}
+    base |= {"men": names[MALE], "women": names[FEMALE], "others": names[OTHER]}
+    base |= {"largest": 0, "candidates": 0, "reason": None}
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    if ranking is not None:
+        base |= {"largest": ranking.size, "candidates": ranking.candidates}
+        for row in difference_rows(ranking, varied.settings, names[MALE] + names[FEMALE]):
+            if row["cluster"] == "name":
+                found[0, row["sentiment"]] = row
+        for row in share_rows(ranking, varied.settings):
+            if row["gender"] == OTHER:
+                found[1, row["sentiment"]] = row | {"n": names[OTHER]}
+    for number in range(len(NUMBERS)):
+        for s in range(len(SENTIMENTS)):
+            what = base | {"number": number, "sentiment": s}
+            if (number, s) in found:
+                yield what | {k: found[number, s][k] for k in (*NOTHING, "n")}
+                continue
+            there = names[OTHER] if number else min(names[MALE], names[FEMALE])
+            reason = "too few words with a known sentiment" if there else "no names"
+            yield what | NOTHING | {"n": 0, "reason": reason}
+
+
+def _compared(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the change from the default, and p adjusted over languages, parts of speech, sentiments.
+
+    A variation is one analysis of everything, and its tests one family.
+    """
+    rows = rows.with_columns(
+        pl.col("value", "low", "high", "p").cast(pl.Float64)
+    )  # may be all null
+    keys = ["language", "pos", "number", "sentiment"]
+    default = rows.filter(pl.col("kind") == 0).select(*keys, default="value")
+    table = rows.join(default, on=keys, how="left", maintain_order="left").with_row_index("row")
+    adjusted: dict[int, float] = {}
+    tested = table.filter(pl.col("p").is_not_null())
+    for _, part in tested.group_by("kind", "variation", maintain_order=True):
+        p = benjamini_hochberg(part["p"].to_numpy())
+        adjusted |= {r: significant(x) for r, x in zip(part["row"], p, strict=True)}
+    return table.with_columns(
+        change=(pl.col("value") - pl.col("default")).round(6),
+        holds_default=(pl.col("low") <= pl.col("default")) & (pl.col("default") <= pl.col("high")),
+        p_bh=pl.Series([adjusted.get(r) for r in table["row"]], dtype=pl.Float64),
+    ).sort(*ROBUSTNESS.key)

@@ -1,0 +1,144 @@
+"""k-means: partitions, how good and how stable they are, and what one cloud of points would give.
+
+Lloyd (1982), Least squares quantization in PCM, IEEE Trans. Inf. Theory 28(2), from k-means++
+starts (Arthur & Vassilvitskii 2007), as scikit-learn has them. Everything runs in one thread: the
+order in which threads add up would show in the last digits.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.covariance import ledoit_wolf_shrinkage
+from sklearn.metrics import adjusted_rand_score, silhouette_samples
+from threadpoolctl import threadpool_limits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
+class Partition(NamedTuple):
+    """The best of several k-means runs over n points, and how the runs differ."""
+
+    labels: NDArray[np.int64]  # (n,) of the run with the least inertia; 0 is the largest cluster
+    inertia: NDArray[np.float64]  # (seeds,) sum of squared distances to the nearest centre
+    agreement: NDArray[np.float64]  # (pairs of seeds,) adjusted Rand index
+    widths: NDArray[np.float64]  # (n,) silhouette of every point in that run
+
+    @property
+    def silhouette(self) -> float:
+        """Return the mean silhouette of all points."""
+        return float(self.widths.mean())
+
+
+class Null(NamedTuple):
+    """The same of points drawn from one cloud."""
+
+    log_inertia: NDArray[np.float64]  # (draws,) natural logarithm of the best run's
+    silhouette: NDArray[np.float64]  # (draws,)
+
+
+def principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return points (n, d) centred, in their principal axes: (n, min(n, d)), all distances kept.
+
+    Of the two directions of an axis, the one in which the farthest point is positive.
+    """
+    left, sizes, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
+    scores = left * sizes
+    far = scores[np.abs(scores).argmax(axis=0), np.arange(scores.shape[1])]
+    turned: NDArray[np.float64] = scores * np.where(far < 0, -1.0, 1.0)
+    return turned
+
+
+def partition(points: NDArray[np.float64], k: int, seeds: Sequence[int]) -> Partition:
+    """Part points (n, d) into k clusters, once for each seed.
+
+    Raises
+    ------
+    ValueError
+        If fewer than k + 1 points are distinct.
+    """
+    if len(np.unique(points, axis=0)) <= k:
+        raise ValueError(f"{k} clusters need more than {k} distinct points")
+    with threadpool_limits(limits=1):
+        runs = [KMeans(k, n_init=1, random_state=seed).fit(points) for seed in seeds]
+        inertia = np.array([run.inertia_ for run in runs])
+        # runs that differ in rounding alone are alike: the first one is taken
+        best = int(np.flatnonzero(inertia <= inertia.min() * (1 + 1e-9))[0])
+        labels = numbered(runs[best].labels_)
+        pairs = combinations([run.labels_ for run in runs], 2)
+        agreement = np.array([adjusted_rand_score(a, b) for a, b in pairs])
+        widths = silhouette_samples(points, labels)
+    return Partition(labels, inertia, agreement, widths)
+
+
+def numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return labels in the order of size, the largest 0; of equal ones by their first point.
+
+    >>> numbered(np.array([7, 3, 3, 5, 5, 3])).tolist()
+    [2, 0, 0, 1, 1, 0]
+    """
+    names, first, place, sizes = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
+    )
+    rank = np.empty(len(names), np.int64)
+    rank[np.lexsort((first, -sizes))] = np.arange(len(names))
+    return rank[place]
+
+
+def null(
+    points: NDArray[np.float64], ks: Sequence[int], starts: int, draws: int, seed: int | list[int]
+) -> list[Null]:
+    """Return what k-means makes of points from one normal cloud, for each number of clusters.
+
+    Mean and covariance are those of ``points`` (n, d), the covariance as Ledoit & Wolf (2004)
+    estimate it: with fewer points than dimensions the plain one would draw from a flatter cloud.
+
+    Parameters
+    ----------
+    starts
+        Runs of each, of which the best counts.
+    """
+    rng = np.random.default_rng(seed)
+    n, d = points.shape
+    centred = points - points.mean(axis=0)
+    found = np.zeros((2, len(ks), draws))
+    with threadpool_limits(limits=1):
+        weight = float(ledoit_wolf_shrinkage(centred))
+        round_ = np.sqrt(weight * (centred**2).sum() / (n * d))
+        for draw in range(draws):
+            cloud = np.sqrt((1 - weight) / n) * rng.normal(size=(n, n)) @ centred
+            cloud = principal(cloud + round_ * rng.normal(size=(n, d)))
+            for i, k in enumerate(ks):
+                run = KMeans(k, n_init=starts, random_state=int(rng.integers(1 << 31))).fit(cloud)
+                widths = silhouette_samples(cloud, run.labels_)
+                found[:, i, draw] = np.log(run.inertia_), widths.mean()
+    return [Null(found[0, i], found[1, i]) for i in range(len(ks))]
+
+
+def gap(inertia: float, one_cloud: Null) -> tuple[float, float]:
+    """Return the gap statistic and its simulation error.
+
+    Tibshirani, Walther & Hastie (2001), J. R. Stat. Soc. B 63(2), equations 3 and 5: the mean of
+    the reference's log inertia minus the points' own, and s = sd * sqrt(1 + 1 / draws). Theirs is
+    drawn from a box, ours from a normal cloud.
+    """
+    draws = one_cloud.log_inertia
+    error = draws.std() * np.sqrt(1 + 1 / len(draws))
+    return float(draws.mean() - np.log(inertia)), float(error)
+
+
+def upper_p(value: float, draws: NDArray[np.float64]) -> float:
+    """Return twice the Monte Carlo p of a value as large as this, at most 1.
+
+    Davison & Hinkley (1997), Bootstrap Methods, equation 4.11.
+
+    >>> upper_p(3.0, np.array([1.0, 2.0, 3.0, 4.0, *np.zeros(15)]))
+    0.3
+    """
+    return min(1.0, 2 * (1 + int((draws >= value).sum())) / (1 + len(draws)))

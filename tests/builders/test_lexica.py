@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from builders import lexica
+from builders.lib.problem import Problem
+from builders.lib.snapshot import Snapshot, write_manifest
+from builders.lib.store import Reject, Row
+
+SIGNS = {"positive": 1, "negative": -1}
+TERMS = {"licence": "CC0-1.0", "citation": "test"}
+POLES = {
+    "name": "poles",
+    "files": {"positive": "x/positive.txt", "negative": "x/negative.txt"},
+    "format": "list",
+    "scale": "binary",
+    "labels": SIGNS,
+} | TERMS
+DEGREES = {
+    "name": "degrees",
+    "files": {"d": "x/degrees.tsv"},
+    "format": "table",
+    "scale": "continuous",
+    "low": -4,
+    "high": 4,
+} | TERMS
+CLASSES = {
+    "name": "classes",
+    "files": {"c": "x/classes.csv"},
+    "format": "table",
+    "scale": "classes",
+    "delimiter": ",",
+    "labels": SIGNS | {"neutral": 0},
+    "value": [2],
+    "pos": 1,
+} | TERMS
+GOOD = ["good", "kind", "fair", "warm", "wise"]
+BAD = ["bad", "cruel", "rude", "foul", "grim"]
+PLAIN = ["green", "round", "wooden"]
+TEXTS = {
+    "poles/positive.txt": "\n".join([*GOOD, "proud"]),
+    "poles/negative.txt": "\n".join([*BAD, "stern"]),
+    "degrees/degrees.tsv": "\n".join(
+        [f"{w}\t3" for w in GOOD] + [f"{w}\t-3" for w in BAD] + [f"{w}\t0" for w in PLAIN]
+        + ["proud\t-2", "good\t4", "wild\t9"]
+    ),
+    "classes/classes.csv": "\n".join(
+        [f"{w},adj,positive" for w in GOOD[:3]] + [f"{w},adj,negative" for w in BAD[:3]]
+        + [f"{w},adj,neutral" for w in PLAIN]
+        + ["proud,adj,negative", "proud,noun,positive", "stern,adj,neutral", "odd,adj,mixed"]
+    ),
+}  # fmt: skip
+
+
+def built_from(tmp_path, views=(POLES, DEGREES, CLASSES), **changes):
+    folder = tmp_path / "snapshot"
+    for view in views:
+        for name, text in TEXTS.items():
+            if name.startswith(view["name"]):
+                path = folder / "en" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text + "\n", encoding="utf-8")
+    facts = dict.fromkeys(("address", "retrieved", "licence", "citation"), "test")
+    request = {"views": {"en": list(views)}}
+    write_manifest(folder, facts | {"source": "lexica", "request": request, "counts": {}})
+    wanted = {
+        "version": "0.1.0",
+        "snapshot": "x",
+        "languages": ["en"],
+        "anchors": {"en": {"positive": ["good", "kind"], "negative": ["bad", "cruel"]}},
+        "seeds": [1, 2],
+        "steps": 800,
+    }
+    params = lexica.Params(**(wanted | changes))
+    return list(lexica.build(Snapshot.open(folder), params))
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    return built_from(tmp_path_factory.mktemp("lexica"))
+
+
+@pytest.fixture(scope="module")
+def rows(found):
+    return {item.values["word"]: item.values for item in found if isinstance(item, Row)}
+
+
+def test_mass_is_three_and_the_number_of_views_exactly(rows):
+    for row in rows.values():
+        beta = [row[f"beta_{axis}"] for axis in lexica.AXES]
+        assert sum(beta) - 3 == row["views"] == len(row["view_names"])
+        assert [row[f"q_{axis}"] for axis in lexica.AXES] == [b / sum(beta) for b in beta]
+        assert row["view_names"] == sorted(row["view_names"])
+
+
+def test_good_is_positive_bad_is_negative_and_green_is_neither(rows):
+    for words, axis in ((GOOD[:3], "positive"), (BAD[:3], "negative"), (PLAIN, "neutral")):
+        for word in words:
+            assert max(lexica.AXES, key=lambda a: rows[word][f"q_{a}"]) == axis, word
+
+
+def test_views_that_contradict_each_other_leave_more_doubt(rows):
+    torn, sure = rows["proud"], rows["wise"]
+    assert torn["views"] == sure["views"] == 2
+    largest = [max(row[f"q_{axis}"] for axis in lexica.AXES) for row in (torn, sure)]
+    assert largest[0] < largest[1]
+
+
+def test_each_view_stands_beside_the_combination_as_it_is(rows):
+    row = rows["stern"]
+    assert row["view_names"] == ["classes", "poles"]
+    assert row["view_values"] == ["neutral", "negative"]
+    assert row["view_scores"] == [0, -1]
+    assert row["score"] == -0.5
+    assert row["pos"] == ["ADJ"]
+    assert rows["wise"]["pos"] == []
+
+
+def test_repeated_words_are_resolved_as_documented(found, rows):
+    assert rows["good"]["view_values"][1] == "0.875"  # mean of 3 and 4, of 4
+    assert rows["proud"]["view_names"] == ["degrees", "poles"]  # its two classes tie
+    assert {(r.key, r.reason, r.number) for r in found if isinstance(r, Reject)} == {
+        ("degrees", "repeated in its view, merged into one row", 1),
+        ("degrees", "out of range", 1),
+        ("classes", "labels of one word that tie", 2),
+        ("classes", "label that the view does not declare", 1),
+    }
+
+
+def test_spread_and_change_are_shares(rows):
+    for row in rows.values():
+        assert 0 <= row["seed_sd"] < 0.2
+        assert 0 <= row["leave_out_change"] <= 1
+    assert rows["wise"]["leave_out_change"] > 0
+
+
+def test_words_of_a_view_that_must_not_be_published_are_marked(tmp_path):
+    private = CLASSES | {"redistribute": False}
+    items = built_from(tmp_path, (POLES, private), steps=300, seeds=[1], leave_out=False)
+    for item in items:
+        if isinstance(item, Row):
+            assert item.values["redistributable"] is ("classes" not in item.values["view_names"])
+            assert item.values["seed_sd"] is None
+            assert item.values["leave_out_change"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"anchors": {"en": {"positive": ["splendid"]}}}, "'splendid' is in no view"),
+        ({"anchors": {}}, "needs words for positive and for negative"),
+        ({"languages": ["xx"]}, "declares no readable views for 'xx'"),
+    ],
+)
+def test_what_cannot_be_fitted_is_told_in_a_sentence(tmp_path, changes, told):
+    with pytest.raises(Problem, match=told):
+        built_from(tmp_path, steps=5, **changes)
+
+
+def test_counts_and_pairs_have_a_place_between_minus_one_and_one():
+    counts = lexica.View.model_validate(
+        {"name": "v", "files": {"f": "x"}, "format": "vader", "scale": "counts"} | TERMS
+    )
+    lexicon = lexica.Lexicon(counts, {"calm": (0.0, 0, 0, 0, 1, 6, 2, 1, 0)})
+    assert lexicon.score("calm") == pytest.approx(1.3 / 4)  # VADER's mean of its ten ratings
+    pairs = counts.model_copy(update={"scale": "pairs"})
+    assert lexica.Lexicon(pairs, {"x": (0.25, 0.375)}).score("x") == -0.125
+    assert np.array_equal(lexica.Lexicon(pairs, {"x": (0.25, 0.375)}).numbers("x"), [0.25, 0.375])

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from builders.lib.sentivae import Fits, View, fit, misplaced
+
+SEED = 20
+WORDS = 80
+ALL = np.arange(WORDS)
+QUICK = {"steps": 600, "leave_out": False, "draws": 4}
+
+
+def spearman(one, other) -> float:
+    return float(np.corrcoef(one.argsort().argsort(), other.argsort().argsort())[0, 1])
+
+
+def planted(sign: float = 1.0):
+    """Return latent sentiments and what three views with known emissions say of parts of them."""
+    draw = np.random.default_rng(SEED)
+    latent = draw.uniform(-1, 1, WORDS)
+    latent[:6] = [1, 1, 1, -1, -1, -1]  # the anchors
+    clear = np.abs(latent) > 0.3
+    binary = ALL[clear & (draw.random(WORDS) < 0.8) | (ALL < 6)]
+    rated = ALL[(draw.random(WORDS) < 0.7) | (ALL < 6)]
+    judged = ALL[(draw.random(WORDS) < 0.8) | (ALL < 6)]
+    noise = draw.normal(0, 0.1, len(rated))
+    counts = np.stack(
+        [draw.multinomial(10, np.exp(-((c - x) ** 2) / 0.2) / np.exp(-((c - x) ** 2) / 0.2).sum())
+         for x in latent[judged] for c in [np.array([-1.0, 0, 1])]]
+    )  # fmt: skip
+    lists = (latent[binary] > 0) == (draw.random(len(binary)) < 0.95)
+    views = [
+        View("bernoulli", binary, np.where(sign > 0, lists, ~lists)[:, None].astype(float)),
+        View("normal", rated, sign * np.clip(latent[rated] + noise, -1, 1)[:, None]),
+        View("multinomial", judged, counts[:, :: int(sign)].astype(float)),
+    ]
+    return latent, views
+
+
+def anchored(positive: list[int], negative: list[int], words: int = WORDS):
+    anchors = np.full(words, -1)
+    anchors[positive], anchors[negative] = 0, 1
+    return anchors
+
+
+ANCHORS = anchored([0, 1, 2], [3, 4, 5])
+
+
+@pytest.fixture(scope="module")
+def recovered():
+    print("seed", SEED)
+    latent, views = planted()
+    known = sum(np.isin(ALL, v.words).astype(int) for v in views)
+    return latent, views, known, fit(views, ANCHORS, seeds=[1, 2], **QUICK)
+
+
+def test_every_view_of_a_word_adds_exactly_one_unit_of_mass(recovered):
+    _, _, known, found = recovered
+    assert np.allclose(found.beta.sum(-1) - 3, known, atol=1e-12)
+    assert (found.beta >= 1).all()
+    assert np.array_equal(found.beta[:, known == 0], np.ones_like(found.beta[:, known == 0]))
+
+
+def test_a_planted_sentiment_is_recovered(recovered):
+    latent, _, known, found = recovered
+    q = found.beta / found.beta.sum(-1, keepdims=True)
+    for one in q:
+        side = (one[:, 0] - one[:, 1])[known == 3]
+        assert spearman(side, latent[known == 3]) > 0.9
+
+
+def test_clear_words_lie_on_their_axes_and_the_middle_is_neutral(recovered):
+    latent, _, known, found = recovered
+    axis = found.beta.mean(0).argmax(-1)
+    assert set(axis[(latent > 0.8) & (known == 3)]) == {0}
+    assert set(axis[(latent < -0.8) & (known == 3)]) == {1}
+    middle = axis[(np.abs(latent) < 0.15) & (known >= 2)]
+    assert (middle == 2).mean() > 0.7
+
+
+def test_axes_and_shares_are_stable_over_seeds(recovered):
+    _, _, _, found = recovered
+    q = found.beta / found.beta.sum(-1, keepdims=True)
+    assert np.abs(q[0] - q[1]).mean() < 0.05
+    assert (q[0].argmax(-1) == q[1].argmax(-1)).mean() > 0.9
+
+
+def test_turning_every_view_and_the_anchors_round_swaps_the_axes(recovered):
+    *_, found = recovered
+    _, turned = planted(-1.0)
+    other = fit(turned, anchored([3, 4, 5], [0, 1, 2]), seeds=[1, 2], **QUICK)
+    swapped = other.beta.mean(0)[:, [1, 0, 2]]
+    # the weights start elsewhere relative to the values, so that only the optimum is the same
+    assert np.abs(swapped - found.beta.mean(0)).mean() < 0.1
+    assert (swapped.argmax(-1) == found.beta.mean(0).argmax(-1)).mean() > 0.9
+
+
+def test_anchors_name_the_axes_whichever_words_they_are(recovered):
+    _, views, _, found = recovered
+    turned = fit(views, anchored([3, 4, 5], [0, 1, 2]), seeds=[1, 2], **QUICK)
+    assert np.abs(turned.beta[:, :, [1, 0, 2]] - found.beta).mean() < 0.1
+
+
+def two_lists(words: int = 80):
+    """Two lists that agree, but on the last ten words; a third says neutral of every fourth."""
+    sign = np.arange(words) % 2 == 0
+    other = sign.copy()
+    other[-10:] = ~other[-10:]
+    judged = np.eye(3)[np.where(np.arange(words) % 4 < 2, sign, 2).astype(int)]
+    every = np.arange(words)
+    return [
+        View("bernoulli", every, sign[:, None].astype(float)),
+        View("bernoulli", every, other[:, None].astype(float)),
+        View("multinomial", every[:40], judged[:40]),
+    ]
+
+
+def test_agreeing_views_concentrate_more_than_conflicting_ones():
+    found = fit(two_lists(), anchored([0, 4], [1, 5], 80), seeds=[1], **QUICK).beta[0]
+    agreeing, conflicting = found[40:70].max(-1), found[70:].max(-1)
+    assert agreeing.min() > conflicting.max() + 0.3
+
+
+def test_fits_without_a_view_lose_its_mass_and_no_other():
+    views = two_lists()
+    found = fit(views, anchored([0, 4], [1, 5], 80), seeds=[1, 2], steps=20, draws=1)
+    assert found.left_out == (None, None, 0, 1, 2)
+    assert found.seeds == (1, 2, 1, 1, 1)
+    mass = found.beta.sum(-1) - 3
+    assert np.allclose(mass[0], [3] * 40 + [2] * 40)
+    assert np.allclose(mass[2], [2] * 40 + [1] * 40)
+    assert np.allclose(mass[4], 2)
+
+
+def test_words_with_the_same_values_have_the_same_posterior():
+    found = fit(two_lists(), anchored([0, 4], [1, 5], 80), seeds=[1], steps=20).beta[0]
+    assert np.array_equal(found[40:70:2], np.tile(found[40], (15, 1)))
+
+
+def test_axes_without_the_largest_share_of_their_anchors_are_told():
+    beta = np.array([[[3.0, 1, 1], [1, 1.2, 1.8], [1, 1, 1]], [[1, 1, 1.5], [1, 3, 1], [1, 1, 1]]])
+    fits = Fits(beta, (1, 1), (None, 0))
+    assert misplaced(fits, np.array([0, 1, -1])) == ["negative"]
+    assert misplaced(fits, np.array([0, -1, 1])) == ["negative"]
+    assert misplaced(fits, np.array([0, 2, -1])) == []
+
+
+def test_a_lone_list_fades_under_the_papers_bound_and_stays_under_half_its_divergence():
+    view = [View("bernoulli", np.arange(40), (np.arange(40) % 2 == 0)[:, None].astype(float))]
+    anchors = anchored([0], [1], 40)
+    faded = fit(view, anchors, seeds=[1], **QUICK | {"steps": 1200}).beta[0, 2:]
+    kept = fit(view, anchors, seeds=[1], **QUICK | {"steps": 1200}, divergence=0.5).beta[0, 2:]
+    assert kept.max(-1).min() > faded.max() + 0.2
+    assert np.array_equal(kept.argmax(-1), np.arange(38) % 2)
+
+
+CODE = """
+import sys, hashlib
+sys.path[:0] = ["tests/lib", "tests", "."]
+from test_sentivae import ANCHORS, planted
+from builders.lib.sentivae import fit
+beta = fit(planted()[1], ANCHORS, seeds=[1, 2], steps=15).beta
+print(hashlib.sha256(beta.tobytes()).hexdigest())
+"""
+
+
+def test_the_same_bytes_in_any_process_with_any_number_of_threads():
+    top = Path(__file__).parents[2]
+    hashes = set()
+    for threads in ("1", "3"):
+        environment = os.environ | {"OMP_NUM_THREADS": threads, "PYTHONPATH": str(top)}
+        done = subprocess.run(
+            [sys.executable, "-c", CODE],
+            cwd=top,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        hashes.add(done.stdout)
+    assert len(hashes) == 1
+
+
+def test_a_fit_leaves_torch_as_it_found_it():
+    torch.manual_seed(5)
+    expected, threads = torch.rand(3), torch.get_num_threads()
+    torch.manual_seed(5)
+    fit(two_lists(), anchored([0, 4], [1, 5], 80), seeds=[1], steps=2)
+    assert torch.get_num_threads() == threads
+    assert torch.equal(torch.rand(3), expected)

@@ -1,0 +1,75 @@
+"""The last layer, computed only where somebody looks."""
+
+import pytest
+import torch
+from models.tiny import bert, save, wordpiece
+from models.tiny_causal import SENTENCES, bert_classifier, gpt2_classifier, gpt2_tokenizer
+
+from probes.models import gate
+from probes.models.classifier import Classifier
+from probes.models.masked import Masked
+
+KNOWN = {"bert", "bert-uncased", "roberta", "electra", "xlmr", "bertweet", "distilbert"}
+KNOWN |= {"deberta-v3", "deberta-legacy"}
+IDS = torch.tensor([[2, 7, 9, 4, 3], [2, 4, 8, 6, 3]]).repeat(5, 1)
+PLACES = torch.tensor([3, 1]).repeat(5)
+
+
+def at(body):
+    """Return the logits at the places, and how many states the feed-forward layers computed."""
+    seen = []
+    hooks = [
+        part.register_forward_hook(lambda _, __, out: seen.append(out.shape[:-1].numel()))
+        for part in body.model.modules()
+        if isinstance(part, torch.nn.Linear) and part.in_features == 64
+    ]
+    with torch.inference_mode():
+        logits = body.at(IDS, PLACES)
+    for hook in hooks:
+        hook.remove()
+    return logits, seen
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    tokenizer = wordpiece(SENTENCES)
+    return save(tmp_path_factory.mktemp("bert"), bert(tokenizer), tokenizer)
+
+
+def loaded(where):
+    return Masked(where, "tiny", "r1", dtype="float32").body
+
+
+def test_the_last_layer_is_shortened_where_its_parts_are_known(encoder, saved):
+    assert getattr(loaded(saved), "narrow", False) == (encoder.name in KNOWN)
+
+
+def test_of_the_last_layer_only_the_places_asked_for_are_computed(folder, monkeypatch):
+    short = loaded(folder)
+    logits, seen = at(short)
+    assert seen == [50, 10]  # ten texts of five tokens; then one of each
+    monkeypatch.setattr(gate, "LAST", ())
+    whole, all_seen = at(loaded(folder))
+    assert all_seen == [50, 50]
+    assert torch.equal(logits, whole)
+    with torch.inference_mode():
+        every, _ = short.all(IDS)  # all places are asked for: nothing is left out
+    assert torch.equal(every[torch.arange(10), PLACES], whole)
+
+
+@pytest.mark.parametrize("part", ["attention.self.query", "intermediate", "attention"])
+def test_a_layer_that_would_answer_otherwise_is_left_whole(folder, part, monkeypatch):
+    true, _ = at(loaded(folder))
+    monkeypatch.setattr(gate, "LAST", (("encoder.layer", part),))
+    body = loaded(folder)
+    assert not body.narrow
+    assert torch.equal(at(body)[0], true)
+
+
+def test_classifiers_are_shortened_only_if_they_judge_by_the_first_token(tmp_path):
+    for name, build, tokenizer, shortened in (
+        ("bert", bert_classifier, wordpiece(SENTENCES), True),
+        ("gpt2", gpt2_classifier, gpt2_tokenizer(), False),
+    ):
+        where = save(tmp_path / name, build(tokenizer), tokenizer)
+        assert Classifier(where, "tiny", "r1", dtype="float32").narrow == shortened

@@ -1,0 +1,221 @@
+"""Words at the end of a prompt, held against the scores of continuations and plain forwards."""
+
+import math
+import random
+from functools import cache
+from pathlib import Path
+
+import pytest
+from models.tiny import answers, save, wordpiece
+from models.tiny_causal import (
+    NAMES,
+    SENTENCES,
+    WORDS,
+    gemma3,
+    gpt1,
+    gpt1_tokenizer,
+    gpt2,
+    gpt2_tokenizer,
+    llama,
+    llama_tokenizer,
+    mamba,
+)
+
+from builders.lib.problem import Problem
+from probes.models import batches, nextword
+from probes.models.causal import Causal
+from probes.models.nextword import crosses
+from probes.models.scorer import Fills
+
+STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
+MADE = {
+    "gpt2": (gpt2, gpt2_tokenizer),
+    "llama": (llama, llama_tokenizer),
+    "gemma3": (gemma3, llama_tokenizer),
+    "gpt1": (gpt1, gpt1_tokenizer),
+    "mamba": (mamba, gpt2_tokenizer),
+}
+PROMPTS = [f"{name} {verb} <mask>" for name in NAMES for verb in ("is", "was", "is kind, and was")]
+LACKED = ["Zyx", "kindest"]  # several pieces
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a function that makes the folder of a model."""
+
+    @cache
+    def make(kind):
+        build, tokenizer = MADE[kind]
+        return save(tmp_path_factory.mktemp(kind), build(tokenizer()), tokenizer())
+
+    return make
+
+
+def loaded(where, dtype="float64", **options):
+    return Causal(where, "tiny", "r1", dtype=dtype, **options)
+
+
+def by_continuation(scorer, prompts, words, gap=" "):
+    """Return for every prompt the words with the scores of ``logprobs``, best first."""
+    prefixes = [prompt.removesuffix(f"{gap}<mask>") for prompt in prompts]
+    pairs = [(prefix, f"{gap}{word}") for prefix in prefixes for word in words]
+    scores = iter(scorer.logprobs(pairs))
+    lists = [[(word, next(scores).logprob_nats) for word in words] for _ in prefixes]
+    return [sorted(found, key=lambda pair: -pair[1]) for found in lists]
+
+
+def same(found, expected, apart):
+    for fill, pairs in zip(found, expected, strict=True):
+        assert len(fill.words) == len(pairs)
+        values = dict(pairs)
+        for (_, wanted), word, value in zip(pairs, fill.words, fill.logprobs_nats, strict=True):
+            assert abs(value - values[word]) <= apart
+            assert abs(value - wanted) <= 2 * apart  # the order is that of the values
+
+
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1.01e-6), ("float32", 2e-5)])
+def test_a_word_at_the_end_has_the_log_probability_of_the_continuation_by_it(
+    folder, kind, dtype, apart
+):
+    if kind == "mamba":
+        apart = 2e-5  # computes some of it in float32
+    scorer = loaded(folder(kind), dtype)
+    assert isinstance(scorer, Fills)
+    found = answers(scorer.fill(iter(PROMPTS), WORDS, 99))
+    same(found, by_continuation(scorer, PROMPTS, WORDS), apart)
+    assert [fill.prompt for fill in found] == [p.removesuffix(" <mask>") for p in PROMPTS]
+    assert {fill.pieces for fill in found} == {(1,) * len(WORDS)}
+    assert len({fill.logprobs_nats for fill in found}) == len(PROMPTS)
+
+
+def test_probabilities_of_the_next_token_add_up_to_one(folder):
+    scorer = loaded(folder("gpt2"))
+    tokenizer = scorer.tokens.tokenizer
+    words = {tokenizer.decode([i]).removeprefix(" ") for i in range(len(tokenizer))}
+    (fill,) = answers(scorer.fill(["Ada is <mask>"], sorted(w for w in words if w.isalpha()), 9999))
+    assert set(WORDS) < set(fill.words)
+    assert 0 < sum(map(math.exp, fill.logprobs_nats)) < 1  # pieces within words have the rest
+    assert scorer.vocabulary(["kind", *LACKED]).missing == tuple(LACKED)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_words_of_several_pieces_are_summed_on_request(folder, kind):
+    scorer = loaded(folder(kind))
+    words = [*WORDS, *LACKED]
+    single = answers(scorer.fill(PROMPTS, words, 99))
+    assert all(set(fill.words) == set(WORDS) for fill in single)
+    several = answers(scorer.fill(PROMPTS, words, 99, multi=True))
+    same(several, by_continuation(scorer, PROMPTS, words), 1.01e-6)
+    for fill in several:
+        pieces = dict(zip(fill.words, fill.pieces, strict=True))
+        assert all((pieces[word] > 1) == (word in LACKED) for word in words)
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "llama"])
+def test_order_budget_and_cores_change_no_bit_in_single_precision(folder, kind, monkeypatch):
+    usual = answers(loaded(folder(kind), "float32").fill(PROMPTS, WORDS, 3))
+    mixed = list(range(len(PROMPTS)))
+    random.Random(5).shuffle(mixed)
+    for tokens, cores in ((1, 1), (40, 2), (1 << 20, 2)):
+        monkeypatch.setattr(batches, "TOKENS", tokens)
+        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
+        scorer = loaded(folder(kind), "float32")
+        found = answers(scorer.fill([PROMPTS[i] for i in mixed], WORDS, 3))
+        assert found == [usual[i] for i in mixed]
+
+
+def test_a_prompt_is_computed_once_however_many_words(folder, monkeypatch):
+    scorer = loaded(folder("gpt2"))
+    forwards = []
+    true = nextword._next
+    monkeypatch.setattr(nextword, "_next", lambda s, ids: forwards.append(len(ids)) or true(s, ids))
+    assert len(answers(scorer.fill(PROMPTS, WORDS, 2))) == len(PROMPTS)
+    assert sum(forwards) == len(PROMPTS)
+
+
+@pytest.mark.parametrize(
+    "prompt", ["<mask> Ada", "Ada <mask> is", "Ada is <mask>.", "Ada is", "<mask> is <mask>"]
+)
+def test_a_mask_elsewhere_is_refused_and_the_prompt_named(folder, prompt):
+    scorer = loaded(folder("gpt2"))
+    with pytest.raises(Problem, match=r"models\.tiny: reads from left to right") as caught:
+        list(scorer.fill(["Ada is <mask>", prompt], WORDS, 2))
+    assert repr(prompt) in str(caught.value)
+
+
+def test_a_context_stands_before_every_prompt_and_in_what_is_told(folder):
+    scorer = loaded(folder("llama"), context="Cleo was calm.")
+    (fill,) = answers(scorer.fill(["Ada is <mask>"], WORDS, 9))
+    assert fill.prompt == "Cleo was calm. Ada is"
+    (plain,) = answers(loaded(folder("llama")).fill(["Cleo was calm. Ada is <mask>"], WORDS, 9))
+    assert fill == plain
+
+
+def test_a_prompt_that_leaves_no_room_for_the_word_is_refused(folder):
+    scorer = loaded(folder("llama"))
+    fits = "Ada" + " is" * 61  # and the opening token: 63 of 64
+    assert len(answers(scorer.fill([f"{fits} <mask>"], WORDS, 1))) == 1
+    with pytest.raises(Problem, match="has 65 tokens, the model takes 64"):
+        list(scorer.fill([f"{fits} is <mask>"], WORDS, 1))
+
+
+def test_where_a_word_runs_into_the_prompt_the_pair_is_refused(folder, monkeypatch):
+    scorer = loaded(folder("gpt2"))
+    # without spaces, as in Chinese: "is" and "kind" have no boundary that is the same alone
+    monkeypatch.setattr(scorer.tokens, "gap", lambda _="": "")
+    assert answers(scorer.fill(["Ada:<mask>"], ["kind"], 1))
+    with pytest.raises(Problem, match=r"not tokenised alike|other tokens in") as caught:
+        list(scorer.fill(["Ada:<mask>", "Ada is kin<mask>"], ["kind", "d"], 1))
+    assert "Ada is kin" in str(caught.value)
+
+
+def test_pieces_across_a_space_are_recognised():
+    plain = ["▁", "▁▁", "▁kind", "Ġkind", "ĠĠ", "ĊĠ", "ing", "##ing", "a</w>"]
+    assert not crosses(plain)
+    for piece in ("of▁the", "ofĠthe", "s▁"):
+        assert crosses([*plain, piece])
+
+
+def test_of_vocabularies_with_pieces_across_spaces_every_pair_is_tried(folder, monkeypatch):
+    tried = []
+    after = type(loaded(folder("gpt2")).tokens).after
+
+    def noted(self, prefix, text, ids, head):
+        tried.append(text)
+        return after(self, prefix, text, ids, head)
+
+    monkeypatch.setattr(type(loaded(folder("gpt2")).tokens), "after", noted)
+    for found, number in ((False, max(len(PROMPTS), len(WORDS))), (True, None)):
+        monkeypatch.setattr(nextword, "crosses", lambda _, found=found: found)
+        tried.clear()
+        list(loaded(folder("gpt2")).fill(PROMPTS, WORDS, 1))
+        assert len(set(tried)) == (number or len(PROMPTS) * len(WORDS))
+
+
+def test_a_tokenizer_of_another_kind_is_asked_in_its_own_way(tmp_path):
+    """Chinese GPT-2s have BERT's tokenizer: [CLS] begins every text, pieces bear no spaces."""
+    tokenizer = wordpiece(SENTENCES)
+    scorer = loaded(save(tmp_path, gpt2(tokenizer), tokenizer))
+    same(
+        answers(scorer.fill(PROMPTS, WORDS, 99, language="zh")),
+        by_continuation(scorer, PROMPTS, WORDS),
+        1.01e-6,
+    )
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not STORIES.is_dir(), reason=f"no {STORIES}")
+@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1.01e-6), ("float32", 2e-5)])
+def test_a_real_model_answers_as_its_continuations_say(dtype, apart):
+    scorer = loaded(STORIES, dtype)
+    prompts = [
+        f"Once upon a time, there was a little {kind} named {name}. {who} was very <mask>"
+        for kind, name, who in (("girl", "Lily", "She"), ("boy", "Tom", "He"))
+    ]
+    words = ["happy", "sad", "big", "good", "little", "scared", "the", "a"]
+    known = [word for word in words if word in scorer.vocabulary(words).ids]
+    assert len(known) >= 4
+    found = answers(scorer.fill(prompts, words, 99))
+    same(found, by_continuation(scorer, prompts, known), apart)
+    assert all(fill.words.index("happy") < fill.words.index("the") for fill in found)

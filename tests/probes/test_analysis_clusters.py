@@ -1,0 +1,185 @@
+"""Clusters of words: planted structure is found with its genders, none is found where none is."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import fisher_exact
+
+from builders.lib.problem import Problem
+from probes.analysis import clusters, pmi
+from probes.models.weights import bring
+from probes.outputs import probe
+from probes.tables import Inputs, analyse
+
+PARAMS = clusters.Params(
+    version="1.0.0",
+    genders=["male", "female"],
+    words_per_gender=30,
+    clusters=[2, 3, 4],
+    seeds=[1, 2, 3],
+    draws=19,
+    bootstrap=200,
+    confidence=0.95,
+    seed=1,
+)
+JOINT = clusters.GROUPS.index("together")
+
+
+def written(folder, words, model="by-hand"):
+    """Write tables and outputs: ``words`` are word, deviations by gender, state, language, pos."""
+    inputs = Inputs((model,), {}, folder)
+    rows, states = [], {}
+    for word, deviations, state, language, pos in words:
+        for gender, value in enumerate(deviations):
+            for reading in (0, 1):  # the plug-in is there to be left alone
+                own = {"language": language, "pos": pos, "word": word, "lemma": word}
+                own |= {"gender": gender, "reading": reading, "model": model}
+                rows.append(own | {"value": value if reading else -value})
+        states.setdefault(language, {})[word] = [float(x) for x in state]
+    schema = pl.from_arrow(pmi.PMI.arrow().empty_table()).schema
+    tables, outputs = inputs.tables("pmi", model), inputs.outputs("representations", model)
+    tables.mkdir(parents=True)
+    pl.DataFrame(rows, schema=schema).write_parquet(tables / "pmi.parquet")
+    for language, found in states.items():
+        (outputs / language).mkdir(parents=True)
+        frame = pl.DataFrame({"word": list(found), "state": list(found.values())})
+        for n in range(2):  # shards
+            frame[n::2].write_parquet(outputs / language / f"{n:05d}.parquet")
+    return inputs
+
+
+def crowd(rng, n, language="en", pos=0, apart=0.0, stems=("m", "w"), width=20):
+    """Draw words of two genders, whose states lie apart or not."""
+    words = []
+    for gender, stem in enumerate(stems):
+        for i in range(n):
+            state = rng.normal(size=width)
+            state[gender] += apart
+            deviation = rng.uniform(0.1, 2)
+            both = (deviation, -deviation) if gender == 0 else (-deviation, deviation)
+            words.append((f"{stem}{i:03d}", (*both, 9.0), state, language, pos))
+    return words
+
+
+def test_words_of_genders_that_lie_apart_are_told_apart_to_the_last_word(tmp_path):
+    inputs = written(tmp_path, crowd(np.random.default_rng(1), 25, apart=20.0))
+    found = clusters.run(inputs, PARAMS)
+    together = found["words"].filter(pl.col("group") == JOINT)
+    assert len(together) == 50
+    assert together.select("part", "gender").n_unique() == 2
+    assert together["gender"].to_list() == [0] * 25 + [1] * 25
+    shares = {(r["part"], r["gender"]): r for r in found["shares"].iter_rows(named=True)}
+    assert sorted(r["value"] for r in shares.values()) == [0, 0, 1, 1]
+    true = fisher_exact([[25, 0], [0, 25]]).pvalue
+    for row in shares.values():
+        assert row["p"] == pytest.approx(true, rel=1e-5)
+        assert (row["expected"], row["words"], row["n"]) == (0.5, 25, 25)
+        assert row["count"] in (0, 25)
+        assert row["family"] == 4
+        assert row["low"] <= row["value"] <= row["high"]
+    fits = found["fits"].filter((pl.col("group") == JOINT) & pl.col("chosen"))
+    assert set(fits["clusters"]) == {2}
+    values = dict(zip(fits["measure"], fits["value"], strict=True))
+    assert values[clusters.MEASURES.index("stability")] == 1
+    assert values[clusters.MEASURES.index("silhouette")] > 0.5
+    assert values[clusters.MEASURES.index("gap")] > 0
+    # each gender by itself is one cloud
+    alone = found["fits"].filter((pl.col("group") != JOINT) & (pl.col("measure") == 1))
+    assert alone["p"].min() > 0.1
+    assert fits.filter(pl.col("measure") == 1)["p"][0] == 0.1  # 2 / 20, the least of 19 draws
+
+
+def test_where_states_know_nothing_of_gender_shares_are_at_their_level(tmp_path):
+    rng = np.random.default_rng(7)
+    words = [
+        word
+        for number in range(20)  # languages of their own: a test each
+        for word in crowd(rng, 20, language=f"l{number:02d}", width=6)
+    ]
+    params = PARAMS.model_copy(update={"clusters": [2], "bootstrap": 100})
+    found = clusters.run(written(tmp_path, words), params)
+    p = found["shares"].filter((pl.col("part") == 0) & (pl.col("gender") == 0))["p"]
+    assert len(p) == 20
+    assert (p <= 0.05).sum() <= 4, "seed 7"  # binomial of 20 at 0.05: 5 or more in 3 of 1000
+    assert p.mean() > 0.3
+    silhouettes = found["fits"].filter(pl.col("measure") == 1)
+    assert (silhouettes["p"] <= 0.1).mean() < 0.2
+
+
+def test_words_are_those_of_the_largest_smoothed_deviation_of_one_gender(tmp_path):
+    state = np.random.default_rng(2).normal(size=(9, 4))
+    deviations = {
+        "a": (3, -1),
+        "b": (2, -1),
+        "c": (1, -9),  # third of the men's, two are taken
+        "d": (0.5, 2.5),  # of both: more a women's word
+        "e": (-1, 4),
+        "f": (-1, 1),
+        "g": (0, 0),
+        "h": (-1, -2),
+    }
+    rows = [(w, (*d, 8.0), state[i], "en", 0) for i, (w, d) in enumerate(deviations.items())]
+    inputs = written(tmp_path, rows)
+    table = pl.read_parquet(inputs.tables("pmi", "by-hand") / "pmi.parquet")
+    two = PARAMS.model_copy(update={"words_per_gender": 3})
+    assert clusters.deviating(table, two).rows() == [
+        *(("a", 0, 3.0), ("b", 0, 2.0), ("c", 0, 1.0)),
+        *(("d", 1, 2.5), ("e", 1, 4.0), ("f", 1, 1.0)),
+    ]
+    one = PARAMS.model_copy(update={"words_per_gender": 2, "genders": ["female"]})
+    assert clusters.deviating(table, one)["word"].to_list() == ["d", "e"]
+    third = PARAMS.model_copy(update={"genders": ["non-binary"], "words_per_gender": 3})
+    assert clusters.deviating(table, third)["word"].to_list() == ["a", "b", "c"]
+
+
+def test_the_same_bytes_come_out_whatever_the_order_and_other_languages(tmp_path):
+    rng = np.random.default_rng(3)
+    english, french = crowd(rng, 12), crowd(rng, 12, language="fr", pos=1)
+    params = PARAMS.model_copy(update={"clusters": [2, 3]})
+    one = clusters.run(written(tmp_path / "one", english + french), params)
+    other = clusters.run(written(tmp_path / "other", french[::-1] + english[::-1]), params)
+    alone = clusters.run(written(tmp_path / "alone", english), params)
+    for name in clusters.SCHEMAS:
+        assert one[name].equals(other[name])
+        part = one[name].filter(pl.col("language") == "en").drop("p_bh", "family", strict=False)
+        assert part.equals(alone[name].drop("p_bh", "family", strict=False))
+        key = list(clusters.SCHEMAS[name].key)
+        assert one[name].select(key).is_duplicated().sum() == 0
+
+
+def test_what_cannot_be_clustered_is_told(tmp_path):
+    words = crowd(np.random.default_rng(4), 2)
+    inputs, five = written(tmp_path / "few", words), PARAMS.model_copy(update={"clusters": [5]})
+    with pytest.raises(Problem, match="too few words deviate for 5 clusters"):
+        clusters.run(inputs, five)
+    inputs = written(tmp_path / "lack", words)
+    path = inputs.outputs("representations", "by-hand") / "en" / "00000.parquet"
+    path.unlink()
+    with pytest.raises(Problem, match="no state of m000, w000"):
+        clusters.run(inputs, PARAMS)
+    with pytest.raises(Problem, match="no 'women'"):
+        clusters.run(inputs, PARAMS.model_copy(update={"genders": ["women"]}))
+
+
+def test_tables_of_a_model_are_made_from_its_outputs(place, change):
+    def quick(tree):
+        tree["analysis"]["clusters"] |= {"draws": 19, "bootstrap": 100, "clusters": [2, 3]}
+        tree["analysis"]["pmi"]["min_count"] = 1
+        tree["models"]["tiny"]["languages"] = ["en"]
+
+    change(quick)
+    bring("tiny")
+    with pytest.raises(Problem, match="run `make repro STAGE=representations@tiny` first"):
+        analyse("clusters", "tiny")
+    for name in ("associations", "representations"):
+        probe(name, "tiny")
+    analyse("pmi", "tiny")
+    folder = analyse("clusters", "tiny")
+    assert {p.name for p in folder.glob("*.parquet")} == {
+        *("fits.parquet", "shares.parquet", "words.parquet")
+    }
+    first = {p.name: p.read_bytes() for p in folder.iterdir()}
+    assert first == {p.name: p.read_bytes() for p in analyse("clusters", "tiny").iterdir()}
+    words = pl.read_parquet(folder / "words.parquet")
+    assert words.select("pos", "group").n_unique() == 6
+    assert set(words["model"]) == {"tiny"}

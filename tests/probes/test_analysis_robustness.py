@@ -1,0 +1,205 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from builders.lib.problem import Problem
+from probes.analysis import robustness
+from probes.tables import Inputs
+
+SEED = 61
+PARAMS = robustness.Params(
+    version="1.0.0",
+    largest=[10, 5],
+    largest_share=[0.5, 0.2],
+    smoothing=[0.5, 2],
+    min_count=[1, 4],
+    lengths=[2],
+    bins=3,
+    halves=1,
+    permutations=100,
+    bootstrap=100,
+    confidence=0.95,
+    seed=1,
+)
+KIND = {kind: i for i, kind in enumerate(robustness.KINDS)}
+GENDERS = {"m": 0, "w": 1, "x": 2}
+
+
+class Study:
+    """Outputs, people and a lexicon, for words w00 to w29 of three sentiments in turn."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        for part in ("people", "lexica"):
+            (folder / part).mkdir()
+        rows = [(f"w{i:02}", *(float(i % 3 == s) for s in range(3))) for i in range(30)]
+        columns = ["word", "q_positive", "q_negative", "q_neutral"]
+        table = pl.DataFrame(rows, schema=columns, orient="row")
+        table.write_parquet(folder / "lexica/en.parquet")
+
+    def write(self, lists, genders, names, frame=None, popularity=1, unknown=0):
+        rows = [
+            {"qid": f"Q{i}", "word": word, "lemma": "", "pos": 0, "rank": r}
+            | {"unknown_pieces": unknown if i == 0 else 0}
+            | ({"frame": frame} if frame else {})
+            for i, listed in enumerate(lists)
+            for r, word in enumerate(listed, 1)
+        ]
+        folder = self.folder / "outputs/associations/one/en"
+        folder.mkdir(parents=True, exist_ok=True)
+        pl.DataFrame(rows).write_parquet(folder / f"{frame}.parquet")
+        people = pl.DataFrame({"qid": [f"Q{i}" for i in range(len(names))], "name": names})
+        people = people.with_columns(
+            gender=pl.Series([GENDERS[g] for g in genders], dtype=pl.Int64),
+            popularity=popularity,
+        )
+        people.write_parquet(self.folder / "people/en.parquet")
+
+    def run(self, **changed):
+        datasets = {part: self.folder / part for part in ("people", "lexica")}
+        datasets = {"politicians": datasets["people"], "lexica": datasets["lexica"]}
+        inputs = Inputs(("one",), datasets, self.folder)
+        return robustness.run(inputs, PARAMS.model_copy(update=changed))["robustness"]
+
+
+@pytest.fixture
+def study(tmp_path):
+    return Study(tmp_path)
+
+
+def drawn(rng, tilt, length=6):
+    """Return for each name a list; ``tilt`` is its liking for positive words (nats)."""
+    side = np.array([1.0, -1.0, 0.0])[np.arange(30) % 3]
+    taste = rng.gumbel(size=(len(tilt), 30)) + np.asarray(tilt)[:, None] * side
+    best = np.argsort(-taste, axis=1)[:, :length]
+    return [[f"w{i:02}" for i in row] for row in best]
+
+
+def rows(table, kind, variation=None, number=0, sentiment=0):
+    found = table.filter(
+        (pl.col("kind") == KIND[kind])
+        & (pl.col("number") == number)
+        & (pl.col("sentiment") == sentiment)
+    )
+    if variation is not None:
+        found = found.filter(pl.col("variation") == variation)
+    return found.to_dicts()
+
+
+def test_an_effect_of_length_alone_goes_when_names_are_matched_on_length(study):
+    """Long names get positive words; women have long names more often; gender does nothing."""
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    genders = ["mw"[i % 2] for i in range(400)]
+    long = [rng.random() < (0.85 if g == "w" else 0.15) for g in genders]
+    names = [
+        ("Abcdefgh Ijklmnop" if x else "Ab Cd") + "abcdefghij"[i % 10] for i, x in enumerate(long)
+    ]
+    names = [f"{name}{chr(97 + i // 10 % 26)}{chr(97 + i // 260)}" for i, name in enumerate(names)]
+    study.write(drawn(rng, np.where(long, 1.2, -1.2)), genders, names)
+    table = study.run()
+    (default,) = rows(table, "default")
+    assert default["value"] <= -0.5
+    assert default["p"] < 0.02
+    (length,) = rows(table, "matched", "length")
+    assert length["men"] == length["women"] < default["men"]
+    assert length["change"] == pytest.approx(length["value"] - default["value"], abs=1e-6)
+    assert abs(length["value"]) < 0.35
+    assert length["p"] > 0.05
+    assert not length["holds_default"]
+    (fame,) = rows(table, "matched", "popularity")  # all are equally popular: all are matched
+    assert fame["men"] == 200
+
+
+def test_an_effect_of_gender_stays_whatever_is_varied(study):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    genders = ["mw"[i % 2] for i in range(200)]
+    names = [f"{'AB'[i % 3 == 0] * (i % 7 + 1)} {i}" for i in range(200)]
+    popularity = pl.Series(rng.integers(1, 50, 200), dtype=pl.Int32)
+    tilt = [1.2 if g == "w" else -1.2 for g in genders]
+    study.write(drawn(rng, tilt), genders, names, popularity=popularity)
+    table = study.run()
+    found = [r for kind in KIND for r in rows(table, kind) if r["value"] is not None]
+    assert {r["kind"] for r in found} == set(KIND.values()) - {KIND["frame"]}
+    assert all(r["value"] < -0.3 for r in found)
+    assert all(r["high"] < 0 for r in found)
+
+
+def test_each_variation_changes_what_it_says(study):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    names = ["Ада", *(f"Name {i}" for i in range(39))]
+    lists = [["w00", *listed] for listed in drawn(rng, np.zeros(40), 4)]
+    lists = [list(dict.fromkeys(listed)) for listed in lists]
+    study.write(lists, "mw" * 20, names, unknown=2)
+    table = study.run()
+    (default,) = rows(table, "default")
+    assert (default["change"], default["holds_default"]) == (0, True)
+    assert default["largest"] == min(10, default["candidates"] // 2)
+    assert rows(table, "largest", "5")[0]["largest"] == 5
+    share = rows(table, "largest_share", "0.2")[0]
+    assert share["largest"] == int(0.2 * share["candidates"])
+    assert rows(table, "min_count", "4")[0]["candidates"] < default["candidates"]
+    listed = rows(table, "list length", "2")[0]
+    assert listed["candidates"] == len({word for part in lists for word in part[:2]})
+    assert rows(table, "names", "native script alone")[0]["men"] == 19
+    assert rows(table, "names", "all pieces known to the model")[0]["men"] == 19
+    halves = [rows(table, "half", half)[0] for half in ("1a", "1b")]
+    assert sum(h["men"] for h in halves) == sum(h["women"] for h in halves) == 20
+
+
+def test_other_frames_are_read_apart(study):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    names = [f"Name {i}" for i in range(60)]
+    genders, tilt = "mw" * 30, np.tile([-1.5, 1.5], 30)
+    study.write(drawn(rng, tilt), genders, names, frame="bare")
+    study.write(drawn(rng, -tilt), genders, names, frame="turned")
+    table = study.run()
+    assert rows(table, "default")[0]["value"] < -0.3
+    (turned,) = rows(table, "frame")
+    assert turned["variation"] == "turned"
+    assert turned["value"] > 0.3
+
+
+def test_few_are_reported_with_their_number_and_none_with_the_reason(study):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    names = [f"Name {i}" for i in range(41)]
+    study.write(drawn(rng, np.zeros(41)), "mw" * 20 + "x", names)
+    table = study.run()
+    (one,) = rows(table, "default", number=1)
+    assert (one["n"], one["others"]) == (1, 1)
+    assert one["high"] - one["low"] > 0.1
+    halves = [rows(table, "half", half, number=1)[0] for half in ("1a", "1b")]
+    absent = [h for h in halves if h["others"] == 0]
+    assert [(h["value"], h["n"], h["reason"]) for h in absent] == [(None, 0, "no names")]
+
+
+def test_a_variation_is_a_family_of_its_own(study):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    names = [f"Name {i}" for i in range(40)]
+    study.write(drawn(rng, np.tile([-0.5, 0.5], 20)), "mw" * 20, names)
+    table = study.run().filter(pl.col("number") == 0)
+    for _, part in table.group_by("kind", "variation"):
+        p = part["p"].sort().to_numpy()
+        by_hand = [min(1.0, *(p[j] * 3 / (j + 1) for j in range(i, 3))) for i in range(3)]
+        assert part["p_bh"].sort().to_numpy() == pytest.approx(by_hand, rel=1e-4)
+
+
+def test_without_known_words_there_are_reasons_and_no_numbers(study):
+    study.write([["x", "y"]] * 4, "mwmw", list("abcd"))
+    table = study.run()
+    assert table["value"].null_count() == len(table)
+    (default,) = rows(table, "default")
+    assert default["reason"] == "too few words with a known sentiment"
+
+
+def test_without_lists_one_is_told(study):
+    study.write([["w00"]] * 4, "mwmw", list("abcd"))
+    people = pl.read_parquet(study.folder / "people/en.parquet")
+    people.with_columns(qid=pl.lit("Q9")).write_parquet(study.folder / "people/en.parquet")
+    with pytest.raises(Problem, match="no lists there"):
+        study.run()

@@ -1,0 +1,217 @@
+"""Who is in a subgroup, what is counted there, and that planted differences are found."""
+
+from datetime import date
+
+import numpy as np
+import polars as pl
+import pytest
+from test_analysis_pmi import Study
+
+from builders.lib.problem import Problem
+from probes.analysis import subgroups
+
+SEED = 2024
+PARAMS = subgroups.Params(
+    version="1.0.0",
+    popular=40,
+    born="1946-01-01",
+    largest=100,
+    largest_share=0.25,
+    smoothing=0.5,
+    min_count=1,
+    min_people=2,
+    bootstrap=200,
+    permutations=199,
+    confidence=0.95,
+    seed=1,
+)
+SENTIMENTS = ("positive", "negative", "neutral")
+
+
+class Parts(Study):
+    """A world with lists, sentiments of words, and people with dates and countries."""
+
+    def write_people(self, **columns):
+        path = self.people / "en.parquet"
+        pl.read_parquet(path).with_columns(**columns).write_parquet(path)
+
+    def plant(self, words):
+        rows = [
+            {"word": w, "pos": "ADJ", "sentiment": s, "frequency_nats": 0.0, "log_ratio_nats": 0.0}
+            for w, s in words.items()
+        ]
+        pl.DataFrame(rows).write_parquet(self.weights / "planted.parquet")
+
+    def tables(self, **changed):
+        return subgroups.run(self.inputs, PARAMS.model_copy(update=changed))
+
+
+def about(genders, native=None, born=None, popularity=None):
+    n = len(genders)
+    born = born or [date(1950, 1, 1)] * n
+    return {
+        "native": pl.Series(native or [None] * n, dtype=pl.Boolean),
+        "birth_date": pl.Series(born, dtype=pl.Date),
+        "popularity": pl.Series(popularity or [None] * n, dtype=pl.Int32),
+    }
+
+
+def drawn(rng, genders, effects):
+    """Draw lists of two of 24 words; an effect makes women's words positive, men's negative."""
+    sides = np.repeat([1.0, -1.0, 0.0], 8)
+    lists = []
+    for gender, effect in zip(genders, effects, strict=True):
+        side = {"m": -1, "w": 1, "x": 0}[gender]
+        taste = effect * side * sides + rng.gumbel(size=24)
+        lists.append(" ".join(f"w{i:02}" for i in np.argsort(-taste)[:2]))
+    return lists
+
+
+WORDS = {f"w{i:02}": SENTIMENTS[i // 8] for i in range(24)}
+
+
+def test_who_is_in_a_subgroup():
+    people = pl.DataFrame(
+        {
+            "qid": [f"Q{i}" for i in (30, 4, 5, 6, 7)],
+            "native": [True, False, None, True, False],
+            "birth_date": [
+                date(1945, 12, 31),
+                date(1946, 1, 1),
+                date(1990, 1, 1),
+                date(1900, 1, 1),
+                date(1950, 1, 1),
+            ],
+            "popularity": [7, 7, None, 9, 0],
+        }
+    )
+    found = subgroups.subgroups(people, PARAMS)
+    as_lists = {name: sorted(qids) for name, qids in found.items()}
+    assert as_lists["native"] == ["Q30", "Q6"]
+    assert as_lists["foreign"] == ["Q4", "Q7"]
+    # half of five people: the best known, and of two alike the lower number
+    assert as_lists["popular"] == ["Q4", "Q6"]
+    assert as_lists["other"] == ["Q30", "Q5", "Q7"]
+    assert as_lists["older"] == ["Q30", "Q6"]
+    assert as_lists["younger"] == ["Q4", "Q5", "Q7"]
+    one = subgroups.subgroups(people, PARAMS.model_copy(update={"popular": 1}))
+    assert one["popular"].to_list() == ["Q6"]
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Natives' words have a gender, foreigners' have none; seven people are non-binary."""
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    study = Parts(tmp_path_factory.mktemp("planted"))
+    genders = "mw" * 200 + "x" * 7
+    native = [True] * 200 + [False] * 200 + [True] * 3 + [False] * 4
+    effects = [1.5 if one else 0.0 for one in native]
+    study.write("en", {"ADJ": drawn(rng, genders, effects)}, genders)
+    study.write_people(**about(genders, native))
+    study.plant(WORDS)
+    return study.tables()
+
+
+def row(table, **wanted):
+    columns = {c.name: c for c in subgroups.DIFFERENCES.columns + subgroups.SHARES.columns}
+    codes = {
+        key: columns[key].labels.index(value) if columns[key].labels else value
+        for key, value in wanted.items()
+    }
+    chosen = table.filter(**codes)
+    assert len(chosen) == 1
+    return chosen.row(0, named=True)
+
+
+def test_a_planted_difference_of_subgroups_is_found(planted):
+    table = planted["differences"]
+    native = row(table, contrast="native", sentiment="positive")
+    assert native["value"] == 1  # all six words of women are positive, none of men's
+    assert native["p_bh"] < 0.05
+    foreign = row(table, contrast="foreign", sentiment="positive")
+    assert foreign["low"] <= 0 <= foreign["high"]
+    both = row(table, contrast="native against foreign", sentiment="positive")
+    assert both["value"] == pytest.approx(native["value"] - foreign["value"], abs=1e-6)
+    assert both["n"] == native["n"] + foreign["n"] == 407
+    assert 0 < both["low"] <= both["value"] <= both["high"]
+    for contrast in set(table["contrast"]):
+        assert table.filter(contrast=contrast)["value"].sum() == pytest.approx(0, abs=1e-5)
+
+
+def test_shares_are_counted_among_the_largest(planted):
+    table = planted["shares"]
+    mine = row(table, subgroup="native", gender="female", sentiment="positive")
+    assert (mine["value"], mine["largest"], mine["candidates"], mine["names"]) == (1, 6, 24, 100)
+    sums = table.group_by("pos", "subgroup", "gender").agg(pl.col("value").sum())
+    assert sums["value"].to_list() == pytest.approx([1] * len(sums), abs=1e-5)
+
+
+def test_people_of_no_binary_gender_are_there_with_their_number_and_without_a_test(planted):
+    people = planted["people"]
+    # nobody's popularity is known: the 40 lowest numbers are popular, and the seven come last
+    assert people.filter(gender=2)["people"].to_list() == [3, 4, 0, 7, 0, 7]
+    assert people.group_by("subgroup").len()["len"].to_list() == [3] * 6
+    table = planted["shares"].filter(gender=2)
+    assert len(table)
+    assert table["p"].null_count() == len(table)
+    assert (table["high"] > table["low"]).all()
+
+
+def test_two_halves_with_one_bias_agree_and_with_none_do_not(tmp_path):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    genders = "mw" * 200
+    for effect, alike in ((1.5, True), (0.0, False)):
+        study = Parts(tmp_path / str(effect))
+        study.write("en", {"ADJ": drawn(rng, genders, [effect] * 400)}, genders)
+        study.write_people(**about(genders, [True, True, False, False] * 100))
+        found = study.tables()  # without sentiments there are still words
+        assert set(found) == {"people", "agreement"}
+        (agreement,) = found["agreement"].filter(contrast=6).to_dicts()
+        assert agreement["words"] == 24
+        assert agreement["n"] == 400
+        assert (agreement["value"] > 0.7) == alike
+        assert (agreement["p"] < 0.05) == alike
+
+
+@pytest.mark.slow
+def test_under_the_null_tests_reject_at_their_level(tmp_path):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    p = []
+    for i in range(25):
+        study = Parts(tmp_path / str(i))
+        genders = "mw" * 30
+        study.write("en", {"ADJ": drawn(rng, genders, [0.0] * 60)}, genders)
+        study.write_people(**about(genders, [True, True, False, False] * 15))
+        study.plant(WORDS)
+        table = study.tables(bootstrap=100, permutations=99)["differences"]
+        p += table.filter(pl.col("contrast").is_in([0, 1]))["p"].to_list()
+    # 50 halves of people with three sentiments each, which hang together
+    assert np.mean(np.array(p) <= 0.05) < 0.05 + 4 * (0.05 * 0.95 / 50) ** 0.5
+    assert np.mean(np.array(p) <= 0.5) > 0.25
+
+
+def test_too_few_people_are_told(tmp_path):
+    study = Parts(tmp_path)
+    study.write("en", {"ADJ": ["kind", "calm"]}, "mw")
+    study.write_people(**about("mw", [True, True]))
+    with pytest.raises(Problem, match="no subgroup has 2 men and women"):
+        study.tables()
+
+
+def test_the_same_tables_twice_and_for_any_files(tmp_path):
+    print("seed", SEED)
+    genders = "mw" * 40
+    found = []
+    for files in (1, 4):
+        rng = np.random.default_rng(SEED)
+        study = Parts(tmp_path / str(files))
+        lists = drawn(rng, genders, [1.0] * 80)
+        study.write("en", {"ADJ": lists}, genders, files=files, shuffle=rng if files > 1 else None)
+        study.write_people(**about(genders, [True, False] * 20 + [False, True] * 20))
+        study.plant(WORDS)
+        found.append(study.tables())
+    assert found[0].keys() == found[1].keys() == set(subgroups.SCHEMAS)
+    assert all(table.equals(found[1][name]) for name, table in found[0].items())

@@ -1,0 +1,90 @@
+"""Causal models are asked what masked ones are, in sentences that end with the word."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+from models.tiny import byte_level, save
+from models.tiny_causal import gpt2
+
+from builders.lib.problem import Problem
+from probes.models.load import load
+from probes.models.weights import bring
+from probes.outputs import probe
+from probes.plan import plan
+
+
+@pytest.fixture
+def asked(place, change):
+    """Put the probe to a causal model, and to a masked one in three frames."""
+    words = pl.read_parquet("data/datasets/words/en.parquet")["form"].to_list()
+    people = pl.read_parquet("data/datasets/politicians/en.parquet")["name"].to_list()
+    sentences = [f"{name} is {word}" for name, word in zip(people * 9, words, strict=False)]
+    tokenizer = byte_level([*sentences, "Yesterday this person"] * 3, model_max_length=64)
+    save(place / "causal", gpt2(tokenizer), tokenizer)
+
+    def models(tree):
+        tree["asked"]["associations"] = ["causal", "tiny"]
+        own = {"dtype": "float64", "languages": ["en"]}
+        tree["models"]["causal"] = {"id": "./causal", "kind": "causal", **own}
+        tree["models"]["tiny"]["languages"] = ["en"]
+        part = tree["probes"]["associations"]
+        part["frames_of"]["masked"] = ["bare", "neutral", "paraphrase"]
+
+    change(models)
+    for name in ("causal", "tiny"):
+        bring(name)
+        probe("associations", name)
+    return Path("data/outputs/associations")
+
+
+def test_outputs_of_a_causal_model_are_the_scores_of_its_continuations(asked):
+    rows = pl.read_parquet(asked / "causal/en/*.parquet")
+    assert set(rows["frame"]) == {"neutral"}
+    scorer = load("causal")
+    for pos, frame, neutral in ((0, "{} is", "This person is"), (1, "Yesterday {}", None)):
+        part = rows.filter(pl.col("pos") == pos)
+        assert set(part["prompt"]) == {frame.format(name) for name in set(part["name"])}
+        some = part.sample(40, seed=1)
+        pairs = [(prompt, f" {word}") for prompt, word in some.select("prompt", "word").rows()]
+        for value, score in zip(some["logprob_nats"], scorer.logprobs(pairs), strict=True):
+            assert value == pytest.approx(score.logprob_nats, abs=1.01e-6)
+        text = neutral or "Yesterday this person"
+        priors = scorer.logprobs([(text, f" {word}") for word in some["word"]])
+        for value, score in zip(some["prior_nats"], priors, strict=True):
+            assert value == pytest.approx(score.logprob_nats, abs=1.01e-6)
+    assert plan("associations", "causal", 0).prompts == rows.select("pos", "prompt").n_unique()
+    coverage = pl.read_parquet(asked / "causal/coverage/en.parquet")
+    assert coverage["covered"].min() > 0
+    assert set(coverage["mask_token"]) == {""}
+
+
+def test_a_file_holds_every_name_in_every_frame_and_bare_is_as_it_was(asked, change):
+    rows = pl.read_parquet(asked / "tiny/en/*.parquet")
+    assert rows["frame"].unique(maintain_order=True).to_list() == ["bare", "neutral", "paraphrase"]
+    names = pl.read_parquet("data/datasets/politicians/en.parquet")["name"].n_unique()
+    lists = rows.select("pos", "frame", "name").unique()
+    assert len(lists) == 2 * 3 * names
+    assert plan("associations", "tiny", 0).prompts == 2 * 3 * names
+    assert rows.filter(pl.col("frame") == "bare")["prior_nats"].null_count() == len(
+        rows.filter(pl.col("frame") == "bare")
+    )
+    others = rows.filter(pl.col("frame") != "bare")
+    assert others["prior_nats"].null_count() == 0
+    # one prior for a word and a frame, whoever is named
+    priors = others.group_by("frame", "pos", "word").agg(pl.col("prior_nats").n_unique())
+    assert set(priors["prior_nats"]) == {1}
+    change(lambda tree: tree["probes"]["associations"]["frames_of"].update(masked=["bare"]))
+    alone = pl.read_parquet(probe("associations", "tiny") / "en/*.parquet")
+    assert alone.equals(rows.filter(pl.col("frame") == "bare"))
+
+
+def test_a_frame_that_lacks_a_language_is_told_before_a_model_is_loaded(place, change):
+    def without_french(tree):
+        tree["probes"]["associations"]["frames_of"]["masked"] = ["neutral"]
+        del tree["probes"]["associations"]["frames"]["neutral"]["fr"]
+
+    change(without_french)
+    bring("tiny")
+    with pytest.raises(Problem, match=r"frames\.neutral: no ADJ for 'fr'"):
+        probe("associations", "tiny")

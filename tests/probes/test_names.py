@@ -1,0 +1,79 @@
+"""The lists of a model as a matrix of distinct names by words."""
+
+import polars as pl
+import pytest
+
+from probes.names import frames, lists
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Two men of one name, a woman of the same, a woman; a verb, two frames."""
+    outputs, people = tmp_path / "outputs", tmp_path / "people"
+    for folder in (outputs / "en", outputs / "coverage", people):
+        folder.mkdir(parents=True)
+    heard = {
+        ("Q1", "bare"): "kind calm",
+        ("Q2", "bare"): "kind calm",
+        ("Q3", "bare"): "kind calm",
+        ("Q4", "bare"): "kind grim",
+        ("Q1", "said"): "loud calm",
+        ("Q4", "said"): "loud grim",
+    }
+    rows = [
+        {"qid": qid, "word": word, "lemma": word.upper(), "pos": 0, "rank": r, "frame": frame}
+        for (qid, frame), words in heard.items()
+        for r, word in enumerate(words.split(), 1)
+    ]
+    rows.append({"qid": "Q1", "word": "runs", "lemma": "run", "pos": 1, "rank": 1, "frame": "bare"})
+    for part in range(2):
+        pl.DataFrame(rows[part::2]).write_parquet(outputs / "en" / f"{part}.parquet")
+    frame = pl.DataFrame(
+        {
+            "qid": ["Q1", "Q2", "Q3", "Q4", "Q5"],
+            "name": ["Bo", "Bo", "Bo", "Ada", "Nobody asked"],
+            "gender": [0, 0, 1, 1, 2],
+            "popularity": [3, 9, 1, None, 5],
+        }
+    )
+    frame.write_parquet(people / "en.parquet")
+    return outputs, people
+
+
+def table(found):
+    names = [f"{row['name']} {row['gender']}" for row in found.names.iter_rows(named=True)]
+    cells = found.matrix.toarray()
+    return {
+        name: {w for w, there in zip(found.words["word"], row, strict=True) if there}
+        for name, row in zip(names, cells, strict=True)
+    }
+
+
+def test_a_name_is_there_once_for_each_gender_that_has_it(folders):
+    found = lists(*folders, "en", 0, 1)
+    assert table(found) == {
+        "Ada 1": {"kind", "grim"},
+        "Bo 0": {"kind", "calm"},
+        "Bo 1": {"kind", "calm"},
+    }
+    assert set(found.matrix.data) == {1}
+    assert found.labels == (0, 1)
+    assert found.names.filter(pl.col("gender") == 0).row(0) == ("Bo", 0, 2, 9)
+    assert found.words.rows() == [("kind", "KIND", 3), ("calm", "CALM", 2), ("grim", "GRIM", 1)]
+
+
+def test_rare_words_go_and_so_do_those_of_fewer_names(folders):
+    found = lists(*folders, "en", 0, 2)
+    assert found.words["word"].to_list() == ["kind", "calm"]
+    part = lists(*folders, "en", 0, 1).only((found.names["name"] == "Bo").to_numpy(), 2)
+    assert table(part) == {"Bo 0": {"kind", "calm"}, "Bo 1": {"kind", "calm"}}
+    assert lists(*folders, "en", 0, 4) is None
+
+
+def test_parts_of_speech_ranks_and_frames(folders):
+    assert table(lists(*folders, "en", 1, 1)) == {"Bo 0": {"runs"}}
+    first = lists(*folders, "en", 0, 1, pl.col("rank") <= 1)
+    assert set.union(*table(first).values()) == {"kind"}
+    assert frames(folders[0], "en") == ["bare", "said"]
+    said = lists(*folders, "en", 0, 1, frame="said")
+    assert table(said) == {"Ada 1": {"loud", "grim"}, "Bo 0": {"loud", "calm"}}

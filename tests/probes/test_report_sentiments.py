@@ -1,0 +1,85 @@
+import re
+from xml.etree import ElementTree as ET
+
+import polars as pl
+import pytest
+
+from probes.analysis import sentiment
+from probes.estimates import typed
+from probes.report import figures, sentiments
+
+BASE = {"pos": 0, "deviation": 0, "reading": 1, "largest": 100, "candidates": 300, "left_out": 0}
+BASE |= {"n": 10, "cluster": "", "method": "", "null": "", "p_bh": None, "p": None}
+
+
+def write(folder, places, p_bh):
+    """``places`` are models and languages; ``p_bh`` has a value for each test."""
+    shares, apart = [], []
+    for model, language in places:
+        for s in range(3):
+            place = BASE | {"model": model, "language": language, "sentiment": s}
+            for gender in range(2):
+                row = {"gender": gender, "hits": 30, "base": 0.3, "names": 10}
+                row |= {"value": 0.3 + 0.1 * gender, "low": 0.2, "high": 0.5}
+                shares.append(place | row)
+            for test, p in enumerate(p_bh):
+                row = {"test": test, "value": -0.1, "low": -0.2, "high": 0.1, "p": p, "p_bh": p}
+                apart.append(place | row | {"p_bonferroni": 1.0, "family": 3})
+    folder.mkdir()
+    for name, rows in (("shares", shares), ("differences", apart)):
+        table = typed(pl.DataFrame(rows), sentiment.SCHEMAS[name])
+        table.write_parquet(folder / f"{name}.parquet")
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Return what was to be drawn, in place of pictures."""
+    seen = []
+
+    def sentiments(rows, title):
+        seen.append((title, rows))
+        return "<svg/>"
+
+    monkeypatch.setattr(figures, "sentiments", sentiments)
+    return seen
+
+
+def test_models_in_each_language_and_languages_of_each_model_of_several(tmp_path, drawn):
+    write(tmp_path / "t", [("a", "en"), ("b", "en"), ("b", "fr")], [0.5, 0.01])
+    (block,) = sentiments.blocks(tmp_path / "t")
+    assert block["title"] == "ADJ, pmi, argmax"
+    assert len(block["figures"]) == 3
+    labels = {title.split(":")[0]: {r["label"] for r in rows} for title, rows in drawn}
+    assert labels == {"en": {"a", "b"}, "fr": {"b"}, "b": {"en", "fr"}}
+    assert [len(rows) for _, rows in drawn] == [12, 6, 12]
+
+
+@pytest.mark.parametrize(
+    ("p_bh", "starred"), [([0.5, 0.01], True), ([0.01, 0.5], False), ([0.01], True)]
+)
+def test_the_star_is_that_of_names_where_there_is_one(tmp_path, drawn, p_bh, starred):
+    write(tmp_path / "t", [("a", "en")], p_bh)
+    sentiments.blocks(tmp_path / "t")
+    assert {r["significant"] for _, rows in drawn for r in rows} == {starred}
+
+
+def test_without_tables_there_are_no_figures(tmp_path):
+    assert sentiments.blocks(tmp_path / "none") == []
+
+
+def test_the_figure_marks_every_share_and_each_line_once(tmp_path):
+    write(tmp_path / "t", [("a", "en"), ("b", "en")], [0.01])
+    (block,) = sentiments.blocks(tmp_path / "t")
+    (figure,) = block["figures"]
+    ET.fromstring(figure)
+    assert figure == sentiments.blocks(tmp_path / "t")[0]["figures"][0]
+    # a marker for each gender, model and sentiment
+    assert len(re.findall(r"<use [^>]*style=\"fill: #ffffff; stroke: #000000", figure)) >= 6
+
+
+def test_the_page_has_them_between_results_and_datasets(finished):
+    text = (finished / "data/report/index.html").read_text(encoding="utf-8")
+    at = [text.index(f'id="{name}"') for name in ("results", "sentiments", "datasets")]
+    assert at == sorted(at)
+    assert "<summary>ADJ, pmi, argmax</summary>" in text
+    assert "<summary>VERB, pmi, argmax</summary>" in text

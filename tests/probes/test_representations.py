@@ -1,0 +1,105 @@
+import datasets
+import numpy as np
+import polars as pl
+import pytest
+from models.tiny import save
+from models.tiny_causal import gpt2, gpt2_tokenizer
+from transformers import AutoTokenizer
+
+from builders.lib.problem import Problem
+from probes import representations
+from probes.models.load import load
+from probes.models.weights import bring
+from probes.outputs import probe
+from probes.plan import plan
+
+
+def both(tree):
+    tree["models"]["tiny"]["dtype"] = "float32"
+    tree["models"]["causal"] = {"id": "./causal", "kind": "causal", "languages": ["fr"]}
+
+
+@pytest.fixture
+def ready(place, change, monkeypatch):
+    """A place with a masked and a causal model, and shards of few words."""
+    tokenizer = gpt2_tokenizer()
+    save(place / "causal", gpt2(tokenizer), tokenizer)
+    change(both)
+    monkeypatch.setattr(representations, "SHARD", 70)
+    for name in ("tiny", "causal"):
+        bring(name)
+    return place
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_every_word_has_its_state_once_and_shards_do_not_change_it(ready, monkeypatch):
+    folder = probe("representations", "tiny")
+    assert len(list(folder.glob("en/*.parquet"))) > 2
+    rows = pl.read_parquet(folder / "en/*.parquet")
+    words = pl.read_parquet("data/datasets/words/en.parquet")["form"].unique().sort()
+    assert rows["word"].to_list() == words.to_list()
+    tokenizer = AutoTokenizer.from_pretrained("tiny")
+    assert rows["pieces"].to_list() == [len(tokenizer.tokenize(word)) for word in words]
+    assert rows["pieces"].max() > 1
+    assert set(rows["model"]) == {"tiny"}
+    states = np.stack(rows["state"].to_list())
+    assert states.shape == (len(words), 32)
+    assert (np.round(states, 6) == states).all()
+    some = [words[-1], *words[:3]]
+    (direct,) = load("tiny").represent(some)
+    for word, state in zip(some, direct.states, strict=True):
+        assert rows.filter(pl.col("word") == word)["state"][0].to_list() == state.tolist()
+    monkeypatch.setattr(representations, "SHARD", 5000)
+    whole = pl.read_parquet(probe("representations", "tiny") / "en/00000.parquet")
+    assert whole.equals(rows)
+
+
+def test_cores_do_not_change_a_byte(ready, monkeypatch):
+    found = []
+    for cores in ("1", "2"):
+        monkeypatch.setenv("PLUMBLINE_CORES", cores)
+        found.append(contents(probe("representations", "tiny")))
+    assert found[0] == found[1]
+    assert {name.split("/")[0] for name in found[0]} == {"README.md", "en", "fr"}
+
+
+def test_outputs_load_as_a_typed_dataset(ready, tmp_path):
+    folder = probe("representations", "causal")
+    rows = datasets.load_dataset(
+        str(folder), "fr", split="train", cache_dir=str(tmp_path / "cache")
+    )
+    text, number = datasets.Value("string"), datasets.Value("int32")
+    assert rows.features == {
+        "word": text,
+        "pieces": number,
+        "unknown_pieces": number,
+        "state": datasets.List(datasets.Value("float64")),
+        "model": text,
+        "revision": text,
+    }
+    assert len(rows[0]["state"]) == 32
+
+
+def test_a_plan_counts_words_and_no_head(ready):
+    words = pl.read_parquet("data/datasets/words/fr.parquet")["form"].n_unique()
+    planned = plan("representations", "causal", seconds=60)
+    assert planned.prompts == words
+    rows = pl.read_parquet(probe("representations", "causal") / "fr/*.parquet")
+    # the plan does not count the token that begins a text
+    assert planned.tokens == pytest.approx(rows["pieces"].sum(), rel=0.02)
+    hidden, layers = 32, 2
+    least = 2 * layers * 12 * hidden * hidden * planned.tokens
+    assert least <= planned.operations < 1.2 * least
+
+
+def test_a_model_without_states_and_a_language_without_words_are_refused(ready, change):
+    change(lambda tree: tree["models"]["tiny"].update(kind="seq2seq"))
+    with pytest.raises(Problem, match="kind seq2seq cannot be asked to represent"):
+        probe("representations", "tiny")
+    change(lambda tree: tree["probes"]["representations"].update(languages=["fr", "cs"]))
+    change(lambda tree: tree["models"]["causal"].update(languages=["cs"]))
+    with pytest.raises(Problem, match=r"representations\.languages: cs not in words"):
+        probe("representations", "causal")

@@ -1,0 +1,115 @@
+"""k-means: what is planted is found, and one cloud looks like one cloud."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from probes.stats.kmeans import gap, null, numbered, partition, principal, upper_p
+
+SEEDS = (1, 2, 3)
+
+
+def blobs(sizes, width, apart, seed):
+    """Draw points around centres on different axes; return them and where they are from."""
+    rng = np.random.default_rng(seed)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    points = rng.normal(size=(len(labels), width))
+    points[np.arange(len(labels)), labels] += apart
+    order = rng.permutation(len(labels))
+    return points[order], labels[order]
+
+
+def test_the_inertia_of_a_case_worked_by_hand():
+    points = np.array([[0.0, 0], [2, 0], [10, 0], [14, 0], [12, 3]])
+    found = partition(points, 2, SEEDS)
+    assert found.labels.tolist() == [1, 1, 0, 0, 0]
+    # centres (1, 0) and (12, 1): 1 + 1 and 5 + 5 + 4
+    assert found.inertia.min() == pytest.approx(16)
+    # of the first point: 2 to its own, (10 + 14 + sqrt(153)) / 3 to the others
+    other = (10 + 14 + np.sqrt(153)) / 3
+    assert found.widths[0] == pytest.approx((other - 2) / other)
+    assert found.silhouette == pytest.approx(found.widths.mean())
+
+
+@pytest.mark.parametrize("sizes", [(30, 30), (40, 20, 12), (9, 8, 7, 6)])
+def test_planted_blobs_are_found_to_the_last_point_and_their_number_too(sizes):
+    points, truth = blobs(sizes, 40, 25.0, sum(sizes))
+    scores = principal(points)
+    widths = {}
+    for k in (2, 3, 4, 5):
+        found = partition(scores, k, range(10))
+        widths[k] = found.silhouette
+        if k == len(sizes):
+            assert adjusted_rand_score(found.labels, truth) == 1
+            assert np.bincount(found.labels).tolist() == sorted(sizes, reverse=True)
+            one = null(points, [k], 3, 19, 5)[0]
+            assert found.silhouette > one.silhouette.max()
+            assert upper_p(found.silhouette, one.silhouette) == pytest.approx(2 / 20)
+            value, error = gap(found.inertia.min(), one)
+            assert value > 5 * error > 0
+    assert max(widths, key=widths.get) == len(sizes)
+
+
+@pytest.mark.parametrize(("n", "width"), [(40, 80), (60, 5)])
+def test_one_cloud_is_no_more_clustered_than_its_null(n, width):
+    """The null of the silhouette: small p come up no more often than they should."""
+    scales = np.linspace(1, 3, width)  # longer one way than another
+    small = []
+    for seed in range(24):
+        points = np.random.default_rng(seed).normal(size=(n, width)) * scales
+        found = partition(principal(points), 2, SEEDS)
+        one = null(points, [2], len(SEEDS), 19, seed)[0]
+        small.append(upper_p(found.silhouette, one.silhouette) <= 0.2)
+    # binomial of 24 at 0.1 (one tail of a doubled p): 7 or more in 1 of 100
+    assert sum(small) <= 7, f"seeds 0 to 23: {small}"
+
+
+def test_principal_axes_keep_distances_and_do_not_depend_on_the_frame():
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(12, 30))
+    scores = principal(points)
+    assert scores.shape == (12, 12)
+
+    def distances(x):
+        return np.linalg.norm(x[:, None] - x[None], axis=2)
+
+    assert np.allclose(distances(scores), distances(points))
+    turn, _ = np.linalg.qr(rng.normal(size=(30, 30)))
+    moved = principal(points @ turn + 7)
+    assert np.allclose(moved[:, :11], scores[:, :11])
+    assert (np.diff(scores.var(axis=0)) <= 1e-12).all()
+
+
+def test_labels_of_clusters_follow_from_the_clusters_alone():
+    points, _ = blobs((9, 8, 7), 10, 20.0, 1)
+    one, other = (partition(points, 3, seeds) for seeds in ((1, 2), (8, 9)))
+    assert (one.labels == other.labels).all()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(0, 4, 15)
+        renamed = rng.permutation(4)[labels]
+        assert (numbered(labels) == numbered(renamed)).all(), f"seed {seed}"
+
+
+def test_runs_that_differ_are_told_by_their_agreement():
+    points, _ = blobs((20, 20), 6, 30.0, 2)
+    assert (partition(points, 2, range(6)).agreement == 1).all()
+    cloud = np.random.default_rng(4).normal(size=(40, 6))
+    loose = partition(cloud, 5, range(6))
+    assert len(loose.agreement) == 15
+    assert loose.agreement.mean() < 0.9
+    assert loose.inertia.min() < loose.inertia.max()
+
+
+def test_too_few_points_are_refused():
+    with pytest.raises(ValueError, match="3 clusters need more than 3 distinct points"):
+        partition(np.array([[0.0], [1], [1], [2], [0]]), 3, SEEDS)
+
+
+def test_draws_of_the_null_have_the_covariance_of_the_points():
+    points, _ = blobs((40, 40), 3, 4.0, 9)
+    for k_means in null(points, [2, 3], 2, 19, 1):
+        assert k_means.log_inertia.shape == k_means.silhouette.shape == (19,)
+    # of one number of clusters as large as the scatter allows, inertia scales with the points
+    small, large = (null(points * s, [2], 2, 19, 1)[0].log_inertia for s in (1, 10))
+    assert np.allclose(large - small, 2 * np.log(10))
