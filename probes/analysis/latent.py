@@ -259,11 +259,13 @@ def _fitted(
     value = model.Averages(*(np.mean(parts, axis=0) for parts in zip(*each, strict=True)))
     rng = np.random.default_rng(params.seed)
     drawn = counts.drawn + rng.standard_gamma(params.smoothing, counts.drawn.shape)
+    quick = how._replace(single=True)
     parts = [  # each seed has its share of the replicates
-        model.refit(drawn[i :: len(starts)], q, *weights, start, how)
+        model.refit(drawn[i :: len(starts)], q, *weights, start, quick)
         for i, start in enumerate(starts)
     ]
-    permuted = model.refit(counts.permuted + params.smoothing, q, *weights, starts[0], how)
+    tables = np.concatenate([seen[None], counts.permuted + params.smoothing])
+    tested = model.refit(tables, q, *weights, starts[0], quick).eta
     paper = how._replace(penalty="subgradient")
     bare = [model.fit(counts.seen[None], q, *weights, start, paper) for start in starts]
     return Found(
@@ -277,7 +279,7 @@ def _fitted(
         np.stack([one.eta[0] for one in each]),
         model.Averages(*(np.concatenate(part) for part in zip(*parts, strict=True))),
         np.mean([fit.eta.mean(axis=0) for fit in bare], axis=0),
-        model.permutation_p(each[0].eta[0], permuted.eta),
+        model.permutation_p(tested[0], tested[1:]),
     )
 
 

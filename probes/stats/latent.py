@@ -11,8 +11,8 @@ the sum over words of KL(q(s | w) || p(s | w)), plus ``l1`` times the sum of all
 |phi|. Stańczak et al. (2023), PLoS ONE 18(11): e0277640, equations 10 to 13, after Hoyle et al.
 (2019), ACL, section 3.
 
-Everything is float64 and has the words as its last axis. All fits are one batched program; each
-does the same arithmetic whatever it is batched with.
+Everything has the words as its last axis, and is float64 unless single precision is asked for. All
+fits are one batched program; each does the same arithmetic whatever it is batched with.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
 POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 BETAS = (0.9, 0.9)  # equal: gradients shrink by orders of magnitude as the posterior term is met
 EPSILON = 1e-12  # gradients are shares of probability: for rare words below the usual 1e-8
-BLOCK = 100_000  # deviations that are worked on at once: few enough to stay in a processor's cache
+BLOCK = 200_000  # deviations that are worked on at once: few enough to stay in a processor's cache
 
 Penalty = Literal["proximal", "subgradient"]
 
@@ -55,6 +55,7 @@ class Schedule(NamedTuple):
     learning_rate: float  # at first; it falls to 0 along half a cosine
     penalty: Penalty = "proximal"
     learn_background: bool = False
+    single: bool = False  # in float32, twice as fast: for replicates, whose noise is far larger
 
 
 class Fits(NamedTuple):
@@ -170,20 +171,21 @@ class _Program:
         number = len(start.eta)
         parts = [np.reshape(part, (number, -1)) for part in start[: 4 if self.learn else 3]]
         self.cut = [part.shape[1] for part in parts]
-        self.theta = torch.from_numpy(np.concatenate(parts, axis=1))
+        dtype = torch.float32 if schedule.single else torch.float64
+        self.theta = torch.from_numpy(np.concatenate(parts, axis=1)).to(dtype)
         self.gradient = torch.zeros_like(self.theta)
         self.eta, self.sigma, self.phi, *m = self._views(self.theta)
-        self.m = m[0] if m else torch.from_numpy(start.background)[:, None, None]
+        self.m = m[0] if m else torch.from_numpy(start.background)[:, None, None].to(dtype)
         self.frequency = torch.exp(self.m)
         self.penalised = sum(self.cut[:3])
-        self.l1 = torch.from_numpy(l1)[:, None]
+        self.l1 = torch.from_numpy(l1)[:, None].to(dtype)
         shares = counts / counts.sum(axis=(1, 2), keepdims=True)
-        self.shares = torch.from_numpy(np.ascontiguousarray(shares.transpose(0, 2, 1)))
+        self.shares = torch.from_numpy(np.ascontiguousarray(shares.transpose(0, 2, 1))).to(dtype)
         known: NDArray[np.bool_] = ~np.isnan(q.sum(axis=1))
-        self.q = torch.from_numpy(np.where(known[:, None], q, 0.0).T.copy())
-        weight = torch.from_numpy(posterior)[:, None, None]
+        self.q = torch.from_numpy(np.where(known[:, None], q, 0.0).T.copy()).to(dtype)
+        weight = torch.from_numpy(posterior)[:, None, None].to(dtype)
         self.pull = -weight * self.q
-        self.push = weight * torch.from_numpy(known.astype(np.float64))
+        self.push = weight * torch.from_numpy(known).to(dtype)
         self.scale = 1 + weight[:, 0, 0] * int(known.sum())
         self.joint, self.slope = torch.empty_like(self.eta), torch.empty_like(self.eta)
 
@@ -232,7 +234,7 @@ class _Program:
 
     def run(self) -> Fits:
         """Take the steps of Adam, and look at where they led."""
-        steps, learning_rate, penalty, _ = self.schedule
+        steps, learning_rate, penalty = self.schedule[:3]
         first, second = BETAS
         mean, square = torch.zeros_like(self.theta), torch.zeros_like(self.theta)
         scale = torch.empty_like(self.theta)
@@ -269,7 +271,7 @@ class _Program:
         apart = torch.special.xlogy(self.q, self.q) - self.q * of_word
         found = (self.eta, self.sigma, self.phi, self.m[:, 0, 0], cross)
         last = (apart.sum(dim=(1, 2)), left / self.scale)
-        return Fits(*(part.contiguous().numpy() for part in (*found, *last)))
+        return Fits(*(part.double().contiguous().numpy() for part in (*found, *last)))
 
 
 class Averages(NamedTuple):
