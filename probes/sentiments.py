@@ -1,4 +1,4 @@
-"""The sentiment of words: from the dataset ``lexica``, or for a world what was planted."""
+"""The sentiment of words, from the dataset ``lexica``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from builders.words import POS
 from probes.world.language import SENTIMENTS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -21,21 +21,8 @@ READINGS = ("pairs", "argmax")  # what is ranked, and how sentiments are counted
 NEUTRAL = SENTIMENTS.index("neutral")
 
 
-def planted(weights: Path) -> pl.DataFrame | None:
-    """Return word, pos and q(s | w), 0 or 1, of a world; None where a model is none."""
-    path = weights / "planted.parquet"
-    if not path.is_file():
-        return None
-    codes = {name: code for code, name in enumerate(POS)}
-    return pl.read_parquet(path).select(
-        "word",
-        pl.col("pos").replace_strict(codes, return_dtype=pl.Int64),
-        *((pl.col("sentiment") == s).cast(pl.Float64).alias(f"q_{s}") for s in SENTIMENTS),
-    )
-
-
 def of_words(
-    words: pl.DataFrame, pos: int, weights: Path, lexica: Path, language: str
+    words: Sequence[str], lemmas: Sequence[str], lexica: Path, language: str
 ) -> NDArray[np.float64]:
     """Return q(s | w) for words, an array (words, sentiments); nan for a word in no lexicon.
 
@@ -43,27 +30,22 @@ def of_words(
 
     Parameters
     ----------
-    words
-        Columns word and lemma.
-    weights
-        Folder of the model: for a world, its planted sentiments are what counts.
     lexica
         Folder of the dataset, with a config for the language or without.
     """
-    known = planted(weights)
-    if known is not None:
-        known = known.filter(pl.col("pos") == pos).select("word", *Q)
-    elif (lexica / f"{language}.parquet").is_file():
-        known = pl.read_parquet(lexica / f"{language}.parquet", columns=["word", *Q])
-    else:
+    path = lexica / f"{language}.parquet"
+    if not path.is_file():
         return np.full((len(words), len(Q)), np.nan)
-    table = {row[0]: row[1:] for row in known.iter_rows()}
-    none = (np.nan,) * len(Q)
-    found = [
-        next((table[key] for key in (word, word.lower(), lemma) if key in table), none)
-        for word, lemma in words.select("word", "lemma").iter_rows()
+    lexicon = pl.read_parquet(path, columns=["word", *Q])
+    shares = lexicon.select(Q).to_numpy().astype(np.float64)
+    shares = shares / shares.sum(axis=1, keepdims=True)  # they are rounded in the dataset
+    place = {word: i for i, word in enumerate(lexicon["word"].to_list())}
+    none = np.full(len(Q), np.nan)
+    rows = [
+        next((place[key] for key in (word, word.lower(), lemma) if key in place), None)
+        for word, lemma in zip(words, lemmas, strict=True)
     ]
-    return np.array(found, dtype=np.float64).reshape(len(words), len(Q))
+    return np.array([none if row is None else shares[row] for row in rows]).reshape(-1, len(Q))
 
 
 def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:

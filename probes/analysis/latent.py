@@ -21,12 +21,12 @@ from probes import lists
 from probes.analysis._latent_recovery import recovery
 from probes.counts import Counts, count
 from probes.estimates import ESTIMATE, finite, significant, typed
+from probes.sentiments import of_words
 from probes.stats import latent as model
 from probes.stats.multiplicity import benjamini_hochberg
+from probes.world.language import SENTIMENTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from probes.tables import Inputs
@@ -37,7 +37,6 @@ EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ()
-SENTIMENTS = ("positive", "negative", "neutral")
 SETTLED = 1e-3  # share of probability that still has to move
 WHAT = (
     Column("model", "string", "name of the model in params.yaml"),
@@ -177,11 +176,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         path = inputs.datasets["lexica"] / f"{language}.parquet"
         if not path.is_file():
             continue
-        lexicon = pl.read_parquet(path, columns=["word", *(f"q_{s}" for s in SENTIMENTS)])
         folk = lists.people(people / f"{language}.parquet")
         for pos in range(len(POS)):
             source = lists.Lists((outputs / language,), pos)
-            part = _fitted(source, folk, lexicon, language, params)
+            part = _fitted(source, folk, inputs.datasets["lexica"], language, params)
             if part:
                 found.append(part)
     if not found:
@@ -204,27 +202,6 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     return tables
 
 
-def join(words: Sequence[str], lemmas: Sequence[str], lexicon: pl.DataFrame) -> Array:
-    """Return q(s | w), (words, sentiments), nan where a word is in no lexicon.
-
-    A form is looked up as it is, then in lower case, then by its lemma.
-
-    Parameters
-    ----------
-    lexicon
-        Columns word, q_positive, q_negative, q_neutral.
-    """
-    shares = lexicon.select(f"q_{s}" for s in SENTIMENTS).to_numpy().astype(np.float64)
-    shares = shares / shares.sum(axis=1, keepdims=True)  # they are rounded in the dataset
-    place = {word: i for i, word in enumerate(lexicon["word"].to_list())}
-    none = np.full(len(SENTIMENTS), np.nan)
-    rows = [
-        next((place[key] for key in (word, word.lower(), lemma) if key in place), None)
-        for word, lemma in zip(words, lemmas, strict=True)
-    ]
-    return np.array([none if row is None else shares[row] for row in rows]).reshape(-1, 3)
-
-
 def best(table: pl.DataFrame, number: int = 10) -> pl.DataFrame:
     """Return the words of largest deviation of each gender and sentiment, as in Table 4.
 
@@ -240,7 +217,7 @@ def best(table: pl.DataFrame, number: int = 10) -> pl.DataFrame:
 def _fitted(
     source: lists.Lists,
     folk: lists.People,
-    lexicon: pl.DataFrame,
+    lexica: Path,
     language: str,
     params: Params,
 ) -> Found | None:
@@ -250,7 +227,7 @@ def _fitted(
     counts = count(source, folk, genders, params.min_count, *resampling)
     if not counts.words or len(counts.genders) < 2 or not counts.seen.sum(axis=0).all():
         return None
-    q = join(counts.words, counts.lemmas, lexicon)
+    q = of_words(counts.words, counts.lemmas, lexica, language)
     seen = counts.seen + params.smoothing
     starts = [model.begin(seen, len(SENTIMENTS), s, params.jitter) for s in params.seeds]
     weights, how = model.grid(params.l1, params.posterior), params.schedule

@@ -150,7 +150,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         If there are no lists.
     """
     (model,) = inputs.models
-    outputs, weights = inputs.outputs("associations", model), inputs.weights(model)
+    outputs = inputs.outputs("associations", model)
     people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
     rows: list[dict[str, Any]] = []
     for language in languages(outputs):
@@ -162,7 +162,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             for varied in _variations(inputs, params, whole, language, pos):
                 q = None
                 if varied.lists is not None:
-                    q = of_words(varied.lists.words, pos, weights, lexica, language)
+                    found = varied.lists.words
+                    q = of_words(
+                        found["word"].to_list(), found["lemma"].to_list(), lexica, language
+                    )
                 rows += [place | row for row in _rows(varied, q)]
     if not rows:
         raise Problem(f"{outputs}: no lists there; see the config coverage for what is lacking")

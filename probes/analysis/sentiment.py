@@ -193,7 +193,7 @@ def _rankings(
     inputs: Inputs, model: str, params: Params
 ) -> Iterator[tuple[dict[str, Any], Ranking, dict[int, int]]]:
     """Yield where it is, the ranking, and how many distinct names each gender has."""
-    outputs, weights = inputs.outputs("associations", model), inputs.weights(model)
+    outputs = inputs.outputs("associations", model)
     people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
     settings = params.settings()
     eta = pl.read_parquet(inputs.tables("latent", model) / "latent.parquet")
@@ -204,7 +204,8 @@ def _rankings(
                 continue
             place = {"model": model, "language": language, "pos": pos}
             names = _names(found)
-            q = of_words(found.words, pos, weights, lexica, language)
+            listed = (found.words[column].to_list() for column in ("word", "lemma"))
+            q = of_words(*listed, lexica, language)
             ranking = by_pmi(found, q, settings)
             if ranking is not None:
                 yield place | {"deviation": 0, "reading": READINGS.index("argmax")}, ranking, names

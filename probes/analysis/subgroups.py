@@ -254,15 +254,8 @@ def _part(
     if min(people.get(MALE, 0), people.get(FEMALE, 0)) < params.min_people:
         return None
     chosen = counts.common(params.min_count)
-    frame = pl.DataFrame(
-        {
-            "word": [counts.words[w] for w in chosen],
-            "lemma": [counts.lemmas[w] for w in chosen],
-        },
-        schema={"word": pl.String, "lemma": pl.String},
-    )
-    (model,) = inputs.models
-    q = of_words(frame, source.pos, inputs.weights(model), inputs.datasets["lexica"], language)
+    words, lemmas = ([of[w] for w in chosen] for of in (counts.words, counts.lemmas))
+    q = of_words(words, lemmas, inputs.datasets["lexica"], language)
     known = ~np.isnan(q).any(axis=1)
     classes = None
     if known.any():

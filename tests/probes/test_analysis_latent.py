@@ -161,21 +161,6 @@ def test_best_are_the_first_ranks(study):
         assert part["value"][0] >= part["value"][1]
 
 
-def test_words_are_looked_up_by_form_then_lower_case_then_lemma():
-    frame = pl.DataFrame(
-        {
-            "word": ["kind", "kinder", "us"],
-            "q_positive": [0.8, 0.6, 0.2],
-            "q_negative": [0.1, 0.3, 0.2],
-            "q_neutral": [0.1, 0.1, 0.5],
-        }
-    )
-    found = latent.join(["kinder", "Kind", "kindest", "none"], ["kind", "x", "kind", "none"], frame)
-    assert found[:3, 0].tolist() == pytest.approx([0.6, 0.8, 0.8])
-    assert np.isnan(found[3]).all()
-    assert latent.join(["us"], ["us"], frame).sum() == pytest.approx(1)
-
-
 def test_the_same_bytes_twice(study):
     sixty(study)
     first, second = study.run(), study.run()

@@ -32,7 +32,9 @@ class Study:
     """Outputs and people written by hand."""
 
     def __init__(self, folder, model="by-hand"):
-        self.inputs = Inputs((model,), {"politicians": folder / "people"}, folder)
+        self.folder = folder
+        datasets = {"politicians": folder / "people", "lexica": folder / "lexica"}
+        self.inputs = Inputs((model,), datasets, folder)
         self.outputs = self.inputs.outputs("associations", model)
         self.people, self.weights = folder / "people", self.inputs.weights(model)
         for path in (self.outputs / "coverage", self.people, self.weights):

@@ -145,9 +145,6 @@ def test_families_are_all_real_models_and_each_world_by_itself(study):
     weights = study.inputs().weights("world")
     weights.mkdir(parents=True)
     (weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
-    planted = {"word": words * 2, "pos": ["ADJ"] * 30 + ["VERB"] * 30}
-    truth = pl.DataFrame(planted | {"sentiment": ["neutral", "positive", "negative"] * 20})
-    truth.write_parquet(weights / "planted.parquet")
     found = study.run("one", "two", "world", largest=10)
     table = found["differences"]
     for test in (0, 1):
@@ -261,13 +258,17 @@ def test_the_table_of_the_latent_model_is_read_in_both_its_values(study):
 def test_words_are_looked_up_as_they_are_then_small_then_by_lemma(tmp_path):
     study = Study(tmp_path)
     study.feel("en", Good="good", bad="bad", plain="plain")
-    words = pl.DataFrame(
-        {"word": ["Good", "Bad", "plains", "x"], "lemma": ["bad", "", "plain", ""]}
-    )
-    q = of_words(words, 0, tmp_path / "no-world", study.lexica, "en")
+    words = ["Good", "Bad", "plains", "x"], ["bad", "", "plain", ""]
+    q = of_words(*words, study.lexica, "en")
     assert q[:3].argmax(axis=1).tolist() == [POSITIVE, NEGATIVE, NEUTRAL]
     assert np.isnan(q[3]).all()
-    assert np.isnan(of_words(words, 0, tmp_path / "no-world", study.lexica, "cs")).all()
+    assert np.isnan(of_words(*words, study.lexica, "cs")).all()
+
+
+def test_rounded_shares_sum_to_one_again(tmp_path):
+    row = {"word": ["us"], "q_positive": [0.2], "q_negative": [0.2], "q_neutral": [0.5]}
+    pl.DataFrame(row).write_parquet(tmp_path / "en.parquet")
+    assert of_words(["us"], ["us"], tmp_path, "en").sum() == pytest.approx(1)
 
 
 def test_nothing_with_a_known_sentiment_is_told(study):

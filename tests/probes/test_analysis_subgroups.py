@@ -29,7 +29,7 @@ SENTIMENTS = ("positive", "negative", "neutral")
 
 
 class Parts(Study):
-    """A world with lists, sentiments of words, and people with dates and countries."""
+    """Lists, sentiments of words, and people with dates and countries."""
 
     def write_people(self, **columns):
         path = self.people / "en.parquet"
@@ -37,10 +37,11 @@ class Parts(Study):
 
     def plant(self, words):
         rows = [
-            {"word": w, "pos": "ADJ", "sentiment": s, "frequency_nats": 0.0, "log_ratio_nats": 0.0}
-            for w, s in words.items()
+            {"word": w} | {f"q_{s}": 0.8 if s == own else 0.1 for s in SENTIMENTS}
+            for w, own in words.items()
         ]
-        pl.DataFrame(rows).write_parquet(self.weights / "planted.parquet")
+        (self.folder / "lexica").mkdir(exist_ok=True)
+        pl.DataFrame(rows).write_parquet(self.folder / "lexica" / "en.parquet")
 
     def tables(self, **changed):
         return subgroups.run(self.inputs, PARAMS.model_copy(update=changed))
