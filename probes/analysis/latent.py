@@ -27,6 +27,8 @@ from probes.stats.multiplicity import benjamini_hochberg
 from probes.world.language import SENTIMENTS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
     from probes.tables import Inputs

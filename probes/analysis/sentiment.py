@@ -204,8 +204,8 @@ def _rankings(
                 continue
             place = {"model": model, "language": language, "pos": pos}
             names = _names(found)
-            listed = (found.words[column].to_list() for column in ("word", "lemma"))
-            q = of_words(*listed, lexica, language)
+            words, lemmas = (found.words[column].to_list() for column in ("word", "lemma"))
+            q = of_words(words, lemmas, lexica, language)
             ranking = by_pmi(found, q, settings)
             if ranking is not None:
                 yield place | {"deviation": 0, "reading": READINGS.index("argmax")}, ranking, names

@@ -21,7 +21,7 @@ def little(tree):
     for world in ("world-planted", "world-null"):
         tree["models"][world]["world"] |= LITTLE
     asked = ["world-planted", "world-null", "tiny"]
-    tree["probes"]["associations"]["models"] = asked
+    tree["asked"]["associations"] = asked
     tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
