@@ -133,7 +133,8 @@ def test_a_group_with_a_model_that_is_not_asked_is_told(studies):
 
 def test_in_the_pipeline_the_counts_of_worlds_add_up(finished):
     table = pl.read_parquet(finished / "data/tables/pooled/pooled.parquet")
-    assert set(table["group"]) == {"worlds"}  # no other models are asked, so there is no `all`
+    assert set(table["group"]) == {"all", "worlds"}
+    table = table.filter(group="worlds")
     assert set(table["models"]) == {2}
     key = ["pos", "word", "gender", "reading"]
     both = table.select(*key, "count", "people")
