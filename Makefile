@@ -25,7 +25,7 @@ repro: $(READY)  ## run the pipeline: only what is not up to date; STAGE=name fo
 	@dvc repro $(STAGE)
 
 test: $(READY)  ## the quick tests
-	python -m pytest -m 'not slow'
+	python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(READY)  ## the tests that take longer
 	python -m pytest -m slow

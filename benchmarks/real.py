@@ -3,10 +3,10 @@
     python benchmarks/real.py
 
 needs, in ``../shared/data``: ``politicians/wikidata_people.nt.gz`` (people as Wikidata-shaped
-N-Triples) and ``ud/LANGUAGE/*.conllu`` (treebanks). Works in a clone of the checkout under
-``.real``; ends with status 1 if a count disagrees with a direct query. The model is the planted
-world's, loaded as a folder: what it says of real names means nothing, that it is asked about all
-of them does.
+N-Triples), ``ud/LANGUAGE/*.conllu`` (treebanks), ``lexica`` and ``supersenses``. Works in a clone
+of the checkout under ``.real``; ends with status 1 if a count disagrees with a direct query. The
+model is the folder ``.real-model``, which ``real_model.py`` makes; without it the planted world's,
+of which only the running counts: what it says of real names means nothing.
 """
 
 from __future__ import annotations
@@ -28,13 +28,16 @@ import yaml
 TOP = Path(__file__).parent.parent
 sys.path[:0] = [str(TOP), str(TOP / "tests")]
 
+import lexica as real_lexica  # noqa: E402
 from samples import LANGUAGES, SAMPLES, files, oxigraph  # noqa: E402
 
 SHARED = TOP.parent / "shared" / "data"
 PEOPLE = SHARED / "politicians" / "wikidata_people.nt.gz"
 CLONE = TOP / ".real"
 DAY = "2026-11-21"
-MODEL = TOP / "data" / "models" / "world-planted"
+OWN = TOP / ".real-model"
+WORLD = TOP / "data" / "models" / "world-planted"
+MODEL = OWN if (OWN / "model.safetensors").is_file() else WORLD
 GENDER = "SELECT (COUNT(DISTINCT ?p) AS ?n) WHERE { ?p wdt:P31 wd:Q5 ; wdt:P21 wd:%s }"
 PREFIXES = (
     "PREFIX wd: <http://www.wikidata.org/entity/> "
@@ -45,28 +48,36 @@ ROWS = {"ar": 400, "zh": 1000, "en": 19000, "fr": 17000, "hi": 60, "ru": 2000, "
 
 
 def main() -> int:
-    for path in (PEOPLE, SHARED / "ud", MODEL / "model.json"):
+    wanted = (PEOPLE, SHARED / "ud", SHARED / "lexica", SHARED / "supersenses")
+    for path in (*wanted, MODEL / "model.safetensors"):
         if not path.exists():
             print(f"error: {path} is missing; see CONTRIBUTING, and run `make repro` first")
             return 1
     shutil.rmtree(CLONE, ignore_errors=True)
     run("clone", ["git", "clone", "--quiet", str(TOP), str(CLONE)], TOP)
     countries = SAMPLES / "facts" / "countries.ttl"
-    with oxigraph(PEOPLE, countries) as endpoint, files(SHARED / "ud") as address:
+    with oxigraph(PEOPLE, countries) as endpoint, files(SHARED) as address:
         write_params(endpoint, address)
         dvc = [sys.executable, "-m", "dvc"]
-        run("fetch wikidata", builders("fetch", "wikidata", "--date", DAY), CLONE)
-        run("fetch ud", builders("fetch", "ud", "--date", DAY), CLONE)
-        for stage in ("politicians", "words"):
+        for source in SOURCES.values():
+            run(f"fetch {source}", builders("fetch", source, "--date", DAY), CLONE)
+        for stage in SOURCES:
             run(f"build {stage}", [*dvc, "repro", "--quiet", f"build@{stage}"], CLONE)
             run(f"validate {stage}", [*dvc, "repro", "--quiet", f"validate@{stage}"], CLONE)
-        run("probe", [*dvc, "repro", "--quiet", "associations@real"], CLONE)
-        run("analyse, report", [*dvc, "repro", "--quiet"], CLONE)
+        for stage in ("associations@real", "pmi@real", "latent@real", "sentiment"):
+            run(stage, [*dvc, "repro", "--quiet", stage], CLONE)
+        run("the rest", [*dvc, "repro", "--quiet"], CLONE)
         run("again, up to date", [*dvc, "repro", "--quiet"], CLONE)
         direct = {name: ask(endpoint, GENDER % qid) for name, qid in GENDERS.items()}
     return report(direct)
 
 
+SOURCES = {  # by dataset
+    "politicians": "wikidata",
+    "words": "ud",
+    "lexica": "lexica",
+    "supersenses": "supersenses",
+}
 GENDERS = {"male": "Q6581097", "female": "Q6581072"}
 
 
@@ -98,7 +109,7 @@ def write_params(endpoint: str, address: str) -> None:
         "range_days": 36600,
     }
     params["sources"]["ud"] = {
-        "address": address + "/{treebank}/{file}",
+        "address": address + "/ud/{treebank}/{file}",
         "treebanks": {
             code: [
                 {
@@ -111,7 +122,28 @@ def write_params(endpoint: str, address: str) -> None:
             for code in LANGUAGES
         },
     }
-    for dataset, source in (("politicians", "wikidata"), ("words", "ud")):
+    views = real_lexica.params(f"{address}/lexica", sorted(real_lexica.VIEWS))
+    params["sources"]["lexica"] = views.model_dump(mode="json", exclude_defaults=True)
+    params["sources"]["supersenses"] = {
+        "adjectives": {
+            "address": f"{address}/supersenses/adjective_words.predicted",
+            "licence": "GPL-2.0",
+        },
+        "verbs": {
+            "address": address + "/supersenses/wordnet_verbs/{file}",
+            "tag": "as collected",
+            "licence": "CC-BY-4.0",
+        },
+    }
+    params["datasets"]["lexica"] |= {
+        "anchors": real_lexica.ANCHORS,
+        "seeds": [1],
+        "leave_out": False,
+        "steps": 500,
+        "learning_rate": 2e-3,
+        "divergence": 0.5,
+    }
+    for dataset, source in SOURCES.items():
         params["datasets"][dataset]["snapshot"] = f"data/raw/{source}/{DAY}"
     params["validation"]["politicians"] = {
         "rows_min": ROWS,
@@ -125,7 +157,20 @@ def write_params(endpoint: str, address: str) -> None:
     }
     params["validation"]["words"]["rows_min"] = dict.fromkeys(LANGUAGES, 1000)
     params["validation"]["words"]["pos_min"] = {"ADJ": 400, "VERB": 500}
-    params["models"] = {"real": {"id": str(MODEL), "languages": ["en"]}}
+    params["validation"]["lexica"]["rows_min"] = dict.fromkeys(real_lexica.VIEWS, 100)
+    params["validation"]["lexica"]["axis_min_share"] = 0.01
+    params["validation"]["lexica"]["rejects_max_share"] = {"": 1.0}
+    languages = ["en"] if MODEL == WORLD else sorted(LANGUAGES)
+    kind = {"family": "BERT", "size": "tiny"}
+    params["models"] = {"real": {"id": str(MODEL), "languages": languages, **kind}}
+    params["asked"] = {name: ["real"] for name in params["asked"]}
+    analysis = params["analysis"]
+    analysis["pooled"]["groups"] = {"all": "all"}
+    analysis["supersenses"]["largest"] = 100
+    analysis["latent"] |= {"seeds": [1], "bootstrap": 50, "permutations": 19}
+    analysis["subgroups"] |= {"popular": 1000, "bootstrap": 200, "permutations": 199}
+    analysis["robustness"] |= {"bootstrap": 100, "permutations": 100}
+    analysis["sentiment"] |= {"bootstrap": 500, "permutations": 500}
     path.write_text(yaml.safe_dump(params, allow_unicode=True, sort_keys=False), "utf-8")
 
 
