@@ -170,7 +170,9 @@ def by_class(
             if words.words:
                 rows += _rows(words, pos, {"deviation": source, "unit": unit}, params)
     if not rows:
-        return pl.DataFrame(schema=pl.Schema({c.name: pl.Null for c in SUPERSENSES.columns}))
+        empty = pl.from_arrow(SUPERSENSES.arrow().empty_table())
+        assert isinstance(empty, pl.DataFrame)
+        return empty
     table = pl.DataFrame(rows, infer_schema_length=None).with_columns(language=pl.lit(LANGUAGE))
     parts = []
     for part in table.partition_by("unit", "counting", maintain_order=True):

@@ -74,13 +74,28 @@ def sentiments(rows: list[dict[str, Any]], title: str) -> str:
     Parameters
     ----------
     rows
-        Keys label, sentiment, gender (male, female, non-binary), value, low, high, base, names and
-        significant (whether men and women differ).
+        Keys label, sentiment, gender (male, female, non-binary), value, low, high, base (the share
+        among all candidates), and significant (whether men and women differ).
     """
+    return _panels(rows, title, 0.42)
+
+
+def subgroups(rows: list[dict[str, Any]], title: str) -> str:
+    """Draw shares of sentiments in parts of the people, men beside women, as Figures 7 to 9.
+
+    Parameters
+    ----------
+    rows
+        As of :func:`sentiments`, a label for each part, without base.
+    """
+    return _panels([{"base": None, **row} for row in rows], title, 0.55)
+
+
+def _panels(rows: list[dict[str, Any]], title: str, height: float) -> str:
     labels = list(dict.fromkeys(row["label"] for row in rows))
     genders = [g for g in MARKS if any(row["gender"] == g for row in rows)]
     panels = ("positive", "negative", "neutral")
-    figure = Figure(figsize=(7.4, 0.42 * len(labels) + 1.5), layout="constrained")
+    figure = Figure(figsize=(7.4, height * len(labels) + 1.5), layout="constrained")
     every = figure.subplots(1, len(panels), sharex=True, sharey=True)
     for axes, sentiment in zip(every, panels, strict=True):
         for row in rows:
@@ -93,7 +108,8 @@ def sentiments(rows: list[dict[str, Any]], title: str) -> str:
             axes.plot([row["value"]], [y], marker, ms=5, mfc=face, mec=colour, color=colour)
             if row["gender"] == "male":
                 middle = len(labels) - 1 - labels.index(row["label"])
-                axes.plot([row["base"]] * 2, [middle - 0.36, middle + 0.36], color="0.7", lw=1)
+                if row["base"] is not None:
+                    axes.plot([row["base"]] * 2, [middle - 0.36, middle + 0.36], color="0.7", lw=1)
                 if row["significant"]:
                     axes.text(1.02, middle, "*", ha="left", va="center", fontsize=12, clip_on=False)
         axes.set_title(sentiment, fontsize=9)
@@ -108,7 +124,8 @@ def sentiments(rows: list[dict[str, Any]], title: str) -> str:
         for gender, (marker, face, colour) in MARKS.items()
         if gender in genders
     ]
-    handles.append(Line2D([], [], color="0.7", lw=1, label="all candidates"))
+    if any(row["base"] is not None for row in rows):
+        handles.append(Line2D([], [], color="0.7", lw=1, label="all candidates"))
     figure.legend(
         handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
     )

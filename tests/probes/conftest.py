@@ -14,6 +14,7 @@ from builders.lib.dataset import build
 
 TOP = Path(__file__).parents[2]
 LITTLE = {"words_max": 40, "hidden": 32, "steps": 60, "learning_rate": 0.01}
+LACKING = {("clusters", "world-null"), ("subgroups", "world-null")}  # too few words in so small one
 
 
 def little(tree):
@@ -21,7 +22,7 @@ def little(tree):
     for world in ("world-planted", "world-null"):
         tree["models"][world]["world"] |= LITTLE
     asked = ["world-planted", "world-null", "tiny"]
-    tree["asked"]["associations"] = asked
+    tree["asked"] = dict.fromkeys(tree["asked"], asked)
     tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
@@ -31,6 +32,11 @@ def little(tree):
     tree["analysis"]["pooled"]["permutations"] = 999
     for analysis in ("sentiment", "robustness"):
         tree["analysis"][analysis] |= {"bootstrap": 100, "permutations": 100}
+    tree["analysis"]["subgroups"] |= {"bootstrap": 100, "permutations": 99, "min_people": 5}
+    tree["analysis"]["clusters"] |= {"bootstrap": 100, "draws": 19, "clusters": [2, 3]}
+    tree["analysis"]["clusters"] |= {"words_per_gender": 12, "seeds": [1, 2]}
+    tree["analysis"]["supersenses"] |= {"replicates": 199}
+    tree["probes"]["representations"]["languages"] = ["en", "fr"]
     grid = {"l1": [0.0, 1e-3], "posterior": [0.1, 10.0], "seeds": [1]}
     tree["analysis"]["latent"] |= grid | {"steps": 20, "bootstrap": 20, "permutations": 19}
     tree["datasets"]["lexica"] |= {"languages": ["en", "fr"], "seeds": [1], "steps": 200}
@@ -100,6 +106,7 @@ def place(built, tmp_path, monkeypatch):
 @pytest.fixture(scope="session")
 def finished(built, tmp_path_factory):
     """Return a folder in which the whole pipeline ran over three models; only to be read."""
+    from probes import ALL, EACH
     from probes.models.weights import bring
     from probes.outputs import probe
     from probes.report import write
@@ -112,9 +119,11 @@ def finished(built, tmp_path_factory):
         for model in ("tiny", "world-planted", "world-null"):
             bring(model)
             probe("associations", model)
-            for analysis in ("pmi", "latent", "robustness"):
-                analyse(analysis, model)
-        for analysis in ("pooled", "sentiment", "anova"):
+            probe("representations", model)
+            for analysis in EACH:
+                if (analysis, model) not in LACKING:
+                    analyse(analysis, model)
+        for analysis in ALL:
             analyse(analysis)
         write()
     return folder

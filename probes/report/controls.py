@@ -1,0 +1,86 @@
+"""Controls: what the analyses find of what was planted in worlds, and where nothing was."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from builders.politicians import GENDERS
+from builders.words import POS
+from probes.report import figures
+from probes.report.blocks import Block, Group, Part, Section, Table, interval, number
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WITH_RECOVERY = ("pmi", "latent", "supersenses")  # a table for each world
+NOTE = (
+    "Worlds are languages with biases that are known, and models trained on them. Where biases "
+    "were planted the probe should find them; where none were, it should find nothing. Read these "
+    "before any result."
+)
+KINDS = ("positive control: biases planted", "negative control: nothing planted")
+
+
+def section(data: Path) -> Section:
+    """Return all recovery tables, those of planted worlds first."""
+    found: dict[tuple[int, str], list[Table]] = {}
+    for analysis in WITH_RECOVERY:
+        for path in sorted((data / "tables" / analysis).glob("*/recovery.parquet")):
+            _add(found, pl.read_parquet(path), analysis)
+    if (path := data / "tables/sentiment/recovery.parquet").is_file():
+        for part in pl.read_parquet(path).partition_by("model", maintain_order=True):
+            _add(found, part, "sentiment")
+    groups = []
+    for (null, name), tables in sorted(found.items()):
+        part = Part(tables=tuple(tables))
+        figure = [] if null else _figure(data, name)
+        groups.append(Group(f"{name} ({KINDS[null]})", [Block("", [*figure, part])]))
+    title = "Controls: can the probe see what was planted?"
+    return Section("controls", title, NOTE, groups, "pmi")
+
+
+def _add(found: dict[tuple[int, str], list[Table]], recovery: pl.DataFrame, analysis: str) -> None:
+    if recovery.is_empty():
+        return
+    rows = [
+        [r["measure"], r["cluster"], r["null"], number(r["value"], 3), interval(r, 3), str(r["n"])]
+        for r in recovery.to_dicts()
+    ]
+    words = ("measure", "cluster", "judged against")
+    table = Table(analysis, words, ("value", "interval", "n"), rows)
+    at = (int(recovery["world"][0]), str(recovery["model"][0]))
+    found.setdefault(at, []).append(table)
+
+
+def _figure(data: Path, name: str) -> list[Part]:
+    """Return planted log-ratio against measured PMI."""
+    weights, path = data / "models" / name, data / "tables/pmi" / name / "pmi.parquet"
+    if not path.is_file():
+        return []
+    truth = pl.read_parquet(weights / "planted.parquet").with_columns(
+        pl.col("pos").replace_strict({pos: i for i, pos in enumerate(POS)}, return_dtype=pl.Int64)
+    )
+    language = json.loads((weights / "world.json").read_text(encoding="utf-8"))["language"]
+    table = pl.read_parquet(path).filter(
+        (pl.col("reading") == 1) & (pl.col("language") == language)
+    )
+    by_gender = {
+        g: table.filter(pl.col("gender") == GENDERS.index(g)).select(
+            "word", "pos", pl.col("value").alias(g)
+        )
+        for g in ("male", "female")
+    }
+    frame = (
+        by_gender["male"]
+        .join(by_gender["female"], on=["word", "pos"])
+        .join(
+            truth.select("word", "pos", "sentiment", planted="log_ratio_nats"), on=["word", "pos"]
+        )
+        .with_columns(contrast=pl.col("female") - pl.col("male"))
+        .sort("word")
+    )
+    caption = "One point a word. Points on a rising line: the probe finds what was planted."
+    return [Part(figure=figures.recovery(frame), caption=caption)]
