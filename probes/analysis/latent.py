@@ -238,13 +238,12 @@ def _fitted(
     value = model.Averages(*(np.mean(parts, axis=0) for parts in zip(*each, strict=True)))
     rng = np.random.default_rng(params.seed)
     drawn = counts.drawn + rng.standard_gamma(params.smoothing, counts.drawn.shape)
-    quick = how._replace(single=True)
     parts = [  # each seed has its share of the replicates
-        model.refit(drawn[i :: len(starts)], q, *weights, start, quick)
+        model.refit(drawn[i :: len(starts)], q, *weights, start, how)
         for i, start in enumerate(starts)
     ]
     tables = np.concatenate([seen[None], counts.permuted + params.smoothing])
-    tested = model.refit(tables, q, *weights, starts[0], quick).eta
+    tested = model.refit(tables, q, *weights, starts[0], how).eta
     paper = how._replace(penalty="subgradient")
     bare = [model.fit(counts.seen[None], q, *weights, start, paper) for start in starts]
     return Found(

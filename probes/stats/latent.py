@@ -11,8 +11,9 @@ the sum over words of KL(q(s | w) || p(s | w)), plus ``l1`` times the sum of all
 |phi|. Stańczak et al. (2023), PLoS ONE 18(11): e0277640, equations 10 to 13, after Hoyle et al.
 (2019), ACL, section 3.
 
-Everything has the words as its last axis, and is float64 unless single precision is asked for. All
-fits are one batched program; each does the same arithmetic whatever it is batched with.
+Everything has the words as its last axis, and is float64, so that rounded results do not depend on
+the processor. All fits are one batched program; each does the same arithmetic whatever it is
+batched with.
 """
 
 from __future__ import annotations
@@ -55,7 +56,6 @@ class Schedule(NamedTuple):
     learning_rate: float  # at first; it falls to 0 along half a cosine
     penalty: Penalty = "proximal"
     learn_background: bool = False
-    single: bool = False  # in float32, twice as fast: for replicates, whose noise is far larger
 
 
 class Fits(NamedTuple):
@@ -171,21 +171,20 @@ class _Program:
         number = len(start.eta)
         parts = [np.reshape(part, (number, -1)) for part in start[: 4 if self.learn else 3]]
         self.cut = [part.shape[1] for part in parts]
-        dtype = torch.float32 if schedule.single else torch.float64
-        self.theta = torch.from_numpy(np.concatenate(parts, axis=1)).to(dtype)
+        self.theta = torch.from_numpy(np.concatenate(parts, axis=1))
         self.gradient = torch.zeros_like(self.theta)
         self.eta, self.sigma, self.phi, *m = self._views(self.theta)
-        self.m = m[0] if m else torch.from_numpy(start.background)[:, None, None].to(dtype)
+        self.m = m[0] if m else torch.from_numpy(start.background)[:, None, None]
         self.frequency = torch.exp(self.m)
         self.penalised = sum(self.cut[:3])
-        self.l1 = torch.from_numpy(l1)[:, None].to(dtype)
+        self.l1 = torch.from_numpy(l1)[:, None]
         shares = counts / counts.sum(axis=(1, 2), keepdims=True)
-        self.shares = torch.from_numpy(np.ascontiguousarray(shares.transpose(0, 2, 1))).to(dtype)
+        self.shares = torch.from_numpy(np.ascontiguousarray(shares.transpose(0, 2, 1)))
         known: NDArray[np.bool_] = ~np.isnan(q.sum(axis=1))
-        self.q = torch.from_numpy(np.where(known[:, None], q, 0.0).T.copy()).to(dtype)
-        weight = torch.from_numpy(posterior)[:, None, None].to(dtype)
+        self.q = torch.from_numpy(np.where(known[:, None], q, 0.0).T.copy())
+        weight = torch.from_numpy(posterior)[:, None, None]
         self.pull = -weight * self.q
-        self.push = weight * torch.from_numpy(known).to(dtype)
+        self.push = weight * torch.from_numpy(known)
         self.scale = 1 + weight[:, 0, 0] * int(known.sum())
         self.joint, self.slope = torch.empty_like(self.eta), torch.empty_like(self.eta)
 

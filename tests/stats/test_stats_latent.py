@@ -224,19 +224,6 @@ def test_refits_are_fits_of_each_table():
     assert found.sentiments.sum(axis=1) == pytest.approx(np.ones((3, 2)))
 
 
-def test_single_precision_is_far_nearer_than_replicates_are():
-    counts, q = tables(40)
-    weights = grid()
-    start = begin(counts, 3, SEED, 0.01)
-    schedule = Schedule(100, 0.2)
-    weighted = counts * np.random.default_rng(SEED).gamma(20, 1 / 20, (8, *counts.shape))
-    double = refit(weighted, q, *weights, start, schedule)
-    single = refit(weighted, q, *weights, start, schedule._replace(single=True))
-    for ours, theirs in zip(single, double, strict=True):
-        assert ours.dtype == np.float64
-        assert np.abs(ours - theirs).mean() < theirs.std(axis=0).mean() / 50
-
-
 def test_the_grid_is_that_of_the_paper():
     l1, posterior = grid()
     want = product((0, 1e-5, 1e-4, 1e-3, 1e-2), (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100))
