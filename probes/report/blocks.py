@@ -134,8 +134,14 @@ def ranking(rows: Sequence[dict[str, Any]], caption: str, what: str) -> Table:
         ("word",),
         (what, "interval", "lists", "p", "p adj."),
         [
-            [r["word"], number(r["value"]), interval(r), f"{r['count']:,} of {r['people']:,}"]
-            + [number(r["p"], 4), number(r["p_bh"], 3)]
+            [
+                r["word"],
+                number(r["value"]),
+                interval(r),
+                f"{r['count']:,} of {r['people']:,}",
+                number(r["p"], 4),
+                number(r["p_bh"], 3),
+            ]
             for r in rows
         ],
     )

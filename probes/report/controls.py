@@ -31,8 +31,8 @@ def section(data: Path) -> Section:
         for path in sorted((data / "tables" / analysis).glob("*/recovery.parquet")):
             _add(found, pl.read_parquet(path), analysis)
     if (path := data / "tables/sentiment/recovery.parquet").is_file():
-        for part in pl.read_parquet(path).partition_by("model", maintain_order=True):
-            _add(found, part, "sentiment")
+        for told in pl.read_parquet(path).partition_by("model", maintain_order=True):
+            _add(found, told, "sentiment")
     groups = []
     for (null, name), tables in sorted(found.items()):
         part = Part(tables=tuple(tables))

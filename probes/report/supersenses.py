@@ -62,10 +62,18 @@ def _part(table: pl.DataFrame, first: str, second: str) -> Part:
     ]
     title = f"{first} and {second}"
     cells = [
-        [r["supersense"], number(r["share_first"]), interval(r, side="_first")]
-        + [number(r["share_second"]), interval(r, side="_second")]
-        + [number(r["value"]), interval(r), number(r["p"], 4)]
-        + [number(r["p_bonferroni"], 3), number(r["p_bh"], 3)]
+        [
+            r["supersense"],
+            number(r["share_first"]),
+            interval(r, side="_first"),
+            number(r["share_second"]),
+            interval(r, side="_second"),
+            number(r["value"]),
+            interval(r),
+            number(r["p"], 4),
+            number(r["p_bonferroni"], 3),
+            number(r["p_bh"], 3),
+        ]
         for r in rows
     ]
     return Part(

@@ -59,8 +59,16 @@ def _parts(table: pl.DataFrame, title: str) -> Iterator[Part]:
 def _vocabulary(data: Path, name: str) -> Table:
     coverage = pl.read_parquet(data / "outputs/associations" / name / "coverage" / "*.parquet")
     rows = [
-        [r["language"], POS[r["pos"]], r["revision"][:12], r["dtype"], str(r["words"])]
-        + [str(r["covered"]), number(r["tokens_covered"]), str(r["asked"])]
+        [
+            r["language"],
+            POS[r["pos"]],
+            r["revision"][:12],
+            r["dtype"],
+            str(r["words"]),
+            str(r["covered"]),
+            number(r["tokens_covered"]),
+            str(r["asked"]),
+        ]
         for r in coverage.to_dicts()
     ]
     words = ("language", "part of speech", "revision", "dtype")
