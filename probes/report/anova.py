@@ -68,8 +68,8 @@ def _names(path: Path) -> dict[str, str]:
     shares = labelled(pl.read_parquet(path), sentiment.SHARES)
     found = {}
     for (gender,), part in parts(shares, "gender"):
-        each = part["names"].unique().sort().to_list()
-        found[gender] = f" (distinct names: {' to '.join(f'{n:,}' for n in (each[0], each[-1]))})"
+        ends = [part["names"].min(), part["names"].max()]
+        found[gender] = f" (distinct names: {' to '.join(dict.fromkeys(map(str, ends)))})"
     return found
 
 

@@ -39,7 +39,7 @@ def section(data: Path) -> Section:
     """Return figures and measures for each model, language and part of speech."""
     groups = []
     folder = data / "tables/clusters"
-    for name, fits in tables(folder, "fits", FITS):
+    for name, fits in tables(data, "clusters", "fits", FITS):
         words = labelled(pl.read_parquet(folder / name / "words.parquet"), WORDS)
         shares = labelled(pl.read_parquet(folder / name / "shares.parquet"), SHARES)
         blocks = []

@@ -22,6 +22,7 @@ from probes.report import (
     supersenses,
     words,
 )
+from probes.report.blocks import files
 
 if TYPE_CHECKING:
     from probes.report.blocks import Section
@@ -51,7 +52,7 @@ def write() -> Path:
     Problem
         If there are no tables yet.
     """
-    if not list((DATA / "tables/pmi").glob("*/pmi.parquet")):
+    if not list(files(DATA, "pmi", "pmi")):
         raise Problem(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
     text = render([module.section(DATA) for module in ORDER])
     partial = store.fresh(REPORT)

@@ -43,7 +43,7 @@ def section(data: Path) -> Section:
     """Return, for each model, its people, and figures and tables of each pair of subgroups."""
     groups = []
     folder = data / "tables/subgroups"
-    for name, people in tables(folder, "people", PEOPLE):
+    for name, people in tables(data, "subgroups", "people", PEOPLE):
         shares = _read(folder / name / "shares.parquet", SHARES)
         differences = _read(folder / name / "differences.parquet", DIFFERENCES)
         agreement = _read(folder / name / "agreement.parquet", AGREEMENT)

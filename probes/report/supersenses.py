@@ -37,7 +37,7 @@ TESTED = ("interval", "difference", "interval", "p", "p Bonf.", "p adj.")
 def section(data: Path) -> Section:
     """Return a figure and a table for each model, part of speech and pair of genders."""
     groups = []
-    for name, table in tables(data / "tables/supersenses", "supersenses", SUPERSENSES):
+    for name, table in tables(data, "supersenses", "supersenses", SUPERSENSES):
         shown = table.filter(pl.col(k) == v for k, v in SHOWN.items())
         blocks = [
             Block(f"{name}, {language}, {pos}, by {deviation}", _parts(part))

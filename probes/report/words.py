@@ -29,7 +29,7 @@ NOTE = (
 def section(data: Path) -> Section:
     """Return the highest words of each model, language, part of speech and gender."""
     groups = []
-    for name, table in tables(data / "tables/pmi", "pmi", pmi.SCHEMAS["pmi"]):
+    for name, table in tables(data, "pmi", "pmi", pmi.SCHEMAS["pmi"]):
         vocabulary = Block("", [Part(tables=(_vocabulary(data, name),))])
         blocks = [
             Block(f"{name}, {language}, {pos}", list(_parts(part, f"{name}, {language}, {pos}")))

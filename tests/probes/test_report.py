@@ -161,8 +161,14 @@ def test_latent_shows_the_ten_words_of_largest_deviation(sections, finished):
         )
         best = part.sort("rank").head(10)
         rows = [
-            [r["word"], shown_as(r["value"]), limits(r), f"{r['count']} of {r['people']}"]
-            + [shown_as(r["p"], 4), shown_as(r["p_bh"], 3)]
+            [
+                r["word"],
+                shown_as(r["value"]),
+                limits(r),
+                f"{r['count']} of {r['people']}",
+                shown_as(r["p"], 4),
+                shown_as(r["p_bh"], 3),
+            ]
             for r in best.to_dicts()
         ]
         assert len(rows) == 10
@@ -314,6 +320,13 @@ def test_what_is_not_there_is_skipped_and_a_section_of_nothing_says_so(copied):
     assert "make repro" not in body["supersenses"].words
     assert "make repro STAGE=latent" in body["latent"].words
     assert "make repro STAGE=anova" in body["anova"].words
+
+
+def test_a_model_that_is_no_longer_asked_is_not_shown(copied, change):
+    assert next(g.title for g in report.latent.section(Path("data")).groups) == "tiny"
+    change(lambda tree: tree["asked"]["associations"].remove("tiny"))
+    for module in (report.words, report.latent, report.supersenses):
+        assert "tiny" not in [g.title for g in module.section(Path("data")).groups]
 
 
 def test_datasets_show_their_counts_and_fingerprints(page, text, finished):
