@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from probes.analysis import sentiment
 from probes.analysis.anova import COEFFICIENTS, TESTS
 from probes.report.blocks import (
     LEVEL,
@@ -43,6 +44,7 @@ def section(data: Path) -> Section:
     if path.is_file():
         table = labelled(pl.read_parquet(path), COEFFICIENTS)
         tests = labelled(pl.read_parquet(path.parent / "tests.parquet"), TESTS)
+        names = _names(data / "tables/sentiment/shares.parquet")
         for (models,), own in parts(table, "models"):
             keys = ("design", "language", "deviation", "reading", "pos")
             blocks = []
@@ -51,26 +53,40 @@ def section(data: Path) -> Section:
                     pl.col("models") == models,
                     *(pl.col(k) == v for k, v in zip(keys, values, strict=True)),
                 )
-                blocks.append(Block(", ".join(values), list(_parts(part, tests.filter(here)))))
+                blocks.append(
+                    Block(", ".join(values), list(_parts(part, tests.filter(here), names)))
+                )
             groups.append(Group(models, blocks))
     title = "Shares by architecture, size and language (Tables 5 and 8)"
     return Section("anova", title, NOTE, groups, "anova")
 
 
-def _parts(table: pl.DataFrame, tests: pl.DataFrame) -> Iterator[Part]:
+def _names(path: Path) -> dict[str, str]:
+    """Return how many distinct names of a gender, non-binary above all, are behind the shares."""
+    if not path.is_file():
+        return {}
+    shares = labelled(pl.read_parquet(path), sentiment.SHARES)
+    found = {}
+    for (gender,), part in parts(shares, "gender"):
+        ends = [part["names"].min(), part["names"].max()]
+        found[gender] = f" (distinct names: {' to '.join(dict.fromkeys(map(str, ends)))})"
+    return found
+
+
+def _parts(table: pl.DataFrame, tests: pl.DataFrame, names: dict[str, str]) -> Iterator[Part]:
     for (response,), own in parts(table, "response"):
         rows = [
             _coefficient(part.to_dicts(), kind)
             for (_, _, kind), part in parts(own, "factor", "level", "interval")
         ]
-        size = f"{own['rows'].max()} shares, {own['freedom'].max()} residual degrees of freedom"
+        size = f"{max(own['rows'])} shares, {max(own['freedom'])} residual degrees of freedom"
         words = ("term", "interval", "why not")
         fitted = Table(f"Coefficients, percent ({size})", words, SENTIMENTS, rows)
         here = tests.filter(pl.col("response") == response)
         judged = [_test(part.to_dicts(), factor) for (factor,), part in parts(here, "factor")]
         words = ("factor", "degrees of freedom", "why not")
         tested = Table("F of each factor, given the others (type II)", words, SENTIMENTS, judged)
-        yield Part(response, tables=(fitted, tested))
+        yield Part(response + names.get(response, ""), tables=(fitted, tested))
 
 
 def _coefficient(rows: list[dict[str, Any]], kind: str) -> list[str]:

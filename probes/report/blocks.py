@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from builders.politicians import GENDERS
+from probes.asked import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
     from builders.lib.schema import Schema
 
+ASKED = {  # list of params.yaml that an analysis follows, where it is not that of associations
+    "clusters": "representations",
+    "subgroups": "subgroups",
+    "robustness": "robustness",
+}
 LEVEL = 0.05  # of adjusted p: what is marked
 
 
@@ -71,9 +77,19 @@ def labelled(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     )
 
 
-def tables(folder: Path, name: str, schema: Schema) -> Iterator[tuple[str, pl.DataFrame]]:
+def files(data: Path, analysis: str, name: str) -> Iterator[Path]:
+    """Yield the files of a table, of every model that has it and is still asked for."""
+    for model in asked(ASKED.get(analysis, "associations")):
+        path = data / "tables" / analysis / model / f"{name}.parquet"
+        if path.is_file():
+            yield path
+
+
+def tables(
+    data: Path, analysis: str, name: str, schema: Schema
+) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield model and table, with labels, of every model that has the table with rows in it."""
-    for path in sorted(folder.glob(f"*/{name}.parquet")):
+    for path in files(data, analysis, name):
         table = pl.read_parquet(path)
         if len(table):
             yield path.parent.name, labelled(table, schema)
@@ -134,8 +150,14 @@ def ranking(rows: Sequence[dict[str, Any]], caption: str, what: str) -> Table:
         ("word",),
         (what, "interval", "lists", "p", "p adj."),
         [
-            [r["word"], number(r["value"]), interval(r), f"{r['count']:,} of {r['people']:,}"]
-            + [number(r["p"], 4), number(r["p_bh"], 3)]
+            [
+                r["word"],
+                number(r["value"]),
+                interval(r),
+                f"{r['count']:,} of {r['people']:,}",
+                number(r["p"], 4),
+                number(r["p_bh"], 3),
+            ]
             for r in rows
         ],
     )

@@ -10,7 +10,7 @@ import polars as pl
 from builders.politicians import GENDERS
 from builders.words import POS
 from probes.report import figures
-from probes.report.blocks import Block, Group, Part, Section, Table, interval, number
+from probes.report.blocks import Block, Group, Part, Section, Table, files, interval, number
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,11 +28,11 @@ def section(data: Path) -> Section:
     """Return all recovery tables, those of planted worlds first."""
     found: dict[tuple[int, str], list[Table]] = {}
     for analysis in WITH_RECOVERY:
-        for path in sorted((data / "tables" / analysis).glob("*/recovery.parquet")):
+        for path in files(data, analysis, "recovery"):
             _add(found, pl.read_parquet(path), analysis)
     if (path := data / "tables/sentiment/recovery.parquet").is_file():
-        for part in pl.read_parquet(path).partition_by("model", maintain_order=True):
-            _add(found, part, "sentiment")
+        for told in pl.read_parquet(path).partition_by("model", maintain_order=True):
+            _add(found, told, "sentiment")
     groups = []
     for (null, name), tables in sorted(found.items()):
         part = Part(tables=tuple(tables))

@@ -13,6 +13,7 @@ from probes.report.blocks import (
     Part,
     Section,
     Table,
+    files,
     interval,
     labelled,
     number,
@@ -35,7 +36,7 @@ NOTE = (
 def section(data: Path) -> Section:
     """Return the words of largest deviation of each gender and sentiment."""
     groups = []
-    for path in sorted((data / "tables/latent").glob("*/latent.parquet")):
+    for path in files(data, "latent", "latent"):
         name = path.parent.name
         best = labelled(latent.best(pl.read_parquet(path)), latent.LATENT)
         shares = labelled(pl.read_parquet(path.parent / "shares.parquet"), latent.SHARES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -21,6 +22,10 @@ from probes.report import (
     supersenses,
     words,
 )
+from probes.report.blocks import files
+
+if TYPE_CHECKING:
+    from probes.report.blocks import Section
 
 DATA = Path("data")
 REPORT = DATA / "report"
@@ -47,8 +52,17 @@ def write() -> Path:
     Problem
         If there are no tables yet.
     """
-    if not list((DATA / "tables/pmi").glob("*/pmi.parquet")):
+    if not list(files(DATA, "pmi", "pmi")):
         raise Problem(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
+    text = render([module.section(DATA) for module in ORDER])
+    partial = store.fresh(REPORT)
+    (partial / "index.html").write_text(text, encoding="utf-8")
+    store.finish(REPORT)
+    return REPORT / "index.html"
+
+
+def render(sections: list[Section]) -> str:
+    """Return the page of some sections."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -56,9 +70,4 @@ def write() -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    sections = [module.section(DATA) for module in ORDER]
-    text = environment.get_template("page.html").render(sections=sections)
-    partial = store.fresh(REPORT)
-    (partial / "index.html").write_text(text, encoding="utf-8")
-    store.finish(REPORT)
-    return REPORT / "index.html"
+    return environment.get_template("page.html").render(sections=sections)

@@ -26,7 +26,7 @@ NUMBERS = ("change", "value", "interval", "men", "women", "non-binary", "words",
 def section(data: Path) -> Section:
     """Return, for each model, what moves most with what, and all numbers by their change."""
     groups = []
-    for name, table in tables(data / "tables/robustness", "robustness", ROBUSTNESS):
+    for name, table in tables(data, "robustness", "robustness", ROBUSTNESS):
         varied = table.filter(pl.col("kind") != "default")
         size = pl.col("change").abs()
         order = [k for k in ROBUSTNESS.key if k in varied.columns]

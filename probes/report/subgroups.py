@@ -43,11 +43,11 @@ def section(data: Path) -> Section:
     """Return, for each model, its people, and figures and tables of each pair of subgroups."""
     groups = []
     folder = data / "tables/subgroups"
-    for name, people in tables(folder, "people", PEOPLE):
+    for name, people in tables(data, "subgroups", "people", PEOPLE):
         shares = _read(folder / name / "shares.parquet", SHARES)
         differences = _read(folder / name / "differences.parquet", DIFFERENCES)
         agreement = _read(folder / name / "agreement.parquet", AGREEMENT)
-        blocks = [Block(f"{name}: people", [Part(tables=(_people(people),))])]
+        blocks = [Block("", [Part(tables=(_people(people),))])]
         for pair in PAIRS:
             between = f"{pair[0]} against {pair[1]}"
             here = _marked(shares.filter(pl.col("subgroup").is_in(pair)), differences, people)
@@ -108,8 +108,14 @@ def _tests(differences: pl.DataFrame, agreement: pl.DataFrame) -> Iterator[Table
     if len(differences):
         keys = ("language", "pos", "contrast", "sentiment")
         rows = [
-            [*(r[k] for k in keys), number(r["value"]), interval(r), f"{r['n']:,}"]
-            + [number(r["p"], 4), number(r["p_bh"], 3)]
+            [
+                *(r[k] for k in keys),
+                number(r["value"]),
+                interval(r),
+                f"{r['n']:,}",
+                number(r["p"], 4),
+                number(r["p_bh"], 3),
+            ]
             for r in differences.sort(keys).to_dicts()
         ]
         caption = "Share female minus male; of two parts: that of the first minus the second"
@@ -117,10 +123,18 @@ def _tests(differences: pl.DataFrame, agreement: pl.DataFrame) -> Iterator[Table
         yield Table(caption, words, ("difference", "interval", "names", "p", "p adj."), rows)
     if len(agreement):
         rows = [
-            [r["language"], r["pos"], str(r["words"]), number(r["value"]), interval(r)]
-            + [f"{r['n']:,}", number(r["p"], 4), number(r["p_bh"], 3)]
+            [
+                r["language"],
+                r["pos"],
+                str(r["words"]),
+                number(r["value"]),
+                interval(r),
+                f"{r['n']:,}",
+                number(r["p"], 4),
+                number(r["p_bh"], 3),
+            ]
             for r in agreement.sort("language", "pos").to_dicts()
         ]
-        words = ("language", "part of speech")
+        where = ("language", "part of speech")
         numbers = ("words", "correlation", "interval", "names", "p", "p adj.")
-        yield Table("Agreement of both parts", words, numbers, rows)
+        yield Table("Agreement of both parts", where, numbers, rows)

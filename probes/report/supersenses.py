@@ -37,7 +37,7 @@ TESTED = ("interval", "difference", "interval", "p", "p Bonf.", "p adj.")
 def section(data: Path) -> Section:
     """Return a figure and a table for each model, part of speech and pair of genders."""
     groups = []
-    for name, table in tables(data / "tables/supersenses", "supersenses", SUPERSENSES):
+    for name, table in tables(data, "supersenses", "supersenses", SUPERSENSES):
         shown = table.filter(pl.col(k) == v for k, v in SHOWN.items())
         blocks = [
             Block(f"{name}, {language}, {pos}, by {deviation}", _parts(part))
@@ -62,10 +62,18 @@ def _part(table: pl.DataFrame, first: str, second: str) -> Part:
     ]
     title = f"{first} and {second}"
     cells = [
-        [r["supersense"], number(r["share_first"]), interval(r, side="_first")]
-        + [number(r["share_second"]), interval(r, side="_second")]
-        + [number(r["value"]), interval(r), number(r["p"], 4)]
-        + [number(r["p_bonferroni"], 3), number(r["p_bh"], 3)]
+        [
+            r["supersense"],
+            number(r["share_first"]),
+            interval(r, side="_first"),
+            number(r["share_second"]),
+            interval(r, side="_second"),
+            number(r["value"]),
+            interval(r),
+            number(r["p"], 4),
+            number(r["p_bonferroni"], 3),
+            number(r["p_bh"], 3),
+        ]
         for r in rows
     ]
     return Part(

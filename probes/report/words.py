@@ -29,7 +29,7 @@ NOTE = (
 def section(data: Path) -> Section:
     """Return the highest words of each model, language, part of speech and gender."""
     groups = []
-    for name, table in tables(data / "tables/pmi", "pmi", pmi.SCHEMAS["pmi"]):
+    for name, table in tables(data, "pmi", "pmi", pmi.SCHEMAS["pmi"]):
         vocabulary = Block("", [Part(tables=(_vocabulary(data, name),))])
         blocks = [
             Block(f"{name}, {language}, {pos}", list(_parts(part, f"{name}, {language}, {pos}")))
@@ -59,8 +59,16 @@ def _parts(table: pl.DataFrame, title: str) -> Iterator[Part]:
 def _vocabulary(data: Path, name: str) -> Table:
     coverage = pl.read_parquet(data / "outputs/associations" / name / "coverage" / "*.parquet")
     rows = [
-        [r["language"], POS[r["pos"]], r["revision"][:12], r["dtype"], str(r["words"])]
-        + [str(r["covered"]), number(r["tokens_covered"]), str(r["asked"])]
+        [
+            r["language"],
+            POS[r["pos"]],
+            r["revision"][:12],
+            r["dtype"],
+            str(r["words"]),
+            str(r["covered"]),
+            number(r["tokens_covered"]),
+            str(r["asked"]),
+        ]
         for r in coverage.to_dicts()
     ]
     words = ("language", "part of speech", "revision", "dtype")

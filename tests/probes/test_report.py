@@ -1,5 +1,6 @@
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -10,9 +11,14 @@ import polars as pl
 import pytest
 
 from builders.lib.problem import Problem
+from probes import report
+from probes.analysis import subgroups
 from probes.report import figures, write
+from probes.report.page import render
 
 TOP = Path(__file__).parents[2]
+SECTIONS = ["controls", "results", "latent", "supersenses", "sentiments", "anova", "clusters"]
+SECTIONS += ["subgroups", "pooled", "robustness", "datasets"]
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
 
@@ -22,9 +28,14 @@ class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.ids, self.tags, self.requests, self.open = [], [], [], []
-        self.headings, self.tables = [], []
+        self.headings, self.tables, self.words = [], [], ""
         self.feed(text)
         self.close()
+
+    @property
+    def rows(self):
+        """The rows of all tables."""
+        return [row for table in self.tables for row in table]
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
@@ -52,6 +63,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data):
+        self.words += data
         if self.open and self.open[-1] in ("h2", "h3"):
             self.headings.append(data)
         if self.open and self.open[-1] in ("th", "td"):
@@ -68,28 +80,55 @@ def page(text):
     return Page(text)
 
 
+def parted(text):
+    """Return each section by its id."""
+    found = re.findall(r'<section id="(\w+)">(.*?)</section>', text, re.DOTALL)
+    return {name: Page(body) for name, body in found}
+
+
+@pytest.fixture(scope="module")
+def sections(text):
+    return parted(text)
+
+
+def shown_as(value, digits=2):
+    if value is None:
+        return "–"
+    written = f"{value:.{digits}f}"
+    return written if float(written) else f"{0:.{digits}f}"
+
+
+def limits(row, digits=2, side=""):
+    low, high = row[f"low{side}"], row[f"high{side}"]
+    return f"{shown_as(low, digits)} to {shown_as(high, digits)}"
+
+
 def test_every_element_is_closed(page):
     assert page.open == []
 
 
-def test_controls_come_before_results(page):
-    sections = [name for name in page.ids if name in ("controls", "results", "datasets")]
-    assert sections == ["controls", "results", "datasets"]
+def test_controls_come_first_then_the_steps_of_the_study_then_the_datasets(page):
+    assert [name for name in page.ids if f"#{name}" in page.requests] == SECTIONS
     at = page.headings.index
+    positive = at("world-planted (positive control: biases planted)")
+    assert positive < at("world-null (negative control: nothing planted)")
     assert at("world-null (negative control: nothing planted)") < at("Words and genders")
-    assert at("world-planted (positive control: biases planted)") < at("Words and genders")
-    assert page.headings.count("tiny") == 1
 
 
-def test_controls_show_the_numbers_of_the_recovery_tables(page, finished):
-    shown = [row for table in page.tables for row in table]
-    for world in ("world-planted", "world-null"):
-        for row in pl.read_parquet(
-            finished / f"data/tables/pmi/{world}/recovery.parquet"
-        ).to_dicts():
-            limits = f"{row['low']:.3f} to {row['high']:.3f}"
-            cells = [row["measure"], f"{row['value']:.3f}", limits, str(row["n"])]
-            assert [*cells, row["cluster"], row["null"]] in shown
+@pytest.mark.parametrize("analysis", ["pmi", "latent", "supersenses", "sentiment"])
+@pytest.mark.parametrize("world", ["world-planted", "world-null"])
+def test_controls_show_the_numbers_of_the_recovery_tables(sections, finished, analysis, world):
+    folder = finished / "data/tables" / analysis
+    each = folder / world / "recovery.parquet"
+    table = pl.read_parquet(each if each.is_file() else folder / "recovery.parquet")
+    rows = table.filter(pl.col("model") == world).to_dicts()
+    if not rows:
+        assert analysis == "supersenses"  # so small a world may have no classes
+    shown = sections["controls"].rows
+    for row in rows:
+        words = [row["measure"], row["cluster"], row["null"]]
+        numbers = [shown_as(row["value"], 3), limits(row, 3), str(row["n"])]
+        assert words + numbers in shown, row["measure"]
 
 
 def test_results_show_the_highest_words_of_both_readings(page, finished):
@@ -109,6 +148,185 @@ def test_results_show_the_highest_words_of_both_readings(page, finished):
             found = [cells for cells in shown if cells[:2] == first and cells[3] == lists]
             assert found, row["word"]
             assert found[0][4:] == [f"{row['p']:.4f}", f"{row['p_bh']:.3f}"]
+
+
+def test_latent_shows_the_ten_words_of_largest_deviation(sections, finished):
+    table = pl.read_parquet(finished / "data/tables/latent/tiny/latent.parquet")
+    for gender, sentiment in ((0, 0), (1, 1), (1, 2)):
+        part = table.filter(
+            (pl.col("language") == "en")
+            & (pl.col("pos") == 0)
+            & (pl.col("gender") == gender)
+            & (pl.col("sentiment") == sentiment)
+        )
+        best = part.sort("rank").head(10)
+        rows = [
+            [
+                r["word"],
+                shown_as(r["value"]),
+                limits(r),
+                f"{r['count']} of {r['people']}",
+                shown_as(r["p"], 4),
+                shown_as(r["p_bh"], 3),
+            ]
+            for r in best.to_dicts()
+        ]
+        assert len(rows) == 10
+        assert [body[1:] for body in sections["latent"].tables if body[1:] == rows]
+
+
+def test_supersenses_show_every_class_of_a_pair_of_genders_with_its_people(
+    sections, text, finished
+):
+    table = pl.read_parquet(finished / "data/tables/supersenses/tiny/supersenses.parquet")
+    here = table.filter((pl.col("unit") == 0) & (pl.col("counting") == 0))
+    assert len(here) > 20
+    shown = [row[1:] for row in sections["supersenses"].rows]
+    for r in here.to_dicts():
+        cells = [shown_as(r["share_first"]), limits(r, side="_first"), shown_as(r["share_second"])]
+        cells += [limits(r, side="_second"), shown_as(r["value"]), limits(r), shown_as(r["p"], 4)]
+        assert [*cells, shown_as(r["p_bonferroni"], 3), shown_as(r["p_bh"], 3)] in shown
+    one = here.filter((pl.col("first") == 2) & (pl.col("second") == 0)).to_dicts()[0]
+    assert f"non-binary ({one['words_first']} words, {one['people_first']} people) and" in text
+
+
+def test_anova_shows_coefficients_with_intervals_and_why_there_are_none(sections, finished):
+    table = pl.read_parquet(finished / "data/tables/anova/coefficients.parquet")
+    shown = sections["anova"].rows
+    cells = {cell for row in shown for cell in row[3:]}
+    known = table.drop_nulls("low")
+    for r in known.to_dicts():
+        cell = f"{shown_as(r['value'])} ({limits(r)})"
+        assert cell in cells or f"{cell}*" in cells
+    lacking = table.filter(pl.col("value").is_null())
+    assert len(lacking)
+    reasons = {r["reason"] for r in lacking.to_dicts()}
+    assert reasons <= {row[2] for row in shown if set(row[3:]) == {"–"}}
+
+
+def test_clusters_show_inertia_silhouette_and_stability(sections, finished):
+    table = pl.read_parquet(finished / "data/tables/clusters/tiny/fits.parquet")
+    shown = sections["clusters"].rows
+    for _, part in table.group_by("language", "pos", "group", "clusters"):
+        by = {r["measure"]: r for r in part.to_dicts()}
+        star = "*" if by[1]["chosen"] else ""
+        cells = [f"{shown_as(by[m]['value'])} ({limits(by[m])})" for m in range(4)]
+        p = [shown_as(by[1]["p"], 3), shown_as(by[1]["p_bh"], 3)]
+        assert [f"{by[1]['clusters']}{star}", *cells, *p] in shown
+    shares = pl.read_parquet(finished / "data/tables/clusters/tiny/shares.parquet").to_dicts()
+    r = shares[0]
+    assert [str(r["part"]), ("male", "female")[r["gender"]], f"{r['count']} of {r['words']}"] in [
+        row[:3] for row in shown
+    ]
+
+
+def test_subgroups_show_people_of_each_gender_and_differences(sections, finished):
+    folder = finished / "data/tables/subgroups/tiny"
+    shown = sections["subgroups"].rows
+    people = pl.read_parquet(folder / "people.parquet")
+    for (language, subgroup), part in people.group_by("language", "subgroup"):
+        row = [f"{r['people']} ({r['names']})" for r in part.sort("gender").to_dicts()]
+        assert len(row) == 3
+        assert [language, subgroups.SUBGROUPS[subgroup], *row] in shown
+    for r in pl.read_parquet(folder / "differences.parquet").to_dicts():
+        what = [r["language"], ("ADJ", "VERB")[r["pos"]], subgroups.CONTRASTS[r["contrast"]]]
+        what.append(("positive", "negative", "neutral")[r["sentiment"]])
+        numbers = [shown_as(r["value"]), limits(r), str(r["n"])]
+        assert [*what, *numbers, shown_as(r["p"], 4), shown_as(r["p_bh"], 3)] in shown
+    for r in pl.read_parquet(folder / "agreement.parquet").to_dicts():
+        cells = [str(r["words"]), shown_as(r["value"]), limits(r), str(r["n"])]
+        assert cells in [row[2:6] for row in shown]
+
+
+def test_pooled_shows_the_highest_words_of_each_group(sections, finished):
+    table = pl.read_parquet(finished / "data/tables/pooled/pooled.parquet")
+    shown = sections["pooled"].rows
+    keys = ("group", "language", "pos", "gender", "reading")
+    for _, part in table.drop_nulls("value").group_by(*keys):
+        r = part.sort(["value", "word"], descending=[True, False]).to_dicts()[0]
+        cells = [r["word"], shown_as(r["value"]), limits(r) if r["low"] is not None else None]
+        found = [row for row in shown if row[:2] == cells[:2] and cells[2] in (row[2], None)]
+        assert f"{r['count']} of {r['people']}" in [row[3] for row in found]
+
+
+def test_robustness_lists_numbers_that_move_first_by_the_size_of_their_change(
+    sections, finished, text
+):
+    table = pl.read_parquet(finished / "data/tables/robustness/tiny/robustness.parquet")
+    table = table.filter(pl.col("kind") != 0)
+    moved = table.filter(pl.col("change").abs() > 0)
+    still = table.filter(pl.col("change") == 0)
+    assert len(moved)
+    assert f"<summary>tiny: {len(moved)} numbers that move</summary>" in text  # closed
+    assert f"<summary>tiny: {len(still)} numbers that stay as they are</summary>" in text
+    first = next(
+        t
+        for t in sections["robustness"].tables
+        if t[0][0] == "what is varied" and t[0][5:6] == ["default held"]
+    )
+    changes = [row[6] for row in first[1:]]
+    expected = sorted(moved["change"].to_list(), key=abs, reverse=True)
+    assert [abs(float(c)) for c in changes] == [abs(float(shown_as(c))) for c in expected]
+    assert sorted(changes) == sorted(map(shown_as, expected))
+
+
+def test_non_binary_people_are_shown_with_their_number(sections, text, finished):
+    table = pl.read_parquet(finished / "data/tables/pmi/tiny/pmi.parquet")
+    people = table.filter(pl.col("gender") == 2)["people"].unique().to_list()
+    assert people
+    for n in people:
+        assert f"<h4>non-binary ({n} people)</h4>" in text
+    folk = pl.read_parquet(finished / "data/tables/subgroups/tiny/people.parquet")
+    assert (folk["gender"] == 2).any()
+    assert "non-binary" in sections["subgroups"].tables[0][0]
+    headers = [t[0] for t in sections["robustness"].tables if len(t[0]) > 10]
+    assert headers
+    assert all("non-binary" in header for header in headers)
+
+
+def test_content_is_warned_of_before_any_word_is_shown(text):
+    assert text.index("Sensitive content") < text.index("<main>")
+
+
+def test_what_is_not_there_is_skipped_and_a_section_of_nothing_says_so(copied):
+    tables = copied / "data/tables"
+    shutil.rmtree(tables / "latent")
+    shutil.rmtree(tables / "anova")
+    shutil.rmtree(tables / "supersenses" / "world-null")
+    for name in ("tiny", "world-planted"):
+        for table in ("shares", "differences"):
+            (tables / "subgroups" / name / f"{table}.parquet").unlink()
+    found = {
+        name: module.section(copied / "data")
+        for name, module in (
+            ("latent", report.latent),
+            ("anova", report.anova),
+            ("supersenses", report.supersenses),
+            ("subgroups", report.subgroups),
+        )
+    }
+    assert found["latent"].groups == found["anova"].groups == []
+    assert [g.title for g in found["supersenses"].groups] == ["tiny", "world-planted"]
+    shown = [
+        t.caption
+        for g in found["subgroups"].groups
+        for b in g.blocks
+        for p in b.parts
+        for t in p.tables
+    ]
+    assert set(shown) == {"People (distinct names)", "Agreement of both parts"}
+    body = parted(render(list(found.values())))
+    assert body["latent"].tables == body["anova"].tables == []
+    assert "make repro" not in body["supersenses"].words
+    assert "make repro STAGE=latent" in body["latent"].words
+    assert "make repro STAGE=anova" in body["anova"].words
+
+
+def test_a_model_that_is_no_longer_asked_is_not_shown(copied, change):
+    assert next(g.title for g in report.latent.section(Path("data")).groups) == "tiny"
+    change(lambda tree: tree["asked"]["associations"].remove("tiny"))
+    for module in (report.words, report.latent, report.supersenses):
+        assert "tiny" not in [g.title for g in module.section(Path("data")).groups]
 
 
 def test_datasets_show_their_counts_and_fingerprints(page, text, finished):

@@ -47,8 +47,9 @@ def drawn(monkeypatch):
 def test_models_in_each_language_and_languages_of_each_model_of_several(tmp_path, drawn):
     write(tmp_path / "t", [("a", "en"), ("b", "en"), ("b", "fr")], [0.5, 0.01])
     (block,) = sentiments.blocks(tmp_path / "t")
-    assert block["title"] == "ADJ, pmi, argmax"
-    assert len(block["figures"]) == 3
+    assert block.title == "ADJ, pmi, argmax"
+    assert [part.figure for part in block.parts] == ["<svg/>"] * 3
+    assert block.parts[0].caption == "Distinct names. a: 10 male, 10 female; b: 10 male, 10 female."
     labels = {title.split(":")[0]: {r["label"] for r in rows} for title, rows in drawn}
     assert labels == {"en": {"a", "b"}, "fr": {"b"}, "b": {"en", "fr"}}
     assert [len(rows) for _, rows in drawn] == [12, 6, 12]
@@ -70,9 +71,9 @@ def test_without_tables_there_are_no_figures(tmp_path):
 def test_the_figure_marks_every_share_and_each_line_once(tmp_path):
     write(tmp_path / "t", [("a", "en"), ("b", "en")], [0.01])
     (block,) = sentiments.blocks(tmp_path / "t")
-    (figure,) = block["figures"]
+    (figure,) = (part.figure for part in block.parts)
     ET.fromstring(figure)
-    assert figure == sentiments.blocks(tmp_path / "t")[0]["figures"][0]
+    assert figure == sentiments.blocks(tmp_path / "t")[0].parts[0].figure
     # a marker for each gender, model and sentiment
     assert len(re.findall(r"<use [^>]*style=\"fill: #ffffff; stroke: #000000", figure)) >= 6
 
