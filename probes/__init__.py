@@ -16,4 +16,5 @@ ALL = {  # analyses over all models at once
     "pooled": "words and genders, models pooled",
     "sentiment": "sentiments of the words that deviate most, men and women",
     "anova": "sentiment shares by architecture, size and language",
+    "sentiment_lexica": "how well lexica tell the sentiment of texts; asks no model",
 }

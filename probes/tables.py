@@ -3,7 +3,8 @@
 An analysis is a module of ``probes.analysis`` with
 
 - ``EACH``: whether it has tables for every model, or one set over all models,
-- ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads,
+- ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads; one
+  with datasets alone is of no model,
 - ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns them.
 """
 
@@ -92,13 +93,21 @@ def analyse(name: str, model: str = "") -> Path:
 
 def _all(module: Any) -> tuple[str, ...]:
     """Return the models that the first probe of an analysis, or of what it reads, is put to."""
-    if not module.OUTPUTS:
+    if module.OUTPUTS:
+        return asked(module.OUTPUTS[0])
+    if module.TABLES:
         return _all(importlib.import_module(f"probes.analysis.{module.TABLES[0]}"))
-    return asked(module.OUTPUTS[0])
+    return ()
 
 
 def _read(module: Any, inputs: Inputs) -> Iterator[tuple[Path, str]]:
-    """Yield the folders that an analysis reads, datasets left out, and the stages they are of."""
+    """Yield the folders that an analysis reads, and the stages they are of.
+
+    Datasets are left out, unless there is nothing else: outputs and tables name them.
+    """
+    if not (module.OUTPUTS or module.TABLES):
+        for dataset, folder in inputs.datasets.items():
+            yield folder, f"build@{dataset}"
     for probe in module.OUTPUTS:
         for model in inputs.models:
             yield inputs.outputs(probe, model), f"{probe}@{model}"

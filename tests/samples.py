@@ -27,7 +27,7 @@ from pathlib import Path
 
 from builders.lib.http import Politeness
 from builders.lib.snapshot import MANIFEST, write_manifest
-from builders.sources import emotions, lexica, supersenses, ud, wikidata
+from builders.sources import emotions, labelled_texts, lexica, supersenses, ud, wikidata
 
 TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"
@@ -200,6 +200,18 @@ def lexica_params(address: str) -> lexica.Params:
     return lexica.Params(views=views)
 
 
+def labelled_texts_params(address: str, **changes) -> labelled_texts.Params:
+    """Declare the project's own sentences, in TweetEval's layout."""
+    at = f"{address}/en/sentences"
+    parts = {
+        split: {"texts": f"{at}/{split}_text.txt", "labels": f"{at}/{split}_labels.txt"}
+        for split in ("tuning", "testing")
+    }
+    corpus = {"name": "sentences", "mapping": f"{at}/mapping.txt"} | parts
+    terms = {"licence": "CC0-1.0", "citation": "the project"}
+    return labelled_texts.Params(corpora={"en": [corpus | terms | changes]})
+
+
 def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
     """Name the origin of a sample in place of the loopback server that it came through."""
     for path in folder.glob("*.json"):
@@ -223,7 +235,7 @@ def make(into: Path) -> None:
 
 
 def make_word_lists(into: Path) -> None:
-    """Make the samples that are lists of words."""
+    """Make the samples that are lists of words, and the sentences to judge them by."""
     words, senses, feelings = (into / name / DAY for name in ("lexica", "supersenses", "emotions"))
     with files(SAMPLES / "supersenses" / DAY) as address:
         supersenses.fetch(supersenses_params(address), POLITE, senses)
@@ -238,6 +250,11 @@ def make_word_lists(into: Path) -> None:
         lexica.fetch(lexica_params(address), POLITE, words)
     rated = "the project, which rated these words for itself"
     relabel(words, address, "data/samples/lexica", rated)
+    texts = into / "labelled_texts" / DAY
+    with files(SAMPLES / "labelled_texts" / DAY) as address:
+        labelled_texts.fetch(labelled_texts_params(address), POLITE, texts)
+    wrote = "the project, which wrote and judged these sentences"
+    relabel(texts, address, "data/samples/labelled_texts", wrote)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,18 @@ two places that are chosen on other texts.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from probes.stats.classification import Agreement, Difference, agreement, difference
+from probes.stats.classification import (
+    Agreement,
+    Chance,
+    Difference,
+    agreement,
+    chance,
+    difference,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,7 +43,9 @@ class Evaluation(NamedTuple):
     low: float  # texts under it are negative
     high: float  # texts over it are positive
     agreement: Agreement
+    chance: Chance
     first_less_this: Difference | None  # None for the first lexicon
+    less_majority: Difference
 
 
 def mean_scores(texts: Sequence[str], lexicon: Mapping[str, float]) -> Floats:
@@ -82,12 +91,19 @@ def cuts(scores: Floats, labels: Labels) -> tuple[float, float]:
     return best[1], best[2]
 
 
+def majority(labels: Labels) -> int:
+    """Return the most frequent label; of equally frequent ones the first."""
+    return int(np.bincount(labels).argmax())
+
+
 def evaluate(
     tuning: tuple[Sequence[str], Labels],
     testing: tuple[Sequence[str], Labels],
     lexica: Mapping[str, Mapping[str, float]],
     *,
+    confidence: float = 0.95,
     bootstrap: int = 2000,
+    permutations: int = 2000,
     seed: int = 1,
 ) -> list[Evaluation]:
     """Cut each lexicon's mean scores on the tuning texts, and classify the others.
@@ -103,10 +119,19 @@ def evaluate(
     Returns
     -------
     list of Evaluation
-        In the order of ``lexica``. Unit: a text.
+        In the order of ``lexica``. Unit: a text. ``less_majority`` compares with giving all texts
+        the most frequent label of the tuning texts.
+
+    Raises
+    ------
+    ValueError
+        If no tuning text has a word of a lexicon.
     """
     found: list[Evaluation] = []
     first = None
+    settings: dict[str, Any] = {"confidence": confidence, "bootstrap": bootstrap, "seed": seed}
+    paired = settings | {"permutations": permutations}
+    same = np.full(len(testing[1]), majority(tuning[1]))
     for name, lexicon in lexica.items():
         low, high = cuts(mean_scores(tuning[0], lexicon), tuning[1])
         scores = mean_scores(testing[0], lexicon)
@@ -115,7 +140,7 @@ def evaluate(
         if first is None:
             first = guess
         else:
-            versus = difference(testing[1], first, guess, bootstrap=bootstrap, seed=seed)
+            versus = difference(testing[1], first, guess, **paired)
         found.append(
             Evaluation(
                 name,
@@ -123,8 +148,10 @@ def evaluate(
                 float((~np.isnan(scores)).mean()),
                 low,
                 high,
-                agreement(testing[1], guess, bootstrap=bootstrap, seed=seed),
+                agreement(testing[1], guess, **settings),
+                chance(testing[1], guess),
                 versus,
+                difference(testing[1], guess, same, **paired),
             )
         )
     return found

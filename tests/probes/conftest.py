@@ -9,7 +9,7 @@ import torch
 import yaml
 from models.tiny import bert, save, wordpiece
 
-from builders import lexica, politicians, supersenses, words
+from builders import labelled_texts, lexica, politicians, supersenses, words
 from builders.lib.dataset import build
 
 TOP = Path(__file__).parents[2]
@@ -80,7 +80,8 @@ def built(tmp_path_factory):
         shutil.copy(TOP / "params.yaml", folder)
         change(little)
         needed = {"politicians": politicians, "words": words, "lexica": lexica}
-        for name, module in (needed | {"supersenses": supersenses}).items():
+        needed |= {"supersenses": supersenses, "labelled_texts": labelled_texts}
+        for name, module in needed.items():
             build(name, module)
             validate(name)
         sentences = []

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probes.stats.word_sentiment import classify, cuts, evaluate, mean_scores
+from probes.stats.word_sentiment import classify, cuts, evaluate, majority, mean_scores
 
 LEXICON = {"good": 1.0, "fine": 0.5, "bad": -1.0, "well-made": 1.0, "table": 0.0}
 
@@ -44,6 +44,13 @@ def test_a_lexicon_that_knows_more_does_better_and_the_difference_says_so():
     assert half_one.first_less_this.accuracy.low > 0
     assert half_one.first_less_this.p < 0.001
     assert whole_one.first_less_this is None
+    assert whole_one.less_majority.accuracy.low > 0.5
+    assert whole_one.chance.accuracy == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_the_majority_is_the_first_of_equally_frequent_labels():
+    assert majority(np.array([2, 1, 1, 2, 0])) == 1
+    assert majority(np.array([2, 2, 0])) == 2
 
 
 def test_a_lexicon_without_any_word_of_the_texts_is_told():

@@ -1,0 +1,278 @@
+import json
+import shutil
+from pathlib import Path
+
+import datasets
+import numpy as np
+import polars as pl
+import pytest
+
+from builders import labelled_texts, lexica
+from builders.labelled_texts import LABELS, SPLITS
+from builders.lib import store
+from builders.lib.problem import Problem
+from probes import tables
+from probes.__main__ import main
+from probes.analysis import sentiment_lexica
+from probes.analysis.sentiment_lexica import KINDS, MEASURES, scores
+from probes.stats.multiplicity import benjamini_hochberg
+from probes.tables import Inputs
+
+TOP = Path(__file__).parents[2]
+PARAMS = sentiment_lexica.Params(
+    version="1.0.0", bootstrap=200, permutations=999, confidence=0.95, seed=1
+)
+# word: q of positive and negative, and what the views say
+WORDS = {
+    "good": (0.7, 0.1, {"a": 0.6, "b": 1.0}),
+    "bad": (0.1, 0.7, {"a": -0.6, "b": -1.0}),
+    "green": (0.2, 0.2, {"a": 0.0}),
+    "odd": (0.5, 0.2, {"b": 0.4}),
+    "zebra": (0.3, 0.3, {"c": 0.1}),
+}
+TUNING = {
+    "positive": ["good 1", "good 2", "good 3"],
+    "negative": ["bad 1", "bad 2", "bad 3"],
+    "neutral": ["green 1", "green 2", "green 3", "green 4"],
+}
+TESTING = {
+    "positive": ["good 5", "good 6", "odd 1", "green 5"],
+    "negative": ["bad 5", "bad 6", "nothing 1", "good 7"],
+    "neutral": ["green 6", "something 1"],
+}
+
+
+def write_lexica(words, folder=Path("data/datasets/lexica"), language="en"):
+    rows = []
+    for word, (positive, negative, views) in sorted(words.items()):
+        q = (positive, negative, 1 - positive - negative)
+        mass = 3 + len(views)
+        values = {
+            "word": word,
+            "pos": [],
+            **{f"beta_{a}": mass * x for a, x in zip(lexica.AXES, q, strict=True)},
+            **{f"q_{a}": x for a, x in zip(lexica.AXES, q, strict=True)},
+            "views": len(views),
+            "score": sum(views.values()) / len(views),
+            "seed_sd": None,
+            "leave_out_change": None,
+            "view_names": sorted(views),
+            "view_values": [str(views[name]) for name in sorted(views)],
+            "view_scores": [views[name] for name in sorted(views)],
+            "redistributable": True,
+        }
+        rows.append(store.Row(language, values))
+    store.write(rows, lexica.SCHEMA, folder)
+    store.finish(folder)
+    return folder
+
+
+def write_texts(tuning, testing, folder=Path("data/datasets/labelled_texts"), **changes):
+    rows = []
+    for split, texts in (("tuning", tuning), ("testing", testing)):
+        for label, found in texts.items():
+            for text in found:
+                values = {"text": text, "label": LABELS.index(label), "source": "mine"}
+                values |= {"split": SPLITS.index(split), "redistributable": True}
+                rows.append(store.Row("en", values | changes))
+    store.write(rows, labelled_texts.SCHEMA, folder)
+    store.finish(folder)
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(words=WORDS, tuning=TUNING, testing=TESTING, params=PARAMS):
+    folders = {"lexica": write_lexica(words), "labelled_texts": write_texts(tuning, testing)}
+    return sentiment_lexica.run(Inputs((), folders), params)
+
+
+def row(table, kind, lexicon, measure):
+    found = table.filter(
+        (pl.col("kind") == KINDS.index(kind))
+        & (pl.col("lexicon") == lexicon)
+        & (pl.col("measure") == MEASURES.index(measure))
+    )
+    return found.row(0, named=True)
+
+
+def test_scores_are_the_side_of_q_the_plain_mean_and_each_view_by_its_name(place):
+    found = scores(write_lexica(WORDS), "en")
+    assert list(found) == [
+        ("combination", "combination"),
+        ("plain mean", "plain mean"),
+        ("view", "a"),
+        ("view", "b"),
+        ("view", "c"),
+    ]
+    assert found["combination", "combination"] == pytest.approx(
+        {"good": 0.6, "bad": -0.6, "green": 0, "odd": 0.3, "zebra": 0}
+    )
+    assert found["plain mean", "plain mean"] == pytest.approx(
+        {"good": 0.8, "bad": -0.8, "green": 0, "odd": 0.4, "zebra": 0.1}
+    )
+    assert found["view", "a"] == {"good": 0.6, "bad": -0.6, "green": 0}
+    assert found["view", "b"] == {"good": 1, "bad": -1, "odd": 0.4}
+    assert found["view", "c"] == {"zebra": 0.1}
+
+
+def test_ten_texts_worked_by_hand(place):
+    # view a knows good, bad and green: it calls `odd 1` neutral, with both texts of no word.
+    # Right: 2 of 4 positive, 2 of 4 negative, both neutral; given: 3, 2 and 5
+    found = run()["agreement"]
+    accuracy, f1 = (row(found, "view", "a", measure) for measure in MEASURES)
+    assert accuracy["value"] == pytest.approx(6 / 10)
+    assert f1["value"] == pytest.approx((4 / 7 + 4 / 6 + 4 / 7) / 3, abs=1e-6)
+    assert accuracy["chance"] == pytest.approx((4 * 3 + 4 * 2 + 2 * 5) / 100)
+    assert f1["chance"] == pytest.approx((2.4 / 7 + 1.6 / 6 + 2 / 7) / 3, abs=1e-6)
+    assert (accuracy["words"], accuracy["unknown"], accuracy["n"]) == (3, 0.3, 10)
+    assert -0.6 < accuracy["under"] <= 0 <= accuracy["over"] < 0.6
+    assert accuracy["low"] < 0.6 < accuracy["high"]
+    # 4 texts are right with it alone, none with `neutral` for all: 2 / 2^4
+    assert accuracy["p"] == pytest.approx(0.125)
+    assert (accuracy["cluster"], accuracy["tested"]) == ("text", 8)
+    whole = row(found, "combination", "combination", "macro-F1")
+    assert whole["value"] == pytest.approx((6 / 8 + 4 / 6 + 4 / 6) / 3, abs=1e-6)
+
+
+def test_all_neutral_is_the_baseline_since_most_tuning_texts_are(place):
+    found = run()["agreement"]
+    accuracy, f1 = (row(found, "majority class", "majority class", m) for m in MEASURES)
+    assert (accuracy["value"], f1["value"]) == (0.2, pytest.approx(4 / 12 / 3, abs=1e-6))
+    assert (accuracy["chance"], f1["chance"]) == (accuracy["value"], f1["value"])
+    assert (accuracy["p"], accuracy["p_bh"], accuracy["tested"]) == (None, None, 0)
+
+
+def test_the_combination_less_a_view_on_the_same_texts(place):
+    found = run()["differences"]
+    assert set(found["kind"]) == {KINDS.index("plain mean"), KINDS.index("view")}
+    # it has one text more than a, and none more than b, which knows the same but green
+    accuracy, f1 = (row(found, "view", "a", measure) for measure in MEASURES)
+    assert accuracy["value"] == pytest.approx(0.1)
+    assert f1["value"] == pytest.approx(0.75 / 3 + 4 / 9 - (8 / 7 + 2 / 3) / 3, abs=1e-6)
+    assert (accuracy["p"], f1["p"]) == (1, 1)
+    assert row(found, "view", "b", "macro-F1")["value"] == 0
+    assert set(found["tested"]) == {6}
+
+
+def test_adjusted_p_are_taken_over_all_tests_of_a_table(place):
+    found = run()["agreement"].filter(pl.col("p").is_not_null())
+    assert len(found) == 8
+    assert found["p_bh"].to_numpy() == pytest.approx(benjamini_hochberg(found["p"].to_numpy()))
+
+
+def test_a_view_that_no_tuning_text_speaks_of_has_a_reason_in_place_of_numbers(place):
+    found = run()
+    for measure in MEASURES:
+        one = row(found["agreement"], "view", "c", measure)
+        assert (one["value"], one["p"], one["unknown"], one["words"]) == (None, None, 1, 1)
+        assert one["reason"] == "no tuning text has a word of it"
+    assert "c" not in set(found["differences"]["lexicon"])
+
+
+def test_rows_are_named_by_their_key(place):
+    for name, table in run().items():
+        key = list(sentiment_lexica.SCHEMAS[name].key)
+        assert table.select(key).is_duplicated().sum() == 0
+
+
+def world(seed, effect):
+    """Draw texts whose words depend on the label, and views that know all or an eighth of them."""
+    draw = np.random.default_rng(seed)
+    words = {label: [f"{label}{c}" for c in "abcdefgh"] for label in LABELS}
+    every = [word for found in words.values() for word in found]
+    texts = []
+    for number in (150, 300):
+        part = {label: [] for label in LABELS}
+        for i in range(number):
+            label = LABELS[draw.integers(3)]
+            own = [
+                str(draw.choice(words[label] if draw.random() < effect else every))
+                for _ in range(4)
+            ]
+            part[label].append(f"{' '.join(own)} {i}")
+        texts.append(part)
+    sides = dict(zip(LABELS, (1.0, -1.0, 0.0), strict=True))
+    lexicon = {}
+    for label, found in words.items():
+        for i, word in enumerate(found):
+            side = sides[label]
+            views = {"whole": side, "noise": float(draw.uniform(-1, 1))}
+            views |= {"few": side} if i == 0 else {}
+            lexicon[word] = (0.4 + 0.3 * side, 0.4 - 0.3 * side, views)
+    return lexicon, *texts
+
+
+def test_planted_words_are_found_and_noise_and_ignorance_do_worse(place):
+    found = run(*world(5, 0.5))
+    for measure in MEASURES:
+        whole = row(found["agreement"], "view", "whole", measure)
+        assert whole["low"] > whole["chance"] + 0.1
+        assert whole["p_bh"] < 0.01
+        noise = row(found["differences"], "view", "noise", measure)
+        assert noise["low"] > 0.1
+        assert noise["p_bh"] < 0.01
+        assert row(found["differences"], "view", "few", measure)["low"] > 0
+        same = row(found["differences"], "view", "whole", measure)
+        assert (same["value"], same["low"], same["high"], same["p"]) == (0, 0, 0, 1)
+
+
+def test_where_words_say_nothing_intervals_hold_chance_at_their_rate(place):
+    print("seeds 100 to 119")
+    few = PARAMS.model_copy(update={"bootstrap": 100, "permutations": 99})
+    held = []
+    for seed in range(100, 120):
+        lexicon, tuning, testing = world(seed, 0.0)
+        alone = {word: (*q, {"whole": views["whole"]}) for word, (*q, views) in lexicon.items()}
+        table = run(alone, tuning, testing, few)["agreement"]
+        table = table.filter(pl.col("lexicon") == "combination")
+        held += ((table["low"] <= table["chance"]) & (table["chance"] <= table["high"])).to_list()
+    assert np.mean(held) > 0.85
+
+
+def test_what_cannot_be_compared_is_told(place):
+    with pytest.raises(Problem, match="en/mine: no tuning text has a word of lexica"):
+        run(words={"zebra": WORDS["zebra"]})
+    with pytest.raises(Problem, match="en/mine: no testing text is left"):
+        run(testing={})
+    write_texts(TUNING, TESTING)
+    folders = {"lexica": write_lexica(WORDS, language="fr")}
+    folders["labelled_texts"] = Path("data/datasets/labelled_texts")
+    with pytest.raises(Problem, match="no lexica for the labelled texts in 'en'"):
+        sentiment_lexica.run(Inputs((), folders), PARAMS)
+
+
+def test_the_command_writes_tables_that_name_their_datasets_and_load(place, capsys):
+    shutil.copy(TOP / "params.yaml", place)
+    (place / "docs").symlink_to(TOP / "docs")
+    for folder in (write_lexica(WORDS), write_texts(TUNING, TESTING)):
+        (folder / "README.md").write_text("a card", "utf-8")
+        said = {"success": True, "fingerprint": store.fingerprint(folder)}
+        Path("data/validation").mkdir(exist_ok=True)
+        Path(f"data/validation/{folder.name}.json").write_text(json.dumps(said), "utf-8")
+    assert tables._all(sentiment_lexica) == ()
+    assert main(["sentiment_lexica"]) == 0, capsys.readouterr().err
+    folder = place / "data/tables/sentiment_lexica"
+    card = (folder / "README.md").read_text("utf-8")
+    for dataset in ("lexica", "labelled_texts"):
+        assert f"- made by build, data/datasets/{dataset}" in card
+    found = datasets.load_dataset(
+        str(folder), "agreement", split="train", cache_dir=str(place / "cache")
+    )
+    assert found.features["kind"] == datasets.ClassLabel(names=list(KINDS))
+    assert len(found) == 2 * 6
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    assert main(["sentiment_lexica"]) == 0
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+
+
+def test_of_the_sample_sentences_lexica_tell_more_than_the_majority(finished):
+    table = pl.read_parquet(finished / "data/tables/sentiment_lexica/agreement.parquet")
+    combination = table.filter(pl.col("kind") == KINDS.index("combination"))
+    base = table.filter(pl.col("kind") == KINDS.index("majority class"))
+    assert base["value"].to_list() == [pytest.approx(1 / 3), pytest.approx(1 / 6)]
+    assert (combination["low"] > base["high"]).all()
