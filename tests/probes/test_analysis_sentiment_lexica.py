@@ -270,9 +270,12 @@ def test_the_command_writes_tables_that_name_their_datasets_and_load(place, caps
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
 
 
-def test_of_the_sample_sentences_lexica_tell_more_than_the_majority(finished):
-    table = pl.read_parquet(finished / "data/tables/sentiment_lexica/agreement.parquet")
-    combination = table.filter(pl.col("kind") == KINDS.index("combination"))
+def test_of_the_sample_sentences_lexica_tell_more_than_the_majority(built):
+    folders = {name: built / "data/datasets" / name for name in sentiment_lexica.DATASETS}
+    table = sentiment_lexica.run(Inputs((), folders), PARAMS)["agreement"]
+    views = table.filter(pl.col("kind") == KINDS.index("view"))
+    assert set(views["lexicon"]) == {"classes", "degrees", "poles", "shares"}
     base = table.filter(pl.col("kind") == KINDS.index("majority class"))
-    assert base["value"].to_list() == [pytest.approx(1 / 3), pytest.approx(1 / 6)]
+    assert base["value"].to_list() == pytest.approx([1 / 3, 1 / 6], abs=1e-6)
+    combination = table.filter(pl.col("kind") == KINDS.index("combination"))
     assert (combination["low"] > base["high"]).all()
