@@ -18,13 +18,13 @@ import torch
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from probes.models.body import FEWEST, PAIR
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 NAME = "plumbline"  # of the attention, among those of transformers
 SPAN = 16  # tokens, of the first spans; later ones grow with what stands before them
-PAIR = 2  # spans: attention of a single one is laid out, and so computed, another way
-FEWEST = 8  # nodes: MKL computes products of fewer than 4 rows another way
 _reading = threading.local()  # batches run in several threads
 
 
