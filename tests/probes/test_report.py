@@ -108,7 +108,8 @@ def test_every_element_is_closed(page):
 
 
 def test_controls_come_first_then_the_steps_of_the_study_then_the_datasets(page):
-    assert [name for name in page.ids if f"#{name}" in page.requests] == SECTIONS
+    assert [name for name in page.ids if name in SECTIONS] == SECTIONS
+    assert page.requests[: len(SECTIONS)] == [f"#{name}" for name in SECTIONS]
     at = page.headings.index
     positive = at("world-planted (positive control: biases planted)")
     assert positive < at("world-null (negative control: nothing planted)")
@@ -118,12 +119,12 @@ def test_controls_come_first_then_the_steps_of_the_study_then_the_datasets(page)
 @pytest.mark.parametrize("analysis", ["pmi", "latent", "supersenses", "sentiment"])
 @pytest.mark.parametrize("world", ["world-planted", "world-null"])
 def test_controls_show_the_numbers_of_the_recovery_tables(sections, finished, analysis, world):
+    if (analysis, world) == ("supersenses", "world-null"):
+        pytest.skip("so small a world has no words with classes")
     folder = finished / "data/tables" / analysis
-    each = folder / world / "recovery.parquet"
-    table = pl.read_parquet(each if each.is_file() else folder / "recovery.parquet")
-    rows = table.filter(pl.col("model") == world).to_dicts()
-    if not rows:
-        assert analysis == "supersenses"  # so small a world may have no classes
+    path = (folder if analysis == "sentiment" else folder / world) / "recovery.parquet"
+    rows = pl.read_parquet(path).filter(pl.col("model") == world).to_dicts()
+    assert rows
     shown = sections["controls"].rows
     for row in rows:
         words = [row["measure"], row["cluster"], row["null"]]
