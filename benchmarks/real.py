@@ -3,7 +3,7 @@
     python benchmarks/real.py
 
 needs, in ``../shared/data``: ``politicians/wikidata_people.nt.gz`` (people as Wikidata-shaped
-N-Triples), ``ud/LANGUAGE/*.conllu`` (treebanks), ``lexica`` and ``supersenses``. Works in a clone
+N-Triples), ``ud/LANGUAGE/*.conllu`` (treebanks), ``lexica``, ``supersenses`` and ``tweets``. Works in a clone
 of the checkout under ``.real``; ends with status 1 if a count disagrees with a direct query. The
 model is the folder ``.real-model``, which ``real_model.py`` makes; without it the planted world's,
 of which only the running counts: what it says of real names means nothing.
@@ -77,6 +77,7 @@ SOURCES = {  # by dataset
     "words": "ud",
     "lexica": "lexica",
     "supersenses": "supersenses",
+    "labelled_texts": "labelled_texts",
 }
 GENDERS = {"male": "Q6581097", "female": "Q6581072"}
 
@@ -135,6 +136,14 @@ def write_params(endpoint: str, address: str) -> None:
             "licence": "CC-BY-4.0",
         },
     }
+    tweets = f"{address}/tweets/sentiment"
+    (corpus,) = params["sources"]["labelled_texts"]["corpora"]["en"]
+    for part, name in (("tuning", "val"), ("testing", "test")):
+        corpus[part] = {
+            "texts": f"{tweets}/{name}_text.txt",
+            "labels": f"{tweets}/{name}_labels.txt",
+        }
+    corpus["mapping"] = f"{tweets}/mapping.txt"
     params["datasets"]["lexica"] |= {
         "anchors": real_lexica.ANCHORS,
         "seeds": [1],
@@ -157,6 +166,7 @@ def write_params(endpoint: str, address: str) -> None:
     }
     params["validation"]["words"]["rows_min"] = dict.fromkeys(LANGUAGES, 1000)
     params["validation"]["words"]["pos_min"] = {"ADJ": 400, "VERB": 500}
+    params["validation"]["labelled_texts"]["rejects_max_share"] = {"": 1.0}
     params["validation"]["lexica"]["rows_min"] = dict.fromkeys(real_lexica.VIEWS, 100)
     params["validation"]["lexica"]["axis_min_share"] = 0.01
     params["validation"]["lexica"]["rejects_max_share"] = {"": 1.0}
