@@ -58,7 +58,6 @@ real: repro  ## run the pipeline on the real inputs beside the checkout
 	python benchmarks/real.py
 
 full: $(READY)  ## fetch fresh data and run the pipeline on it; needs sources.politeness.contact
-	python -m builders fetch wikidata --date $(DAY)
 	for source in $(SOURCES); do python -m builders fetch $$source --date $(DAY) || exit 1; done
 	dvc exp run --set-param datasets.politicians.snapshot=data/raw/wikidata/$(DAY) \
 	  --set-param datasets.words.snapshot=data/raw/ud/$(DAY) \
