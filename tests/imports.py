@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from probes import ALL, EACH, PROBES
@@ -11,6 +12,7 @@ TOP = Path(__file__).parent.parent
 PACKAGES = ("builders", "validation", "probes")
 
 
+@cache
 def file_of(module: str) -> Path | None:
     """Return the file of one of our modules, or None for a foreign one."""
     if module.split(".", maxsplit=1)[0] not in PACKAGES:
@@ -22,6 +24,7 @@ def file_of(module: str) -> Path | None:
     return None
 
 
+@cache
 def imported(file: Path) -> set[str]:
     """Return the dotted names that a file imports when it runs, in functions too."""
     found: set[str] = set()
@@ -64,6 +67,7 @@ def names(folder: str) -> list[str]:
     return sorted(n for n in found if not n.startswith("_") and n not in machinery)
 
 
+@cache
 def stages() -> dict[str, dict[str, set[str]]]:
     """Return for every stage, and every dataset it is made for, the files that it runs."""
     datasets = names("builders")

@@ -209,7 +209,7 @@ FRAMES = {
         }
     },
 }
-GIVEN = {"version": "1.0.0", "models": [], "languages": ["en"]}
+GIVEN = {"version": "1.0.0", "languages": ["en"]}
 GIVEN |= {"top_k": {"other": {"ADJ": 2, "VERB": 3}}}
 
 
@@ -306,7 +306,7 @@ def test_the_projects_frames_are_there_in_all_languages_and_differ_in_the_name_a
 
 def test_list_lengths_are_those_of_the_language_or_of_the_others():
     other = {"ADJ": 100, "VERB": 20}
-    given = {"version": "1.0.0", "models": [], "languages": ["en", "fr"]}
+    given = {"version": "1.0.0", "languages": ["en", "fr"]}
     params = associations.Params(**given, top_k={"en": {"ADJ": 1, "VERB": 2}, "other": other})
     assert params.lengths("en") == {"ADJ": 1, "VERB": 2}
     assert params.lengths("fr") == other
