@@ -8,10 +8,13 @@ from probes.outputs import probe
 from probes.tables import analyse
 
 
-def tables(change, name):
+STRONG = {"word_effect": 1.0, "sentiment_effect": 2.0, "supersense_effect": 0.0}
+
+
+def tables(change, name, **effects):
     """Train a world smaller than the pipeline's own, ask it, and return its tables."""
     smaller = {"words_max": 40, "hidden": 64, "steps": 150, "learning_rate": 0.005}
-    change(lambda tree: tree["models"][name]["world"].update(smaller))
+    change(lambda tree: tree["models"][name]["world"].update(smaller | effects))
     change(lambda tree: tree["analysis"]["pmi"].update(bootstrap=500))
     bring(name)
     probe("associations", name)
@@ -37,7 +40,7 @@ def only(measures, part):
 
 @pytest.mark.slow
 def test_what_was_planted_is_found_with_its_sign_and_order(place, change):
-    table, measures = tables(change, "world-planted")
+    table, measures = tables(change, "world-planted", **STRONG)
     spearman, sign = only(measures, "Spearman"), only(measures, "sign")
     assert spearman["n"] >= 40
     assert spearman["value"] > 0.8
