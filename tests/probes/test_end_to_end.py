@@ -7,7 +7,6 @@ from probes.models.weights import bring
 from probes.outputs import probe
 from probes.tables import analyse
 
-
 STRONG = {"word_effect": 1.0, "sentiment_effect": 2.0, "supersense_effect": 0.0}
 
 
