@@ -4,9 +4,9 @@
 
 needs, in ``../shared/data``: ``politicians/wikidata_people.nt.gz`` (people as Wikidata-shaped
 N-Triples), ``ud/LANGUAGE/*.conllu`` (treebanks), ``lexica``, ``supersenses`` and ``tweets``. Works
-in a clone of the checkout under ``.real``; ends with status 1 if a count disagrees with a direct query. The
-model is the folder ``.real-model``, which ``real_model.py`` makes; without it the planted world's,
-of which only the running counts: what it says of real names means nothing.
+in a clone of the checkout under ``.real``; ends with status 1 if a count disagrees with a direct
+query. The model is the folder ``.real-model``, which ``real_model.py`` makes; without it the
+planted world's, of which only the running counts: what it says of real names means nothing.
 """
 
 from __future__ import annotations
