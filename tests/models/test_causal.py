@@ -10,21 +10,17 @@ from models.tiny import save, wordpiece
 from models.tiny_causal import (
     CLOSING,
     LETTERS,
+    MADE,
     NAMES,
     SENTENCES,
     WORDS,
-    gemma3,
     gpt1,
     gpt1_tokenizer,
     gpt2,
     gpt2_tokenizer,
-    gpt_neo,
     letters_tokenizer,
     llama,
     llama_tokenizer,
-    mamba,
-    mistral,
-    opt,
 )
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -34,16 +30,6 @@ from probes.models.causal import Causal
 from probes.models.scorer import Sampling
 
 STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
-MADE = {
-    "gpt2": (gpt2, gpt2_tokenizer),
-    "llama": (llama, llama_tokenizer),
-    "mistral": (mistral, llama_tokenizer),
-    "gemma3": (gemma3, llama_tokenizer),
-    "gpt_neo": (gpt_neo, gpt2_tokenizer),
-    "opt": (opt, gpt2_tokenizer),
-    "gpt1": (gpt1, gpt1_tokenizer),
-    "mamba": (mamba, gpt2_tokenizer),
-}
 SHARING = ("gpt2", "llama", "opt")  # every layer sees all tokens, by an attention of choice
 NARROW = ("gpt_neo", "mamba")  # compute some of it in float32, whatever they are loaded in
 # beginnings that many texts have, longer than the windows of five; and some that nobody shares

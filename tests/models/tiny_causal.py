@@ -325,3 +325,15 @@ def gpt2_classifier(tokenizer, *, kind=None, seed=0):
         **_named(kind),
     )
     return _spread(GPT2ForSequenceClassification(config))
+
+
+MADE = {  # by kind: the model and its tokenizer
+    "gpt2": (gpt2, gpt2_tokenizer),
+    "llama": (llama, llama_tokenizer),
+    "mistral": (mistral, llama_tokenizer),
+    "gemma3": (gemma3, llama_tokenizer),
+    "gpt_neo": (gpt_neo, gpt2_tokenizer),
+    "opt": (opt, gpt2_tokenizer),
+    "gpt1": (gpt1, gpt1_tokenizer),
+    "mamba": (mamba, gpt2_tokenizer),
+}

@@ -3,12 +3,12 @@ import re
 import shutil
 import subprocess
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
+from page_read import Page
 
 from builders.lib.problem import Problem
 from probes import report
@@ -19,55 +19,6 @@ from probes.report.page import render
 TOP = Path(__file__).parents[2]
 SECTIONS = ["controls", "results", "latent", "supersenses", "sentiments", "anova", "clusters"]
 SECTIONS += ["subgroups", "pooled", "robustness", "datasets"]
-VOID = {"meta", "br", "hr", "img", "link", "input"}
-
-
-class Page(HTMLParser):
-    """What a browser would make of the page: ids, links, headings, tables."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.ids, self.tags, self.requests, self.open = [], [], [], []
-        self.headings, self.tables, self.words = [], [], ""
-        self.feed(text)
-        self.close()
-
-    @property
-    def rows(self):
-        """The rows of all tables."""
-        return [row for table in self.tables for row in table]
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.tags.append(tag)
-        if tag not in VOID:
-            self.open.append(tag)
-        if "id" in given:
-            self.ids.append(given["id"])
-        for name in ("src", "href", "xlink:href", "data", "action", "srcset"):
-            if name in given:
-                self.requests.append(given[name])
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr" and "table" in self.open:
-            self.tables[-1].append([])
-        elif tag in ("th", "td"):
-            self.tables[-1][-1].append("")
-
-    def handle_startendtag(self, tag, attributes):
-        self.handle_starttag(tag, attributes)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.words += data
-        if self.open and self.open[-1] in ("h2", "h3"):
-            self.headings.append(data)
-        if self.open and self.open[-1] in ("th", "td"):
-            self.tables[-1][-1][-1] += data
 
 
 @pytest.fixture(scope="module")
