@@ -78,7 +78,7 @@ def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8") from error
     except csv.Error as error:
-        raise ValueError(f"line {reader.line_num}: {error}") from error
+        raise ValueError(f"after line {reader.line_num}: {error}") from error
     finally:
         csv.field_size_limit(before)
 
