@@ -27,7 +27,15 @@ from pathlib import Path
 
 from builders.lib.http import Politeness
 from builders.lib.snapshot import MANIFEST, write_manifest
-from builders.sources import emotions, labelled_texts, lexica, supersenses, ud, wikidata
+from builders.sources import (
+    emotions,
+    labelled_texts,
+    lexica,
+    social_groups,
+    supersenses,
+    ud,
+    wikidata,
+)
 
 TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"
@@ -212,6 +220,11 @@ def labelled_texts_params(address: str, **changes) -> labelled_texts.Params:
     return labelled_texts.Params(corpora={"en": [corpus | terms | changes]})
 
 
+def social_groups_params(**files: str) -> social_groups.Params:
+    given = files or {"en": str(SAMPLES / "social_groups" / DAY / "en.csv")}
+    return social_groups.Params(files=given, licence="CC0-1.0")
+
+
 def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
     """Name the origin of a sample in place of the loopback server that it came through."""
     for path in folder.glob("*.json"):
@@ -255,6 +268,8 @@ def make_word_lists(into: Path) -> None:
         labelled_texts.fetch(labelled_texts_params(address), POLITE, texts)
     wrote = "the project, which wrote and judged these sentences"
     relabel(texts, address, "data/samples/labelled_texts", wrote)
+    social_groups.fetch(social_groups_params(), POLITE, into / "social_groups" / DAY)
+    relabel(into / "social_groups" / DAY, f"{TOP}/", "", social_groups.CITATION)
 
 
 if __name__ == "__main__":
