@@ -3,6 +3,8 @@
 PROBES = {  # module: what it does
     "associations": "ask a model for words beside names",
     "representations": "look up how a model represents words",
+    "stereotypes": "ask a model what it completes about social groups",
+    "finetuned": "ask that again after training on news",
 }
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",

@@ -17,6 +17,8 @@ class Params(Section):
 
     associations: list[str] = Field(description="asked for words; pmi, latent and others follow")
     representations: list[str] = Field(description="asked for states of words; clusters follow")
+    stereotypes: list[str] = Field(description="asked about social groups; recall follows")
+    finetuned: list[str] = Field(description="of those: trained on news and asked again")
     subgroups: list[str] = Field(description="of associations: those whose subgroups are compared")
     robustness: list[str] = Field(description="of associations: those that are tried otherwise")
 

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from tqdm import tqdm
 
 from builders.lib import card, store
+from builders.lib.params import entry
 from builders.lib.problem import Problem
 from builders.lib.snapshot import write_bytes
 from probes.models.files import MODELS, POINTER
@@ -146,6 +147,7 @@ def request(task: Task, pointer: Path) -> dict[str, Any]:
     code = [*top.glob("models/*.py"), *top.glob("*.py"), Path(str(store.__file__))]
     return {
         "params": [task.params.model_dump(mode="json"), task.model.model_dump(mode="json")],
+        "also": {key: entry(key) for key in getattr(task.module, "ALSO", ())},
         "inputs": {name: store.fingerprint(folder) for name, folder in task.folders.items()},
         "model": hashlib.sha256(pointer.read_bytes()).hexdigest(),
         "code": sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in code),

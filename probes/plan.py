@@ -21,6 +21,8 @@ from probes.shards import Shard, Task, Worker
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+TRAINS = "TRAINS"  # in modules of probes that cannot be tried for a few seconds
+BRING = "make repro STAGE=weights@"
 NAMES = 100  # prompts in one step of a trial, about
 
 
@@ -63,7 +65,7 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     task = Task(probe, name)
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
     prompts = sum(amounts.values())
-    if not (MODELS / name / POINTER).is_file():
+    if TRAINS in vars(task.module) or not (MODELS / name / POINTER).is_file():
         return Plan(probe, name, prompts, None, None, None, None)
     worker: Any = Worker(probe, name)
     tokens, work, space, spent = 0.0, 0.0, 0.0, 0.0
@@ -111,7 +113,9 @@ def table(found: list[Plan]) -> str:
     ]
     for p in found:
         if p.tokens is None:
-            rest = f"| | | | bring it first: make repro STAGE=weights@{p.model} |"
+            there = (MODELS / p.model / POINTER).is_file()
+            why = "not tried: it trains" if there else f"bring it first: {BRING}{p.model}"
+            rest = f"| | | | {why} |"
         else:
             rest = f"{p.tokens:,} | {p.operations:.3g} | {p.gigabytes:.3f} | {p.hours:.2f} |"
         lines.append(f"| {p.probe} | {p.model} | {p.prompts:,} | {rest}")

@@ -29,7 +29,16 @@ import articles
 
 from builders.lib.http import Politeness
 from builders.lib.snapshot import MANIFEST, write_manifest
-from builders.sources import emotions, labelled_texts, lexica, news, supersenses, ud, wikidata
+from builders.sources import (
+    emotions,
+    labelled_texts,
+    lexica,
+    news,
+    social_groups,
+    supersenses,
+    ud,
+    wikidata,
+)
 
 TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"
@@ -214,6 +223,11 @@ def labelled_texts_params(address: str, **changes) -> labelled_texts.Params:
     return labelled_texts.Params(corpora={"en": [corpus | terms | changes]})
 
 
+def social_groups_params(**files: str) -> social_groups.Params:
+    given = files or {"en": str(SAMPLES / "social_groups" / DAY / "en.csv")}
+    return social_groups.Params(files=given, licence="CC0-1.0")
+
+
 def news_params(address: str, **changes) -> news.Params:
     """Declare the articles of the invented outlets, one corpus each."""
     columns = {"article": "id", "outlet": "paper", "leaning": "side", "date": "day"}
@@ -280,6 +294,8 @@ def make_word_lists(into: Path) -> None:
         labelled_texts.fetch(labelled_texts_params(address), POLITE, texts)
     wrote = "the project, which wrote and judged these sentences"
     relabel(texts, address, "data/samples/labelled_texts", wrote)
+    social_groups.fetch(social_groups_params(), POLITE, into / "social_groups" / DAY)
+    relabel(into / "social_groups" / DAY, f"{TOP}/", "", social_groups.CITATION)
 
 
 def make_news(into: Path) -> None:

@@ -87,6 +87,11 @@ def section(key: str, model: type[P], path: Path = FILE) -> P:
     return found
 
 
+def entry(key: str, path: Path = FILE) -> Any:
+    """Return one section as it stands in the file; see :func:`section` for its meaning."""
+    return _descend(read(path), key)
+
+
 def _descend(tree: Any, key: str) -> Any:
     node = tree
     for part in key.split("."):

@@ -23,6 +23,8 @@ from probes.models.scorer import (
     DECIMALS,
     SAMPLING,
     Filled,
+    Pieces,
+    Predicted,
     Represented,
     Sampling,
     Score,
@@ -92,6 +94,20 @@ class Causal:
     ) -> Iterator[Filled]:
         """Rank candidate words at the mask that ends each prompt; see :mod:`.nextword`."""
         return nextword.fill(self, prompts, words, top_k, multi=multi, language=language)
+
+    def pieces(self, language: str = "") -> Pieces:
+        """Tell what the tokens of the vocabulary are."""
+        return self.tokens.pieces(language)
+
+    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
+        """Tell in how many tokens each word is written, of those that can be."""
+        return {word: len(tail) for word, tail in self.tokens.candidates(words, language).items()}
+
+    def predict(
+        self, prompts: Iterable[str], top_k: int, *, language: str = ""
+    ) -> Iterator[Predicted]:
+        """Rank all tokens at the mask that ends each prompt; see :mod:`.nextword`."""
+        return nextword.predict(self, prompts, top_k, language=language)
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Give the last hidden state of each word alone; see :mod:`probes.models.states`."""

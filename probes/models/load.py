@@ -11,6 +11,9 @@ from probes.models.files import MODELS, POINTER, download, wanted
 from probes.models.params import model
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from probes.models.params import Model
     from probes.models.scorer import Scorer
 
 
@@ -40,7 +43,7 @@ def load(name: str, *, exact: bool = False) -> Scorer:
         if params.context:
             raise Problem(f"models.{name}.context: not for remote models; take the line out")
         return Remote(name, params.endpoint, facts["revision"])
-    where = MODELS / name if params.world else download(name, params)
+    where = location(name, params)
     for file, sha256 in facts["files"].items():
         path = where / file
         if not path.is_file() or digest(path) != sha256:
@@ -49,19 +52,23 @@ def load(name: str, *, exact: bool = False) -> Scorer:
                 f"`make repro STAGE='--force weights@{name}'`"
             )
     there = {path.name for pattern in wanted(params) for path in where.glob(pattern)}
-    if not params.world and (new := sorted(there - set(facts["files"]))):
+    if not params.planted and (new := sorted(there - set(facts["files"]))):
         raise Problem(
             f"{where / new[0]}: was not there when the model was brought, and would be read; bring "
             f"it again with `make repro STAGE='--force weights@{name}'`, or remove the file"
         )
-    adapter = _adapter(params.kind)
     dtype = "float64" if exact else params.dtype
     options = {"dtype": dtype, "context": params.context, "pickles": params.pickles}
-    scorer: Scorer = adapter(where, name, facts["revision"], **options)
+    scorer: Scorer = adapter(params.kind)(where, name, facts["revision"], **options)
     return scorer
 
 
-def _adapter(kind: str) -> Any:
+def location(name: str, params: Model) -> Path:
+    """Return the folder with a model's files."""
+    return MODELS / name if params.planted else download(name, params)
+
+
+def adapter(kind: str) -> Any:
     """Return the class for a kind of model; only its own module is loaded."""
     if kind == "causal":
         from probes.models.causal import Causal

@@ -1,9 +1,9 @@
 """Models with a mask: encoders (BERT and its kin), XLNet, and BART's decoder at the mask.
 
-``fill`` reads log-probabilities at the mask; ``pseudo_logprobs`` scores sentences; ``represent``
-gives out the states of words. Every answer
-is that of a plain forward pass of the model's own class; what is left out is the head where
-nobody looks, padding, and attention masks that mask nothing.
+``fill`` and ``predict`` read log-probabilities at the mask; ``pseudo_logprobs`` scores sentences;
+``represent`` gives out the states of words. Every answer is that of a plain forward pass of the
+model's own class; what is left out is the head where nobody looks, padding, and attention masks
+that mask nothing.
 """
 
 from __future__ import annotations
@@ -16,10 +16,21 @@ import numpy as np
 import torch
 
 from builders.lib.problem import Problem
-from probes.models import batches, pieces, states
+from probes.models import batches, pieces, predictions, states
 from probes.models.batches import Batches
 from probes.models.body import Body, logsoftmax
-from probes.models.scorer import DECIMALS, METHODS, Filled, Method, Represented, Score, Vocabulary
+from probes.models.scorer import (
+    DECIMALS,
+    MASK,
+    METHODS,
+    Filled,
+    Method,
+    Pieces,
+    Predicted,
+    Represented,
+    Score,
+    Vocabulary,
+)
 from probes.models.tokens import Tokens
 
 if TYPE_CHECKING:
@@ -150,6 +161,46 @@ class Masked:
             values,
             np.array([self.tokens.unknown(ids) for ids in encoded], np.int32),
         )
+
+    def pieces(self, language: str = "") -> Pieces:
+        """Tell what the tokens of the vocabulary are."""
+        return self.tokens.pieces(language)
+
+    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
+        """Tell in how many tokens each word is written, of those that can be."""
+        return {word: len(tail) for word, tail in self.tokens.candidates(words, language).items()}
+
+    def predict(
+        self, prompts: Iterable[str], top_k: int, *, language: str = ""
+    ) -> Iterator[Predicted]:
+        """Rank all tokens at the last mask of each prompt; the other masks stay masked.
+
+        Raises
+        ------
+        Problem
+            If a prompt has no mask or is too long, or an answer is not finite.
+        """
+
+        def ask(encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
+            ids = self.batches.move([encoded[i] for i in rows])
+            masks = [[q for q, own in enumerate(encoded[i]) if own == mask] for i in rows]
+            last = self.batches.move([places[-1] for places in masks])
+            logits = self.body.at(ids, last, language, masks)
+            return logsoftmax(self.name, logits, self.dtype)
+
+        mask = int(self.tokens.mask_id or 0)
+        own = str(self.tokens.tokenizer.mask_token)
+        source = iter(prompts)
+        while block := list(islice(source, batches.BLOCK)):
+            written = [(self.context + prompt).replace(MASK, own) for prompt in block]
+            encoded = self.tokens.encode(written, language)
+            for text, ids in zip(written, encoded, strict=True):
+                self.tokens.fits(text, ids, self.body.longest)
+                if mask not in ids:
+                    raise Problem(f"models.{self.name}: no mask in {text!r}")
+            yield predictions.block(
+                self.tokens, self.batches, written, encoded, partial(ask, encoded), top_k
+            )
 
     def pseudo_logprobs(
         self, sentences: Iterable[str], method: Method = "original", *, language: str = ""

@@ -8,6 +8,7 @@ instead of one for every prompt and word. The space before the mask belongs to t
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,9 +16,9 @@ import numpy as np
 import torch
 
 from builders.lib.problem import Problem
-from probes.models import batches
+from probes.models import batches, predictions
 from probes.models.body import enough, logsoftmax
-from probes.models.scorer import DECIMALS, MASK, Filled
+from probes.models.scorer import DECIMALS, MASK, Filled, Predicted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -73,6 +74,36 @@ def fill(
             scorer.tokens.fits(given, range(len(ids) + 1), scorer.longest)  # one for the word
         _boundaries(scorer, asked, heads, known, gap, everyone=everyone)
         yield _block(scorer, asked, encoded, known, gap, min(top_k, len(known)))
+
+
+def predict(
+    scorer: Causal, prompts: Iterable[str], top_k: int, *, language: str = ""
+) -> Iterator[Predicted]:
+    """Rank all tokens of the vocabulary at the mask that ends each prompt.
+
+    The space before the mask belongs to the token: a word of its own is one with that space.
+
+    Raises
+    ------
+    Problem
+        If a prompt does not end with its only mask, is too long for the model, or the model
+        answers with numbers that are not finite.
+    """
+
+    def ask(encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
+        return _next(scorer, scorer.batches.move([encoded[i] for i in rows]))
+
+    gap = scorer.tokens.gap(language)
+    source = iter(prompts)
+    while block := list(islice(source, batches.BLOCK)):
+        given = [_asked(scorer, prompt, gap).given for prompt in block]
+        heads = scorer.tokens.encode(given, special=False)
+        encoded = [[*scorer._begin(empty=not ids), *ids] for ids in heads]  # noqa: SLF001
+        for text, ids in zip(given, encoded, strict=True):
+            scorer.tokens.fits(text, range(len(ids) + 1), scorer.longest)
+        yield predictions.block(
+            scorer.tokens, scorer.batches, given, encoded, partial(ask, encoded), top_k
+        )
 
 
 def crosses(pieces: Iterable[str]) -> bool:

@@ -10,11 +10,12 @@ from pydantic import Field, model_validator
 from builders.lib.params import Params
 from builders.lib.problem import Problem
 from probes.world.language import World
+from probes.world.society import Society
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 VERBS: dict[str, frozenset[str]] = {  # what a model of each kind can be asked
-    "masked": frozenset({"fill", "pseudo_logprobs", "represent"}),
-    "causal": frozenset({"fill", "logprobs", "generate", "represent"}),
+    "masked": frozenset({"fill", "predict", "pseudo_logprobs", "represent"}),
+    "causal": frozenset({"fill", "predict", "logprobs", "generate", "represent"}),
     "seq2seq": frozenset({"fill", "logprobs", "generate"}),
     "classifier": frozenset({"classify"}),
     "remote": frozenset({"logprobs", "generate"}),
@@ -56,13 +57,16 @@ class Endpoint(Params):
 
 
 class Model(Params):
-    """One model: a Hub ``id`` with a pinned ``revision``, a ``world``, or an ``endpoint``."""
+    """One model: a Hub ``id`` with a pinned ``revision``, a world, or an ``endpoint``."""
 
     id: str | None = Field(None, description="id on the Hugging Face Hub, or a local folder")
     revision: str | None = Field(
         None, pattern=r"^[0-9a-f]{40}$", description="commit on the Hub, all 40 digits"
     )
     world: World | None = Field(None, description="a planted world, trained by the pipeline")
+    society: Society | None = Field(
+        None, description="a planted world of social groups, trained by the pipeline"
+    )
     endpoint: Endpoint | None = Field(None, description="a server that runs the model")
     kind: Literal["masked", "causal", "seq2seq", "classifier", "remote"] = Field(
         "masked",
@@ -90,10 +94,16 @@ class Model(Params):
         None, description="size within its family, such as base: a factor of the analysis `anova`"
     )
 
+    @property
+    def planted(self) -> bool:
+        """Whether it is trained here, on a world."""
+        return bool(self.world or self.society)
+
     @model_validator(mode="after")
     def _one_origin(self) -> Model:
-        if [bool(self.id), bool(self.world), bool(self.endpoint)].count(True) != 1:
-            raise ValueError("give id and revision, or world, or endpoint: one of them")
+        origins = (self.id, self.world, self.society, self.endpoint)
+        if sum(map(bool, origins)) != 1:
+            raise ValueError("give id and revision, or world, society or endpoint: one of them")
         if bool(self.endpoint) != (self.kind == "remote"):
             raise ValueError("kind: remote and endpoint belong together")
         if self.id and not self.revision and not _local(self.id):

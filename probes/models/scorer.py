@@ -1,4 +1,4 @@
-"""The one contract behind which every language model stands: six verbs, and what they answer.
+"""The one contract behind which every language model stands: seven verbs, and what they answer.
 
 A model has the verbs that its kind can answer honestly, and no others: an encoder fills and gives
 pseudo-log-likelihoods, a causal model fills what ends a prompt, scores continuations and generates,
@@ -62,6 +62,26 @@ class Filled(NamedTuple):
                 int(self.unknown[i]),
                 tuple(int(self.pieces[j]) for j in chosen),
             )
+
+
+class Predicted(NamedTuple):
+    """The best tokens of the whole vocabulary for a block of n prompts, as columns."""
+
+    prompts: Sequence[str]  # exactly as the model got them
+    length: NDArray[np.int32]  # (n,) tokens of each prompt, as the model got it
+    ids: NDArray[np.int32]  # (n, k) tokens, best first; of equal ones the lower id
+    logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
+    unknown: NDArray[np.int32]  # (n,) pieces of the prompt that the model has no symbol for
+
+
+class Pieces(NamedTuple):
+    """What the tokens of a vocabulary are, in the order of their ids."""
+
+    tokens: Sequence[str]  # as the vocabulary has them
+    words: Sequence[str]  # as text, without spaces around
+    starts: NDArray[np.bool_]  # whether the token is what the word becomes behind another word
+    bare: NDArray[np.int32]  # the id under which the vocabulary has `words` as it stands, or -1
+    unknown: int  # the id of what it has no symbol for, or -1
 
 
 class Score(NamedTuple):
@@ -128,6 +148,25 @@ class Fills(Scorer, Protocol):
         language: str = "",
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts."""
+        ...
+
+
+@runtime_checkable
+class Predicts(Scorer, Protocol):
+    """Models that say what they would put there, whatever it is."""
+
+    def pieces(self, language: str = "") -> Pieces:
+        """Tell what the tokens of the vocabulary are."""
+        ...
+
+    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
+        """Tell in how many tokens each word is written, of those that can be."""
+        ...
+
+    def predict(
+        self, prompts: Iterable[str], top_k: int, *, language: str = ""
+    ) -> Iterator[Predicted]:
+        """Rank all tokens at the last mask of each prompt, in the order of the prompts."""
         ...
 
 

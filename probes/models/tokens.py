@@ -11,8 +11,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from builders.lib.problem import Problem
-from probes.models.scorer import MASK, Vocabulary
+from probes.models.scorer import MASK, Pieces, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,6 +55,7 @@ class Tokens:
         if self.mask_id is not None and self.tokenizer.is_fast:
             self._close_up()
         self._known: dict[tuple[tuple[str, ...], str], dict[str, tuple[int, ...]]] = {}
+        self._pieces: dict[str, Pieces] = {}
 
     def __len__(self) -> int:
         return len(self.tokenizer)
@@ -198,6 +201,25 @@ class Tokens:
         pieces = self.candidates(words, language)
         ids = {word: tail[0] for word, tail in pieces.items() if len(tail) == 1}
         return Vocabulary(ids, _lacking(words, ids))
+
+    def pieces(self, language: str = "") -> Pieces:
+        """Return what the tokens of the vocabulary are, in the order of their ids."""
+        if language not in self._pieces:
+            ids = range(len(self))
+            written = self.tokenizer.batch_decode([[i] for i in ids])
+            words = [text.strip() for text in written]
+            # a word after another one becomes this token alone, or the token is another word
+            alone = self.candidates(list(dict.fromkeys(filter(None, words))), language)
+            first = {word: tail[0] for word, tail in alone.items() if len(tail) == 1}
+            known = self.tokenizer.get_vocab()
+            self._pieces[language] = Pieces(
+                self.tokenizer.convert_ids_to_tokens(list(ids)),
+                words,
+                np.array([first.get(word) == i for i, word in enumerate(words)]),
+                np.array([known.get(word, -1) for word in words], np.int32),
+                -1 if self.unknown_id is None else self.unknown_id,
+            )
+        return self._pieces[language]
 
     def masked(self, prompts: Sequence[str]) -> list[str]:
         """Return the prompts with the model's own mask.

@@ -1,9 +1,4 @@
-"""Training a tiny model on the planted world.
-
-Arithmetic is float64 and the weights are rounded to a grid of 2^-12 at the end: the last bits,
-which depend on processor and thread count (about 1e-13), are far below that grid, so the files do
-not.
-"""
+"""Training a tiny model on the planted world of politicians."""
 
 from __future__ import annotations
 
@@ -13,21 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from tqdm import tqdm
-from transformers import (
-    AlbertConfig,
-    AlbertForMaskedLM,
-    BertConfig,
-    BertForMaskedLM,
-    PreTrainedTokenizerFast,
-)
 
 from builders import politicians
 from builders import words as words_dataset
 from builders.lib.problem import Problem
 from builders.lib.store import require_validated
 from probes.models.scorer import MASK
+from probes.world import tiny
 from probes.world.language import SENTIMENTS, Planted, World, allot, plant, tastes
 from probes.world.meaning import meaning
 
@@ -35,9 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-INIT = 0.05  # spread of the initial weights; BERT's 0.02 learns more slowly at this size
-GRID = 2.0**-12  # weights are whole multiples of it
+    from transformers import PreTrainedTokenizerFast
+
 PLANTED = "planted.parquet"
 CORPUS = "corpus.parquet"
 
@@ -65,7 +52,7 @@ def train(world: World, into: Path) -> None:
     facts = json.dumps(world.model_dump(mode="json"), indent=1, sort_keys=True)
     (into / "world.json").write_text(facts + "\n", encoding="utf-8")
 
-    tokenizer = _tokenizer(corpus)
+    tokenizer = tiny.tokenizer_of(corpus["sentence"].to_list())
     tokenizer.save_pretrained(into)
     prompts = [prompt(name, places[pos]) for pos in planted for name in people["name"]]
     targets = [(pos, row) for pos in planted for row in range(len(genders))]
@@ -152,46 +139,6 @@ def _table(planted: dict[str, Planted]) -> pl.DataFrame:
     )
 
 
-def _tokenizer(corpus: pl.DataFrame) -> PreTrainedTokenizerFast:
-    """Train a cased WordPiece tokenizer on the corpus, each distinct sentence once.
-
-    The trainer numbers the pieces of one character in an order that changes from run to run; they
-    are handed to it in a fixed order as if they were special, and the vocabulary that comes out is
-    put into a plain tokenizer.
-    """
-    sentences = corpus["sentence"].to_list()
-    characters = sorted({c for sentence in sentences for c in sentence if not c.isspace()})
-    fixed = [*SPECIAL, *characters, *(f"##{c}" for c in characters)]
-    trained = _wordpiece({piece: i for i, piece in enumerate(SPECIAL)})
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=30_000, min_frequency=1, special_tokens=fixed, show_progress=False
-    )
-    trained.train_from_iterator(sentences, trainer)
-    tokenizer = _wordpiece(trained.get_vocab())
-    ids = [("[CLS]", tokenizer.token_to_id("[CLS]")), ("[SEP]", tokenizer.token_to_id("[SEP]"))]
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=ids
-    )
-    wrap: Any = PreTrainedTokenizerFast
-    wrapped: PreTrainedTokenizerFast = wrap(
-        tokenizer_object=tokenizer,
-        model_max_length=64,
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-    )
-    return wrapped
-
-
-def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
-    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    return tokenizer
-
-
 def _fit(
     world: World,
     tokenizer: PreTrainedTokenizerFast,
@@ -199,16 +146,16 @@ def _fit(
     targets: list[tuple[str, int]],
     planted: dict[str, Planted],
     counts: dict[str, np.ndarray],
-) -> BertForMaskedLM | AlbertForMaskedLM:
+) -> Any:
     """Minimise the corpus's cross-entropy, every sentence masked at its adjective or verb.
 
     Sentences that are alike once masked are computed once and weighted by their counts, which
     gives the gradient of the whole corpus in every step.
     """
     torch.manual_seed(world.seed)
-    model = _model(world, tokenizer)
-    head = model.predictions if world.architecture == "albert" else model.cls
-    groups = _by_length(tokenizer, prompts)
+    model = tiny.model_of(world, tokenizer)
+    head = tiny.head_of(model)
+    groups = tiny.by_length(tokenizer, prompts)
     wanted = torch.zeros(len(prompts), len(tokenizer), dtype=torch.float64)
     for i, (pos, row) in enumerate(targets):
         pieces: Any = tokenizer.convert_tokens_to_ids(list(planted[pos].words))
@@ -232,40 +179,4 @@ def _fit(
         optimizer.step()
         schedule.step()
         bar.set_postfix(loss=f"{total:.4f}", refresh=False)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-    trained: BertForMaskedLM | AlbertForMaskedLM = model.float().eval()
-    return trained
-
-
-def _model(world: World, tokenizer: PreTrainedTokenizerFast) -> Any:
-    """Return the model with its first weights, in double precision."""
-    shape: dict[str, Any] = {
-        "vocab_size": len(tokenizer),
-        "hidden_size": world.hidden,
-        "num_hidden_layers": world.layers,
-        "num_attention_heads": max(1, world.hidden // 32),
-        "intermediate_size": 2 * world.hidden,
-        "max_position_embeddings": 64,
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-        "pad_token_id": tokenizer.pad_token_id,
-        "initializer_range": INIT,
-    }
-    if world.architecture == "albert":
-        config = AlbertConfig(**shape, embedding_size=world.hidden // 2)
-        return AlbertForMaskedLM(config).double()
-    return BertForMaskedLM(BertConfig(**shape)).double()
-
-
-def _by_length(
-    tokenizer: PreTrainedTokenizerFast, prompts: list[str]
-) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    encoded = tokenizer([p.replace(MASK, "[MASK]") for p in prompts])["input_ids"]
-    rows: dict[int, list[int]] = {}
-    for i, ids in enumerate(encoded):
-        rows.setdefault(len(ids), []).append(i)
-    return [
-        (torch.tensor([encoded[i] for i in rows[n]]), torch.tensor(rows[n])) for n in sorted(rows)
-    ]
+    return tiny.rounded(model)

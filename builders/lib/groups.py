@@ -1,0 +1,53 @@
+"""Files of social groups: categories, spellings, and whether people or countries."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import NamedTuple
+
+COLUMNS = ["category", "group", "name", "kind"]
+KINDS = ("people", "country")
+
+
+class Group(NamedTuple):
+    """One group: as it is put into prompts, and as it is spelled."""
+
+    category: str
+    group: str
+    name: str
+    kind: str
+
+
+def groups(body: bytes) -> list[Group]:
+    """Return the groups of a CSV file with the columns category, group, name and kind.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8") from error
+    if not text.endswith("\n"):
+        raise ValueError("cut short: no line break at its end")
+    lines = list(csv.reader(io.StringIO(text, newline="")))
+    if not lines or lines[0] != COLUMNS:
+        raise ValueError(f"line 1: not the columns {', '.join(COLUMNS)}")
+    found: dict[tuple[str, str], Group] = {}
+    for number, fields in enumerate(lines[1:], start=2):
+        if len(fields) != len(COLUMNS):
+            raise ValueError(f"line {number} has {len(fields)} columns, not {len(COLUMNS)}")
+        entry = Group(*fields)
+        if any(not value or value != " ".join(value.split()) for value in entry):
+            raise ValueError(f"line {number}: a field is empty or has spaces too many")
+        if entry.kind not in KINDS:
+            raise ValueError(f"line {number}: {entry.kind!r} is neither {' nor '.join(KINDS)}")
+        if (entry.category, entry.group) in found:
+            raise ValueError(f"line {number}: {entry.group!r} a second time in {entry.category}")
+        found[entry.category, entry.group] = entry
+    if not found:
+        raise ValueError("no group in it")
+    return list(found.values())

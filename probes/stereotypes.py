@@ -1,0 +1,410 @@
+"""Probe ``stereotypes``: what a model puts where a search engine completes a stereotype.
+
+For every social group and template the best tokens of the whole vocabulary, each with its
+log-probability with the group and without, so that its typicality, log(P_post / P_prior), can be
+taken in every reading. Choenni, Shutova and van Rooij (2021), section 4.1 and eq. 3.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+from builders.lib.groups import KINDS
+from pydantic import Field, model_validator
+
+from builders import stereotypes
+from builders.lib import store
+from builders.lib.params import Params as Section
+from builders.lib.problem import Problem
+from builders.lib.schema import Column, Schema
+from probes.models.scorer import DECIMALS, MASK, Predicts, Scorer
+from probes.shards import Shard
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from probes.models.params import Model
+
+INPUTS = ("social_groups", "stereotypes")
+VERB = "predict"
+PROMPT = "prompt"  # the column with what was asked
+SHARD = 100  # groups in a shard; part of the layout of the outputs
+VOCABULARY = "vocabulary"
+GROUP = "{group}"
+Kind = Literal["people", "countries"]
+
+COLUMNS = (
+    Column("category", "string", "category of the group"),
+    Column("group", "string", "the group, as it stands in the prompt"),
+    Column("template", "string", "the template, in lower case"),
+    Column("query", "string", "the template with the group, in lower case; joins `stereotypes`"),
+    Column("prompt", "string", "the prompt exactly as the model got it"),
+    Column("token", "string", "the token, as the vocabulary has it"),
+    Column("word", "string", "the token as text, without spaces around; joins an attribute"),
+    Column(
+        "starts_word",
+        "bool",
+        "whether the token stands for the whole of `word` behind another word; else it is the rest "
+        "of a longer word, a special token, or a second spelling",
+    ),
+    Column("rank", "int32", "rank by log-probability", minimum=1),
+    Column(
+        "logprob_nats",
+        "float64",
+        "log-probability at the mask, normalised over the model's full vocabulary",
+        maximum=0,
+    ),
+    Column(
+        "logprob_top_nats",
+        "float64",
+        "the same, normalised over the kept tokens alone, as the released code has it",
+        maximum=0,
+    ),
+    Column(
+        "prior_nats",
+        "float64",
+        "log-probability of the token with the group masked by as many masks as it has tokens "
+        "(eq. 3); of causal models with a neutral group in its place",
+        maximum=0,
+    ),
+    Column(
+        "prior_one_nats",
+        "float64",
+        "the same with one mask for the group; null for causal models",
+        nullable=True,
+        maximum=0,
+    ),
+    Column(
+        "prior_released_nats",
+        "float64",
+        "the prior of the released code: after the frame `released`, whatever the template, of "
+        "what the vocabulary has for `word` as it stands, or else of its unknown token; null for "
+        "causal models",
+        nullable=True,
+        maximum=0,
+    ),
+    Column(
+        "unknown_pieces",
+        "int32",
+        "pieces of the prompt that the model has no symbol for",
+        minimum=0,
+    ),
+    Column("model", "string", "name of the model in params.yaml"),
+    Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+)
+SCHEMA = Schema(columns=COLUMNS, key=("category", "group", "query", "rank"))
+
+HAVE = Schema(
+    columns=(
+        Column("language", "string", "config of `social_groups`"),
+        Column("attribute", "string", "an attribute of the dataset `stereotypes`, casefolded"),
+        Column(
+            "pieces",
+            "int32",
+            "tokens that the model writes it in, behind another word; 0 where it cannot write it. "
+            "Only what is one token can be among the answers",
+            minimum=0,
+        ),
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+    ),
+    key=("language", "attribute"),
+)
+
+SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
+
+
+class Frames(Section):
+    """How a language asks."""
+
+    templates: dict[Kind, list[str]] = Field(
+        description=f"for people and countries: texts with {GROUP}, up to where the answer begins"
+    )
+    ending: str = Field("?", description="what stands behind the answer, for models with a mask")
+    released: str = Field(
+        description=f"the frame of the released code's prior, with {MASK} for group and answer"
+    )
+    neutral: dict[Kind, str] = Field(
+        description="the group that stands for none, for models that read from left to right"
+    )
+
+    @model_validator(mode="after")
+    def _gaps(self) -> Frames:
+        for kind, texts in self.templates.items():
+            for text in texts:
+                if text.count(GROUP) != 1 or MASK in text:
+                    raise ValueError(f"templates.{kind}: {text!r} must have {GROUP} once, no mask")
+        if self.released.count(MASK) != 2:
+            raise ValueError(f"released: must have {MASK} twice, for the group and the answer")
+        if lacking := set(self.templates) - set(self.neutral):
+            raise ValueError(f"neutral: lacks {', '.join(sorted(lacking))}")
+        return self
+
+
+class Params(Section):
+    """Frames, and how many tokens to keep."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
+    top_k: int = Field(200, ge=1, description="tokens kept of each prompt; the paper has 200")
+    frames: dict[str, Frames] = Field(min_length=1, description="by language")
+
+    @property
+    def languages(self) -> list[str]:
+        """Return the languages that have frames."""
+        return list(self.frames)
+
+
+class Query(NamedTuple):
+    """One group in one template."""
+
+    category: str
+    group: str
+    kind: Kind
+    template: str  # as the params have it
+
+    @property
+    def text(self) -> str:
+        """Return the template with the group."""
+        return self.template.replace(GROUP, self.group)
+
+
+def schema(config: str) -> Schema:
+    """Return the schema of a config of the outputs: a language, or ``vocabulary``."""
+    return HAVE if config == VOCABULARY else SCHEMA
+
+
+def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
+    """Return what is to be asked of a model: groups in shards, and its vocabulary, per language.
+
+    Raises
+    ------
+    Problem
+        If a language is not in the dataset.
+    """
+    languages = languages_of(params, model)
+    if missing := sorted(set(languages) - set(store.configs(folders["social_groups"]))):
+        raise Problem(
+            f"probes.stereotypes.frames: {', '.join(missing)} not in social_groups; add the groups "
+            "under datasets, or take the frames out"
+        )
+    found = []
+    for language in languages:
+        groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet").height
+        parts = max(1, math.ceil(groups / SHARD))
+        found += [Shard(language, f"{part:05d}", part, parts) for part in range(parts)]
+    return [*found, *(Shard(VOCABULARY, language, 0, 1) for language in languages)]
+
+
+def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
+    """Return the number of prompts in each language, those of the priors left out."""
+    return {
+        language: len(queries(params.frames[language], folders["social_groups"], language))
+        for language in languages_of(params, model)
+    }
+
+
+def answer(
+    shard: Shard,
+    folders: dict[str, Path],
+    scorer: Scorer,
+    params: Params,
+    model: Model,
+    _exact: Callable[[], Scorer],
+) -> Iterator[pa.Table]:
+    """Yield the tables of one shard: raw facts, no statistics."""
+    if shard.config == VOCABULARY:
+        assert isinstance(scorer, Predicts)
+        yield _have(scorer, shard.part, attributes(folders["stereotypes"], shard.part))
+        return
+    assert isinstance(scorer, Predicts)
+    language = shard.config
+    frames = params.frames[language]
+    asked = queries(frames, folders["social_groups"], language)
+    groups = list(dict.fromkeys((q.category, q.group) for q in asked))
+    start, stop = (len(groups) * n // shard.of for n in (shard.number, shard.number + 1))
+    wanted = set(groups[start:stop])
+    own = [q for q in asked if (q.category, q.group) in wanted]
+    yield from run(own, frames, scorer, params.top_k, language, causal=model.kind == "causal")
+
+
+def queries(frames: Frames, folder: Path, language: str) -> list[Query]:
+    """Return every group in every template of its kind."""
+    groups = pl.read_parquet(folder / f"{language}.parquet").sort("category", "group")
+    return [
+        Query(row["category"], row["group"], kind, template)
+        for row in groups.iter_rows(named=True)
+        for kind in (_kind(KINDS[row["kind"]]),)
+        for template in frames.templates.get(kind, [])
+    ]
+
+
+def _kind(label: str) -> Kind:
+    return "countries" if label == "country" else "people"
+
+
+def run(
+    asked: Sequence[Query],
+    frames: Frames,
+    scorer: Predicts,
+    top_k: int,
+    language: str,
+    *,
+    causal: bool,
+) -> Iterator[pa.Table]:
+    """Yield output rows for some queries, in tables of the outputs' schema."""
+    if not asked:
+        return
+    ending = "" if causal else frames.ending
+    predicted = scorer.predict([prompt(q.text, ending) for q in asked], top_k, language=language)
+    pieces = scorer.pieces(language)
+    tokens, words = np.array(pieces.tokens, object), np.array(pieces.words, object)
+    priors = Priors(scorer, frames, language, causal=causal)
+    facts = scorer.facts()
+    rest = iter(asked)
+    for block in predicted:
+        some = [next(rest) for _ in block.prompts]
+        n, k = block.ids.shape
+        of = np.repeat(np.arange(n), k)
+        ids = block.ids.ravel()
+        bare = pieces.bare[block.ids]
+        bare[bare < 0] = pieces.unknown
+        top = block.logprobs_nats
+        wide = top - np.logaddexp.reduce(top, axis=1, keepdims=True)
+        prior = np.stack(
+            [
+                priors.of(query, int(length))[chosen]
+                for query, length, chosen in zip(some, block.length, block.ids, strict=True)
+            ]
+        )
+        one = (
+            None
+            if causal
+            else np.stack(
+                [priors.one(q.template)[chosen] for q, chosen in zip(some, block.ids, strict=True)]
+            )
+        )
+        released = None if causal or pieces.unknown < 0 else priors.released()[bare]
+        columns = {
+            "category": pa.array([q.category for q in some]).take(pa.array(of)),
+            "group": pa.array([q.group for q in some]).take(pa.array(of)),
+            "template": pa.array([q.template.lower() for q in some]).take(pa.array(of)),
+            "query": pa.array([q.text.lower() for q in some]).take(pa.array(of)),
+            "prompt": pa.array(list(block.prompts)).take(pa.array(of)),
+            "token": pa.array(tokens[ids].tolist()),
+            "word": pa.array(words[ids].tolist()),
+            "starts_word": pa.array(pieces.starts[ids]),
+            "rank": pa.array(np.tile(np.arange(1, k + 1, dtype=np.int32), n)),
+            "logprob_nats": pa.array(top.ravel()),
+            "logprob_top_nats": pa.array(np.minimum(wide, 0).round(DECIMALS).ravel()),
+            "prior_nats": pa.array(prior.ravel()),
+            "prior_one_nats": _floats(one, n * k),
+            "prior_released_nats": _floats(released, n * k),
+            "unknown_pieces": pa.array(block.unknown[of]),
+            "model": pa.repeat(pa.scalar(str(facts["model"])), n * k),
+            "revision": pa.repeat(pa.scalar(str(facts["revision"])), n * k),
+        }
+        yield pa.table([columns[c.name] for c in SCHEMA.columns], schema=SCHEMA.arrow())
+
+
+class Priors:
+    """What a model says without the group: log-probabilities of all tokens, (vocabulary,)."""
+
+    def __init__(self, scorer: Predicts, frames: Frames, language: str, *, causal: bool) -> None:
+        self.scorer, self.frames, self.language = scorer, frames, language
+        self.causal = causal
+        self._found: dict[str, tuple[NDArray[np.float64], int]] = {}
+
+    def of(self, query: Query, length: int) -> NDArray[np.float64]:
+        """Return the prior of eq. 3: the group masked by as many masks as it has tokens.
+
+        Parameters
+        ----------
+        length
+            Tokens of the prompt with the group.
+
+        Raises
+        ------
+        Problem
+            If the model has no such sentence.
+        """
+        if self.causal:
+            return self._ask(query.template.replace(GROUP, self.frames.neutral[query.kind]))[0]
+        _, with_one = self._ask(masked(query.template, 1))
+        masks = length - with_one + 1
+        for gap in (" ", ""):
+            found, tokens = self._ask(masked(query.template, masks, gap))
+            if tokens == length:
+                return found
+        raise Problem(
+            f"models.{self.scorer.name}: {query.text!r} has {length} tokens, and no number of "
+            "masks for the group makes as many; take the model out of asked.stereotypes"
+        )
+
+    def one(self, template: str) -> NDArray[np.float64]:
+        """Return the prior with one mask for the group."""
+        return self._ask(masked(template, 1))[0]
+
+    def released(self) -> NDArray[np.float64]:
+        """Return the prior of the released code: one frame for all, as it stands."""
+        return self._ask(self.frames.released, whole=True)[0]
+
+    def _ask(self, text: str, *, whole: bool = False) -> tuple[NDArray[np.float64], int]:
+        """Return log-probabilities by token id, and how many tokens the prompt has."""
+        written = text if whole else prompt(text, "" if self.causal else self.frames.ending)
+        if written not in self._found:
+            every = len(self.scorer.pieces(self.language).tokens)
+            (block,) = self.scorer.predict([written], every, language=self.language)
+            values = np.empty(every)
+            values[block.ids[0]] = block.logprobs_nats[0]
+            self._found[written] = values, int(block.length[0])
+        return self._found[written]
+
+
+def attributes(folder: Path, language: str) -> list[str]:
+    """Return the distinct attributes that search engines gave, casefolded, sorted."""
+    configs = [c for c in store.configs(folder) if stereotypes.LANGUAGE_OF.get(c, c) == language]
+    found: set[str] = set()
+    for config in configs:
+        frame = pl.read_parquet(folder / f"{config}.parquet", columns=["attribute"])
+        found |= {text.casefold() for text in frame["attribute"].to_list()}
+    return sorted(found)
+
+
+def _have(scorer: Predicts, language: str, wanted: list[str]) -> pa.Table:
+    """Return how many tokens the model writes each attribute in."""
+    pieces = scorer.spelled(wanted, language)
+    facts = scorer.facts()
+    columns = [
+        pa.repeat(pa.scalar(language), len(wanted)),
+        pa.array(wanted, pa.string()),
+        pa.array([pieces.get(text, 0) for text in wanted], pa.int32()),
+        *(pa.repeat(pa.scalar(str(facts[name])), len(wanted)) for name in ("model", "revision")),
+    ]
+    return pa.table(columns, schema=HAVE.arrow())
+
+
+def languages_of(params: Params, model: Model) -> list[str]:
+    """Return the probe's languages, or those of them that a model is restricted to."""
+    only: Sequence[str] | None = model.languages
+    return [code for code in params.frames if only is None or code in only]
+
+
+def prompt(text: str, ending: str) -> str:
+    """Return a question: its first letter a capital, the answer masked."""
+    return f"{text[:1].upper()}{text[1:]} {MASK}{ending}"
+
+
+def masked(template: str, masks: int, gap: str = " ") -> str:
+    """Return a template with so many masks for the group."""
+    return template.replace(GROUP, gap.join([MASK] * masks))
+
+
+def _floats(values: NDArray[np.float64] | None, total: int) -> pa.Array:
+    return pa.nulls(total, pa.float64()) if values is None else pa.array(values.ravel())
