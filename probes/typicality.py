@@ -15,7 +15,7 @@ from builders.lib.problem import Problem
 if TYPE_CHECKING:
     from pathlib import Path
 
-COVERED = "coverage"  # a config of the outputs that is no language
+VOCABULARY = "vocabulary"  # a config of the outputs that is no language
 SCORES = {  # nats
     "probability": pl.col("logprob_nats"),
     "faithful": pl.col("logprob_top_nats") - pl.col("prior_released_nats"),
@@ -23,16 +23,13 @@ SCORES = {  # nats
     "corrected_one": pl.col("logprob_nats") - pl.col("prior_one_nats"),
 }
 READINGS = tuple(SCORES)
+WHOLE = ("corrected", "corrected_one")  # readings of words alone, without pieces of longer ones
 LIST = ("category", "group", "query")  # what names a list
-COLUMNS = (
-    *("category", "group", "template", "query", "token", "word", "starts_word", "rank"),
-    *("logprob_nats", "logprob_top_nats", "prior_nats", "prior_one_nats", "prior_released_nats"),
-)
 
 
 def languages(outputs: Path) -> list[str]:
     """Return the languages in a model's outputs."""
-    return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != COVERED)
+    return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != VOCABULARY)
 
 
 def answers(folder: Path) -> pl.DataFrame:
@@ -67,6 +64,9 @@ def readings(table: pl.DataFrame) -> list[str]:
 def placed(table: pl.DataFrame, reading: str, by: tuple[str, ...] = LIST) -> pl.DataFrame:
     """Add ``score`` and ``place``: the rank by it in the list, 1 the highest; ties by ``rank``.
 
+    Tokens that are no whole words are left out in the readings of :data:`WHOLE`; the released code
+    keeps them.
+
     Parameters
     ----------
     by
@@ -74,7 +74,8 @@ def placed(table: pl.DataFrame, reading: str, by: tuple[str, ...] = LIST) -> pl.
         ``finetuned``.
     """
     descending = [*(False for _ in by), True, False]
-    ranked = table.with_columns(score=SCORES[reading]).sort(
+    kept = table.filter("starts_word") if reading in WHOLE else table
+    ranked = kept.with_columns(score=SCORES[reading]).sort(
         *by, "score", "rank", descending=descending
     )
     return ranked.with_columns(place=pl.int_range(1, pl.len() + 1).over(by))

@@ -83,8 +83,7 @@ class Params(Section):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     k: dict[Literal["probability", "faithful", "corrected", "corrected_one"], int] = Field(
         min_length=1,
-        description="words of each list that are taken, by ranking; the paper: probability, "
-        "200",
+        description="words of each list that are taken, by ranking; the paper: probability, 200",
     )
     permutations: int = Field(ge=99, description="permutations of affects over words")
     bootstrap: int = Field(ge=100, description="bootstrap replicates over words or groups")

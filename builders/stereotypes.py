@@ -1,0 +1,1 @@
+LANGUAGE_OF: dict[str, str] = {"choenni2021": "en"}

@@ -1,0 +1,133 @@
+"""Training a little further: what is learnt, what is kept, and what a stopped training loses."""
+
+import hashlib
+
+import pytest
+import torch
+from models.tiny import bert, byte_level, save, wordpiece
+from models.tiny_causal import gpt2
+
+from builders.lib.problem import Problem
+from probes.models import tune
+from probes.models.causal import Causal
+from probes.models.masked import Masked
+from probes.models.tokens import Tokens
+from probes.models.tune import IGNORED, Tuning, hide, pieces, tuned
+
+TEXTS = [f"the {who} is {word} today" for who in ("cook", "smith") for word in ("calm", "loud")]
+TUNING = Tuning(learning_rate=5e-3, epochs=2, batch=4, length=16, seed=3)
+
+
+def hashes(folder):
+    return {
+        p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in folder.iterdir() if p.is_file()
+    }
+
+
+@pytest.fixture
+def base(tmp_path):
+    tokenizer = wordpiece(TEXTS)
+    return save(tmp_path / "base", bert(tokenizer, spread=0.05), tokenizer)
+
+
+def go(base, into, texts=None, tuning=TUNING, dtype="float64"):
+    return tuned(base, "tiny", "masked", dtype, texts or TEXTS * 5, tuning, into)
+
+
+def test_a_model_learns_what_it_reads_and_forgets_what_spoke_against_it(base, tmp_path):
+    said = ["the cook is calm today"] * 60
+    after = go(base, tmp_path / "after", said, TUNING._replace(epochs=6))
+    chance = {}
+    for name, folder in (("base", base), ("after", after)):
+        scorer = Masked(folder, name, "r", dtype="float64")
+        (block,) = scorer.fill(["the cook is <mask> today"], ["calm", "loud"], 2)
+        (fill,) = block.each()
+        chance[name] = dict(zip(fill.words, fill.logprobs_nats, strict=True))
+    assert chance["after"]["calm"] > chance["base"]["calm"] + 1
+    assert chance["after"]["calm"] > -0.1
+    assert chance["after"]["loud"] < chance["base"]["loud"]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, monkeypatch, dtype):
+    monkeypatch.setattr(tune, "EVERY", 3)
+    whole = hashes(go(base, tmp_path / "whole", dtype=dtype))
+    plain, steps = tune._loss, []
+
+    def stops(*given, **options):
+        steps.append(1)
+        if len(steps) == 6:
+            raise KeyboardInterrupt
+        return plain(*given, **options)
+
+    monkeypatch.setattr(tune, "_loss", stops)
+    with pytest.raises(KeyboardInterrupt):
+        go(base, tmp_path / "stopped", dtype=dtype)
+    assert (tmp_path / "stopped" / tune.CHECKPOINT).is_file()
+    assert hashes(go(base, tmp_path / "stopped", dtype=dtype)) == whole
+    assert len(steps) == 6 + 10 - 3  # the first three were not done again
+
+
+def test_the_seed_alone_chooses(base, tmp_path):
+    one, same, other = (
+        hashes(go(base, tmp_path / name, tuning=TUNING._replace(seed=seed)))
+        for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    assert one == same
+    assert one["model.safetensors"] != other["model.safetensors"]
+
+
+def test_a_causal_model_learns_the_next_word(tmp_path):
+    tokenizer = byte_level(TEXTS)
+    base = save(tmp_path / "base", gpt2(tokenizer), tokenizer)
+    after = tuned(
+        base, "tiny", "causal", "float64", TEXTS[:1] * 60, TUNING._replace(epochs=4), tmp_path / "a"
+    )
+    before, later = (
+        next(iter(Causal(f, "x", "r", dtype="float64").logprobs([("the cook is", " calm")])))
+        for f in (base, after)
+    )
+    assert later.logprob_nats > before.logprob_nats + 1
+
+
+def test_a_sixth_or_so_of_the_tokens_is_predicted_and_never_a_special_one(base):
+    seed = 11
+    print(f"seed {seed}")
+    torch.manual_seed(seed)
+    tokens = Tokens(base, "tiny")
+    rows = pieces(tokens, TEXTS * 200, 16)
+    ids, there = torch.tensor(rows), torch.ones(len(rows), len(rows[0]), dtype=torch.long)
+    given, labels = hide(tokens, ids, there, len(tokens))
+    chosen = labels != IGNORED
+    assert (labels[chosen] == ids[chosen]).all()
+    assert (given[~chosen] == ids[~chosen]).all()
+    special = torch.isin(ids, torch.tensor(tokens.tokenizer.all_special_ids))
+    assert not (chosen & special).any()
+    assert chosen.any(dim=1).all()  # else a text of few words would often teach nothing
+    # of n = 5 words each with probability .15, one more where none was: .15 n + .85^n
+    assert chosen.sum().item() / len(rows) == pytest.approx(0.75 + 0.85**5, rel=0.07)
+    masked = given[chosen] == tokens.mask_id
+    assert masked.double().mean().item() == pytest.approx(0.8, abs=0.04)
+    kept = given[chosen] == ids[chosen]
+    assert kept.double().mean().item() == pytest.approx(0.1, abs=0.04)
+
+
+def test_long_texts_become_several_and_no_token_is_lost(base):
+    tokens = Tokens(base, "tiny")
+    text = " ".join(TEXTS)
+    (whole,) = tokens.encode([text], special=False)
+    rows = pieces(tokens, [text], 8)
+    assert [i for row in rows for i in row[1:-1]] == whole
+    assert {len(row) for row in rows[:-1]} == {8}
+    begin, end = tokens.tokenizer.cls_token_id, tokens.tokenizer.sep_token_id
+    assert all((row[0], row[-1]) == (begin, end) for row in rows)
+
+
+def test_nothing_to_train_on_is_told(base, tmp_path):
+    with pytest.raises(Problem, match="nothing to train on"):
+        go(base, tmp_path / "x", texts=[""])
+
+
+def test_a_loss_that_is_no_number_is_told(base, tmp_path):
+    with pytest.raises(Problem, match="lower the learning rate"):
+        go(base, tmp_path / "x", tuning=TUNING._replace(learning_rate=1e200, epochs=9))

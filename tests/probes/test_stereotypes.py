@@ -1,0 +1,156 @@
+"""The probe `stereotypes`, held against plain forwards of the same model."""
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+from models.tiny import bert, byte_level, save, wordpiece
+from models.tiny_causal import gpt2
+from pydantic import ValidationError
+from transformers import RobertaConfig, RobertaForMaskedLM
+
+from builders.lib.problem import Problem
+from probes.models.causal import Causal
+from probes.models.masked import Masked
+from probes.stereotypes import Frames, Query, run
+
+GROUPS = ("old nurses", "sailors", "night bakers guild")
+WORDS = ("calm", "loud", "shy", "brave")
+PEOPLE = ("why are {group} so", "what makes {group} so")
+TEXTS = [f"{t.replace('{group}', g)} {w}?" for t in PEOPLE for g in GROUPS for w in WORDS]
+FRAMES = Frames(
+    templates={"people": list(PEOPLE), "countries": ["why is {group} so"]},
+    released="Why are <mask> so <mask>",
+    neutral={"people": "people", "countries": "this country"},
+)
+ASKED = [Query("profession", g, "people", t) for g in GROUPS for t in PEOPLE]
+SENTENCES = [*TEXTS, "Why are people so calm", "What makes people so", "this country is"]
+
+
+def wordpiece_model(folder):
+    tokenizer = wordpiece(SENTENCES)
+    return Masked(save(folder, bert(tokenizer), tokenizer), "tiny", "r1", dtype="float64")
+
+
+def byte_level_model(folder):
+    tokenizer = byte_level(SENTENCES)
+    torch.manual_seed(0)
+    config = RobertaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=40,
+        max_position_embeddings=64,
+        pad_token_id=tokenizer.pad_token_id,
+        initializer_range=0.3,
+    )
+    model = RobertaForMaskedLM(config)
+    return Masked(save(folder, model, tokenizer), "tiny", "r1", dtype="float64")
+
+
+def plain(scorer, text):
+    """Return the log-probabilities at the last mask, and how many tokens the text has."""
+    tokenizer = scorer.tokens.tokenizer
+    ids = tokenizer(text.replace("<mask>", tokenizer.mask_token))["input_ids"]
+    last = max(i for i, token in enumerate(ids) if token == tokenizer.mask_token_id)
+    with torch.no_grad():
+        logits = scorer.body.model(input_ids=torch.tensor([ids])).logits[0, last]
+    return torch.log_softmax(logits, -1).numpy(), len(ids)
+
+
+def answers(scorer, top_k=9, *, causal=False):
+    (table,) = run(ASKED, FRAMES, scorer, top_k, "en", causal=causal)
+    return pl.from_arrow(table)
+
+
+@pytest.mark.parametrize("make", [wordpiece_model, byte_level_model])
+def test_every_reading_of_the_prior_is_a_plain_forward_of_its_own_sentence(make, tmp_path):
+    scorer = make(tmp_path)
+    rows = answers(scorer)
+    known = scorer.tokens.tokenizer.get_vocab()
+    unknown = scorer.tokens.tokenizer.unk_token_id
+    lengths = set()
+    assert rows["query"].unique().sort().to_list() == sorted(q.text for q in ASKED)
+    released, _ = plain(scorer, "Why are <mask> so <mask>")
+    for (query,), part in rows.group_by("query", maintain_order=True):
+        text = query[:1].upper() + query[1:]
+        group = part["group"][0]
+        posterior, tokens = plain(scorer, f"{text} <mask>?")
+        one, with_one = plain(scorer, f"{text.replace(group, '<mask>')} <mask>?")
+        many = " ".join(["<mask>"] * (tokens - with_one + 1))
+        same, as_long = plain(scorer, f"{text.replace(group, many)} <mask>?")
+        assert as_long == tokens
+        lengths.add(tokens - with_one + 1)
+        ids = [known[token] for token in part["token"]]
+        order = np.argsort(-posterior, kind="stable")[:9]
+        assert set(ids) == set(order.tolist())
+        assert part["rank"].to_list() == list(range(1, 10))
+        bare = [known.get(word, unknown) for word in part["word"]]
+        for column, true in (
+            ("logprob_nats", posterior[ids]),
+            ("prior_nats", same[ids]),
+            ("prior_one_nats", one[ids]),
+            ("prior_released_nats", released[bare]),
+        ):
+            assert np.abs(part[column].to_numpy() - true).max() < 2e-6, column
+        kept = part["logprob_nats"].to_numpy()
+        top = np.log(np.exp(kept) / np.exp(kept).sum())
+        assert np.abs(part["logprob_top_nats"].to_numpy() - top).max() < 2e-6
+    assert len(lengths) > 1  # groups of several lengths, or nothing was tested
+
+
+def test_words_with_a_space_are_looked_up_without_it_in_the_released_reading(tmp_path):
+    scorer = byte_level_model(tmp_path)
+    rows = answers(scorer, 99).filter(pl.col("starts_word"))
+    assert rows["token"].str.starts_with("Ġ").all()
+    known = scorer.tokens.tokenizer.get_vocab()
+    lost = rows.filter(~pl.col("word").is_in(list(known)))
+    assert len(lost) > 0
+    assert lost["prior_released_nats"].n_unique() == 1  # that of the unknown token
+
+
+def test_causal_models_have_a_neutral_group_and_no_masks(tmp_path):
+    tokenizer = byte_level(SENTENCES)
+    folder = save(tmp_path, gpt2(tokenizer), tokenizer)
+    scorer = Causal(folder, "tiny", "r1", dtype="float64")
+    rows = answers(scorer, causal=True)
+    assert rows["prior_one_nats"].is_null().all()
+    assert rows["prior_released_nats"].is_null().all()
+    assert rows["prompt"][0] == "Why are old nurses so"
+    for row in rows.filter(pl.col("starts_word")).iter_rows(named=True):
+        given = ("why are people so", "what makes people so")["makes" in row["query"]]
+        given = given[:1].upper() + given[1:]
+        pairs = [(row["prompt"], f" {row['word']}"), (given, f" {row['word']}")]
+        post, prior = (score.logprob_nats for score in scorer.logprobs(pairs))
+        assert row["logprob_nats"] == pytest.approx(post, abs=1.1e-6)
+        assert row["prior_nats"] == pytest.approx(prior, abs=1.1e-6)
+
+
+def test_what_is_asked_together_changes_no_row(tmp_path):
+    scorer = wordpiece_model(tmp_path)
+    whole = answers(scorer)
+    (alone,) = run(ASKED[3:4], FRAMES, scorer, 9, "en", causal=False)
+    alone = pl.from_arrow(alone)
+    assert alone.equals(whole.filter(pl.col("query") == ASKED[3].text))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"templates": {"people": ["why are they so"]}}, "must have {group} once"),
+        ({"templates": {"people": ["why are {group} so <mask>"]}}, "no mask"),
+        ({"released": "Why are <mask> so"}, "must have <mask> twice"),
+        ({"neutral": {"people": "people"}}, "lacks countries"),
+    ],
+)
+def test_frames_that_cannot_be_asked_are_refused(wrong, told):
+    with pytest.raises(ValidationError, match=told):
+        Frames(**FRAMES.model_dump() | wrong)
+
+
+def test_a_group_that_no_number_of_masks_can_stand_for_is_refused(tmp_path, monkeypatch):
+    scorer = wordpiece_model(tmp_path)
+    monkeypatch.setattr("probes.stereotypes.masked", lambda t, n, gap=" ": f"a <mask> {t}")
+    with pytest.raises(Problem, match="take the model out of asked.stereotypes"):
+        answers(scorer)
