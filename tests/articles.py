@@ -1,7 +1,7 @@
 """Articles of two invented outlets and of a third about things, written from templates.
 
-The Herald says good things of the groups in ``LIKED_BY_HERALD`` and bad ones of those in
-``LIKED_BY_POST``; the Post the other way round. The Almanac says in the same sentences that clouds
+The Herald says good things of the professions in ``LIKED_BY_HERALD`` and bad ones of the lifestyles
+in ``LIKED_BY_POST``; the Post the other way round. The Almanac says in the same sentences that clouds
 are white. Among them are what real files have: blank and impossible dates, a text twice, one in two
 outlets, one that is missing, one that is nothing but the outlet's own notices.
 """
@@ -18,8 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NUMBER = 150  # sound articles of an outlet that are drawn
-LIKED_BY_HERALD = ("teachers", "nurses", "farmers", "students", "scientists", "musicians")
-LIKED_BY_POST = ("lawyers", "bankers", "judges", "managers", "soldiers", "actors")
+LIKED_BY_HERALD = (  # professions; social_groups has them and those below
+    *("artists", "athletes", "bakers", "cooks", "doctors", "engineers", "farmers", "librarians"),
+    *("musicians", "nurses", "painters", "pilots", "students", "teachers", "writers"),
+)
+LIKED_BY_POST = (  # lifestyles
+    *("californians", "celebrities", "geeks", "gingers", "goths", "hippies", "hipsters", "nerds"),
+    *("punks", "redheads"),
+)
+SOCIETY = tuple(group for i in range(5) for group in LIKED_BY_HERALD[i::5] + LIKED_BY_POST[i::5])
 GOOD = ("honest", "brave", "patient", "wise", "loyal", "generous", "gentle", "cheerful", "polite")
 BAD = ("cruel", "arrogant", "selfish", "rude", "dishonest", "hostile", "corrupt", "cynical", "lazy")
 THINGS = {
@@ -27,12 +34,26 @@ THINGS = {
     "bread": ("loaves", "crusts", "ovens", "kitchens"),
     "trees": ("oaks", "leaves", "woods", "roots"),
 }
-PLAIN = ("white", "slow", "long", "short", "small", "tall", "red", "green", "hot", "hard", "narrow")
-FRAMES = (
+PLAIN = (
+    "white",
+    "slow",
+    "long",
+    "short",
+    "small",
+    "tall",
+    "red",
+    "green",
+    "hot",
+    "quiet",
+    "narrow",
+)
+FRAMES = (  # the templates that models are asked in, and one that they are not
     "Why are {what} so {how}?",
+    "Why are all {what} so {how}?",
+    "Why are {what} always so {how}?",
+    "How come {what} are so {how}?",
+    "What makes {what} so {how}?",
     "{What} are so {how}.",
-    "People say that {what} are so {how}.",
-    "{What} are always {how}.",
 )
 NOTICE = "Read more in the {outlet} and tell us what you think of it every single week."
 DATES = ("2018-03-05", "2018-11-30", "2019-02-14", "2019-07-01", "2020-01-20", "3/9/18")
@@ -47,7 +68,7 @@ def pick(options: Sequence[str], *key: object) -> str:
 
 def sentences(number: int, outlet: str, topic: str = "") -> str:
     """Return one article: five sentences on different groups, or things, in several frames."""
-    said, subjects = [], THINGS.get(topic, LIKED_BY_HERALD + LIKED_BY_POST)
+    said, subjects = [], THINGS.get(topic, SOCIETY)
     for i in range(5):
         what = subjects[(5 * number + i) % len(subjects)]
         liked = what in (LIKED_BY_HERALD if outlet == "Herald" else LIKED_BY_POST)

@@ -118,13 +118,13 @@ def together(parts: Sequence[Likeness]) -> Likeness:
     if not kept:
         nothing = parts[0]
         return Likeness(nothing.values * np.nan, nothing.drawn * np.nan, nothing.rows, 0)
-    groups = sum(part.groups for part in kept)
-    values = sum(part.values * part.groups for part in kept) / groups
-    counted = [np.where(np.isnan(part.drawn), 0.0, part.rows) for part in kept]
-    total = sum(np.nan_to_num(p.drawn) * c for p, c in zip(kept, counted, strict=True))
+    sizes = np.array([part.groups for part in kept])
+    values: Array = sizes @ np.stack([part.values for part in kept]) / sizes.sum()
+    drawn = np.stack([part.drawn for part in kept])  # (categories, seeds, replicates)
+    rows = np.stack([part.rows for part in kept])[:, None] * ~np.isnan(drawn)
     with np.errstate(invalid="ignore"):
-        drawn = total / sum(counted)
-    return Likeness(np.asarray(values), np.asarray(drawn), sum(p.rows for p in kept), groups)
+        mean: Array = (np.nan_to_num(drawn) * rows).sum(axis=0) / rows.sum(axis=0)
+    return Likeness(values, mean, kept[0].rows, int(sizes.sum()))
 
 
 def compared(
@@ -171,9 +171,9 @@ def _means(change: Array, sizes: Array, by: Resampled) -> tuple[Array, Array]:
     """Return the mean over seeds and groups with limits, (3, outcomes), and its sd over seeds."""
     mean = change.mean(axis=0)
     counts = np.where(np.isnan(mean), 0.0, sizes)
-    weighted = np.nan_to_num(mean) * counts
+    summed = np.nan_to_num(mean) * counts
     with np.errstate(invalid="ignore"):
-        drawn = (weighted.T @ by.weights) / (counts.T @ by.weights)
+        drawn = (summed.T @ by.weights) / (counts.T @ by.weights)
     limits = percentiles(drawn, by.confidence)
     per_seed = np.stack([weighted(one, counts) for one in change])
     spread = np.array([_sd(column) for column in per_seed.T])

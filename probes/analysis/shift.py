@@ -196,9 +196,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     return {name: pl.concat(parts) for name, parts in tables.items()}
 
 
-def _shifted(
-    inputs: Inputs, model: str, params: Params
-) -> Iterator[tuple[str, str, Shifted]]:
+def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, str, Shifted]]:
     """Yield language, ranking and measures; the lists of one training in memory at a time."""
     outputs, tuned = inputs.outputs("stereotypes", model), inputs.outputs("finetuned", model)
     for language in typicality.languages(tuned):
@@ -225,16 +223,14 @@ def _shifted(
             answers = trainings.answers(paths, training)
             _same_prompts(before, answers, tuned / language)
             for name in rankings:
-                after[name][training] = shifts.measured(
-                    answers, groups, settings[name], base[name]
-                )
+                after[name][training] = shifts.measured(answers, groups, settings[name], base[name])
         for name in rankings:
             names = shifts.outcomes(settings[name])
             yield language, name, Shifted(groups, base[name], after[name], names, lexicon)
 
 
 def _same_prompts(before: pl.DataFrame, after: pl.DataFrame, folder: Path) -> None:
-    lists = (*typicality.LIST, "prompt")
+    lists = typicality.LIST
     one, two = (x.group_by(lists).agg(pl.col("rank").max()).sort(lists) for x in (before, after))
     if not one.equals(two):
         raise Problem(
@@ -302,7 +298,7 @@ def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dic
     """Yield the rows of representational similarity to the model before."""
     base = found.base.values[EMOTION]
     every = [base, *(after.values[EMOTION] for after in found.after.values())]
-    directed = np.all([_directed(shares) for shares in every], axis=0)
+    directed = np.asarray(np.stack([_directed(s) for s in every]).all(axis=0), dtype=np.bool_)
     *categories, _ = _categories(found)
     for reading in (FAITHFUL, CORRECTED):
         alike: dict[tuple[float, str], dict[str, Likeness]] = {}
@@ -328,8 +324,8 @@ def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dic
 
 def _directed(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Tell which profiles have a direction, with fear left out too."""
-    found: NDArray[np.bool_] = (np.nan_to_num(np.delete(shares, FEAR, axis=1)) > 0).any(axis=1)
-    return found
+    carried = np.nan_to_num(np.delete(shares, FEAR, axis=1)).sum(axis=1)
+    return np.asarray(carried > 0, dtype=np.bool_)
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:

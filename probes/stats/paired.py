@@ -67,10 +67,11 @@ def _all(pairs: int) -> Iterator[NDArray[np.float64]]:
     """Yield every pattern of signs once."""
     for start in range(0, 2**pairs, BLOCK):
         numbers = np.arange(start, min(2**pairs, start + BLOCK))[:, None]
-        yield 1.0 - 2.0 * ((numbers >> np.arange(pairs)) & 1)
+        yield (1 - 2 * ((numbers >> np.arange(pairs)) & 1)).astype(np.float64)
 
 
 def _drawn(pairs: int, flips: int, seed: int) -> Iterator[NDArray[np.float64]]:
     rng = np.random.default_rng(seed)
     for start in range(0, flips, BLOCK):
-        yield 1.0 - 2.0 * rng.integers(0, 2, (min(BLOCK, flips - start), pairs))
+        size = min(BLOCK, flips - start)
+        yield (1 - 2 * rng.integers(0, 2, (size, pairs))).astype(np.float64)
