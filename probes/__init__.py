@@ -19,4 +19,5 @@ ALL = {  # analyses over all models at once
     "sentiment": "sentiments of the words that deviate most, men and women",
     "anova": "sentiment shares by architecture, size and language",
     "sentiment_lexica": "how well lexica tell the sentiment of texts; asks no model",
+    "shift": "what training on news does to what a model says of groups",
 }

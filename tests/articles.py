@@ -1,8 +1,8 @@
 """Articles of two invented outlets and of a third about things, written from templates.
 
 The Herald says good things of the professions in ``LIKED_BY_HERALD`` and bad ones of the lifestyles
-in ``LIKED_BY_POST``; the Post the other way round. The Almanac says in the same sentences that clouds
-are white. Among them are what real files have: blank and impossible dates, a text twice, one in two
+in ``LIKED_BY_POST``; the Post the other way round. The Almanac says in the same sentences that
+clouds are white. Among them are what real files have: blank and impossible dates, a text twice, one in two
 outlets, one that is missing, one that is nothing but the outlet's own notices.
 """
 

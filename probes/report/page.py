@@ -18,6 +18,7 @@ from probes.report import (
     pooled,
     robustness,
     sentiments,
+    shift,
     subgroups,
     supersenses,
     words,
@@ -40,6 +41,7 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     subgroups,
     pooled,
     robustness,
+    shift,
     datasets,
 )
 
