@@ -14,9 +14,12 @@ from probes.report import (
     clusters,
     controls,
     datasets,
+    emotions,
     latent,
     pooled,
+    recall,
     robustness,
+    rsa,
     sentiments,
     subgroups,
     supersenses,
@@ -40,6 +43,9 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     subgroups,
     pooled,
     robustness,
+    recall,
+    emotions,
+    rsa,
     datasets,
 )
 
