@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from builders.stereotypes import LANGUAGE_OF
 from probes.stats.recall import Query
 from probes.typicality import VOCABULARY, WHOLE, folded, placed
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 REJECTS = "rejects"
-LANGUAGE_OF = {"choenni2021": "en"}  # configs that are not named after their language
 KINDS = ("single word", "first word")
 ATTRIBUTE = ("category", "group", "query", "target")
 

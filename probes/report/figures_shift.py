@@ -33,8 +33,8 @@ def emotions(rows: Sequence[dict[str, Any]], title: str) -> str:
     axes.axvline(0, color="0.8", lw=0.8, zorder=0)
     for row in rows:
         c = corpora.index(row["corpus"])
-        y = len(affects) - 1 - affects.index(row["outcome"])
-        y += (0.5 - (c + 0.5) / len(corpora)) * 0.7
+        place = len(affects) - 1 - affects.index(row["outcome"])
+        y = place + (0.5 - (c + 0.5) / len(corpora)) * 0.7
         colour, mark = GREYS[c % len(GREYS)], MARKS[c % len(MARKS)]
         sure = row["p_bh"] is not None and row["p_bh"] <= 0.05
         points = [100 * row[name] for name in ("low_difference", "high_difference")]

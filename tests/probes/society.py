@@ -24,7 +24,9 @@ class Society(NamedTuple):
     words: list
 
 
-def society(folder, seed, effect, models=("m",), own=3, emotion=0.0, noise=0.6):
+def society(
+    folder, seed, effect, models=("m",), own=3, emotion=0.0, noise=0.6, categories=CATEGORIES
+):
     """Write the outputs of some models of one world, and the datasets.
 
     Every group has ``own`` attributes, which get ``effect`` nats more; the words of one emotion,
@@ -32,7 +34,7 @@ def society(folder, seed, effect, models=("m",), own=3, emotion=0.0, noise=0.6):
     """
     print("seed", seed)
     rng = np.random.default_rng(seed)
-    groups = [(c, f"{c}s of kind {i:02d}") for c, n in CATEGORIES.items() for i in range(n)]
+    groups = [(c, f"{c}s of kind {i:02d}") for c, n in categories.items() for i in range(n)]
     words = [f"w{i:03d}" for i in range(WORDS)]
     carries = rng.random((WORDS, len(AFFECTS))) < 0.15
     mine = np.argsort(rng.random((len(groups), WORDS)), axis=1)[:, :own]
