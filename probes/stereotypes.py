@@ -38,6 +38,7 @@ SHARD = 100  # groups in a shard; part of the layout of the outputs
 VOCABULARY = "vocabulary"
 GROUP = "{group}"
 Kind = Literal["people", "country"]
+OF: dict[int, Kind] = {KINDS.index("people"): "people", KINDS.index("country"): "country"}
 
 COLUMNS = (
     Column("category", "string", "category of the group"),
@@ -124,7 +125,7 @@ class Frames(Section):
     """How a language asks."""
 
     templates: dict[Kind, list[str]] = Field(
-        description=f"for people and for a country: texts with {GROUP}, up to where the answer begins"
+        description=f"for people and a country: texts with {GROUP}, up to where the answer begins"
     )
     ending: str = Field("?", description="what stands behind the answer, for models with a mask")
     released: str = Field(
@@ -239,7 +240,7 @@ def queries(frames: Frames, folder: Path, language: str) -> list[Query]:
     return [
         Query(row["category"], row["group"], kind, template)
         for row in groups.iter_rows(named=True)
-        for kind in KINDS[row["kind"] : row["kind"] + 1]
+        for kind in (OF[row["kind"]],)
         for template in frames.templates.get(kind, [])
     ]
 
