@@ -63,6 +63,8 @@ def suggestions(*, later: bool) -> dict[tuple[str, str], list[str]]:
     found = {}
     for place, entry in enumerate(entries()):
         words = (entry.attributes if later else entry.earlier).split()
+        if not later:  # other orders and fewer words, so that ranks move and numbers differ
+            words = words[::-1] if place % 3 == 0 else words[: -1 if place % 4 == 1 else None]
         for number, template in enumerate(TEMPLATES[entry.kind]):
             query = template.replace("{group}", entry.group).lower()
             turned = words[number % len(words) :] + words[: number % len(words)]
