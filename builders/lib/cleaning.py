@@ -32,7 +32,7 @@ class Cleaning(Params):
     not_adjectives: list[str] = Field(description="words that are no adjectives")
     endings: list[str] = Field(description="endings of words that are no adjectives")
     adjective_endings: list[str] = Field(
-        description="endings that go before those: with them a word may be an adjective"
+        description="longer endings with which it may be one all the same: s, but ous"
     )
     adjectives: list[str] = Field(description="adjectives in spite of their endings")
 
@@ -84,6 +84,7 @@ def adjective(word: str, rules: Cleaning) -> bool:
         return True
     if word in rules.not_adjectives or any(c.isdigit() for c in word):
         return False
-    if word.endswith(tuple(rules.adjective_endings)):
-        return True
-    return not word.endswith(tuple(rules.endings))
+    ends = [e for e in rules.endings if word.endswith(e)]
+    against = max(map(len, ends), default=0)
+    speak_for = (len(e) for e in rules.adjective_endings if word.endswith(e))
+    return not ends or max(speak_for, default=0) > against

@@ -24,7 +24,7 @@ from pydantic import Field, field_validator, model_validator
 from tqdm import tqdm
 
 from builders.lib import engines
-from builders.lib.groups import KINDS, groups, queries
+from builders.lib.groups import groups, queries
 from builders.lib.http import ADDRESS, Busy, Politeness, get, patiently, receive
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
@@ -122,7 +122,7 @@ class Params(Section):
             if locale.language not in self.groups or locale.language not in self.templates:
                 raise ValueError(f"{name}: no groups or no templates for {locale.language!r}")
         for language, kinds in self.templates.items():
-            for template in (t for kind in KINDS for t in kinds.get(kind, ())):
+            for template in (t for texts in kinds.values() for t in texts):
                 if template.count("{group}") != 1:
                     raise ValueError(f"{language}: {template!r} needs {{group}} once")
         return self
