@@ -18,9 +18,14 @@ OWN = {"suite", "run"}
 
 def sections() -> dict[str, type[Params]]:
     """Return the model of every section of params.yaml, by dotted key, models left out."""
+    from builders.lib import drift
     from builders.lib.http import Politeness
 
-    found: dict[str, type[Params]] = {"sources.politeness": Politeness, "asked": asked.Params}
+    found: dict[str, type[Params]] = {
+        "sources.politeness": Politeness,
+        "drift": drift.Params,
+        "asked": asked.Params,
+    }
     for prefix, folder, package in (
         ("sources", "builders/sources", "builders.sources"),
         ("datasets", "builders", "builders"),
@@ -62,7 +67,7 @@ def check() -> None:
         elif isinstance(value, dict):
             own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
             for name in value:
-                if name not in own and top not in ("models", "asked"):
+                if name not in own and top not in ("models", "asked", "drift"):
                     problems.append(f"  {top}.{name}: unknown; there are {', '.join(sorted(own))}")
     if problems:
         raise Problem("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
@@ -84,11 +89,17 @@ def _snapshots(tree: dict[str, Any]) -> list[str]:
     """Return the snapshots that params name but that are not there, which DVC would not explain."""
     found = []
     datasets = tree.get("datasets")
-    for name, entry in (datasets if isinstance(datasets, dict) else {}).items():
-        folder = entry.get("snapshot") if isinstance(entry, dict) else None
+    named = {
+        f"datasets.{name}.snapshot": entry.get("snapshot") if isinstance(entry, dict) else None
+        for name, entry in (datasets if isinstance(datasets, dict) else {}).items()
+    }
+    waves = tree.get("drift")
+    for end in ("earlier", "later"):
+        named[f"drift.{end}"] = waves.get(end) if isinstance(waves, dict) else None
+    for key, folder in named.items():
         if isinstance(folder, str) and not (Path(folder) / MANIFEST).is_file():
             found.append(
-                f"  datasets.{name}.snapshot: no whole snapshot in {folder}; fetch one "
+                f"  {key}: no whole snapshot in {folder}; fetch one "
                 "(python -m builders fetch SOURCE) or `dvc pull` it"
             )
     return found

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from builders.lib.groups import KINDS
 from pydantic import Field, model_validator
 
-from builders import stereotypes
 from builders.lib import store
+from builders.lib.groups import KINDS
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
@@ -38,7 +37,8 @@ PROMPT = "prompt"  # the column with what was asked
 SHARD = 100  # groups in a shard; part of the layout of the outputs
 VOCABULARY = "vocabulary"
 GROUP = "{group}"
-Kind = Literal["people", "countries"]
+Kind = Literal["people", "country"]
+OF: dict[int, Kind] = {KINDS.index("people"): "people", KINDS.index("country"): "country"}
 
 COLUMNS = (
     Column("category", "string", "category of the group"),
@@ -125,7 +125,7 @@ class Frames(Section):
     """How a language asks."""
 
     templates: dict[Kind, list[str]] = Field(
-        description=f"for people and countries: texts with {GROUP}, up to where the answer begins"
+        description=f"for people and a country: texts with {GROUP}, up to where the answer begins"
     )
     ending: str = Field("?", description="what stands behind the answer, for models with a mask")
     released: str = Field(
@@ -240,13 +240,9 @@ def queries(frames: Frames, folder: Path, language: str) -> list[Query]:
     return [
         Query(row["category"], row["group"], kind, template)
         for row in groups.iter_rows(named=True)
-        for kind in (_kind(KINDS[row["kind"]]),)
+        for kind in (OF[row["kind"]],)
         for template in frames.templates.get(kind, [])
     ]
-
-
-def _kind(label: str) -> Kind:
-    return "countries" if label == "country" else "people"
 
 
 def run(
@@ -369,11 +365,11 @@ class Priors:
 
 def attributes(folder: Path, language: str) -> list[str]:
     """Return the distinct attributes that search engines gave, casefolded, sorted."""
-    configs = [c for c in store.configs(folder) if stereotypes.LANGUAGE_OF.get(c, c) == language]
     found: set[str] = set()
-    for config in configs:
-        frame = pl.read_parquet(folder / f"{config}.parquet", columns=["attribute"])
-        found |= {text.casefold() for text in frame["attribute"].to_list()}
+    for config in store.configs(folder):
+        frame = pl.read_parquet(folder / f"{config}.parquet", columns=["language", "attribute"])
+        own = frame.filter(pl.col("language") == language)
+        found |= {text.casefold() for text in own["attribute"].to_list()}
     return sorted(found)
 
 

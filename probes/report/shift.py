@@ -127,7 +127,7 @@ def _words(attributes: pl.DataFrame, groups: pl.DataFrame, title: str) -> Iterat
 def _moved(groups: pl.DataFrame) -> list[tuple[str, str]]:
     """Return the groups whose positive words change most beside the control, for each corpus."""
     here = _largest(groups.filter(pl.col("outcome") == "positive")).drop_nulls("difference")
-    ranked = here.sort(pl.col("difference").abs(), "category", "group", descending=[True, False, False])
+    ranked = here.sort(-pl.col("difference").abs(), "category", "group")
     most = ranked.group_by("corpus", maintain_order=True).head(SHOWN)
     return sorted(set(most.select("category", "group").iter_rows()))
 

@@ -82,7 +82,8 @@ def vocabulary(
         1 where the word carries the emotion, in the order of :data:`builders.emotions.EMOTIONS`.
     """
     said = pl.read_parquet(require_validated("stereotypes") / f"{society.language}.parquet")
-    said = said.filter(pl.col("single_word") & pl.col("group").is_in(list(groups)))
+    clean = pl.col("single_word") & (pl.col("flags").list.len() == 0)
+    said = said.filter(clean & pl.col("group").is_in(list(groups)))
     felt = pl.read_parquet(require_validated("emotions") / f"{society.language}.parquet")
     felt = felt.filter(
         pl.any_horizontal(EMOTIONS) & (pl.col("word") == pl.col("word").str.to_lowercase())
