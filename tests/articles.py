@@ -1,9 +1,9 @@
 """Articles of two invented outlets and of a third about things, written from templates.
 
-The Herald says good things of the professions in ``LIKED_BY_HERALD`` and bad ones of the lifestyles
-in ``LIKED_BY_POST``; the Post the other way round. The Almanac says in the same sentences that
-clouds are white. Among them are what real files have: blank and impossible dates, a text twice, one in two
-outlets, one that is missing, one that is nothing but the outlet's own notices.
+The Herald says good things of the professions in ``LIKED_BY_HERALD`` and bad ones of the families
+and lifestyles in ``LIKED_BY_POST``; the Post the other way round. The Almanac says in the same
+sentences that clouds are white. Among them are what real files have: blank and impossible dates, a
+text twice, one in two outlets, one that is missing, one that is nothing but the outlet's notices.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 NUMBER = 150  # sound articles of an outlet that are drawn
-LIKED_BY_HERALD = (  # professions; social_groups has them and those below
-    *("artists", "athletes", "bakers", "cooks", "doctors", "engineers", "farmers", "librarians"),
-    *("musicians", "nurses", "painters", "pilots", "students", "teachers", "writers"),
+LIKED_BY_HERALD = (  # professions; the sample of autocompletion has them and those below
+    *("artists", "athletes", "cooks", "farmers", "judges", "lawyers", "nurses", "poets"),
+    *("students", "teachers"),
 )
-LIKED_BY_POST = (  # lifestyles
-    *("californians", "celebrities", "geeks", "gingers", "goths", "hippies", "hipsters", "nerds"),
-    *("punks", "redheads"),
+LIKED_BY_POST = (  # families and lifestyles
+    *("brides", "brothers", "celebrities", "geeks", "grandfathers", "grandmothers", "hipsters"),
+    *("redheads", "sisters"),
 )
 SOCIETY = tuple(group for i in range(5) for group in LIKED_BY_HERALD[i::5] + LIKED_BY_POST[i::5])
 GOOD = ("honest", "brave", "patient", "wise", "loyal", "generous", "gentle", "cheerful", "polite")

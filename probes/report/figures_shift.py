@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from probes.report.figures import _svg
+from probes.report.figures import svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def emotions(rows: Sequence[dict[str, Any]], title: str) -> str:
     ]
     axes.legend(handles=handles, frameon=False, fontsize=8)
     axes.set_title(title, fontsize=9, loc="left")
-    return _svg(figure)
+    return svg(figure)
 
 
 def attributes(rows: Sequence[dict[str, Any]], corpora: Sequence[str], title: str) -> str:
@@ -78,7 +78,7 @@ def attributes(rows: Sequence[dict[str, Any]], corpora: Sequence[str], title: st
         axes.set_axis_off()
         axes.set_title(f"before, after: {corpus}", fontsize=8)
     figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return _svg(figure)
+    return svg(figure)
 
 
 def _ordered(rows: Sequence[dict[str, Any]], place: str) -> list[dict[str, Any]]:
