@@ -19,4 +19,8 @@ ALL = {  # analyses over all models at once
     "sentiment": "sentiments of the words that deviate most, men and women",
     "anova": "sentiment shares by architecture, size and language",
     "sentiment_lexica": "how well lexica tell the sentiment of texts; asks no model",
+    "recall": "how many attributes of autocompletion are among a model's best words",
+    "emotions": "emotions of the words that go with social groups",
+    "rsa": "how alike models are in these emotions",
+    "shift": "what training on news does to what a model says of groups",
 }

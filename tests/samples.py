@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+import articles
 import suggesting
 
 from builders.lib.http import Politeness
@@ -34,6 +35,7 @@ from builders.sources import (
     emotions,
     labelled_texts,
     lexica,
+    news,
     social_groups,
     supersenses,
     ud,
@@ -255,6 +257,28 @@ def noon(day: str):
     return lambda: datetime.combine(date.fromisoformat(day), datetime.min.time(), UTC)
 
 
+def news_params(address: str, **changes) -> news.Params:
+    """Declare the articles of the invented outlets, one corpus each."""
+    columns = {"article": "id", "outlet": "paper", "leaning": "side", "date": "day"}
+    columns |= {"topic": "about", "text": "body"}
+    corpora = [
+        {
+            "name": name.partition(".")[0],
+            "address": f"{address}/{name}",
+            "format": name.partition(".")[2],
+            "columns": columns,
+            "dates": ["%Y-%m-%d", "%m/%d/%y"],
+            "leanings": {"left": "left", "center": "center", "far right": "right"},
+            "licence": "CC0-1.0",
+            "citation": "the project",
+            "redistribute": True,
+        }
+        | changes
+        for name in articles.FILES
+    ]
+    return news.Params(corpora={"en": corpora})
+
+
 def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
     """Name the origin of a sample in place of the loopback server that it came through."""
     for path in folder.glob("*.json"):
@@ -275,6 +299,7 @@ def make(into: Path) -> None:
     origin = "data/samples/ud, sentences written and annotated for this project"
     relabel(treebanks, address, origin, "the project")
     make_word_lists(into)
+    make_news(into)
 
 
 def make_word_lists(into: Path) -> None:
@@ -319,6 +344,17 @@ def make_waves(into: Path) -> None:
         relabel(wave, folder, "data/samples/facts", said)
         relabel(wave, at, "data/samples/facts", said)
         relabel(wave, address, "data/samples/facts/suggestions.csv", said)
+
+
+def make_news(into: Path) -> None:
+    """Make the sample of articles, which are written by templates each time anew."""
+    texts = into / "news" / DAY
+    with tempfile.TemporaryDirectory() as folder:
+        for name, write in articles.FILES.items():
+            (Path(folder) / name).write_bytes(write())
+        with files(Path(folder)) as address:
+            news.fetch(news_params(address), POLITE, texts)
+    relabel(texts, address, "tests/articles.py", "the project, which wrote these articles")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WITH_RECOVERY = ("pmi", "latent", "supersenses")  # a table for each world
+OVER_ALL = ("sentiment", "recall", "emotions", "rsa")  # one for all
 NOTE = (
     "Worlds are languages with biases that are known, and models trained on them. Where biases "
     "were planted the probe should find them; where none were, it should find nothing. Read these "
@@ -30,9 +31,10 @@ def section(data: Path) -> Section:
     for analysis in WITH_RECOVERY:
         for path in files(data, analysis, "recovery"):
             _add(found, pl.read_parquet(path), analysis)
-    if (path := data / "tables/sentiment/recovery.parquet").is_file():
-        for told in pl.read_parquet(path).partition_by("model", maintain_order=True):
-            _add(found, told, "sentiment")
+    for analysis in OVER_ALL:
+        if (path := data / "tables" / analysis / "recovery.parquet").is_file():
+            for told in pl.read_parquet(path).partition_by("model", maintain_order=True):
+                _add(found, told, analysis)
     groups = []
     for (null, name), tables in sorted(found.items()):
         part = Part(tables=tuple(tables))

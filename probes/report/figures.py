@@ -45,7 +45,7 @@ def recovery(frame: pl.DataFrame) -> str:
     axes.set_xlabel("planted log-odds ratio, female to male (nats)")
     axes.set_ylabel("measured PMI, female minus male (nats)")
     axes.legend(title="planted sentiment", frameon=False, fontsize=8)
-    return _svg(figure)
+    return svg(figure)
 
 
 def words(rows: list[dict[str, Any]], title: str) -> str:
@@ -63,7 +63,7 @@ def words(rows: list[dict[str, Any]], title: str) -> str:
     axes.set_yticks(range(len(rows)), [r["word"] for r in reversed(rows)])
     axes.set_xlabel("PMI (nats), with interval; filled: adjusted p at most 0.05")
     axes.set_title(title, fontsize=9, loc="left")
-    return _svg(figure)
+    return svg(figure)
 
 
 def sentiments(rows: list[dict[str, Any]], title: str) -> str:
@@ -131,7 +131,7 @@ def _panels(rows: list[dict[str, Any]], title: str, height: float) -> str:
     )
     every[1].set_xlabel("percent of the words that deviate most; *: men and women differ")
     figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return _svg(figure)
+    return svg(figure)
 
 
 def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str) -> str:
@@ -171,7 +171,7 @@ def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str
     axes.set_xlabel("share of the words, with interval; bold: adjusted p at most 0.05")
     axes.set_title(title, fontsize=9, loc="left")
     axes.legend(frameon=False, fontsize=8)
-    return _svg(figure)
+    return svg(figure)
 
 
 def clusters(frame: pl.DataFrame, title: str) -> str:
@@ -208,10 +208,11 @@ def clusters(frame: pl.DataFrame, title: str) -> str:
     axes.set_ylabel("second principal component")
     axes.set_title(title, fontsize=9, loc="left")
     axes.legend(frameon=False, fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
-    return _svg(figure)
+    return svg(figure)
 
 
-def _svg(figure: Figure) -> str:
+def svg(figure: Figure) -> str:
+    """Write a figure as SVG, the same bytes for the same figure."""
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata=METADATA)
     text = out.getvalue()

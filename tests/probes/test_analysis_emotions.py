@@ -1,0 +1,166 @@
+import numpy as np
+import polars as pl
+import pytest
+from society import society
+
+from builders.emotions import AFFECTS, EMOTIONS
+from builders.lib.problem import Problem
+from probes.analysis import emotions
+from probes.analysis.emotions import LEVELS, Params
+from probes.typicality import READINGS
+
+SEED = 222
+PARAMS = Params(
+    version="0.1.0",
+    k={"probability": 60, "corrected": 15},
+    permutations=199,
+    bootstrap=100,
+    confidence=0.95,
+    seed=1,
+)
+GROUP, CATEGORY = (LEVELS.index(name) for name in ("group", "category"))
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return society(tmp_path_factory.mktemp("planted"), SEED, 0.0, emotion=2.0)
+
+
+@pytest.fixture(scope="module")
+def found(world):
+    return emotions.run(world.inputs, PARAMS)
+
+
+@pytest.fixture(scope="module")
+def null(tmp_path_factory):
+    there = society(tmp_path_factory.mktemp("null"), SEED + 1, 0.0)
+    return emotions.run(there.inputs, PARAMS)
+
+
+def part(table, reading, level):
+    return table.filter(reading=READINGS.index(reading), level=level)
+
+
+def test_a_profile_by_hand(world, found):
+    group = world.groups[20][1]
+    lists = pl.read_parquet(world.inputs.outputs("stereotypes", "m") / "en/*.parquet")
+    own = lists.filter(pl.col("group") == group)
+    own = own.with_columns(t=pl.col("logprob_nats") - pl.col("prior_nats"))
+    words = set()
+    for _, rows in own.group_by("query"):
+        words |= set(rows.sort("t", descending=True).head(15)["word"])
+    lexicon = pl.read_parquet(world.inputs.datasets["emotions"] / "en.parquet")
+    covered = lexicon.filter(pl.col("word").is_in(words))
+    rows = part(found["emotions"], "corrected", GROUP).filter(group=group).sort("affect")
+    assert rows["words"].unique().to_list() == [len(words)]
+    assert rows["covered"].unique().to_list() == [len(covered)]
+    assert rows["carrying"].to_list() == [covered[name].sum() for name in AFFECTS]
+    shares = [covered[name].mean() for name in AFFECTS]
+    assert rows["value"].to_list() == pytest.approx(shares, abs=1e-6)
+    assert rows["coverage"][0] == pytest.approx(len(covered) / len(words), abs=1e-6)
+
+
+def test_every_group_and_category_has_every_affect(found):
+    table = part(found["emotions"], "corrected", GROUP)
+    assert len(table) == 82 * 10
+    assert table["family"].unique().to_list() == [820]
+    assert part(found["emotions"], "corrected", CATEGORY).height == 3 * 10
+
+
+def test_differences_are_from_the_mean_of_the_other_groups(found):
+    table = part(found["emotions"], "corrected", GROUP).filter(affect=2)
+    value = table["value"].to_numpy()
+    others = (value.sum() - value) / (len(value) - 1)
+    assert table["difference"].to_numpy() == pytest.approx(value - others, abs=2e-6)
+    inside = (table["low_difference"] <= table["difference"]) & (
+        table["difference"] <= table["high_difference"]
+    )
+    assert inside.mean() > 0.95
+
+
+def test_categories_are_the_mean_of_their_groups(found):
+    groups = part(found["emotions"], "corrected", GROUP)
+    categories = part(found["emotions"], "corrected", CATEGORY)
+    mean = groups.group_by("category", "affect").agg(pl.col("value").mean(), pl.len())
+    both = categories.join(mean, on=["category", "affect"])
+    assert both["value"].to_numpy() == pytest.approx(both["value_right"].to_numpy(), abs=2e-6)
+    assert both["n"].to_list() == both["len"].to_list()
+    age = categories.filter(category="age", affect=0).row(0, named=True)
+    others = groups.filter(pl.col("category") != "age", affect=0)["value"].mean()
+    assert age["difference"] == pytest.approx(age["value"] - others, abs=2e-6)
+
+
+def test_the_planted_emotion_of_a_group_is_found(world, found):
+    table = part(found["emotions"], "corrected", GROUP)
+    row = {name: i for i, (_, name) in enumerate(world.groups)}
+    planted = pl.Series([row[g] % len(EMOTIONS) for g in table["group"]], dtype=pl.Int64)
+    own = table.filter(table["affect"] == planted)
+    assert len(own) == 82
+    assert (own["difference"] > 0).mean() > 0.9
+    assert (own["p_bh"] <= 0.05).mean() > 0.5
+    assert (table.filter(table["affect"] != planted)["p_bh"] <= 0.05).mean() < 0.1
+
+
+def test_without_an_effect_nothing_passes_and_p_is_nominal(null):
+    table = part(null["emotions"], "corrected", GROUP)
+    assert (table["p"] <= 0.05).mean() < 0.08
+    assert (table["p_bh"] <= 0.05).mean() < 0.01
+    assert (part(null["emotions"], "corrected", CATEGORY)["p_bh"] <= 0.05).sum() <= 1
+
+
+def test_recovery(found, null):
+    rows = {r["measure"]: r for r in found["recovery"].iter_rows(named=True)}
+    order = rows[
+        "corrected, 15 words: Spearman correlation of planted and measured differences, "
+        "over groups and affects"
+    ]
+    assert order["low"] > 0.5
+    assert (order["n"], order["world"], order["model"]) == (82, 0, "m")
+    nominal = {r["measure"]: r for r in null["recovery"].iter_rows(named=True)}
+    assert not [m for m in nominal if "Spearman" in m]
+    share = nominal["corrected, 15 words: share of differences with p at or below 0.05"]
+    assert share["low"] <= 0.05
+    assert share["null"] == "at most 0.05: nominal"
+
+
+def test_the_ranking_does_not_matter_where_lists_are_taken_whole(world):
+    whole = PARAMS.model_copy(update={"k": {"probability": 60, "faithful": 60}})
+    table = emotions.run(world.inputs, whole)["emotions"]
+    columns = ["level", "category", "group", "affect", "value", "p"]
+    one, two = (table.filter(reading=i).select(columns) for i in (0, 1))
+    assert one.equals(two)
+
+
+def test_groups_without_a_covered_word_have_no_value(tmp_path):
+    there = society(tmp_path, SEED, 0.0)
+    path = there.inputs.datasets["emotions"] / "en.parquet"
+    pl.read_parquet(path).with_columns(word=pl.lit("x") + pl.col("word")).write_parquet(path)
+    path2 = there.inputs.outputs("stereotypes", "m") / "en/00000.parquet"
+    some = pl.read_parquet(path2)
+    first = some["group"][0]
+    word = pl.when(pl.col("group") != first).then(pl.lit("x") + pl.col("word"))
+    some.with_columns(word=word.otherwise("word")).write_parquet(path2)
+    table = part(emotions.run(there.inputs, PARAMS)["emotions"], "corrected", GROUP)
+    own = table.filter(group=first)
+    assert own["value"].null_count() == own["difference"].null_count() == 10
+    assert own["p"].to_list() == [1] * 10
+    assert own["covered"].sum() == 0
+    assert table.filter(pl.col("value").is_not_null()).height >= 10 * 40
+
+
+def test_a_language_without_lexicon_is_told(tmp_path):
+    there = society(tmp_path, SEED, 0.0)
+    path = there.inputs.datasets["emotions"] / "en.parquet"
+    path.rename(path.with_stem("es"))
+    with pytest.raises(Problem, match="a language of the dataset emotions"):
+        emotions.run(there.inputs, PARAMS)
+
+
+def test_the_same_table_again_in_whatever_order_rows_come(world, found):
+    path = world.inputs.outputs("stereotypes", "m") / "en/00000.parquet"
+    rows = pl.read_parquet(path)
+    rows.sample(fraction=1, shuffle=True, seed=SEED).write_parquet(path)
+    again = emotions.run(world.inputs, PARAMS)
+    rows.write_parquet(path)
+    assert again["emotions"].equals(found["emotions"])
+    assert np.isfinite(again["emotions"]["p"].to_numpy()).all()

@@ -1,0 +1,239 @@
+import polars as pl
+import pytest
+from society import society
+
+from builders.lib.problem import Problem
+from probes.analysis import recall
+from probes.analysis.recall import Params
+from probes.sought import KINDS
+from probes.typicality import READINGS
+
+SEED = 221
+PARAMS = Params(
+    version="0.1.0",
+    depth=60,
+    tested=[5, 20],
+    flagged=True,
+    permutations=199,
+    bootstrap=100,
+    confidence=0.95,
+    seed=1,
+)
+KEPT = ("reading", "attributes", "category", "k")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return society(tmp_path_factory.mktemp("planted"), SEED, 3.0)
+
+
+@pytest.fixture(scope="module")
+def found(world):
+    return recall.run(world.inputs, PARAMS)
+
+
+@pytest.fixture(scope="module")
+def null(tmp_path_factory):
+    there = society(tmp_path_factory.mktemp("null"), SEED + 1, 0.0, own=6)
+    return recall.run(there.inputs, PARAMS)
+
+
+def cell(table, reading, kind, category, k):
+    values = (READINGS.index(reading), KINDS.index(kind), category, k)
+    return table.row(
+        by_predicate=pl.all_horizontal(
+            pl.col(name) == v for name, v in zip(KEPT, values, strict=True)
+        ),
+        named=True,
+    )
+
+
+def test_recall_is_the_share_of_attributes_among_the_first_k_by_hand(world, found):
+    lists = pl.concat(
+        pl.read_parquet(p) for p in world.inputs.outputs("stereotypes", "m").glob("en/*.parquet")
+    )
+    lists = lists.with_columns(t=pl.col("logprob_nats") - pl.col("prior_nats"))
+    wanted = world.attributes.filter(pl.col("single_word") & (pl.col("category") == "country"))
+    hits = 0
+    for query, attribute in wanted.select("query", "attribute").iter_rows():
+        own = lists.filter(pl.col("query") == query).sort("t", descending=True).head(20)
+        hits += attribute.lower() in own["word"].to_list()
+    row = cell(found["recall"], "corrected", "single word", "country", 20)
+    assert (row["hits"], row["sought"], row["unasked"], row["n"]) == (hits, len(wanted), 0, 30)
+    assert row["value"] == pytest.approx(hits / len(wanted), abs=1e-6)
+
+
+def test_one_row_for_every_k_and_recall_rises_with_it(found):
+    for _, part in found["recall"].group_by(KEPT[:3]):
+        ordered = part.sort("k")
+        assert ordered["k"].to_list() == list(range(1, 61))
+        assert (ordered["hits"].diff().drop_nulls() >= 0).all()
+        inside = ordered.filter(pl.col("low") <= pl.col("value"), pl.col("value") <= pl.col("high"))
+        assert len(inside) == 60
+
+
+def test_all_categories_are_their_sum(found):
+    sums = (
+        found["recall"].filter(pl.col("category") != "all").group_by("reading", "attributes", "k")
+    )
+    sums = sums.agg(pl.col("hits", "sought", "n").sum())
+    whole = found["recall"].filter(pl.col("category") == "all")
+    both = whole.join(sums, on=["reading", "attributes", "k"])
+    assert len(both) == len(whole) == 4 * 2 * 60
+    for name in ("hits", "sought", "n"):
+        assert both[name].equals(both[f"{name}_right"], null_equal=True)
+
+
+def test_planted_attributes_are_found_far_above_both_baselines(found):
+    row = cell(found["recall"], "corrected", "single word", "all", 5)
+    assert row["value"] > 0.6
+    assert row["chance"] < 0.1
+    assert row["exchanged"] < 0.2
+    assert row["p"] == row["p_chance"] == 1 / 200
+    assert row["p_bh"] <= row["p"] * row["family"]
+    assert row["family"] == 4 * 2 * 4 * 2  # readings, kinds, categories with all, tested k
+
+
+def test_chance_is_what_random_order_gives_and_listed_its_end(found):
+    row = cell(found["recall"], "corrected", "single word", "all", 20)
+    assert row["chance"] == pytest.approx(row["listed"] * 20 / 60, abs=1e-6)
+    end = cell(found["recall"], "corrected", "single word", "all", 60)
+    assert end["chance"] == end["value"] == pytest.approx(end["listed"])
+
+
+def test_readings_differ_where_they_should(found):
+    table = found["recall"].filter(k=5, category="all", attributes=0).sort("reading")
+    by = dict(zip(READINGS, table["hits"].to_list(), strict=True))
+    assert by["corrected"] == by["corrected_one"]  # the same prior here
+    assert by["faithful"] == by["probability"]  # a prior that is the same for all words
+    assert by["corrected"] > by["probability"]
+
+
+def test_first_words_of_longer_attributes_are_apart(found, world):
+    row = cell(found["recall"], "corrected", "first word", "all", 60)
+    assert row["sought"] == world.attributes.filter(~pl.col("single_word")).height
+    assert row["value"] > 0.8
+
+
+def test_out_of_vocabulary_is_what_is_not_one_token(found, world):
+    row = cell(found["recall"], "corrected", "single word", "age", 5)
+    own = world.attributes.filter(pl.col("single_word") & (pl.col("category") == "age"))
+    beyond = sum(int(a[1:]) >= 120 for a in own["attribute"])
+    assert row["out_of_vocabulary"] == pytest.approx(beyond / len(own), abs=1e-6)
+
+
+def test_what_the_model_was_not_asked_to_write_has_no_share(tmp_path):
+    there = society(tmp_path, SEED, 3.0)
+    path = there.inputs.outputs("stereotypes", "m") / "vocabulary/en.parquet"
+    words = set(there.attributes.filter("single_word")["attribute"].str.to_lowercase())
+    spelled = pl.read_parquet(path).filter(pl.col("attribute").is_in(words))
+    spelled.write_parquet(path)  # as of real ones: whole attributes, not their first words
+    table = recall.run(there.inputs, PARAMS)["recall"]
+    for kind, known in zip(KINDS, (True, False), strict=True):
+        row = cell(table, "corrected", kind, "all", 5)
+        assert (row["out_of_vocabulary"] is not None) is known
+
+
+def test_tests_only_where_they_are_asked_for(found):
+    table = found["recall"]
+    assert sorted(table.filter(pl.col("p").is_not_null())["k"].unique()) == [5, 20]
+    assert table["p_bh"].null_count() == table["p"].null_count()
+
+
+def test_flagged_attributes_are_left_out_where_asked(tmp_path):
+    there = society(tmp_path, SEED, 3.0, own=7)
+    less = recall.run(there.inputs, PARAMS.model_copy(update={"flagged": False, "tested": [5]}))
+    row = cell(less["recall"], "corrected", "first word", "all", 5)
+    clean = there.attributes.filter(~pl.col("single_word") & (pl.col("flags").list.len() == 0))
+    assert row["sought"] == len(clean)
+    assert len(clean) < there.attributes.filter(~pl.col("single_word")).height
+
+
+def test_queries_that_were_not_asked_are_counted_and_left_out(tmp_path):
+    there = society(tmp_path, SEED, 3.0)
+    path = tmp_path / "stereotypes/choenni2021.parquet"
+    some = there.attributes.filter(pl.col("category") == "age", "single_word").head(6)
+    away = some.head(2).with_columns(query=pl.lit("why are strangers so"))
+    pl.concat([some, away]).write_parquet(path)
+    table = recall.run(there.inputs, PARAMS)["recall"]
+    assert sorted(table["dataset"].unique()) == ["choenni2021", "en"]
+    row = cell(
+        table.filter(pl.col("dataset") == "choenni2021"), "faithful", "single word", "all", 5
+    )
+    assert (row["sought"], row["unasked"], row["language"]) == (6, 2, "en")
+
+
+def test_without_an_effect_tests_find_something_at_the_nominal_rate(null):
+    tested = null["recall"].filter(
+        pl.col("p").is_not_null(), pl.col("category") != "all", pl.col("attributes") == 0
+    )
+    corrected = tested.filter(pl.col("reading") == READINGS.index("corrected"))
+    assert (corrected["p"] <= 0.05).sum() <= 1  # of six
+    assert corrected["p_bh"].min() > 0.05
+
+
+def test_recovery_of_a_planted_world(found):
+    rows = {row["measure"]: row for row in found["recovery"].iter_rows(named=True)}
+    excess = next(r for m, r in rows.items() if m.startswith("corrected: recall@5"))
+    assert excess["low"] > 0.5
+    order = next(r for m, r in rows.items() if m.startswith("corrected: Spearman"))
+    assert 0.15 < order["low"] <= order["value"] <= order["high"] <= 1
+    assert (order["n"], order["world"]) == (82, 0)
+
+
+def test_recovery_of_a_null_world_is_nominal(null):
+    table = null["recovery"]
+    assert table["world"].unique().to_list() == [1]
+    assert not [m for m in table["measure"] if "Spearman" in m]
+    for row in table.iter_rows(named=True):
+        if "recall@5" in row["measure"]:
+            assert row["low"] <= 0.01
+            assert row["high"] >= -0.01
+        else:
+            assert row["value"] <= 0.13  # of 82 groups; more has a chance below 1 in 500
+
+
+def test_a_model_that_reads_from_left_to_right_has_the_readings_it_can(tmp_path):
+    there = society(tmp_path, SEED, 3.0)
+    for path in there.inputs.outputs("stereotypes", "m").glob("en/*.parquet"):
+        lacking = pl.lit(None, dtype=pl.Float64)
+        pl.read_parquet(path).with_columns(
+            prior_one_nats=lacking, prior_released_nats=lacking
+        ).write_parquet(path)
+    table = recall.run(there.inputs, PARAMS)["recall"]
+    names = [READINGS[i] for i in table["reading"].unique().sort()]
+    assert names == ["probability", "corrected"]
+
+
+def test_pieces_of_words_count_in_the_released_readings_alone(tmp_path):
+    there = society(tmp_path, SEED, 3.0)
+    attribute = there.attributes.row(1, named=True)
+    word = attribute["attribute"].lower()
+    for path in there.inputs.outputs("stereotypes", "m").glob("en/*.parquet"):
+        table = pl.read_parquet(path)
+        piece = (pl.col("query") == attribute["query"]) & (pl.col("word") == word)
+        table.with_columns(starts_word=~piece).write_parquet(path)
+    found = recall.run(there.inputs, PARAMS)["recall"]
+    whole = recall.run(society(tmp_path / "b", SEED, 3.0).inputs, PARAMS)["recall"]
+    for reading, less in (("faithful", 0), ("corrected", 1)):
+        hits = [
+            cell(t, reading, "single word", attribute["category"], 60)["hits"]
+            for t in (whole, found)
+        ]
+        assert hits[0] - hits[1] == less
+
+
+def test_the_same_tables_again(world, found):
+    again = recall.run(world.inputs, PARAMS)
+    assert again["recall"].equals(found["recall"])
+    assert again["recovery"].equals(found["recovery"])
+
+
+def test_what_cannot_be_computed_is_told(tmp_path):
+    there = society(tmp_path, SEED, 0.0)
+    with pytest.raises(Problem, match="above the depth"):
+        recall.run(there.inputs, PARAMS.model_copy(update={"tested": [100]}))
+    path = tmp_path / "stereotypes/en.parquet"
+    pl.read_parquet(path).with_columns(query=pl.lit("why")).write_parquet(path)
+    with pytest.raises(Problem, match="no attribute is in a query"):
+        recall.run(there.inputs, PARAMS)

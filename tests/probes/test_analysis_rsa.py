@@ -1,0 +1,132 @@
+import numpy as np
+import polars as pl
+import pytest
+from society import society
+
+from builders.emotions import AFFECTS
+from probes.analysis import emotions, rsa
+from probes.analysis.rsa import FEAR, READINGS, Params
+from probes.stats import rsa as estimator
+
+SEED = 223
+PARAMS = Params(version="0.1.0", permutations=199, bootstrap=200, confidence=0.95, seed=1)
+PROFILES = emotions.Params(
+    version="0.1.0",
+    k={"corrected": 15},
+    permutations=99,
+    bootstrap=100,
+    confidence=0.95,
+    seed=1,
+)
+
+
+def compared(folder, models, **planted):
+    there = society(folder, SEED, 0.0, models=models, **planted)
+    table = emotions.run(there.inputs, PROFILES)["emotions"]
+    home = there.inputs.tables("emotions")
+    home.mkdir(parents=True)
+    table.write_parquet(home / "emotions.parquet")
+    return there, table, rsa.run(there.inputs, PARAMS)
+
+
+@pytest.fixture(scope="module")
+def alike(tmp_path_factory):
+    """Two models of a world with planted emotions."""
+    return compared(tmp_path_factory.mktemp("alike"), ("a", "b"), emotion=2.5)
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory):
+    """Two models with nothing in common but how frequent words are."""
+    return compared(tmp_path_factory.mktemp("apart"), ("a", "b"))
+
+
+def row(table, reading, category):
+    return table.row(
+        by_predicate=(pl.col("reading") == READINGS.index(reading))
+        & (pl.col("category") == category),
+        named=True,
+    )
+
+
+def test_a_cell_is_the_estimator_on_the_table_of_emotions(alike):
+    _, table, found = alike
+    shares = {}
+    for model in ("a", "b"):
+        own = table.filter(model=model, category="country", level=0).sort("group", "affect")
+        shares[model] = own["value"].to_numpy().reshape(-1, len(AFFECTS))
+    assert len(shares["a"]) == 30
+    ten = estimator.rsa(shares["a"], shares["b"], diagonal=False)
+    assert row(found["rsa"], "corrected", "country")["value"] == pytest.approx(ten, abs=1e-3)
+    nine = (np.delete(shares[m], FEAR, axis=1) for m in ("a", "b"))
+    faithful = row(found["rsa"], "faithful", "country")
+    assert faithful["value"] == pytest.approx(estimator.rsa(*nine, diagonal=True), abs=1e-3)
+    assert (faithful["dimensions"], faithful["n"]) == (9, 30)
+    assert faithful["shift"] == pytest.approx(faithful["value"] - 1, abs=1e-6)
+
+
+def test_every_category_and_all_in_three_readings(alike):
+    table = alike[2]["rsa"]
+    assert len(table) == 3 * 4
+    assert table["category"].unique().sort().to_list() == ["age", "all", "country", "profession"]
+    assert table.select("first", "second").unique().rows() == [("a", "b")]
+    assert table["family"].unique().to_list() == [4]
+
+
+def test_models_that_share_emotions_are_alike_and_others_are_not(alike, apart):
+    near, far = (row(found["rsa"], "corrected", "all") for _, _, found in (alike, apart))
+    assert near["low"] > 0.5
+    assert near["p"] == 1 / 200
+    assert far["high"] < 0.2
+    assert far["low"] < 0.05
+
+
+def test_the_diagonal_lifts_small_categories_most(apart):
+    table = apart[2]["rsa"]
+    lift = {
+        category: row(table, "released", category)["expected"]
+        for category in ("age", "country", "profession")
+    }
+    for category, n in (("age", 12), ("country", 30), ("profession", 40)):
+        assert lift[category] == pytest.approx(3 / (n + 1), rel=0.05)  # groups may tie
+    without = row(table, "corrected", "age")
+    assert abs(without["expected"]) < 1e-6
+    assert row(table, "released", "age")["value"] > without["value"] + 0.1
+
+
+def test_recovery_has_one_with_itself_and_none_in_random_order(alike):
+    table = alike[2]["recovery"]
+    itself = table.filter(pl.col("measure").str.ends_with("with itself"))
+    assert itself["value"].to_list() == [1] * 6  # two models, three readings
+    mixed = table.filter(
+        pl.col("measure").str.contains("corrected: with its rows in random orders")
+    )
+    assert len(mixed) == 2
+    for r in mixed.iter_rows(named=True):
+        assert abs(r["value"]) < 0.02
+        assert r["low"] < 0 < r["high"]
+        assert r["n"] == 82
+
+
+def test_one_model_has_no_pairs(tmp_path):
+    _, _, found = compared(tmp_path, ("a",))
+    assert found["rsa"].is_empty()
+    assert len(found["recovery"]) == 6
+
+
+def test_groups_that_one_model_lacks_are_left_out(alike, tmp_path):
+    there, table, _ = alike
+    less = there.inputs._replace(data=tmp_path)
+    home = less.tables("emotions")
+    home.mkdir(parents=True)
+    lost = (pl.col("model") == "b") & (pl.col("group") == there.groups[0][1])
+    covered = pl.when(lost).then(0).otherwise("covered")
+    table.with_columns(covered=covered).write_parquet(home / "emotions.parquet")
+    found = rsa.run(less, PARAMS)["rsa"]
+    assert row(found, "corrected", "age")["n"] == 11
+    assert row(found, "corrected", "all")["n"] == 81
+
+
+def test_the_same_table_again(alike):
+    there, _, found = alike
+    assert rsa.run(there.inputs, PARAMS)["rsa"].equals(found["rsa"])

@@ -1,0 +1,138 @@
+import gzip
+import json
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from probes.stats.recall import Query, chance, curve, exchanged, hits, reordered
+
+SEED = 213
+SHARED = Path(__file__).parents[3] / "shared/data"
+LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
+KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
+
+
+def test_recall_rises_with_k_and_ends_at_what_is_listed():
+    ranks, groups = np.array([2, 5, 0, 1, 9]), np.array([0, 0, 0, 1, 1])
+    found = hits(ranks, groups, 3, 6)
+    assert found.tolist() == [[0, 1, 1, 1, 2, 2], [1, 1, 1, 1, 1, 1], [0] * 6]
+    value = curve(found, np.array([3, 2, 0]), np.ones((3, 1), dtype=np.float32)).value
+    assert value.tolist() == pytest.approx([0.2, 0.4, 0.4, 0.4, 0.6, 0.6])
+
+
+def test_chance_is_the_mean_over_all_orders():
+    length, listed = 5, [0, 1, 2, 3]
+    found = chance(np.array(listed), np.full(4, length), length)
+    for row, times in enumerate(listed):
+        first = [min((o[i] for i in range(times)), default=9) for o in permutations(range(length))]
+        by_hand = [np.mean([f < k for f in first]) for k in range(1, length + 1)]
+        assert found[row] == pytest.approx(by_hand)
+
+
+def test_lists_shorter_than_k_hold_all_they_have():
+    assert chance(np.array([1]), np.array([2]), 4).tolist() == [[0.5, 1, 1, 1]]
+
+
+def drawn_groups(rng, groups=30, words=40):
+    found = []
+    for _ in range(groups):
+        queries = []
+        for _ in range(2):
+            candidates = rng.choice(words, 12, replace=False)
+            sought = [np.array([i]) for i in rng.choice(12, 2, replace=False)]
+            queries.append(Query(candidates, [*sought, np.array([], dtype=np.int64)]))
+        found.append(queries)
+    return found
+
+
+def test_random_orders_average_to_chance():
+    print("seed", SEED)
+    groups = drawn_groups(np.random.default_rng(SEED))
+    found = reordered(groups, [1, 4, 12], 3000, SEED)
+    mean = found.mean(axis=(0, 1)) / 6  # six attributes each, four of them listed
+    assert mean == pytest.approx(np.array([1, 4, 12]) / 12 * 4 / 6, abs=0.01)
+    assert (found[:, :, 2] == 4).all()
+
+
+def test_templates_of_a_group_share_their_order():
+    query = Query(np.arange(10), [np.array([3])])
+    found = reordered([[query, query, query]], [5], 400, SEED)
+    assert set(found.ravel().tolist()) == {0, 3}
+
+
+def test_intervals_cover_the_truth_where_groups_differ():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    covered = 0
+    for _ in range(200):
+        rate = rng.beta(2, 4, 60)
+        sizes = rng.integers(1, 9, 60)
+        counts = rng.binomial(sizes, rate)[:, None]
+        weights = rng.poisson(1, (60, 400)).astype(np.float32)
+        found = curve(counts, sizes, weights)
+        covered += found.low[0] <= 1 / 3 <= found.high[0]
+    assert covered >= 176  # of 190 expected; fewer has a chance below 1 in 500
+
+
+def test_exchanged_lists_by_enumeration():
+    table = np.array([[[2.0], [0.0], [1.0]], [[1.0], [3.0], [0.0]]])  # two groups, three lists
+    found = exchanged(table, np.array([0, 1]), 6000, SEED)
+    ways = [table[0, a, 0] + table[1, b, 0] for a, b in permutations(range(3), 2)]
+    assert found.expected[0] == pytest.approx(np.mean(ways))
+    values, counts = np.unique(found.drawn, return_counts=True)
+    shares = {v: ways.count(v) / 6 for v in set(ways)}
+    assert values.tolist() == sorted(shares)
+    assert (counts / 6000).tolist() == pytest.approx([shares[v] for v in values], abs=0.03)
+    with pytest.raises(ValueError, match="the same lists"):
+        exchanged(table, np.array([1, 1]), 9, SEED)
+
+
+@pytest.fixture(scope="module")
+def published():
+    """Return recall at 50 and 100 and the number of attributes for some rows of the dataset."""
+    if not (LISTS.is_file() and KNOWN.is_file()):
+        pytest.skip(f"{LISTS} or {KNOWN} is not there")
+    lists = json.loads(gzip.decompress(LISTS.read_bytes()))
+    known = pl.read_csv(KNOWN, separator="\t").with_columns(pl.all().str.strip_chars())
+    place = {q: {w: i for i, (w, _) in enumerate(ranked, 1)} for q, ranked in lists.items()}
+
+    def recall(*kept, **wanted):
+        rows = known.filter(*kept, **wanted)
+        pairs = rows.select("input", "completion").iter_rows()
+        ranks = np.array([place[query].get(word, 0) for query, word in pairs])
+        found = hits(ranks, np.zeros(len(ranks), dtype=np.int64), 1, 200)
+        value = curve(found, np.array([len(ranks)]), np.ones((1, 1), dtype=np.float32)).value
+        return round(value[49], 3), round(value[99], 3), len(ranks)
+
+    return known, recall
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("category", "k", "wanted", "attributes"),
+    [
+        ("country", 50, 0.534, 352),
+        ("race", 50, 0.257, 377),
+        ("profession", 100, 0.454, 650),
+        ("age", 100, 0.470, 151),
+        ("gender", 100, 0.571, 163),
+        ("political", 100, 0.295, 44),
+    ],
+)
+def test_published_lists_give_the_published_recall(published, category, k, wanted, attributes):
+    _, recall = published
+    at_50, at_100, found = recall(target_category=category)
+    assert ({50: at_50, 100: at_100}[k], found) == (wanted, attributes)
+
+
+@pytest.mark.shared
+def test_the_authors_filter_drops_a_group_that_they_misspelt(published):
+    known, recall = published
+    names = known.filter(target_category="age")["target_group"].unique()
+    assert {"millennials", "millenials"} <= set(names)
+    # their list of groups has the other spelling only, so that 14 rows are never counted
+    kept = pl.col("target_group") != "millennials"
+    assert recall(kept, target_category="age")[1:] == (0.467, 137)

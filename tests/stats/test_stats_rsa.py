@@ -1,0 +1,184 @@
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import spearmanr
+
+from probes.stats.rsa import compare, cosines, expected, redrawn, relabelled, rsa
+
+SEED = 211
+SHARED = Path(__file__).parents[3] / "shared/data/published/stereotypes"
+SCORES = SHARED / "emotion_scores_bert-base-uncased.parquet"
+OUTLETS = ["new_yorker", "guardian", "reuters", "fox", "breitbart"]
+FEAR = 5
+
+
+def unrelated(groups, dimensions=8, seed=SEED):
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    return rng.random((groups, dimensions)), rng.random((groups, dimensions))
+
+
+def ones(groups):
+    return np.ones((groups, 1), dtype=np.float32)
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_it_is_the_mean_of_scipys_spearman_over_rows(diagonal):
+    a, b = unrelated(12)
+    similar = [cosines(x) for x in (a, b)]
+    rows = [[m[i] if diagonal else np.delete(m[i], i) for m in similar] for i in range(12)]
+    by_hand = np.mean([spearmanr(x, y).statistic for x, y in rows])
+    assert rsa(a, b, diagonal=diagonal) == pytest.approx(by_hand, abs=1e-10)
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_a_description_is_equal_to_itself_in_whatever_unit(diagonal):
+    a, _ = unrelated(9)
+    assert rsa(a, a, diagonal=diagonal) == 1
+    assert rsa(a, 100 * a, diagonal=diagonal) == 1
+
+
+def test_four_groups_by_hand():
+    # at angles of 0, 10, 30 and 80 degrees, and of 0, 30, 10 and 80: the second and third swapped
+    angles = np.radians([[0, 10, 30, 80], [0, 30, 10, 80]])
+    a, b = (np.stack([np.cos(x), np.sin(x)], axis=1) for x in angles)
+    # nearest first, of row 0: 1 2 3 against 2 1 3, rho 0.5; of row 1: 0 2 3 against 2 0 3, 0.5;
+    # of row 2: 1 0 3 against 0 1 3, 0.5; of row 3: 2 1 0 against 1 2 0, 0.5
+    assert rsa(a, b, diagonal=False) == 0.5
+    # with the diagonal 4 ranks, the first the same in both, two neighbours swapped: 0.8
+    assert rsa(a, b, diagonal=True) == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize("groups", [4, 9, 40])
+def test_the_diagonal_inflates_by_three_over_groups_plus_one(groups):
+    a, b = unrelated(groups)
+    assert expected(a, b, diagonal=True) == pytest.approx(3 / (groups + 1))
+    assert expected(a, b, diagonal=False) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_relabelled_groups_average_to_what_is_expected(diagonal):
+    a, b = unrelated(7)
+    b[3] = b[2]  # ties too
+    null = relabelled(a, b, diagonal=diagonal, permutations=4000, seed=SEED)
+    error = null.std() / np.sqrt(len(null))
+    assert abs(null.mean() - expected(a, b, diagonal=diagonal)) < 4 * error
+
+
+def test_relabelling_is_computing_anew_with_rows_in_another_order():
+    a, b = unrelated(8)
+    null = relabelled(a, b, diagonal=False, permutations=20, seed=SEED)
+    rng = np.random.default_rng(SEED)
+    orders = [rng.permutation(8) for _ in range(20)]
+    anew = [rsa(a, b[order], diagonal=False) for order in orders]
+    assert null == pytest.approx(np.array(anew), abs=1e-9)
+
+
+@pytest.mark.parametrize("diagonal", [True, False])
+def test_a_replicate_with_every_group_once_is_the_value(diagonal):
+    a, b = unrelated(10)
+    drawn = redrawn(a, b, ones(10), diagonal=diagonal)
+    assert drawn[0] == pytest.approx(rsa(a, b, diagonal=diagonal))
+
+
+def test_copies_are_compared_with_others_and_never_with_themselves():
+    a, b = unrelated(6)
+    times = [2, 1, 0, 3, 1, 1]
+    index = np.repeat(np.arange(6), times)
+    rows = []
+    for i in index:
+        others = index[index != i]
+        x, y = (cosines(m)[i][others] for m in (a, b))
+        rows.append(spearmanr(x, y).statistic)
+    weights = np.array(times, dtype=np.float32)[:, None]
+    assert redrawn(a, b, weights, diagonal=False)[0] == pytest.approx(np.mean(rows))
+
+
+def test_copies_do_not_lift_the_replicates():
+    a, b = unrelated(12, dimensions=6)
+    rng = np.random.default_rng(SEED)
+    weights = rng.multinomial(12, np.full(12, 1 / 12), 2000).T.astype(np.float32)
+    fair = redrawn(a, b, weights, diagonal=False)
+    naive = []
+    for column in weights.T[:300].astype(int):
+        index = np.repeat(np.arange(12), column)
+        naive.append(rsa(a[index], b[index], diagonal=False))
+    value = rsa(a, b, diagonal=False)
+    assert abs(np.nanmean(fair) - value) < 0.05
+    assert np.nanmean(naive) > value + 0.1
+
+
+def test_intervals_hold_the_value_and_one_where_both_are_the_same():
+    a, b = unrelated(20)
+    rng = np.random.default_rng(SEED)
+    weights = rng.poisson(1, (20, 500)).astype(np.float32)
+    how = {"diagonal": False, "permutations": 199, "seed": SEED}
+    near = compare(a, a + 0.2 * b, weights, **how)
+    assert near.low < near.value < near.high <= 1
+    assert near.p == 1 / 200
+    same = compare(a, a, weights, **how)
+    assert (same.value, round(same.low, 9), round(same.high, 9)) == (1, 1, 1)
+
+
+def test_unrelated_descriptions_are_told_apart_at_the_nominal_rate():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    how = {"permutations": 99, "seed": SEED}
+    hits = {True: 0, False: 0}
+    for _ in range(60):
+        a, b = rng.random((9, 8)), rng.random((9, 8))
+        for diagonal in hits:
+            hits[diagonal] += compare(a, b, ones(9), diagonal=diagonal, **how).p <= 0.05
+    assert max(hits.values()) <= 9  # more has a chance below 1 in 500 at a rate of 0.05
+
+
+def test_what_has_no_value_says_so():
+    a, b = unrelated(2)
+    found = compare(a, b, ones(2), diagonal=True, permutations=9, seed=1)
+    assert np.isnan([found.value, found.low, found.expected]).all()
+    assert (found.p, found.groups) == (1, 2)
+    alike = np.ones((5, 3))
+    assert np.isnan(rsa(alike, alike, diagonal=True))
+    with pytest.raises(ValueError, match="the same groups"):
+        rsa(a, alike, diagonal=True)
+
+
+@pytest.fixture(scope="module")
+def shifts():
+    """Return rho - 1 of the base model and each outlet, (outlets, categories), by dimensions."""
+    if not SCORES.is_file():
+        pytest.skip(f"{SCORES} is not there")
+    table = pl.read_parquet(SCORES).sort("category", "group")
+
+    def vectors(source, category, dropped):
+        rows = table.filter((pl.col("source") == source) & (pl.col("category") == category))
+        return np.delete(np.array(rows["scores"].to_list()), dropped, axis=1)
+
+    def shift(outlet, category, dropped):
+        pair = (vectors(s, category, dropped) for s in ("bert-base-uncased", outlet))
+        return round(rsa(*pair, diagonal=True), 2) - 1
+
+    categories = table["category"].unique().sort().to_list()
+    return {
+        name: np.array([[shift(o, c, dropped) for c in categories] for o in OUTLETS])
+        for name, dropped in (("ten", []), ("nine", [FEAR]))
+    }
+
+
+@pytest.mark.shared
+def test_ten_dimensions_give_the_means_and_spreads_of_the_released_figure(shifts):
+    # RochelleChoenni/stereotypes_in_lms, visualizations/error_plot.py: BERT, all of the articles
+    means = [-0.42444444, -0.32777778, -0.57222222, -0.33222222, -0.33111111]
+    spreads = [0.1512989, 0.11659786, 0.06106059, 0.10633049, 0.16495416]
+    assert shifts["ten"].shape == (5, 9)
+    assert shifts["ten"].mean(axis=1) == pytest.approx(means, abs=6e-9)
+    assert shifts["ten"].std(axis=1) == pytest.approx(spreads, abs=6e-9)
+
+
+@pytest.mark.shared
+def test_without_fear_the_shifts_are_others(shifts):
+    # so that it matters which of the two a reading has
+    assert (np.abs(shifts["nine"] - shifts["ten"]) > 0.005).sum() > 20
+    assert np.abs(shifts["nine"] - shifts["ten"]).max() < 0.12
