@@ -20,10 +20,10 @@ from builders.lib.schema import Column, Schema
 from builders.lib.script import script_of
 from builders.politicians import GENDERS
 from builders.words import POS
+from probes import names
 from probes.estimates import ESTIMATE, significant, typed
 from probes.largest import FEMALE, MALE, Settings, by_pmi, difference_rows, share_rows
-from probes.lists import languages
-from probes.names import Lists, frames, lists
+from probes.lists import Lists, frames, languages
 from probes.sentiments import of_words
 from probes.stats.matching import coarsened, matched
 from probes.stats.multiplicity import benjamini_hochberg
@@ -131,7 +131,7 @@ class Variation(NamedTuple):
 
     kind: str
     name: str
-    lists: Lists | None
+    lists: names.Named | None
     settings: Settings
 
 
@@ -156,10 +156,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     for language in languages(outputs):
         for pos in range(len(POS)):
             place = {"model": model, "language": language, "pos": pos}
-            whole = lists(outputs, people, language, pos, 1)
+            source = Lists((outputs / language,), pos)
+            whole = names.read(source, people / f"{language}.parquet", 1)
             if whole is None:
                 continue
-            for varied in _variations(inputs, params, whole, language, pos):
+            for varied in _variations(inputs, params, whole, language, source):
                 q = None
                 if varied.lists is not None:
                     found = varied.lists.words
@@ -175,7 +176,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _variations(
-    inputs: Inputs, params: Params, whole: Lists, language: str, pos: int
+    inputs: Inputs, params: Params, whole: names.Named, language: str, source: Lists
 ) -> Iterator[Variation]:
     """Yield the default, then one change of it at a time."""
     least, settings = params.min_count[0], params.settings()
@@ -191,22 +192,25 @@ def _variations(
         yield Variation("smoothing", f"{added:g}", default, settings._replace(smoothing=added))
     for count in params.min_count[1:]:
         yield Variation("min_count", str(count), _only(whole, everybody, count), settings)
-    (model,) = inputs.models
-    outputs, people = inputs.outputs("associations", model), inputs.datasets["politicians"]
+    people = inputs.datasets["politicians"] / f"{language}.parquet"
+
+    def part(**changed: Any) -> names.Named | None:
+        return names.read(source._replace(**changed), people, least)
+
     for length in params.lengths:
-        part = lists(outputs, people, language, pos, least, pl.col("rank") <= length)
-        yield Variation("list length", str(length), part, settings)
+        yield Variation("list length", str(length), part(most=(("rank", length),)), settings)
     for name, kept in _names(whole, params, language):
         kind = name.partition(": ")[0]
         yield Variation(kind, name.partition(": ")[2], _only(whole, kept, least), settings)
-    clean = lists(outputs, people, language, pos, least, pl.col("unknown_pieces") == 0)
+    clean = part(most=(("unknown_pieces", 0),))
     yield Variation("names", "all pieces known to the model", clean, settings)
-    for frame in frames(outputs, language)[1:]:
-        part = lists(outputs, people, language, pos, least, frame=frame)
-        yield Variation("frame", frame, part, settings)
+    for frame in frames(source.folders[0])[1:]:
+        yield Variation("frame", frame, part(frame=frame), settings)
 
 
-def _names(whole: Lists, params: Params, language: str) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+def _names(
+    whole: names.Named, params: Params, language: str
+) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """Yield subsets of the names: matched, in native script, halves."""
     genders = np.array(whole.labels)[whole.genders]
     length = whole.names["name"].str.len_chars().to_numpy().astype(np.float64)
@@ -230,7 +234,7 @@ def _names(whole: Lists, params: Params, language: str) -> Iterator[tuple[str, N
         yield f"half: {half + 1}b", ~first
 
 
-def _only(whole: Lists, kept: NDArray[np.bool_], least: int) -> Lists | None:
+def _only(whole: names.Named, kept: NDArray[np.bool_], least: int) -> names.Named | None:
     if not kept.any():
         return None
     part = whole.only(kept, least)
@@ -239,32 +243,32 @@ def _only(whole: Lists, kept: NDArray[np.bool_], least: int) -> Lists | None:
 
 def _rows(varied: Variation, q: NDArray[np.float64] | None) -> Iterator[dict[str, Any]]:
     """Yield the headline numbers of one variation; without a number where there is none."""
-    names = dict.fromkeys(range(len(GENDERS)), 0)
+    of = dict.fromkeys(range(len(GENDERS)), 0)
     ranking = None
     if varied.lists is not None and q is not None:
-        names |= dict(
+        of |= dict(
             zip(varied.lists.labels, np.bincount(varied.lists.genders).tolist(), strict=True)
         )
         ranking = by_pmi(varied.lists, q, varied.settings)
     base: dict[str, Any] = {"kind": KINDS.index(varied.kind), "variation": varied.name}
-    base |= {"men": names[MALE], "women": names[FEMALE], "others": names[OTHER]}
+    base |= {"men": of[MALE], "women": of[FEMALE], "others": of[OTHER]}
     base |= {"largest": 0, "candidates": 0, "reason": None}
     found: dict[tuple[int, int], dict[str, Any]] = {}
     if ranking is not None:
         base |= {"largest": ranking.size, "candidates": ranking.candidates}
-        for row in difference_rows(ranking, varied.settings, names[MALE] + names[FEMALE]):
+        for row in difference_rows(ranking, varied.settings, of[MALE] + of[FEMALE]):
             if row["cluster"] == "name":
                 found[0, row["sentiment"]] = row
         for row in share_rows(ranking, varied.settings):
             if row["gender"] == OTHER:
-                found[1, row["sentiment"]] = row | {"n": names[OTHER]}
+                found[1, row["sentiment"]] = row | {"n": of[OTHER]}
     for number in range(len(NUMBERS)):
         for s in range(len(SENTIMENTS)):
             what = base | {"number": number, "sentiment": s}
             if (number, s) in found:
                 yield what | {k: found[number, s][k] for k in (*NOTHING, "n")}
                 continue
-            there = names[OTHER] if number else min(names[MALE], names[FEMALE])
+            there = of[OTHER] if number else min(of[MALE], of[FEMALE])
             reason = "too few words with a known sentiment" if there else "no names"
             yield what | NOTHING | {"n": 0, "reason": reason}
 

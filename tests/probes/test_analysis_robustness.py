@@ -47,7 +47,9 @@ class Study:
         ]
         folder = self.folder / "outputs/associations/one/en"
         folder.mkdir(parents=True, exist_ok=True)
-        pl.DataFrame(rows).write_parquet(folder / f"{frame}.parquet")
+        path, table = folder / "00000.parquet", pl.DataFrame(rows)
+        there = [pl.read_parquet(path)] if path.is_file() else []
+        pl.concat([*there, table]).write_parquet(path)
         people = pl.DataFrame({"qid": [f"Q{i}" for i in range(len(names))], "name": names})
         people = people.with_columns(
             gender=pl.Series([GENDERS[g] for g in genders], dtype=pl.Int64),
