@@ -21,6 +21,7 @@ def little(tree):
     """Make the project's params quick: short lists, few replicates, small worlds, a tiny model."""
     for world in ("world-planted", "world-null"):
         tree["models"][world]["world"] |= LITTLE
+    tree["probes"]["associations"]["top_share"] = 1.0
     asked = ["world-planted", "world-null", "tiny"]
     tree["asked"] = dict.fromkeys(tree["asked"], asked)
     tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
