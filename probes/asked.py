@@ -32,7 +32,7 @@ class Params(Section):
         description="of words: asked for states of words; clusters follow"
     )
     subgroups: list[str] = Field(description="of associations: those whose subgroups are compared")
-    robustness: list[str] = Field(description="of associations: those that are tried otherwise")
+    robustness: list[str] = Field(description="of words: those that are tried otherwise")
 
 
 def asked(name: str) -> tuple[str, ...]:

@@ -14,7 +14,10 @@ from probes import PROBES, asked
 from probes.models.params import NAME, VERBS, Model
 
 OWN = {"suite", "run"}
-ABOVE = {"representations": "words"}  # list of `asked` that one is a part of, if not associations
+ABOVE = {
+    "representations": "words",
+    "robustness": "words",
+}  # list of `asked` that one is a part of, if not associations
 
 
 def sections() -> dict[str, type[Params]]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     Integers = NDArray[np.int64]
     Wanted = dict[str, int | str]  # column: the value that rows must have in it
 
+PIECES = "prompt_pieces"
 COVERED = "coverage"  # no language, but how much of the words a model has
 NAMES_BY_WORDS = 64_000_000  # names by words in memory at once, where models are compared
 
@@ -49,6 +50,7 @@ class Lists(NamedTuple):
     pos: int  # code
     frame: str | None = None  # None: each model's own, the first of :func:`frames`
     most: tuple[tuple[str, int], ...] = ()  # columns, and the most that rows may have in them
+    pieces: bool = False  # whether pieces of prompts are read too
 
 
 class Cells(NamedTuple):
@@ -59,6 +61,7 @@ class Cells(NamedTuple):
     forms: list[str]
     path: Path  # of the file
     group: int  # row group
+    pieces: Integers | None = None  # (rows,) of the prompts, where they were asked for
 
 
 class Counts(NamedTuple):
@@ -126,6 +129,7 @@ def cells(source: Lists, folk: People) -> Iterator[Cells]:
             raise Problem(f"{folder}: no outputs there; run `make repro STAGE=associations`")
         frame = source.frame or next(iter(frames(folder)), None)
         most = dict(source.most)
+        columns = ["qid", "word", *most, *([PIECES] if source.pieces else [])]
         for path in paths:
             with pq.ParquetFile(path, read_dictionary=["qid", "word"]) as file:
                 wanted: Wanted = {"pos": source.pos}
@@ -135,7 +139,7 @@ def cells(source: Lists, folk: People) -> Iterator[Cells]:
                     to_test = _to_test(file, group, wanted)
                     if to_test is None:
                         continue
-                    table = file.read_row_group(group, ["qid", "word", *to_test, *most])
+                    table = file.read_row_group(group, [*columns, *to_test])
                     for batch in table.to_batches():
                         chosen = _chosen(batch, to_test, most)
                         yield _cells(batch, folk, chosen, path, group)
@@ -167,8 +171,8 @@ def _chosen(
     tests += [pc.less_equal(batch[column], value) for column, value in most.items()]
     if not tests:
         return None
-    found = np.stack([test.to_numpy(zero_copy_only=False) for test in tests])
-    every: NDArray[np.bool_] = found.all(axis=0)
+    found = [test.to_numpy(zero_copy_only=False) for test in tests]
+    every: NDArray[np.bool_] = np.logical_and.reduce(found)
     return every
 
 
@@ -190,7 +194,11 @@ def _cells(
         chosen = known[at] if chosen is None else known[at] & chosen
     if chosen is not None:
         at, form = at[chosen], form[chosen]
-    return Cells(place[at], form.astype(np.int64), words.dictionary.to_pylist(), path, group)
+    forms, pieces = words.dictionary.to_pylist(), None
+    if PIECES in batch.schema.names:
+        pieces = batch[PIECES].to_numpy().astype(np.int64)
+        pieces = pieces if chosen is None else pieces[chosen]
+    return Cells(place[at], form.astype(np.int64), forms, path, group, pieces)
 
 
 def count(source: Lists, folk: People) -> Counts:

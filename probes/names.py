@@ -26,6 +26,7 @@ class Named(NamedTuple):
     genders: NDArray[np.int64]  # (names,): codes of the genders there are, from 0 without gaps
     labels: tuple[int, ...]  # the code in builders.politicians.GENDERS of each of them
     names: pl.DataFrame  # name, gender, people (who bear it), popularity (of the best known)
+    # and pieces: those of its prompt, in which names of one frame differ by their own alone
     words: pl.DataFrame  # word, lemma, count (names in whose list it is); most frequent first
 
     def only(self, names: NDArray[np.bool_], min_count: int) -> Named:
@@ -56,6 +57,7 @@ def read(source: lists.Lists, people: Path, min_count: int) -> Named | None:
     code: dict[str, int] = {}
     lemma: dict[str, str] = {}
     persons, columns = [], []
+    pieces = np.zeros(len(folk.items), dtype=np.int64)
     for part in lists.cells(source, folk):
         there = np.bincount(part.form, minlength=len(part.forms))
         if new := [f for i, f in enumerate(part.forms) if f not in code and there[i]]:
@@ -64,10 +66,12 @@ def read(source: lists.Lists, people: Path, min_count: int) -> Named | None:
         codes = np.array([code.get(form, 0) for form in part.forms], dtype=np.int32)
         persons.append(part.person.astype(np.int32))
         columns.append(codes[part.form])
+        if part.pieces is not None:
+            pieces[part.person] = part.pieces
     if not code:
         return None
     person, column = np.concatenate(persons), np.concatenate(columns)
-    names, row = _names(people, folk, np.unique(person))
+    names, row = _names(people, folk, np.unique(person), pieces)
     kept = row[person] >= 0
     at = (row[person[kept]], column[kept].astype(np.int64))
     matrix = csr_array((np.ones(len(at[0])), at), shape=(len(names), len(code)))
@@ -78,7 +82,7 @@ def read(source: lists.Lists, people: Path, min_count: int) -> Named | None:
 
 
 def _names(
-    path: Path, folk: lists.People, asked: NDArray[np.int32]
+    path: Path, folk: lists.People, asked: NDArray[np.int32], pieces: NDArray[np.int64]
 ) -> tuple[pl.DataFrame, NDArray[np.int64]]:
     """Return the distinct names of the people asked, and which one's row each person's list is.
 
@@ -94,8 +98,9 @@ def _names(
         .sort("name", "gender")
     )
     row = np.full(len(folk.items), -1)
-    row[names["person"].to_numpy()] = np.arange(len(names))
-    return names.drop("person"), row
+    person = names["person"].to_numpy()
+    row[person] = np.arange(len(names))
+    return names.drop("person").with_columns(pieces=pieces[person]), row
 
 
 def _named(matrix: csr_array, names: pl.DataFrame, words: pl.DataFrame, min_count: int) -> Named:

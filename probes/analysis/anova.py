@@ -206,8 +206,8 @@ def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[str, str, pl
     """
     for language in part["language"].unique().sort():
         yield "two-way", language, part.filter(pl.col("language") == language)
-    several = pl.col("language").n_unique() > 1
-    several = part.filter(several if worlds else several.over("model"))
+    many = pl.col("language").n_unique() > 1
+    several = part.filter(many if worlds else many.over("model"))
     if not several.is_empty():
         yield "three-way", "all", several
 

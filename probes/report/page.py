@@ -17,6 +17,7 @@ from probes.report import (
     latent,
     pooled,
     robustness,
+    sentiment_lexica,
     sentiments,
     subgroups,
     supersenses,
@@ -40,6 +41,7 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     subgroups,
     pooled,
     robustness,
+    sentiment_lexica,
     datasets,
 )
 
