@@ -14,10 +14,8 @@ from probes import PROBES, asked
 from probes.models.params import NAME, VERBS, Model
 
 OWN = {"suite", "run"}
-ABOVE = {
-    "representations": "words",
-    "robustness": "words",
-}  # list of `asked` that one is a part of, if not associations
+# The list of `asked` that another one is a part of, where that is not associations.
+ABOVE = {"representations": "words", "robustness": "words"}
 
 
 def sections() -> dict[str, type[Params]]:
