@@ -62,6 +62,7 @@ full: $(READY)  ## fetch fresh data and run the pipeline on it; needs sources.po
 	dvc exp run --set-param datasets.politicians.snapshot=data/raw/wikidata/$(DAY) \
 	  --set-param datasets.words.snapshot=data/raw/ud/$(DAY) \
 	  --set-param datasets.stereotypes.snapshot=data/raw/autocomplete/$(DAY) \
+	  --set-param probes.associations.top_share=1.0 \
 	  $(foreach name,$(filter-out wikidata ud autocomplete,$(SOURCES)),--set-param datasets.$(name).snapshot=data/raw/$(name)/$(DAY))
 
 samples: $(READY)  ## make data/samples anew with the real clients

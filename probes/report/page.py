@@ -20,6 +20,7 @@ from probes.report import (
     recall,
     robustness,
     rsa,
+    sentiment_lexica,
     sentiments,
     shift,
     subgroups,
@@ -48,6 +49,7 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     emotions,
     rsa,
     shift,
+    sentiment_lexica,
     datasets,
 )
 
