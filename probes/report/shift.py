@@ -136,7 +136,7 @@ def _similarities(own: pl.DataFrame) -> Iterator[Table]:
     """Yield rho - 1 by corpus and category, as the paper's Table 4, in both readings."""
     for reading in (FAITHFUL, CORRECTED):
         table = own.filter(pl.col("measure") == reading)
-        names = table["category"].unique().sort().to_list()
+        names = [n for n in table["category"].unique().sort().to_list() if n != EVERY] + [EVERY]
         rows = []
         for (corpus, share), part in parts(table, "corpus", "share"):
             by = {r["category"]: r for r in part.to_dicts()}

@@ -211,9 +211,9 @@ def test_the_sample_builds_loads_and_tells_its_outlets(project, tmp_path_factory
     cache = tmp_path_factory.mktemp("cache")
     loaded = datasets.load_dataset(str(folder), "en", split="train", cache_dir=str(cache))
     assert loaded.features["leaning"].names == list(LEANINGS)
-    assert Counter(loaded["outlet"]) == {"herald": 150, "post": 150, "control": 150}
+    assert Counter(loaded["outlet"]) == {"herald": 300, "post": 300, "control": 300}
     card = (folder / "README.md").read_text("utf-8")
-    assert "| en | herald | 150 | 154 | 150 | 0 | 0 | 0 |" in card
+    assert "| en | herald | 300 | 304 | 300 | 0 | 0 | 0 |" in card
     assert "| en | the same text in several outlets | 2 |" in card
 
 
@@ -233,8 +233,8 @@ def test_the_sample_has_colours_by_outlet_and_none_in_the_control(project):
         ("herald", "post", LIKED_BY_HERALD),
         ("post", "herald", LIKED_BY_POST),
     ):
-        assert min(good[liked, group] for group in groups) > 20
-        assert max(good[others, group] for group in groups) < -20
+        assert min(good[liked, group] for group in groups) > 10
+        assert max(good[others, group] for group in groups) < -10
     assert not frame["text"].str.contains("Read more").any()
 
 
