@@ -46,6 +46,7 @@ def society(
     )
     said = [
         {
+            "language": "en",
             "category": c,
             "group": g,
             "template": TEMPLATES[i % 2],

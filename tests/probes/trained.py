@@ -62,6 +62,7 @@ def trained(folder, seed, effects, shares=(0.5, 1.0), seeds=(1, 2), drift=0.5, c
         name.mkdir(parents=True)
     said = [
         {
+            "language": "en",
             "category": category,
             "group": group,
             "template": TEMPLATES[0],
