@@ -5,7 +5,7 @@ READY := $(VENV)/ready
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 DAY ?= $(shell date -u +%F)
-SOURCES := wikidata ud lexica supersenses emotions labelled_texts
+SOURCES := wikidata ud lexica supersenses emotions labelled_texts social_groups autocomplete
 .DEFAULT_GOAL := help
 .PHONY: help setup repro test test-slow lint format bench real full docs docs-data samples prune clean
 
@@ -61,7 +61,9 @@ full: $(READY)  ## fetch fresh data and run the pipeline on it; needs sources.po
 	for source in $(SOURCES); do python -m builders fetch $$source --date $(DAY) || exit 1; done
 	dvc exp run --set-param datasets.politicians.snapshot=data/raw/wikidata/$(DAY) \
 	  --set-param datasets.words.snapshot=data/raw/ud/$(DAY) \
-	  $(foreach name,$(filter-out wikidata ud,$(SOURCES)),--set-param datasets.$(name).snapshot=data/raw/$(name)/$(DAY))
+	  --set-param datasets.stereotypes.snapshot=data/raw/autocomplete/$(DAY) \
+	  --set-param probes.associations.top_share=1.0 \
+	  $(foreach name,$(filter-out wikidata ud autocomplete,$(SOURCES)),--set-param datasets.$(name).snapshot=data/raw/$(name)/$(DAY))
 
 samples: $(READY)  ## make data/samples anew with the real clients
 	PYTHONPATH=. python tests/samples.py

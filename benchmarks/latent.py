@@ -19,7 +19,7 @@ sys.path.insert(0, str(TOP))
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from probes.stats import latent  # noqa: E402
+from probes.stats import latent, latent_program  # noqa: E402
 
 GOAL = 15.0
 
@@ -74,7 +74,7 @@ def eager(counts, q, l1: float, posterior: float, start, steps: int, rate: float
     ]
     shares = torch.from_numpy(counts.T / counts.sum())
     m, target = torch.log(shares.sum(dim=0)), torch.from_numpy(q.T)
-    optimiser = torch.optim.Adam(parameters, rate, latent.BETAS, latent.EPSILON)
+    optimiser = torch.optim.Adam(parameters, rate, latent_program.BETAS, latent_program.EPSILON)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for _ in range(steps):
         optimiser.zero_grad()

@@ -173,6 +173,7 @@ def write_params(endpoint: str, address: str) -> None:
     languages = ["en"] if MODEL == WORLD else sorted(LANGUAGES)
     kind = {"family": "BERT", "size": "tiny"}
     params["models"] = {"real": {"id": str(MODEL), "languages": languages, **kind}}
+    params["probes"]["associations"]["top_share"] = 1.0  # as the paper
     params["asked"] = {name: ["real"] for name in params["asked"]}
     analysis = params["analysis"]
     analysis["pooled"]["groups"] = {"all": "all"}

@@ -1,4 +1,4 @@
-"""Commands: build a dataset, fetch a source, clear away what no stage makes any more."""
+"""Commands: build a dataset, fetch a source, compare waves, clear away stale results."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import sys
 from collections import Counter
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 NAMES = sorted(p.stem for p in HERE.glob("*.py") if not p.stem.startswith("_"))
+WAVES = ("stereotypes",)  # datasets that are collected again and again
 SOURCES = sorted(p.stem for p in (HERE / "sources").glob("*.py") if not p.stem.startswith("_"))
 
 
@@ -48,6 +50,25 @@ def fetch(source: str, day: str) -> None:
     print(f"    snapshot: {into}")
 
 
+def drift(name: str, earlier: str | None, later: str | None, into: Path | None) -> None:
+    """Compare two waves of a dataset, those of params.yaml where none are named."""
+    from builders.lib import drift as waves
+    from builders.lib.params import check
+    from builders.lib.problem import Problem
+
+    module = importlib.import_module(f"builders.{name}")
+    found: Any = check({"drift": waves.Params, f"datasets.{name}": module.Params})
+    params = found["drift"]
+    if earlier and not later:
+        raise Problem(f"drift {name} {earlier}: name two waves, the earlier first, or none")
+    if earlier:
+        params = params.model_copy(update={"earlier": earlier, "later": later})
+    tables = waves.compare(module, found[f"datasets.{name}"], params)
+    waves.write(tables, params, name, into or waves.TABLES)
+    for line in waves.short(tables["drift"]):
+        print(line)
+
+
 def _is_date(day: str) -> bool:
     try:
         date.fromisoformat(day)
@@ -79,6 +100,11 @@ def main(arguments: list[str] | None = None) -> int:
         default=datetime.now(UTC).date().isoformat(),
         help="name of the snapshot; give the same date again to continue (default: today)",
     )
+    drifting = commands.add_parser("drift", help="compare two waves of a dataset")
+    drifting.add_argument("dataset", choices=WAVES)
+    drifting.add_argument("earlier", nargs="?", help="folder of a wave (default: params.yaml)")
+    drifting.add_argument("later", nargs="?", help="folder of a later wave")
+    drifting.add_argument("--into", type=Path, help="folder of the tables: data/tables/drift")
     pruning = commands.add_parser("prune", help="list results that no stage makes any more")
     pruning.add_argument("--remove", action="store_true", help="remove them")
     given = parser.parse_args(arguments)
@@ -88,6 +114,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if given.command == "fetch":
             fetch(given.source, given.date)
+        elif given.command == "drift":
+            drift(given.dataset, given.earlier, given.later, given.into)
         elif given.command == "prune":
             prune(really=given.remove)
         else:

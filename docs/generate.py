@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 TOP = Path(__file__).parent.parent
 sys.path.insert(0, str(TOP))
 
+from builders.lib import drift  # noqa: E402
 from builders.lib.card import GENERATED, PAGES  # noqa: E402
 from probes import ALL, EACH, PROBES  # noqa: E402
 from probes.check import sections  # noqa: E402
@@ -29,6 +30,7 @@ from probes.models.params import Model  # noqa: E402
 COMMANDS = (
     ["builders"],
     ["builders", "fetch"],
+    ["builders", "drift"],
     ["builders", "prune"],
     ["validation"],
     ["probes"],
@@ -45,6 +47,7 @@ def main() -> int:
     for name in DATASETS:
         schema = importlib.import_module(f"builders.{name}").SCHEMA
         wanted[f"{PAGES}/{name}.md"] = page(PAGES / f"{name}.md", {"": schema})
+    wanted[str(drift.PAGE)] = page(drift.PAGE, drift.SCHEMAS)
     for name in PROBES:
         schemas = importlib.import_module(f"probes.{name}").SCHEMAS
         wanted[f"docs/probes/{name}.md"] = page(Path(f"docs/probes/{name}.md"), schemas)

@@ -22,4 +22,5 @@ ALL = {  # analyses over all models at once
     "recall": "how many attributes of autocompletion are among a model's best words",
     "emotions": "emotions of the words that go with social groups",
     "rsa": "how alike models are in these emotions",
+    "shift": "what training on news does to what a model says of groups",
 }

@@ -11,18 +11,32 @@ from pydantic import Field
 from builders.lib.params import Params as Section
 from builders.lib.params import section
 
+LISTS = {  # list that an analysis of single models follows, where it has none of its own name
+    "pmi": "words",
+    "latent": "words",
+    "supersenses": "words",
+    "clusters": "representations",
+}
+
 
 class Params(Section):
     """Names under `models`, for each probe and for the analyses that take long."""
 
-    associations: list[str] = Field(description="asked for words; pmi, latent and others follow")
-    representations: list[str] = Field(description="asked for states of words; clusters follow")
+    associations: list[str] = Field(
+        description="asked for words; the tables over all models follow: pooled, sentiment, anova"
+    )
+    words: list[str] = Field(
+        description="of associations: those with tables of single words: pmi, latent, supersenses"
+    )
+    representations: list[str] = Field(
+        description="of words: asked for states of words; clusters follow"
+    )
     stereotypes: list[str] = Field(description="asked about social groups; recall follows")
     finetuned: list[str] = Field(description="of those: trained on news and asked again")
     subgroups: list[str] = Field(description="of associations: those whose subgroups are compared")
-    robustness: list[str] = Field(description="of associations: those that are tried otherwise")
+    robustness: list[str] = Field(description="of words: those that are tried otherwise")
 
 
 def asked(name: str) -> tuple[str, ...]:
-    """Return the models of a probe or analysis, sorted."""
-    return tuple(sorted(getattr(section("asked", Params), name)))
+    """Return the models of a probe, or of an analysis of single models, sorted."""
+    return tuple(sorted(getattr(section("asked", Params), LISTS.get(name, name))))

@@ -71,6 +71,13 @@ SCHEMA = Schema(
         ),
         Column("prompt", "string", "the prompt exactly as the model got it"),
         Column(
+            "prompt_pieces",
+            "int32",
+            "pieces of the prompt, special ones and the mask with them: in one frame prompts "
+            "differ by those of the name",
+            minimum=1,
+        ),
+        Column(
             "unknown_pieces",
             "int32",
             "pieces of the prompt that the model has no symbol for; above 0 it did not see the "
@@ -126,6 +133,13 @@ class Params(Section):
     top_k: dict[str, dict[Literal["ADJ", "VERB"], Annotated[int, Field(ge=1)]]] = Field(
         description="list length for ADJ and VERB, for a language or for `other`"
     )
+    top_share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="most of the candidates that the model has which a list may hold; 1 is the "
+        "paper's, whose lists are always of full length",
+    )
     frames_of: dict[Kind, list[str]] = Field(
         FAITHFUL,
         description="names of the frames that a kind of model is asked in, the first one first",
@@ -143,10 +157,19 @@ class Params(Section):
                 raise ValueError(f"top_k needs ADJ and VERB for {language!r}, or for `other`")
         return self
 
-    def lengths(self, language: str) -> dict[str, int]:
-        """Return the list length for each part of speech in a language."""
+    def lengths(self, language: str, known: Mapping[str, int] | None = None) -> dict[str, int]:
+        """Return the list length for each part of speech in a language.
+
+        Parameters
+        ----------
+        known
+            How many candidates the model has, of which a list holds ``top_share`` at most.
+        """
         chosen = self.top_k.get(language) or self.top_k["other"]
-        return {pos: chosen[pos] for pos in ("ADJ", "VERB")}
+        found = {pos: chosen[pos] for pos in ("ADJ", "VERB")}
+        for pos, number in (known or {}).items():
+            found[pos] = max(1, min(found[pos], int(self.top_share * number)))
+        return found
 
     def asked(self, model: Model) -> list[str]:
         """Return the names of the frames that a model is asked in.
@@ -239,16 +262,20 @@ def answer(
     language = shard.part if covered else shard.config
     words = candidates_of(folders["words"], language)
     frames = frames_in(params, model, language, {pos: words[pos].place for pos in words})
+    known = {
+        pos: len(scorer.vocabulary(wanted.forms, language).ids) for pos, wanted in words.items()
+    }
+    lengths = params.lengths(language, known)
     if covered:
         rows_there = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
         people = names(folders["politicians"], language, 0, max(1, rows_there // FEW))
         double = exact()
         assert isinstance(double, Fills)
-        rows = coverage(language, people, words, scorer, double, params.lengths(language), frames)
+        rows = coverage(language, people, words, scorer, double, lengths, frames)
         yield pa.Table.from_pylist(list(rows), schema=COVERAGE.arrow())
         return
     people = names(folders["politicians"], language, shard.number, shard.of)
-    yield from run(people, words, scorer, params.lengths(language), language, frames)
+    yield from run(people, words, scorer, lengths, language, frames)
 
 
 def run(
@@ -341,6 +368,7 @@ def _table(
         "logprob_nats": pa.array(block.logprobs_nats[prompt].ravel()),
         "prior_nats": priors,
         "prompt": taken(list(block.prompts), row),
+        "prompt_pieces": pa.array(block.lengths[row]),
         "unknown_pieces": pa.array(block.unknown[row]),
         "model": same(fixed["model"]),
         "revision": same(fixed["revision"]),

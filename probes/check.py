@@ -14,13 +14,20 @@ from probes import PROBES, asked
 from probes.models.params import NAME, VERBS, Model
 
 OWN = {"suite", "run"}
+# The list of `asked` that another one is a part of, where that is not associations.
+ABOVE = {"representations": "words", "robustness": "words"}
 
 
 def sections() -> dict[str, type[Params]]:
     """Return the model of every section of params.yaml, by dotted key, models left out."""
+    from builders.lib import drift
     from builders.lib.http import Politeness
 
-    found: dict[str, type[Params]] = {"sources.politeness": Politeness, "asked": asked.Params}
+    found: dict[str, type[Params]] = {
+        "sources.politeness": Politeness,
+        "drift": drift.Params,
+        "asked": asked.Params,
+    }
     for prefix, folder, package in (
         ("sources", "builders/sources", "builders.sources"),
         ("datasets", "builders", "builders"),
@@ -62,7 +69,7 @@ def check() -> None:
         elif isinstance(value, dict):
             own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
             for name in value:
-                if name not in own and top not in ("models", "asked"):
+                if name not in own and top not in ("models", "asked", "drift"):
                     problems.append(f"  {top}.{name}: unknown; there are {', '.join(sorted(own))}")
     if problems:
         raise Problem("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
@@ -84,11 +91,17 @@ def _snapshots(tree: dict[str, Any]) -> list[str]:
     """Return the snapshots that params name but that are not there, which DVC would not explain."""
     found = []
     datasets = tree.get("datasets")
-    for name, entry in (datasets if isinstance(datasets, dict) else {}).items():
-        folder = entry.get("snapshot") if isinstance(entry, dict) else None
+    named = {
+        f"datasets.{name}.snapshot": entry.get("snapshot") if isinstance(entry, dict) else None
+        for name, entry in (datasets if isinstance(datasets, dict) else {}).items()
+    }
+    waves = tree.get("drift")
+    for end in ("earlier", "later"):
+        named[f"drift.{end}"] = waves.get(end) if isinstance(waves, dict) else None
+    for key, folder in named.items():
         if isinstance(folder, str) and not (Path(folder) / MANIFEST).is_file():
             found.append(
-                f"  datasets.{name}.snapshot: no whole snapshot in {folder}; fetch one "
+                f"  {key}: no whole snapshot in {folder}; fetch one "
                 "(python -m builders fetch SOURCE) or `dvc pull` it"
             )
     return found
@@ -110,6 +123,7 @@ def _asked(tree: dict[str, Any]) -> list[str]:
             known = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
             if verb and known in VERBS and verb not in VERBS[known]:
                 found.append(f"  asked.{what}: {name} is of kind {known}, which cannot {verb}")
-            if what not in PROBES and name not in (lists.get("associations") or ()):
-                found.append(f"  asked.{what}: {name} must be in asked.associations too")
+            above = ABOVE.get(what, "associations")
+            if name not in (lists.get(above) or ()):
+                found.append(f"  asked.{what}: {name} must be in asked.{above} too")
     return found

@@ -121,10 +121,9 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts in each language, over all trainings."""
-    frames = section(ALSO[0], stereotypes.Params).frames
+    asking = section(ALSO[0], stereotypes.Params)
     return {
-        language: len(runs(params))
-        * len(stereotypes.queries(frames[language], folders["social_groups"], language))
+        language: len(runs(params)) * len(stereotypes.queries(asking, folders, language))
         for language in languages_of(params, model)
     }
 
@@ -142,7 +141,7 @@ def answer(
 
     language = shard.config
     corpus, share, seed = runs(params)[shard.number]
-    frames = section(ALSO[0], stereotypes.Params).frames[language]
+    asking = section(ALSO[0], stereotypes.Params)
     name = scorer.name
     rate = params.learning_rate.get(name, params.learning_rate.get(OTHER))
     if rate is None:
@@ -165,7 +164,8 @@ def answer(
         )
         options: dict[str, Any] = {"dtype": model.dtype, "context": model.context}
         after = adapter(model.kind)(where, name, str(facts["revision"]), **options)
-        asked = stereotypes.queries(frames, folders["social_groups"], language)
+        asked = stereotypes.queries(asking, folders, language)
+        frames = asking.frames[language]
         for table in stereotypes.run(
             asked, frames, after, params.top_k, language, causal=kind == "causal"
         ):

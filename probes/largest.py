@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from probes.names import Lists
+    from probes.names import Named
 
 MALE, FEMALE = GENDERS.index("male"), GENDERS.index("female")
 NUMBER = len(SENTIMENTS)
@@ -55,7 +55,7 @@ class Ranking(NamedTuple):
     permuted: NDArray[np.float64] | None  # the same, male and female permuted over names
 
 
-def by_pmi(lists: Lists, q: NDArray[np.float64], settings: Settings) -> Ranking | None:
+def by_pmi(lists: Named, q: NDArray[np.float64], settings: Settings) -> Ranking | None:
     """Rank words by their smoothed PMI over distinct names; each counts with the argmax of q.
 
     Parameters

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from builders.lib.problem import Problem
 from builders.politicians import GENDERS
+from probes.frames import BARE
 from probes.stats import resampling
 
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Integers = NDArray[np.int64]
+    Wanted = dict[str, int | str]  # column: the value that rows must have in it
 
+PIECES = "prompt_pieces"
 COVERED = "coverage"  # no language, but how much of the words a model has
-BARE = "bare"  # the frame of the paper: name and word alone
 NAMES_BY_WORDS = 64_000_000  # names by words in memory at once, where models are compared
 
 
@@ -46,7 +48,9 @@ class Lists(NamedTuple):
 
     folders: tuple[Path, ...]  # of each model, with the files of one language
     pos: int  # code
-    frame: str | None = None  # None: each model's own, see :func:`frame_of`
+    frame: str | None = None  # None: each model's own, the first of :func:`frames`
+    most: tuple[tuple[str, int], ...] = ()  # columns, and the most that rows may have in them
+    pieces: bool = False  # whether pieces of prompts are read too
 
 
 class Cells(NamedTuple):
@@ -57,6 +61,7 @@ class Cells(NamedTuple):
     forms: list[str]
     path: Path  # of the file
     group: int  # row group
+    pieces: Integers | None = None  # (rows,) of the prompts, where they were asked for
 
 
 class Counts(NamedTuple):
@@ -81,19 +86,19 @@ def languages(outputs: Path) -> list[str]:
     return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != COVERED)
 
 
-def frame_of(folder: Path) -> str | None:
-    """Return the frame whose lists count: the paper's, or else the model's first; None: no frames.
+def frames(folder: Path) -> list[str]:
+    """Return the frames that a model was asked in: the paper's first, then in their order.
 
-    All files have the same frames.
+    The lists of the first one count. All files have the same frames, or none has any.
     """
     for path in sorted(folder.glob("*.parquet")):
         rows = pl.scan_parquet(path)
         if "frame" not in rows.collect_schema():
-            return None
-        frames = rows.select(pl.col("frame").unique(maintain_order=True)).collect()["frame"]
-        if len(frames):
-            return BARE if BARE in frames else frames[0]
-    return None
+            return []
+        found = rows.select(pl.col("frame").unique(maintain_order=True)).collect()["frame"]
+        if len(found):
+            return sorted(found.to_list(), key=lambda frame: frame != BARE)
+    return []
 
 
 def people(path: Path, only: pl.Series | None = None) -> People:
@@ -122,24 +127,25 @@ def cells(source: Lists, folk: People) -> Iterator[Cells]:
         paths = sorted(folder.glob("*.parquet"))
         if not paths:
             raise Problem(f"{folder}: no outputs there; run `make repro STAGE=associations`")
-        frame = source.frame or frame_of(folder)
+        frame = source.frame or next(iter(frames(folder)), None)
+        most = dict(source.most)
+        columns = ["qid", "word", *most, *([PIECES] if source.pieces else [])]
         for path in paths:
             with pq.ParquetFile(path, read_dictionary=["qid", "word"]) as file:
-                wanted: dict[str, int | str] = {"pos": source.pos}
+                wanted: Wanted = {"pos": source.pos}
                 if frame is not None:
                     wanted["frame"] = frame
                 for group in range(file.num_row_groups):
                     to_test = _to_test(file, group, wanted)
                     if to_test is None:
                         continue
-                    table = file.read_row_group(group, ["qid", "word", *to_test])
+                    table = file.read_row_group(group, [*columns, *to_test])
                     for batch in table.to_batches():
-                        yield _cells(batch, folk, to_test, path, group)
+                        chosen = _chosen(batch, to_test, most)
+                        yield _cells(batch, folk, chosen, path, group)
 
 
-def _to_test(
-    file: pq.ParquetFile, group: int, wanted: dict[str, int | str]
-) -> dict[str, int | str] | None:
+def _to_test(file: pq.ParquetFile, group: int, wanted: Wanted) -> Wanted | None:
     """Return what rows of a group must be tested for, by its statistics; None: none is wanted."""
     facts = file.metadata.row_group(group)
     found = {}
@@ -157,8 +163,25 @@ def _to_test(
     return found
 
 
+def _chosen(
+    batch: pa.RecordBatch, to_test: Wanted, most: dict[str, int]
+) -> NDArray[np.bool_] | None:
+    """Return which rows are wanted; None: all."""
+    tests = [pc.equal(batch[column], value) for column, value in to_test.items()]
+    tests += [pc.less_equal(batch[column], value) for column, value in most.items()]
+    if not tests:
+        return None
+    found = [test.to_numpy(zero_copy_only=False) for test in tests]
+    every: NDArray[np.bool_] = np.logical_and.reduce(found)
+    return every
+
+
 def _cells(
-    batch: pa.RecordBatch, folk: People, to_test: dict[str, int | str], path: Path, group: int
+    batch: pa.RecordBatch,
+    folk: People,
+    chosen: NDArray[np.bool_] | None,
+    path: Path,
+    group: int,
 ) -> Cells:
     qids, words = batch["qid"], batch["word"]
     items = pc.cast(pc.utf8_slice_codeunits(qids.dictionary, 1), pa.int64()).to_numpy()
@@ -167,13 +190,15 @@ def _cells(
     known = folk.items[place] == items if len(folk.items) else np.zeros(len(items), dtype=bool)
     at = qids.indices.to_numpy()
     form = words.indices.to_numpy()
-    chosen = None if known.all() else known[at]
-    for column, value in to_test.items():
-        right = pc.equal(batch[column], value).to_numpy(zero_copy_only=False)
-        chosen = right if chosen is None else chosen & right
+    if not known.all():
+        chosen = known[at] if chosen is None else known[at] & chosen
     if chosen is not None:
         at, form = at[chosen], form[chosen]
-    return Cells(place[at], form.astype(np.int64), words.dictionary.to_pylist(), path, group)
+    forms, pieces = words.dictionary.to_pylist(), None
+    if PIECES in batch.schema.names:
+        pieces = batch[PIECES].to_numpy().astype(np.int64)
+        pieces = pieces if chosen is None else pieces[chosen]
+    return Cells(place[at], form.astype(np.int64), forms, path, group, pieces)
 
 
 def count(source: Lists, folk: People) -> Counts:
@@ -191,7 +216,7 @@ def count(source: Lists, folk: People) -> Counts:
         there = np.bincount(part.form, minlength=len(part.forms))
         new = [f for i, f in enumerate(part.forms) if f not in code and there[i]]
         if new:
-            lemma |= _lemmas(part, source.pos, new)
+            lemma |= lemmas(part, source.pos, new)
             code |= {form: len(code) + i for i, form in enumerate(new)}
             more = np.zeros((len(new), size), dtype=np.int64)
             found = np.concatenate([found, more])
@@ -216,7 +241,7 @@ def count(source: Lists, folk: People) -> Counts:
     )
 
 
-def _lemmas(part: Cells, pos: int, forms: list[str]) -> dict[str, str]:
+def lemmas(part: Cells, pos: int, forms: list[str]) -> dict[str, str]:
     """Read the lemmas of some forms where they are first met."""
     table = pq.ParquetFile(part.path).read_row_group(part.group, ["word", "lemma", "pos"])
     frame = pl.from_arrow(table)

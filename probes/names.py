@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.sparse import csr_array
 
-from probes.lists import BARE
+from probes import lists
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Lists(NamedTuple):
+class Named(NamedTuple):
     """Which words are in the list of which name, for one language and part of speech.
 
     A name that people of two genders bear is there once for each of them.
@@ -26,101 +26,84 @@ class Lists(NamedTuple):
     genders: NDArray[np.int64]  # (names,): codes of the genders there are, from 0 without gaps
     labels: tuple[int, ...]  # the code in builders.politicians.GENDERS of each of them
     names: pl.DataFrame  # name, gender, people (who bear it), popularity (of the best known)
+    # and pieces: those of its prompt, in which names of one frame differ by their own alone
     words: pl.DataFrame  # word, lemma, count (names in whose list it is); most frequent first
 
-    def only(self, names: NDArray[np.bool_], min_count: int) -> Lists:
+    def only(self, names: NDArray[np.bool_], min_count: int) -> Named:
         """Return the part of some names, with the words that ``min_count`` of them have."""
-        return _lists(
+        return _named(
             self.matrix[np.flatnonzero(names)], self.names.filter(names), self.words, min_count
         )
 
 
-def frames(outputs: Path, language: str) -> list[str]:
-    """Return the frames that a model was asked in, the bare name first; none where it is unsaid."""
-    rows = pl.scan_parquet(outputs / language / "*.parquet")
-    if "frame" not in rows.collect_schema():
-        return []
-    found = rows.select(pl.col("frame").unique()).collect()["frame"].to_list()
-    return sorted(found, key=lambda frame: (frame != BARE, frame))
+def read(source: lists.Lists, people: Path, min_count: int) -> Named | None:
+    """Read the lists of one model.
 
-
-def answers_of(outputs: Path, language: str, frame: str | None) -> pl.LazyFrame:
-    """Return a model's rows in one language and frame; None for the first of :func:`frames`."""
-    rows = pl.scan_parquet(outputs / language / "*.parquet")
-    there = frames(outputs, language)
-    if not there:
-        return rows
-    return rows.filter(pl.col("frame") == (frame or there[0]))
-
-
-def lists(
-    outputs: Path,
-    people: Path,
-    language: str,
-    pos: int,
-    min_count: int,
-    answers: pl.Expr | None = None,
-    frame: str | None = None,
-) -> Lists | None:
-    """Read the lists of one language and part of speech.
-
-    Strings are turned into numbers while the files stream by: memory grows with the number of names
-    and list entries, not with the text.
+    Held are two numbers for each entry of a list, and the people.
 
     Parameters
     ----------
-    outputs, people
-        Folders of a model's ``associations`` and of the dataset ``politicians``.
-    pos
-        Code in :data:`builders.words.POS`.
+    people
+        File of the dataset ``politicians``, of the language of the lists.
     min_count
         Names in whose list a word must be for it to be kept.
-    answers
-        What must hold of a row of the outputs, such as ``pl.col("rank") <= 10``.
-    frame
-        Which frame's lists; None for the paper's, the bare name.
 
     Returns
     -------
-    Lists or None
+    Named or None
         None where no word is in enough lists.
     """
-    found = answers_of(outputs, language, frame).filter(pl.col("pos") == pos)
-    found = found if answers is None else found.filter(answers)
-    asked = pl.scan_parquet(people / f"{language}.parquet")
-    names = (
-        asked.join(found.select("qid").unique(), on="qid", how="semi")
-        .group_by("name", "gender")
-        .agg(pl.col("qid").min(), people=pl.len(), popularity=pl.col("popularity").max())
-        .sort("name", "gender")
-        .collect()
-    )
-    words = (
-        found.group_by("word")
-        .agg(pl.col("lemma").min())
-        .sort("word")
-        .with_row_index("column")
-        .collect()
-    )
-    if names.is_empty() or words.is_empty():
+    folk = lists.people(people)
+    code: dict[str, int] = {}
+    lemma: dict[str, str] = {}
+    persons, columns = [], []
+    pieces = np.zeros(len(folk.items), dtype=np.int64)
+    for part in lists.cells(source, folk):
+        there = np.bincount(part.form, minlength=len(part.forms))
+        if new := [f for i, f in enumerate(part.forms) if f not in code and there[i]]:
+            lemma |= lists.lemmas(part, source.pos, new)
+            code |= {form: len(code) + i for i, form in enumerate(new)}
+        codes = np.array([code.get(form, 0) for form in part.forms], dtype=np.int32)
+        persons.append(part.person.astype(np.int32))
+        columns.append(codes[part.form])
+        if part.pieces is not None:
+            pieces[part.person] = part.pieces
+    if not code:
         return None
-    rows = names.lazy().select("qid").with_row_index("row")
-    cells = (
-        found.select("qid", "word")
-        .join(rows, on="qid")
-        .join(words.lazy().select("word", "column"), on="word")
-        .select("row", "column")
-        .unique()
-        .sort("row", "column")
-        .collect(engine="streaming")
+    person, column = np.concatenate(persons), np.concatenate(columns)
+    names, row = _names(people, folk, np.unique(person), pieces)
+    kept = row[person] >= 0
+    at = (row[person[kept]], column[kept].astype(np.int64))
+    matrix = csr_array((np.ones(len(at[0])), at), shape=(len(names), len(code)))
+    matrix.data[:] = 1
+    words = pl.DataFrame({"word": list(code), "lemma": [lemma[form] for form in code]})
+    found = _named(matrix, names, words, min_count)
+    return found if len(found.words) else None
+
+
+def _names(
+    path: Path, folk: lists.People, asked: NDArray[np.int32], pieces: NDArray[np.int64]
+) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+    """Return the distinct names of the people asked, and which one's row each person's list is.
+
+    Lists follow from the name alone: one person's stands for all who have it; the rest have -1.
+    """
+    table = pl.read_parquet(path, columns=["qid", "name", "gender", "popularity"])
+    item = pl.col("qid").str.slice(1).cast(pl.Int64)
+    table = table.sort(item).with_row_index("person")[asked]
+    assert table.select(item).to_series().equals(pl.Series("qid", folk.items[asked]))
+    names = (
+        table.group_by("name", "gender")
+        .agg(pl.col("person").min(), people=pl.len(), popularity=pl.col("popularity").max())
+        .sort("name", "gender")
     )
-    at = (cells["row"].to_numpy().astype(np.int64), cells["column"].to_numpy().astype(np.int64))
-    matrix = csr_array((np.ones(len(cells)), at), shape=(len(names), len(words)))
-    kept = _lists(matrix, names.drop("qid"), words.drop("column"), min_count)
-    return kept if len(kept.words) else None
+    row = np.full(len(folk.items), -1)
+    person = names["person"].to_numpy()
+    row[person] = np.arange(len(names))
+    return names.drop("person").with_columns(pieces=pieces[person]), row
 
 
-def _lists(matrix: csr_array, names: pl.DataFrame, words: pl.DataFrame, min_count: int) -> Lists:
+def _named(matrix: csr_array, names: pl.DataFrame, words: pl.DataFrame, min_count: int) -> Named:
     count = np.asarray(matrix.sum(axis=0)).ravel().astype(np.int64)
     words = words.with_columns(count=pl.Series(count)).with_row_index("column")
     words = words.filter(pl.col("count") >= min_count).sort(
@@ -128,7 +111,7 @@ def _lists(matrix: csr_array, names: pl.DataFrame, words: pl.DataFrame, min_coun
     )
     labels, genders = np.unique(names["gender"].to_numpy(), return_inverse=True)
     columns = words["column"].to_numpy().astype(np.int64)
-    return Lists(
+    return Named(
         matrix.tocsc()[:, columns].tocsr(),
         genders,
         tuple(int(label) for label in labels),

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from builders.stereotypes import LANGUAGE_OF
 from probes.stats.recall import Query
 from probes.typicality import VOCABULARY, WHOLE, folded, placed
 
@@ -121,7 +120,16 @@ class Lists(NamedTuple):
 def configs(known: Path, language: str) -> list[str]:
     """Return the configs of the dataset ``stereotypes`` in a language."""
     names = sorted(p.stem for p in known.glob("*.parquet") if p.stem != REJECTS)
-    return [name for name in names if LANGUAGE_OF.get(name, name) == language]
+    return [name for name in names if _language(known / f"{name}.parquet") == language]
+
+
+def _language(path: Path) -> str:
+    """Return the language of a config: that of its rows, which all have one."""
+    table = pl.scan_parquet(path)
+    if "language" not in table.collect_schema():
+        return path.stem
+    found = table.select(pl.col("language").first()).collect()["language"]
+    return str(found[0]) if len(found) and found[0] is not None else path.stem
 
 
 def attributes(path: Path, *, flagged: bool) -> dict[str, pl.DataFrame]:

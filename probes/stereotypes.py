@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from builders.lib.groups import KINDS
 from pydantic import Field, model_validator
 
-from builders import stereotypes
 from builders.lib import store
+from builders.lib.groups import KINDS
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
@@ -38,7 +37,8 @@ PROMPT = "prompt"  # the column with what was asked
 SHARD = 100  # groups in a shard; part of the layout of the outputs
 VOCABULARY = "vocabulary"
 GROUP = "{group}"
-Kind = Literal["people", "countries"]
+Kind = Literal["people", "country"]
+OF: dict[int, Kind] = {KINDS.index("people"): "people", KINDS.index("country"): "country"}
 
 COLUMNS = (
     Column("category", "string", "category of the group"),
@@ -125,7 +125,7 @@ class Frames(Section):
     """How a language asks."""
 
     templates: dict[Kind, list[str]] = Field(
-        description=f"for people and countries: texts with {GROUP}, up to where the answer begins"
+        description=f"for people and a country: texts with {GROUP}, up to where the answer begins"
     )
     ending: str = Field("?", description="what stands behind the answer, for models with a mask")
     released: str = Field(
@@ -153,6 +153,9 @@ class Params(Section):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     top_k: int = Field(200, ge=1, description="tokens kept of each prompt; the paper has 200")
+    suggested_only: bool = Field(
+        False, description="ask only about groups that `stereotypes` has suggestions for"
+    )
     frames: dict[str, Frames] = Field(min_length=1, description="by language")
 
     @property
@@ -196,8 +199,8 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
         )
     found = []
     for language in languages:
-        groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet").height
-        parts = max(1, math.ceil(groups / SHARD))
+        groups = {(q.category, q.group) for q in queries(params, folders, language)}
+        parts = max(1, math.ceil(len(groups) / SHARD))
         found += [Shard(language, f"{part:05d}", part, parts) for part in range(parts)]
     return [*found, *(Shard(VOCABULARY, language, 0, 1) for language in languages)]
 
@@ -205,7 +208,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts in each language, those of the priors left out."""
     return {
-        language: len(queries(params.frames[language], folders["social_groups"], language))
+        language: len(queries(params, folders, language))
         for language in languages_of(params, model)
     }
 
@@ -226,7 +229,7 @@ def answer(
     assert isinstance(scorer, Predicts)
     language = shard.config
     frames = params.frames[language]
-    asked = queries(frames, folders["social_groups"], language)
+    asked = queries(params, folders, language)
     groups = list(dict.fromkeys((q.category, q.group) for q in asked))
     start, stop = (len(groups) * n // shard.of for n in (shard.number, shard.number + 1))
     wanted = set(groups[start:stop])
@@ -234,19 +237,44 @@ def answer(
     yield from run(own, frames, scorer, params.top_k, language, causal=model.kind == "causal")
 
 
-def queries(frames: Frames, folder: Path, language: str) -> list[Query]:
-    """Return every group in every template of its kind."""
-    groups = pl.read_parquet(folder / f"{language}.parquet").sort("category", "group")
-    return [
+def queries(params: Params, folders: dict[str, Path], language: str) -> list[Query]:
+    """Return every group in every template of its kind.
+
+    Raises
+    ------
+    Problem
+        If none is left.
+    """
+    frames = params.frames[language]
+    groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
+    if params.suggested_only:
+        known = suggested(folders["stereotypes"], language)
+        groups = groups.filter(
+            pl.struct(pl.col("category"), pl.col("group").str.to_lowercase()).is_in(known)
+        )
+    found = [
         Query(row["category"], row["group"], kind, template)
-        for row in groups.iter_rows(named=True)
-        for kind in (_kind(KINDS[row["kind"]]),)
+        for row in groups.sort("category", "group").iter_rows(named=True)
+        for kind in (OF[row["kind"]],)
         for template in frames.templates.get(kind, [])
     ]
+    if not found:
+        raise Problem(
+            f"probes.stereotypes: no group to ask about in {language!r}; check suggested_only and "
+            "the templates"
+        )
+    return found
 
 
-def _kind(label: str) -> Kind:
-    return "countries" if label == "country" else "people"
+def suggested(folder: Path, language: str) -> list[dict[str, str]]:
+    """Return category and group, in lower case, of all that have suggestions in a language."""
+    columns = ["language", "category", "group"]
+    rows = pl.concat(
+        pl.read_parquet(folder / f"{config}.parquet", columns=columns)
+        for config in store.configs(folder)
+    ).filter(pl.col("language") == language)
+    distinct = rows.select("category", pl.col("group").str.to_lowercase()).unique()
+    return distinct.sort("category", "group").to_dicts()
 
 
 def run(
@@ -369,11 +397,11 @@ class Priors:
 
 def attributes(folder: Path, language: str) -> list[str]:
     """Return the distinct attributes that search engines gave, casefolded, sorted."""
-    configs = [c for c in store.configs(folder) if stereotypes.LANGUAGE_OF.get(c, c) == language]
     found: set[str] = set()
-    for config in configs:
-        frame = pl.read_parquet(folder / f"{config}.parquet", columns=["attribute"])
-        found |= {text.casefold() for text in frame["attribute"].to_list()}
+    for config in store.configs(folder):
+        frame = pl.read_parquet(folder / f"{config}.parquet", columns=["language", "attribute"])
+        own = frame.filter(pl.col("language") == language)
+        found |= {text.casefold() for text in own["attribute"].to_list()}
     return sorted(found)
 
 

@@ -113,7 +113,7 @@ def _read(module: Any, inputs: Inputs) -> Iterator[tuple[Path, str]]:
             yield inputs.outputs(probe, model), f"{probe}@{model}"
     for analysis in module.TABLES:
         if analysis in EACH:
-            for model in inputs.models:
+            for model in inputs.models if module.EACH else asked(analysis):
                 yield inputs.tables(analysis, model), f"{analysis}@{model}"
         else:
             yield inputs.tables(analysis), analysis

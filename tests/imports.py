@@ -76,6 +76,7 @@ def stages() -> dict[str, dict[str, set[str]]]:
         "validate": {
             d: closure("validation.run", f"validation.{d}", f"builders.{d}") for d in datasets
         },
+        "drift": {"": closure("builders.lib.drift", "builders.stereotypes")},
         "weights": {"": closure("probes.models.weights")},
         **{p: {"": closure("probes.outputs", f"probes.{p}")} for p in PROBES},
         **{a: {"": closure("probes.tables", f"probes.analysis.{a}")} for a in [*EACH, *ALL]},

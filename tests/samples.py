@@ -22,15 +22,20 @@ import time
 import urllib.request
 import zipfile
 from contextlib import contextmanager
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
+
+import articles
+import suggesting
 
 from builders.lib.http import Politeness
 from builders.lib.snapshot import MANIFEST, write_manifest
 from builders.sources import (
+    autocomplete,
     emotions,
     labelled_texts,
     lexica,
+    news,
     social_groups,
     supersenses,
     ud,
@@ -41,6 +46,7 @@ TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"
 FACTS = [SAMPLES / "facts" / "people.ttl", SAMPLES / "facts" / "countries.ttl"]
 DAY = "2026-11-21"
+EARLIER = "2026-11-14"
 LANGUAGES = ["ar", "zh", "en", "fr", "hi", "ru", "es"]
 POLITE = Politeness(contact="tests", attempts=3, backoff_s=0.01, timeout_s=20)
 OXIGRAPH = Path(sys.executable).parent / "oxigraph"
@@ -225,6 +231,54 @@ def social_groups_params(**files: str) -> social_groups.Params:
     return social_groups.Params(files=given, licence="CC0-1.0")
 
 
+def autocomplete_params(address: str, groups: Path | str, **changes) -> autocomplete.Params:
+    """Declare three engines on one server, and where the file in the authors' format is."""
+    places = {"google": "firefox", "yahoo": "gossip", "duckduckgo": "phrases"}
+    wanted = {
+        "groups": {"en": str(groups)},
+        "templates": {"en": suggesting.TEMPLATES},
+        "engines": {
+            name: {"format": form, "address": f"{address}/{name}?q={{query}}&hl={{hl}}"}
+            for name, form in places.items()
+        },
+        "locales": {"en": {"language": "en", "hl": "en", "gl": "us", "kl": "us-en"}},
+        "pause_s": 0,
+    }
+    return autocomplete.Params(**(wanted | changes))
+
+
+def published_params(address: str) -> dict[str, dict[str, str]]:
+    terms = {"licence": "CC0-1.0", "citation": "the project", "language": "en", "wave": "2021"}
+    return {"choenni2021": {"address": f"{address}/choenni2021.csv"} | terms}
+
+
+def noon(day: str):
+    """Return a clock that stands still."""
+    return lambda: datetime.combine(date.fromisoformat(day), datetime.min.time(), UTC)
+
+
+def news_params(address: str, **changes) -> news.Params:
+    """Declare the articles of the invented outlets, one corpus each."""
+    columns = {"article": "id", "outlet": "paper", "leaning": "side", "date": "day"}
+    columns |= {"topic": "about", "text": "body"}
+    corpora = [
+        {
+            "name": name.partition(".")[0],
+            "address": f"{address}/{name}",
+            "format": name.partition(".")[2],
+            "columns": columns,
+            "dates": ["%Y-%m-%d", "%m/%d/%y"],
+            "leanings": {"left": "left", "center": "center", "far right": "right"},
+            "licence": "CC0-1.0",
+            "citation": "the project",
+            "redistribute": True,
+        }
+        | changes
+        for name in articles.FILES
+    ]
+    return news.Params(corpora={"en": corpora})
+
+
 def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
     """Name the origin of a sample in place of the loopback server that it came through."""
     for path in folder.glob("*.json"):
@@ -245,6 +299,7 @@ def make(into: Path) -> None:
     origin = "data/samples/ud, sentences written and annotated for this project"
     relabel(treebanks, address, origin, "the project")
     make_word_lists(into)
+    make_news(into)
 
 
 def make_word_lists(into: Path) -> None:
@@ -270,6 +325,36 @@ def make_word_lists(into: Path) -> None:
     relabel(texts, address, "data/samples/labelled_texts", wrote)
     social_groups.fetch(social_groups_params(), POLITE, into / "social_groups" / DAY)
     relabel(into / "social_groups" / DAY, f"{TOP}/", "", social_groups.CITATION)
+    make_waves(into)
+
+
+def make_waves(into: Path) -> None:
+    """Make two waves of suggestions, and a file in the layout of the authors' own."""
+    said = "the project, which made these suggestions up; layouts as the engines have them"
+    for day in (EARLIER, DAY):
+        wave = into / "autocomplete" / day
+        with tempfile.TemporaryDirectory() as folder:
+            groups, others = Path(folder) / "groups.csv", Path(folder) / "choenni2021.csv"
+            groups.write_bytes(suggesting.groups_file())
+            others.write_bytes(suggesting.published_file())
+            known = suggesting.suggestions(later=day == DAY)
+            with files(Path(folder)) as at, suggesting.suggesting(known) as address:
+                params = autocomplete_params(address, groups, published=published_params(at))
+                autocomplete.fetch(params, POLITE, wave, noon(day))
+        relabel(wave, folder, "data/samples/facts", said)
+        relabel(wave, at, "data/samples/facts", said)
+        relabel(wave, address, "data/samples/facts/suggestions.csv", said)
+
+
+def make_news(into: Path) -> None:
+    """Make the sample of articles, which are written by templates each time anew."""
+    texts = into / "news" / DAY
+    with tempfile.TemporaryDirectory() as folder:
+        for name, write in articles.FILES.items():
+            (Path(folder) / name).write_bytes(write())
+        with files(Path(folder)) as address:
+            news.fetch(news_params(address), POLITE, texts)
+    relabel(texts, address, "tests/articles.py", "the project, which wrote these articles")
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def test_there_is_no_drawer_for_odds_and_ends():
 # SentiVAE is a model of data, not one under study: building a dataset fits it. Torch is imported
 # inside the fit, so that every other build and command does without.
 # The latent-variable model of words is one of tables: torch runs its 40 fits in one program.
-FITS_DATA = ("builders/lib/sentivae.py", "probes/stats/latent.py")
+FITS_DATA = ("builders/lib/sentivae.py", "probes/stats/latent_program.py")
 
 
 def inside(file) -> str:

@@ -1,10 +1,13 @@
-"""Files of social groups: categories, spellings, and whether people or countries."""
+"""Files of social groups, and the queries that they make with templates."""
 
 from __future__ import annotations
 
 import csv
 import io
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
 
 COLUMNS = ["category", "group", "name", "kind"]
 KINDS = ("people", "country")
@@ -51,3 +54,42 @@ def groups(body: bytes) -> list[Group]:
     if not found:
         raise ValueError("no group in it")
     return list(found.values())
+
+
+class Query(NamedTuple):
+    """What an engine is asked, and for which group and template."""
+
+    text: str
+    category: str
+    group: str
+    template: str
+
+
+def queries(
+    entries: Iterable[Group], templates: Mapping[str, Sequence[str]], spelling: str
+) -> dict[str, Query]:
+    """Fill templates with groups, in the order of both; lower case, single spaces.
+
+    Where two groups make one query (Syria is in the paper's list twice by name), it is the first
+    one's.
+
+    Parameters
+    ----------
+    templates
+        For each of :data:`KINDS`, texts with ``{group}``.
+    spelling
+        ``paper`` puts the groups as the paper spells them, ``usual`` as they are spelled.
+
+    Examples
+    --------
+    >>> norway = Group("country", "Norway", "Norway", "country")
+    >>> list(queries([norway], {"country": ["why is {group} so"]}, "paper"))
+    ['why is norway so']
+    """
+    found: dict[str, Query] = {}
+    for entry in entries:
+        word = entry.group if spelling == "paper" else entry.name
+        for template in templates.get(entry.kind, ()):
+            text = " ".join(template.replace("{group}", word).lower().split())
+            found.setdefault(text, Query(text, entry.category, entry.group, template))
+    return found

@@ -7,7 +7,7 @@ import re
 import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import requests
 from pydantic import Field
@@ -17,7 +17,7 @@ from builders.lib.params import Params
 from builders.lib.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
 T = TypeVar("T")
 ADDRESS = r"^https?://[^\s/]+"
@@ -128,6 +128,13 @@ def patiently(
     )
 
 
+class Answer(NamedTuple):
+    """The whole body of an answer, and its media type."""
+
+    body: bytes
+    kind: str
+
+
 def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> bytes:
     """Fetch one file whole.
 
@@ -142,32 +149,49 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
     Problem
         On a status that no retry mends, a wrong body, or when all attempts failed.
     """
-
-    def ask() -> bytes:
-        start = time.monotonic()
-        try:
-            with requests.get(
-                url,
-                headers={"User-Agent": policy.user_agent()},
-                timeout=policy.timeout_s,
-                stream=True,
-            ) as answer:
-                refuse(answer.status_code, answer.headers.get("Retry-After"), url)
-                parts = []
-                while part := answer.raw.read1(1 << 16, decode_content=True):
-                    parts.append(part)
-                    if time.monotonic() - start > policy.timeout_s:
-                        raise Slow(f"no whole answer within {policy.timeout_s:g} s")
-        except (requests.exceptions.Timeout, ReadTimeoutError) as error:
-            raise Slow(f"no answer within {policy.timeout_s:g} s") from error
-        except (requests.exceptions.RequestException, HTTPError) as error:
-            raise Busy(f"the connection failed ({type(error).__name__})") from error
-        return b"".join(parts)
-
-    body = patiently(ask, url, policy)
+    body = patiently(lambda: receive(url, policy).body, url, policy)
     if wrong := expect(body):
         raise Problem(f"{url}: {wrong}; check the address in params.yaml under sources")
     return body
+
+
+def receive(url: str, policy: Politeness, throttling: Collection[int] = ()) -> Answer:
+    """Ask once, and return the answer whole.
+
+    Parameters
+    ----------
+    throttling
+        Statuses by which this service asks to come back later, besides 429 and 503.
+
+    Raises
+    ------
+    Busy, Slow
+        If another try makes sense.
+    Problem
+        On a status that no retry mends.
+    """
+    start = time.monotonic()
+    try:
+        with requests.get(
+            url,
+            headers={"User-Agent": policy.user_agent()},
+            timeout=policy.timeout_s,
+            stream=True,
+        ) as answer:
+            wait = answer.headers.get("Retry-After")
+            if answer.status_code in throttling:
+                raise Busy(f"HTTP {answer.status_code}, refused for now", retry_after(wait))
+            refuse(answer.status_code, wait, url)
+            parts = []
+            while part := answer.raw.read1(1 << 16, decode_content=True):
+                parts.append(part)
+                if time.monotonic() - start > policy.timeout_s:
+                    raise Slow(f"no whole answer within {policy.timeout_s:g} s")
+            return Answer(b"".join(parts), answer.headers.get("Content-Type", ""))
+    except (requests.exceptions.Timeout, ReadTimeoutError) as error:
+        raise Slow(f"no answer within {policy.timeout_s:g} s") from error
+    except (requests.exceptions.RequestException, HTTPError) as error:
+        raise Busy(f"the connection failed ({type(error).__name__})") from error
 
 
 def refuse(status: int, wait: str | None, what: str) -> None:

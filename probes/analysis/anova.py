@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from probes.models.params import Model
     from probes.tables import Inputs
 
 EACH = False
@@ -39,11 +40,11 @@ OUTPUTS = ()
 TABLES = ("sentiment",)
 DESIGNS = {"two-way": ("family", "size"), "three-way": ("family", "size", "language")}
 FACTORS = ("intercept", "family", "size", "language")
-MODELS = ("models", "worlds")
+MODELS = ("models", "worlds", "null worlds")
 RESPONSES = (*GENDERS, "male minus female")
 INTERVALS = ("least squares", "jackknife")
 PLACE = (
-    Column("models", "label", "real models, or worlds: never mixed", labels=MODELS),
+    Column("models", "label", "real models, worlds, null ones: never mixed", labels=MODELS),
     Column("design", "label", "factors: family, size, and language", labels=tuple(DESIGNS)),
     Column("language", "string", "the one language of a two-way design, else `all`"),
     Column("pos", "label", "universal part of speech", labels=POS),
@@ -137,7 +138,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     facts = [(name, model_params(name)) for name in inputs.models]
     described = pl.DataFrame(
         [
-            {"model": n, "family": f.family, "size": f.size, "models": int(f.world is not None)}
+            {"model": n, "family": f.family, "size": f.size, "models": _kind(f)}
             for n, f in facts
             if f.family and f.size
         ]
@@ -152,7 +153,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     keys = ["models", "pos", "deviation", "reading", "response"]
     for values, part in table.sort(*keys).group_by(*keys, maintain_order=True):
         place = dict(zip(keys, values, strict=True))
-        for design, language, rows in _designs(part):
+        for design, language, rows in _designs(part, worlds=place["models"] > 0):
             at = place | {"design": list(DESIGNS).index(design), "language": language}
             found = build(rows, DESIGNS[design], params.references)
             coefficients += [at | row for row in _coefficients(found, params.confidence)]
@@ -193,11 +194,20 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([each.select(apart.columns), apart]).sort(*keys, "response")
 
 
-def _designs(part: pl.DataFrame) -> Iterator[tuple[str, str, pl.DataFrame]]:
-    """Yield design, language, rows: two-way in each language, three-way over models of several."""
+def _kind(facts: Model) -> int:
+    """Return the place in :data:`MODELS`."""
+    return 0 if facts.world is None else 1 + facts.world.null
+
+
+def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """Yield design, language, rows: two-way in each language, three-way over models of several.
+
+    A world has one language: the three-way design is over all of them.
+    """
     for language in part["language"].unique().sort():
         yield "two-way", language, part.filter(pl.col("language") == language)
-    several = part.filter(pl.col("language").n_unique().over("model") > 1)
+    many = pl.col("language").n_unique() > 1
+    several = part.filter(many if worlds else many.over("model"))
     if not several.is_empty():
         yield "three-way", "all", several
 

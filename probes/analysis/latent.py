@@ -78,11 +78,14 @@ LATENT = Schema(
     ),
     key=("language", "pos", "word", "sentiment", "gender"),
 )
+FIT = (
+    Column("l1", "float64", "weight of the L1 penalty", minimum=0),
+    Column("posterior", "float64", "weight of the posterior regulariser", minimum=0),
+)
 FITS = Schema(
     columns=(
         *WHAT,
-        Column("l1", "float64", "weight of the L1 penalty", minimum=0),
-        Column("posterior", "float64", "weight of the posterior regulariser", minimum=0),
+        *FIT,
         Column("cross_entropy", "float64", "of observed and fitted shares, nats"),
         Column("kl", "float64", "posterior regulariser without its weight, nats"),
         Column("kl_word", "float64", "the same a word that has a q; null: none", nullable=True),
@@ -94,6 +97,16 @@ FITS = Schema(
     ),
     key=("language", "pos", "l1", "posterior"),
 )
+GRID = Schema(
+    columns=(
+        *WHAT,
+        *FIT,
+        Column("word", "string", "form of the word"),
+        *SIDE,
+        Column("value", "float64", "deviation with these weights, mean over seeds, nats"),
+    ),
+    key=("language", "pos", "l1", "posterior", "word", "sentiment", "gender"),
+)
 SHARES = Schema(columns=(*WHAT, *SIDE, *ESTIMATE), key=("language", "pos", "sentiment", "gender"))
 RECOVERY = Schema(
     columns=(
@@ -104,7 +117,13 @@ RECOVERY = Schema(
     ),
     key=("language", "measure"),
 )
-SCHEMAS = {"latent": LATENT, "fits": FITS, "shares": SHARES, "recovery": RECOVERY}
+SCHEMAS = {
+    "latent": LATENT,
+    "fits": FITS,
+    "grid": GRID,
+    "shares": SHARES,
+    "recovery": RECOVERY,
+}
 
 
 class Params(Section):
@@ -163,7 +182,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict
-        ``latent``, ``fits``, ``shares`` and for a world ``recovery``; columns as in
+        ``latent``, ``fits``, ``grid``, ``shares`` and for a world ``recovery``; columns as in
         :data:`SCHEMAS`.
 
     Raises
@@ -196,6 +215,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     tables = {
         "latent": typed(words, LATENT),
         "fits": typed(pl.concat([_fits(part, name, params) for part in found]), FITS),
+        "grid": typed(pl.concat([_grid(part, name, params) for part in found]), GRID),
         "shares": typed(pl.concat([_shares(part, name, params) for part in found]), SHARES),
     }
     if (inputs.weights(name) / "world.json").is_file():
@@ -329,6 +349,27 @@ def _fits(found: Found, name: str, params: Params) -> pl.DataFrame:
             }
         )
     return pl.DataFrame(out)
+
+
+def _grid(found: Found, name: str, params: Params) -> pl.DataFrame:
+    """Return the deviations of every pair of weights, means over seeds."""
+    value = np.mean([fit.eta for fit in found.fits], axis=0)  # (fits, sentiments, genders, words)
+    places = np.indices(value.shape).reshape(4, -1)
+    fit, sentiment, gender, word = places
+    l1, posterior = model.grid(params.l1, params.posterior)
+    return pl.DataFrame(
+        {
+            "model": pl.repeat(name, value.size, eager=True),
+            "language": pl.repeat(found.language, value.size, eager=True),
+            "pos": np.full(value.size, found.pos),
+            "l1": l1[fit],
+            "posterior": posterior[fit],
+            "word": pl.Series(found.counts.words).gather(word),
+            "sentiment": sentiment,
+            "gender": np.array(found.genders)[gender],
+            "value": np.round(value.ravel(), 6) + 0.0,
+        }
+    )
 
 
 def _shares(found: Found, name: str, params: Params) -> pl.DataFrame:

@@ -3,7 +3,8 @@
 The differences of ``sentiment`` between men and women, and the shares of non-binary people, are
 computed anew with other settings and among other names: hyper-parameters, lists cut shorter, names
 matched on length and popularity, names in the language's own script, other frames, halves of the
-names. Stańczak et al. (2023) have nothing of this.
+names. Those by the latent-variable model are computed for single values of its two weights, in
+place of the mean over all of them. Stańczak et al. (2023) have nothing of this.
 """
 
 from __future__ import annotations
@@ -20,17 +21,27 @@ from builders.lib.schema import Column, Schema
 from builders.lib.script import script_of
 from builders.politicians import GENDERS
 from builders.words import POS
+from probes import names
 from probes.estimates import ESTIMATE, significant, typed
-from probes.largest import FEMALE, MALE, Settings, by_pmi, difference_rows, share_rows
-from probes.lists import languages
-from probes.names import Lists, frames, lists
-from probes.sentiments import of_words
+from probes.largest import (
+    FEMALE,
+    MALE,
+    Ranking,
+    Settings,
+    by_latent,
+    by_pmi,
+    difference_rows,
+    share_rows,
+)
+from probes.lists import Lists, frames, languages
+from probes.sentiments import DEVIATIONS, of_words
 from probes.stats.matching import coarsened, matched
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.world.language import SENTIMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -39,7 +50,7 @@ if TYPE_CHECKING:
 EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
-TABLES = ()
+TABLES = ("latent",)
 OTHER = GENDERS.index("non-binary")
 NUMBERS = ("male minus female", "non-binary")
 KINDS = (
@@ -53,12 +64,16 @@ KINDS = (
     "names",
     "half",
     "frame",
+    "l1",
+    "posterior",
 )
+WEIGHTS = ("l1", "posterior")  # of the latent-variable model
 ROBUSTNESS = Schema(
     columns=(
         Column("model", "string", "name of the model in params.yaml"),
         Column("language", "string", "language of names and words"),
         Column("pos", "label", "universal part of speech", labels=POS),
+        Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
         Column(
             "number",
             "label",
@@ -78,7 +93,7 @@ ROBUSTNESS = Schema(
         Column("holds_default", "bool", "whether low to high has the default", nullable=True),
         Column("reason", "string", "why there is no number; null where there is", nullable=True),
     ),
-    key=("language", "pos", "number", "sentiment", "kind", "variation"),
+    key=("language", "pos", "deviation", "number", "sentiment", "kind", "variation"),
 )
 SCHEMAS = {"robustness": ROBUSTNESS}
 NOTHING: dict[str, Any] = {
@@ -131,7 +146,7 @@ class Variation(NamedTuple):
 
     kind: str
     name: str
-    lists: Lists | None
+    lists: names.Named | None
     settings: Settings
 
 
@@ -153,13 +168,15 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     outputs = inputs.outputs("associations", model)
     people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
     rows: list[dict[str, Any]] = []
+    latent = inputs.tables("latent", model)
     for language in languages(outputs):
         for pos in range(len(POS)):
-            place = {"model": model, "language": language, "pos": pos}
-            whole = lists(outputs, people, language, pos, 1)
+            place = {"model": model, "language": language, "pos": pos, "deviation": 0}
+            source = Lists((outputs / language,), pos, pieces=True)
+            whole = names.read(source, people / f"{language}.parquet", 1)
             if whole is None:
                 continue
-            for varied in _variations(inputs, params, whole, language, pos):
+            for varied in _variations(inputs, params, whole, language, source):
                 q = None
                 if varied.lists is not None:
                     found = varied.lists.words
@@ -167,6 +184,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                         found["word"].to_list(), found["lemma"].to_list(), lexica, language
                     )
                 rows += [place | row for row in _rows(varied, q)]
+            place |= {"deviation": DEVIATIONS.index("latent")}
+            rows += [place | row for row in _latent_rows(latent, whole, params, language, pos)]
     if not rows:
         raise Problem(f"{outputs}: no lists there; see the config coverage for what is lacking")
     return {
@@ -174,8 +193,35 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     }
 
 
+def _latent_rows(
+    latent: Path, whole: names.Named, params: Params, language: str, pos: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the numbers by the latent-variable model, with the whole grid and single weights.
+
+    Words are ranked by the largest of their deviations over sentiments.
+    """
+    here = (pl.col("language") == language) & (pl.col("pos") == pos)
+    table = pl.scan_parquet(latent / "latent.parquet").filter(here).collect()
+    if table.is_empty():
+        return
+    grid = pl.scan_parquet(latent / "grid.parquet").filter(here).collect()
+    number = np.bincount(whole.genders).tolist()
+    of = dict.fromkeys(range(len(GENDERS)), 0) | dict(zip(whole.labels, number, strict=True))
+    keys = ["word", "sentiment", "gender"]
+    known = table.select(*keys, "q")
+    settings = params.settings()
+    varied = [("default", "", table)]
+    for weight in WEIGHTS:
+        for (value,), part in grid.sort(weight).group_by(weight, maintain_order=True):
+            mean = part.group_by(keys).agg(pl.col("value").mean())
+            varied.append((weight, f"{value:g}", mean.join(known, on=keys)))
+    for kind, name, part in varied:
+        ranking = by_latent(part, "argmax", settings)
+        yield from _numbers(kind, name, ranking, of, settings, "word")
+
+
 def _variations(
-    inputs: Inputs, params: Params, whole: Lists, language: str, pos: int
+    inputs: Inputs, params: Params, whole: names.Named, language: str, source: Lists
 ) -> Iterator[Variation]:
     """Yield the default, then one change of it at a time."""
     least, settings = params.min_count[0], params.settings()
@@ -191,32 +237,38 @@ def _variations(
         yield Variation("smoothing", f"{added:g}", default, settings._replace(smoothing=added))
     for count in params.min_count[1:]:
         yield Variation("min_count", str(count), _only(whole, everybody, count), settings)
-    (model,) = inputs.models
-    outputs, people = inputs.outputs("associations", model), inputs.datasets["politicians"]
+    people = inputs.datasets["politicians"] / f"{language}.parquet"
+
+    def part(**changed: Any) -> names.Named | None:
+        return names.read(source._replace(**changed), people, least)
+
     for length in params.lengths:
-        part = lists(outputs, people, language, pos, least, pl.col("rank") <= length)
-        yield Variation("list length", str(length), part, settings)
+        yield Variation("list length", str(length), part(most=(("rank", length),)), settings)
     for name, kept in _names(whole, params, language):
         kind = name.partition(": ")[0]
         yield Variation(kind, name.partition(": ")[2], _only(whole, kept, least), settings)
-    clean = lists(outputs, people, language, pos, least, pl.col("unknown_pieces") == 0)
+    clean = part(most=(("unknown_pieces", 0),))
     yield Variation("names", "all pieces known to the model", clean, settings)
-    for frame in frames(outputs, language)[1:]:
-        part = lists(outputs, people, language, pos, least, frame=frame)
-        yield Variation("frame", frame, part, settings)
+    for frame in frames(source.folders[0])[1:]:
+        yield Variation("frame", frame, part(frame=frame), settings)
 
 
-def _names(whole: Lists, params: Params, language: str) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+def _names(
+    whole: names.Named, params: Params, language: str
+) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """Yield subsets of the names: matched, in native script, halves."""
     genders = np.array(whole.labels)[whole.genders]
     length = whole.names["name"].str.len_chars().to_numpy().astype(np.float64)
     words = whole.names["name"].str.split(" ").list.len().to_numpy().astype(np.int64)
+    spelt = whole.names["pieces"].to_numpy()[:, None]
     popular = whole.names["popularity"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     size = np.stack([words, coarsened(length, params.bins)], axis=1)
     fame = coarsened(popular, params.bins)[:, None]
     for name, strata in (
         ("length", size),
+        ("pieces", spelt),
         ("popularity", fame),
+        ("pieces and popularity", np.hstack([spelt, fame])),
         ("length and popularity", np.hstack([size, fame])),
     ):
         yield f"matched: {name}", matched(strata, genders, (MALE, FEMALE), params.seed)
@@ -230,7 +282,7 @@ def _names(whole: Lists, params: Params, language: str) -> Iterator[tuple[str, N
         yield f"half: {half + 1}b", ~first
 
 
-def _only(whole: Lists, kept: NDArray[np.bool_], least: int) -> Lists | None:
+def _only(whole: names.Named, kept: NDArray[np.bool_], least: int) -> names.Named | None:
     if not kept.any():
         return None
     part = whole.only(kept, least)
@@ -239,33 +291,57 @@ def _only(whole: Lists, kept: NDArray[np.bool_], least: int) -> Lists | None:
 
 def _rows(varied: Variation, q: NDArray[np.float64] | None) -> Iterator[dict[str, Any]]:
     """Yield the headline numbers of one variation; without a number where there is none."""
-    names = dict.fromkeys(range(len(GENDERS)), 0)
+    of = dict.fromkeys(range(len(GENDERS)), 0)
     ranking = None
     if varied.lists is not None and q is not None:
-        names |= dict(
+        of |= dict(
             zip(varied.lists.labels, np.bincount(varied.lists.genders).tolist(), strict=True)
         )
         ranking = by_pmi(varied.lists, q, varied.settings)
-    base: dict[str, Any] = {"kind": KINDS.index(varied.kind), "variation": varied.name}
-    base |= {"men": names[MALE], "women": names[FEMALE], "others": names[OTHER]}
+    yield from _numbers(varied.kind, varied.name, ranking, of, varied.settings, "name")
+
+
+def _numbers(
+    kind: str,
+    name: str,
+    ranking: Ranking | None,
+    of: dict[int, int],
+    settings: Settings,
+    cluster: str,
+) -> Iterator[dict[str, Any]]:
+    """Yield the headline numbers of a ranking.
+
+    Parameters
+    ----------
+    of
+        Distinct names of each gender.
+    cluster
+        Which of the intervals and tests there are is taken, by its unit.
+    """
+    base: dict[str, Any] = {"kind": KINDS.index(kind), "variation": name}
+    base |= {"men": of[MALE], "women": of[FEMALE], "others": of[OTHER]}
     base |= {"largest": 0, "candidates": 0, "reason": None}
     found: dict[tuple[int, int], dict[str, Any]] = {}
     if ranking is not None:
         base |= {"largest": ranking.size, "candidates": ranking.candidates}
-        for row in difference_rows(ranking, varied.settings, names[MALE] + names[FEMALE]):
-            if row["cluster"] == "name":
+        for row in difference_rows(ranking, settings, of[MALE] + of[FEMALE]):
+            if row["cluster"] == cluster:
                 found[0, row["sentiment"]] = row
-        for row in share_rows(ranking, varied.settings):
+        for row in share_rows(ranking, settings):
             if row["gender"] == OTHER:
-                found[1, row["sentiment"]] = row | {"n": names[OTHER]}
+                found[1, row["sentiment"]] = row | {
+                    "n": of[OTHER] if row["cluster"] == "name" else ranking.size
+                }
     for number in range(len(NUMBERS)):
         for s in range(len(SENTIMENTS)):
             what = base | {"number": number, "sentiment": s}
             if (number, s) in found:
                 yield what | {k: found[number, s][k] for k in (*NOTHING, "n")}
                 continue
-            there = names[OTHER] if number else min(names[MALE], names[FEMALE])
+            there = of[OTHER] if number else min(of[MALE], of[FEMALE])
             reason = "too few words with a known sentiment" if there else "no names"
+            if ranking is not None and number and OTHER not in ranking.genders and there:
+                reason = "not in the latent-variable model"
             yield what | NOTHING | {"n": 0, "reason": reason}
 
 
@@ -277,12 +353,12 @@ def _compared(rows: pl.DataFrame) -> pl.DataFrame:
     rows = rows.with_columns(
         pl.col("value", "low", "high", "p").cast(pl.Float64)
     )  # may be all null
-    keys = ["language", "pos", "number", "sentiment"]
+    keys = ["language", "pos", "deviation", "number", "sentiment"]
     default = rows.filter(pl.col("kind") == 0).select(*keys, default="value")
     table = rows.join(default, on=keys, how="left", maintain_order="left").with_row_index("row")
     adjusted: dict[int, float] = {}
     tested = table.filter(pl.col("p").is_not_null())
-    for _, part in tested.group_by("kind", "variation", maintain_order=True):
+    for _, part in tested.group_by("deviation", "kind", "variation", maintain_order=True):
         p = benjamini_hochberg(part["p"].to_numpy())
         adjusted |= {r: significant(x) for r, x in zip(part["row"], p, strict=True)}
     return table.with_columns(

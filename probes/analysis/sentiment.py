@@ -19,6 +19,7 @@ from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from builders.politicians import GENDERS
 from builders.words import POS
+from probes import names
 from probes.estimates import ESTIMATE, finite, significant, typed
 from probes.largest import (
     FEMALE,
@@ -30,8 +31,7 @@ from probes.largest import (
     difference_rows,
     share_rows,
 )
-from probes.lists import languages
-from probes.names import Lists, lists
+from probes.lists import Lists, languages
 from probes.sentiments import DEVIATIONS, READINGS, of_words
 from probes.stats.multiplicity import benjamini_hochberg, bonferroni
 from probes.stats.proportion import wilson
@@ -168,12 +168,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     apart: list[dict[str, Any]] = []
     settings = params.settings()
     for model in inputs.models:
-        for place, found, names in _rankings(inputs, model, params):
+        for place, found, of in _rankings(inputs, model, params):
             shared += [
-                place | row | {"names": names[row["gender"]]} | _clusters(row, names, found)
+                place | row | {"names": of[row["gender"]]} | _clusters(row, of, found)
                 for row in share_rows(found, settings)
             ]
-            people = names.get(MALE, 0) + names.get(FEMALE, 0)
+            people = of.get(MALE, 0) + of.get(FEMALE, 0)
             apart += [place | row for row in difference_rows(found, settings, people)]
     if not shared:
         raise Problem(
@@ -196,34 +196,34 @@ def _rankings(
     outputs = inputs.outputs("associations", model)
     people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
     settings = params.settings()
-    eta = pl.read_parquet(inputs.tables("latent", model) / "latent.parquet")
+    path = inputs.tables("latent", model) / "latent.parquet"
+    eta = pl.read_parquet(path) if path.is_file() else None  # not all are in asked.words
     for language in languages(outputs):
         for pos in range(len(POS)):
-            found = lists(outputs, people, language, pos, params.min_count)
+            source = Lists((outputs / language,), pos)
+            found = names.read(source, people / f"{language}.parquet", params.min_count)
             if found is None:
                 continue
             place = {"model": model, "language": language, "pos": pos}
-            names = _names(found)
+            number = np.bincount(found.genders).tolist()
+            of = dict(zip(found.labels, number, strict=True))
             words, lemmas = (found.words[column].to_list() for column in ("word", "lemma"))
             q = of_words(words, lemmas, lexica, language)
             ranking = by_pmi(found, q, settings)
             if ranking is not None:
-                yield place | {"deviation": 0, "reading": READINGS.index("argmax")}, ranking, names
+                yield place | {"deviation": 0, "reading": READINGS.index("argmax")}, ranking, of
+            if eta is None:
+                continue
             part = eta.filter((pl.col("language") == language) & (pl.col("pos") == pos))
             for (i, column), (r, reading) in product(ETA.items(), enumerate(READINGS)):
                 ranking = by_latent(part, reading, settings, column)
                 if ranking is not None:
-                    yield place | {"deviation": i, "reading": r}, ranking, names
+                    yield place | {"deviation": i, "reading": r}, ranking, of
 
 
-def _names(found: Lists) -> dict[int, int]:
-    number = np.bincount(found.genders).tolist()
-    return dict(zip(found.labels, number, strict=True))
-
-
-def _clusters(row: dict[str, Any], names: dict[int, int], found: Ranking) -> dict[str, int]:
+def _clusters(row: dict[str, Any], of: dict[int, int], found: Ranking) -> dict[str, int]:
     """Return n: names where names were resampled, else words or pairs."""
-    return {"n": names[row["gender"]] if row["cluster"] == "name" else found.size}
+    return {"n": of[row["gender"]] if row["cluster"] == "name" else found.size}
 
 
 def adjusted(differences: pl.DataFrame, worlds: list[str]) -> pl.DataFrame:
@@ -272,7 +272,8 @@ def _recovery(
         if part.is_empty():
             continue
         outputs, people = inputs.outputs("associations", model), inputs.datasets["politicians"]
-        found = lists(outputs, people, language, pos, params.min_count)
+        source = Lists((outputs / language,), pos)
+        found = names.read(source, people / f"{language}.parquet", params.min_count)
         assert found is not None
         planted = true_difference(weights, people, outputs, pos, found.words, part["largest"][0])
         for row in part.iter_rows(named=True):

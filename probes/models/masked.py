@@ -159,6 +159,7 @@ class Masked:
             np.array([len(tail) for tail in tails], np.int32),
             best,
             values,
+            np.array(lengths, np.int32),
             np.array([self.tokens.unknown(ids) for ids in encoded], np.int32),
         )
 

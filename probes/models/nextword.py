@@ -200,6 +200,7 @@ def _block(
         np.array([len(tail) for tail in tails], np.int32),
         best,
         values + 0.0,
+        np.array(lengths, np.int32),
         np.array([scorer.tokens.unknown(ids) for ids in encoded], np.int32),
     )
 

@@ -49,7 +49,8 @@ class Filled(NamedTuple):
     pieces: NDArray[np.int32]  # (candidates,) how many each consists of
     best: NDArray[np.int32]  # (n, k) places in ``candidates``, best first
     logprobs_nats: NDArray[np.float64]  # (n, k) normalised over the model's full vocabulary
-    unknown: NDArray[np.int32]  # (n,) pieces of the prompt that the model has no symbol for
+    lengths: NDArray[np.int32]  # (n,) pieces of the prompt, special ones and the mask with them
+    unknown: NDArray[np.int32]  # (n,) those of them that the model has no symbol for
 
     def each(self) -> Iterator[Fill]:
         """Yield the answers prompt by prompt."""

@@ -130,6 +130,7 @@ class Seq2Seq:
             np.array([len(tail) for tail in tails], np.int32),
             order.astype(np.int32),
             np.take_along_axis(scores, order, 1),
+            np.array([len(ids) for ids in encoded], np.int32),
             np.array([self.tokens.unknown(ids) for ids in encoded], np.int32),
         )
 

@@ -15,7 +15,7 @@ from builders.lib.params import section
 from builders.lib.snapshot import digest, write_bytes
 from probes.models.files import MODELS, POINTER, download, wanted
 from probes.models.params import model
-from probes.stereotypes import Frames
+from probes.stereotypes import Params as Asking
 from probes.world import groups
 from probes.world.train import train
 
@@ -38,7 +38,7 @@ def bring(name: str) -> Path:
         if params.world:
             train(params.world, partial)
         elif params.society:
-            groups.train(params.society, _frames(params.society.language), partial)
+            groups.train(params.society, section("probes.stereotypes", Asking), partial)
         files = {p.name: digest(p) for p in sorted(partial.iterdir())}
         whole = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
         facts: dict[str, Any] = {
@@ -60,11 +60,6 @@ def bring(name: str) -> Path:
     write_bytes(partial / POINTER, text.encode())
     store.finish(folder)
     return folder
-
-
-def _frames(language: str) -> Frames:
-    """Return the frames in which the probe `stereotypes` asks in a language."""
-    return section(f"probes.stereotypes.frames.{language}", Frames)
 
 
 def _hash(files: dict[str, Any]) -> str:

@@ -16,11 +16,6 @@ if TYPE_CHECKING:
 
     from builders.lib.schema import Schema
 
-ASKED = {  # list of params.yaml that an analysis follows, where it is not that of associations
-    "clusters": "representations",
-    "subgroups": "subgroups",
-    "robustness": "robustness",
-}
 LEVEL = 0.05  # of adjusted p: what is marked
 
 
@@ -79,7 +74,7 @@ def labelled(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
 
 def files(data: Path, analysis: str, name: str) -> Iterator[Path]:
     """Yield the files of a table, of every model that has it and is still asked for."""
-    for model in asked(ASKED.get(analysis, "associations")):
+    for model in asked(analysis):
         path = data / "tables" / analysis / model / f"{name}.parquet"
         if path.is_file():
             yield path

@@ -28,7 +28,8 @@ NOTE = (
     "Deviations eta (nats) of the latent-variable model: the words that go most with a gender, for "
     "each sentiment, means over the grid of both weights and over seeds. Compare words within a "
     "gender and sentiment. Intervals: Bayesian bootstrap over names, refitted. p: gender labels "
-    "permuted over names, refitted; adjusted by Benjamini-Hochberg over all words, sentiments, "
+    "permuted over names, refitted; of k permutations no p is below 1 / (1 + k), so that few words "
+    "among many cannot pass; adjusted by Benjamini-Hochberg over all words, sentiments, "
     "genders, parts of speech and languages of the model."
 )
 

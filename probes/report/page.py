@@ -20,7 +20,9 @@ from probes.report import (
     recall,
     robustness,
     rsa,
+    sentiment_lexica,
     sentiments,
+    shift,
     subgroups,
     supersenses,
     words,
@@ -46,6 +48,8 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     recall,
     emotions,
     rsa,
+    shift,
+    sentiment_lexica,
     datasets,
 )
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 NOTE = (
     "The differences of shares between men and women, and the shares of non-binary people, with "
     "one thing done otherwise at a time. Numbers that move come first, by the size of the change "
-    "from the default; the others are folded. Default held: whether the interval has the default "
-    "in it. p: genders permuted over distinct names; adjusted within one variation, over all "
+    "from the default (by the latent-variable model, from its own); the others are folded. Default "
+    "held: whether the interval has the default in it. p: genders permuted over distinct names; "
+    "adjusted within one variation, over all "
     "languages, parts of speech and sentiments."
 )
 WORDS = ("what is varied", "language", "part of speech", "number", "sentiment", "default held")
@@ -27,7 +28,10 @@ def section(data: Path) -> Section:
     """Return, for each model, what moves most with what, and all numbers by their change."""
     groups = []
     for name, table in tables(data, "robustness", "robustness", ROBUSTNESS):
-        varied = table.filter(pl.col("kind") != "default")
+        by = pl.lit(", by ") + pl.col("deviation").cast(pl.String)
+        what = pl.col("number").cast(pl.String)
+        what = pl.when(pl.col("deviation") == "pmi").then(what).otherwise(what + by)
+        varied = table.filter(pl.col("kind") != "default").with_columns(number=what)
         size = pl.col("change").abs()
         order = [k for k in ROBUSTNESS.key if k in varied.columns]
         moved = varied.filter(size > 0).sort(order).sort(size, descending=True, maintain_order=True)

@@ -14,7 +14,7 @@ from builders.emotions import EMOTIONS
 from builders.lib.problem import Problem
 from builders.lib.store import require_validated
 from probes.models.scorer import MASK
-from probes.stereotypes import masked, prompt, queries
+from probes.stereotypes import INPUTS, masked, prompt, queries
 from probes.world import tiny
 
 if TYPE_CHECKING:
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from probes.stereotypes import Frames, Query
+    from probes.stereotypes import Params as Asking
     from probes.world.society import Society
 
 PLANTED = "planted.parquet"
 
 
-def train(society: Society, frames: Frames, into: Path) -> None:
+def train(society: Society, asking: Asking, into: Path) -> None:
     """Plant a world, and train its model and tokenizer into a folder.
 
     Besides the model, the folder gets ``planted.parquet`` (for every group and word what was
@@ -42,7 +43,8 @@ def train(society: Society, frames: Frames, into: Path) -> None:
     """
     rng = np.random.default_rng(society.seed)
     language = society.language
-    asked = queries(frames, require_validated("social_groups"), language)
+    folders = {name: require_validated(name) for name in INPUTS}
+    asked, frames = queries(asking, folders, language), asking.frames[language]
     groups = list(dict.fromkeys(q.group for q in asked))
     words, pairs, carries = vocabulary(society, groups)
     frequency = rng.normal(0.0, 0.5, len(words))
@@ -82,7 +84,8 @@ def vocabulary(
         1 where the word carries the emotion, in the order of :data:`builders.emotions.EMOTIONS`.
     """
     said = pl.read_parquet(require_validated("stereotypes") / f"{society.language}.parquet")
-    said = said.filter(pl.col("single_word") & pl.col("group").is_in(list(groups)))
+    clean = pl.col("single_word") & (pl.col("flags").list.len() == 0)
+    said = said.filter(clean & pl.col("group").is_in(list(groups)))
     felt = pl.read_parquet(require_validated("emotions") / f"{society.language}.parquet")
     felt = felt.filter(
         pl.any_horizontal(EMOTIONS) & (pl.col("word") == pl.col("word").str.to_lowercase())

@@ -34,6 +34,9 @@ class World(Params):
 
     language: str = Field("en", description="config of politicians and words that it is made of")
     seed: int = Field(description="of the language, the corpus and the training")
+    training_seed: int | None = Field(
+        None, description="of the training alone: another model of the same language and corpus"
+    )
     word_effect: float = Field(ge=0, description="SD of the log-ratio of single words, nats")
     sentiment_effect: float = Field(
         description="log-ratio female to male of positive words, minus that of negative ones: "

@@ -49,7 +49,7 @@ def train(world: World, into: Path) -> None:
     corpus = _corpus(people["name"].to_list(), planted, counts, places)
     corpus.write_parquet(into / CORPUS, compression="zstd", statistics=False)
     _table(planted).write_parquet(into / PLANTED, compression="zstd", statistics=False)
-    facts = json.dumps(world.model_dump(mode="json"), indent=1, sort_keys=True)
+    facts = json.dumps(world.model_dump(mode="json", exclude_none=True), indent=1, sort_keys=True)
     (into / "world.json").write_text(facts + "\n", encoding="utf-8")
 
     tokenizer = tiny.tokenizer_of(corpus["sentence"].to_list())
@@ -152,7 +152,7 @@ def _fit(
     Sentences that are alike once masked are computed once and weighted by their counts, which
     gives the gradient of the whole corpus in every step.
     """
-    torch.manual_seed(world.seed)
+    torch.manual_seed(world.seed if world.training_seed is None else world.training_seed)
     model = tiny.model_of(world, tokenizer)
     head = tiny.head_of(model)
     groups = tiny.by_length(tokenizer, prompts)

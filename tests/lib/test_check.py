@@ -62,3 +62,14 @@ def test_a_snapshot_that_is_not_there_is_told_before_dvc_is_asked(project):
 def test_dates_out_of_order_are_told(project):
     message = told(project, lambda p: p["datasets"]["politicians"].update(born_to="1800-01-01"))
     assert "born_from is after born_to" in message
+
+
+def test_a_model_must_be_in_the_lists_that_its_tables_are_made_from(project):
+    def spoil(params):
+        params["asked"] |= {"words": ["world-planted"], "associations": ["world-null"]}
+        params["asked"] |= {"representations": ["world-null"], "subgroups": [], "robustness": []}
+
+    message = told(project, spoil)
+    assert "asked.words: world-planted must be in asked.associations too" in message
+    assert "asked.representations: world-null must be in asked.words too" in message
+    assert message.startswith("params.yaml: 2 problem")

@@ -21,6 +21,7 @@ def little(tree):
     """Make the project's params quick: short lists, few replicates, small worlds, a tiny model."""
     for world in ("world-planted", "world-null"):
         tree["models"][world]["world"] |= LITTLE
+    tree["probes"]["associations"]["top_share"] = 1.0
     asked = ["world-planted", "world-null", "tiny"]
     tree["asked"] = dict.fromkeys(tree["asked"], asked)
     tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
@@ -36,6 +37,7 @@ def little(tree):
     tree["analysis"]["clusters"] |= {"bootstrap": 100, "draws": 19, "clusters": [2, 3]}
     tree["analysis"]["clusters"] |= {"words_per_gender": 12, "seeds": [1, 2]}
     tree["analysis"]["supersenses"] |= {"replicates": 199}
+    tree["analysis"]["sentiment_lexica"] |= {"bootstrap": 100, "permutations": 99}
     tree["probes"]["representations"]["languages"] = ["en", "fr"]
     grid = {"l1": [0.0, 1e-3], "posterior": [0.1, 10.0], "seeds": [1]}
     tree["analysis"]["latent"] |= grid | {"steps": 20, "bootstrap": 20, "permutations": 19}
@@ -124,7 +126,7 @@ def finished(built, tmp_path_factory):
             for analysis in EACH:
                 if (analysis, model) not in LACKING:
                     analyse(analysis, model)
-        for analysis in ("pooled", "sentiment", "anova"):
+        for analysis in ("pooled", "sentiment", "anova", "sentiment_lexica"):
             analyse(analysis)
         write()
     return folder

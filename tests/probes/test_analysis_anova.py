@@ -33,10 +33,10 @@ class Study:
         monkeypatch.chdir(folder)
         self.folder, self.rows, self.models = folder, [], {}
 
-    def model(self, name, family, size, world=False):
+    def model(self, name, family, size, effect=None):
         origin = {"id": f"x/{name}", "revision": REVISION}
-        if world:
-            planted = {"seed": 1, "word_effect": 0, "sentiment_effect": 0, "name_noise": 1}
+        if effect is not None:
+            planted = {"seed": 1, "word_effect": 0, "sentiment_effect": effect, "name_noise": 1}
             planted |= {"words_max": 15, "sentences": 100, "steps": 1, "learning_rate": 0.1}
             origin = {"world": planted}
         self.models[name] = origin | {"family": family, "size": size}
@@ -237,14 +237,29 @@ def test_a_level_of_one_model_has_no_jackknife(study):
 
 def test_worlds_and_models_are_never_mixed(study):
     four(study)
-    for name in ("planted", "null"):
-        study.model(name, name, "tiny", world=True)
+    for name, effect in (("planted", 1), ("other", 1), ("null", 0)):
+        study.model(name, name, "tiny", effect)
         study.shares(name, (90, 5, 5), (5, 90, 5))
     found = study.run()["coefficients"]
-    real = picked(found, models=0)
-    assert set(real["rows"]) == {4}
-    assert set(picked(found, models=1)["rows"]) == {2}
-    assert "planted" not in set(real["level"])
+    for kind, rows in enumerate((4, 2, 1)):
+        assert set(picked(found, models=kind)["rows"]) == {rows}
+    assert not {"planted", "other", "null"} & set(picked(found, models=0)["level"])
+    assert "null" not in set(picked(found, models=1)["level"])
+
+
+def test_worlds_of_one_language_each_are_compared_in_three_ways_and_models_are_not(study):
+    # of men 20 positive, in Spanish 30 more, in the large size 10 more; women have 30 everywhere
+    for language, size in product(("en", "es"), ("base", "large")):
+        positive = 20 + 30 * (language == "es") + 10 * (size == "large")
+        for kind in ("world", "model"):
+            name = f"{kind}-{language}-{size}"
+            study.model(name, "BERT", size, 1 if kind == "world" else None)
+            study.shares(name, (positive, 20, 80 - positive), (30, 30, 40), language)
+    three = picked(study.run()["coefficients"], design=1)
+    assert set(three["models"]) == {1}
+    of = {"response": RESPONSE["male minus female"], "sentiment": POSITIVE, "interval": 0}
+    values = {r["level"]: r["value"] for r in picked(three, **of).iter_rows(named=True)}
+    assert values == pytest.approx({"": -10, "BERT": None, "large": 10, "es": 30})
 
 
 def test_without_family_and_size_the_command_is_told(study):
@@ -256,7 +271,7 @@ def test_without_family_and_size_the_command_is_told(study):
 
 def test_models_are_those_of_the_shares_that_it_reads(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    lists = {key: [] for key in ("representations", "subgroups", "robustness")}
+    lists = {key: [] for key in ("words", "representations", "subgroups", "robustness")}
     tree = {"asked": {"associations": ["b", "a"], **lists}}
     (tmp_path / "params.yaml").write_text(json.dumps(tree), encoding="utf-8")
     assert tables._all(anova) == tables._all(sentiment) == ("a", "b")

@@ -231,3 +231,17 @@ def test_recovery_holds_tables_against_what_was_planted(study):
     assert [row["n"] for row in shares] == [12, 72, 72, 72]
     assert shares[0]["value"] > 0.8  # signs
     assert shares[1]["value"] > 0.8  # intervals
+
+
+def test_the_grid_holds_the_deviations_whose_mean_is_told(study):
+    study.lexicon(Q)
+    study.write(["kind calm"] * 8 + ["cruel calm"] * 4 + ["kind cruel"] * 6, "m" * 9 + "w" * 9)
+    found = study.run()
+    keys = ["word", "sentiment", "gender"]
+    mean = found["grid"].group_by(keys).agg(pl.col("value").mean(), fits=pl.len())
+    both = found["latent"].join(mean, on=keys, suffix="_grid")
+    assert len(both) == 3 * 3 * 2
+    assert set(both["fits"]) == {4}  # two values of each weight
+    assert both["value_grid"].to_numpy() == pytest.approx(both["value"].to_numpy(), abs=2e-6)
+    pairs = set(found["fits"].select("l1", "posterior").rows())
+    assert set(found["grid"].select("l1", "posterior").rows()) == pairs

@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from builders.lib.problem import Problem
-from probes.analysis import robustness
+from probes.analysis import latent, robustness
 from probes.tables import Inputs
 
 SEED = 61
@@ -36,18 +36,30 @@ class Study:
         columns = ["word", "q_positive", "q_negative", "q_neutral"]
         table = pl.DataFrame(rows, schema=columns, orient="row")
         table.write_parquet(folder / "lexica/en.parquet")
+        self.latent([], [])
 
-    def write(self, lists, genders, names, frame=None, popularity=1, unknown=0):
+    def latent(self, words, grid):
+        """Write the tables of the latent-variable model; what is not given is null."""
+        folder = self.folder / "tables/latent/one"
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in (("latent", words), ("grid", grid)):
+            schema = pl.from_arrow(latent.SCHEMAS[name].arrow().empty_table()).schema
+            pl.DataFrame(rows, schema=schema).write_parquet(folder / f"{name}.parquet")
+
+    def write(self, lists, genders, names, frame=None, popularity=1, unknown=0, pieces=None):
         rows = [
             {"qid": f"Q{i}", "word": word, "lemma": "", "pos": 0, "rank": r}
             | {"unknown_pieces": unknown if i == 0 else 0}
+            | {"prompt_pieces": len(names[i].split()) + 2 if pieces is None else pieces[i]}
             | ({"frame": frame} if frame else {})
             for i, listed in enumerate(lists)
             for r, word in enumerate(listed, 1)
         ]
         folder = self.folder / "outputs/associations/one/en"
         folder.mkdir(parents=True, exist_ok=True)
-        pl.DataFrame(rows).write_parquet(folder / f"{frame}.parquet")
+        path, table = folder / "00000.parquet", pl.DataFrame(rows)
+        there = [pl.read_parquet(path)] if path.is_file() else []
+        pl.concat([*there, table]).write_parquet(path)
         people = pl.DataFrame({"qid": [f"Q{i}" for i in range(len(names))], "name": names})
         people = people.with_columns(
             gender=pl.Series([GENDERS[g] for g in genders], dtype=pl.Int64),
@@ -75,9 +87,10 @@ def drawn(rng, tilt, length=6):
     return [[f"w{i:02}" for i in row] for row in best]
 
 
-def rows(table, kind, variation=None, number=0, sentiment=0):
+def rows(table, kind, variation=None, number=0, sentiment=0, deviation=0):
     found = table.filter(
         (pl.col("kind") == KIND[kind])
+        & (pl.col("deviation") == deviation)
         & (pl.col("number") == number)
         & (pl.col("sentiment") == sentiment)
     )
@@ -111,6 +124,55 @@ def test_an_effect_of_length_alone_goes_when_names_are_matched_on_length(study):
     assert fame["men"] == 200
 
 
+def test_an_effect_of_pieces_alone_goes_when_names_are_matched_on_pieces(study):
+    """Names look alike, but women's fall into more pieces, and those get positive words."""
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    genders = ["mw"[i % 2] for i in range(400)]
+    many = [rng.random() < (0.85 if g == "w" else 0.15) for g in genders]
+    names = [f"Ab {chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(400)]
+    pieces = [5 + 4 * x for x in many]
+    study.write(drawn(rng, np.where(many, 1.2, -1.2)), genders, names, pieces=pieces)
+    table = study.run()
+    (default,) = rows(table, "default")
+    assert default["value"] <= -0.5
+    (length,) = rows(table, "matched", "length")  # all are equally long: all are matched
+    assert length["men"] == 200
+    for variation in ("pieces", "pieces and popularity"):
+        (matched,) = rows(table, "matched", variation)
+        assert matched["men"] == matched["women"] < 100
+        assert abs(matched["value"]) < 0.35
+
+
+def test_single_weights_of_the_latent_model_stand_beside_their_mean(study):
+    """With l1 0 men's words are positive, with l1 1 women's are, twice as far."""
+    study.write([["w00", "w01"]] * 20, "mw" * 10, [f"Name {i}" for i in range(20)])
+    words, grid = [], []
+    for i in range(30):
+        for gender, side in ((0, 1.0), (1, -1.0)):
+            for s in range(3):
+                tilt = side * (1.0, -1.0, 0.0)[i % 3]
+                at = {"word": f"w{i:02}", "sentiment": s, "gender": gender}
+                at |= {"model": "one", "language": "en", "pos": 0}
+                words.append(at | {"value": -tilt / 2, "q": float(i % 3 == s)})
+                for l1, by in ((0.0, 1.0), (1.0, -2.0)):
+                    for posterior in (0.1, 10.0):
+                        weights = {"l1": l1, "posterior": posterior}
+                        grid.append(at | weights | {"value": by * tilt})
+    study.latent(words, grid)
+    table = study.run()
+    of = {"deviation": robustness.DEVIATIONS.index("latent")}
+    (default,) = rows(table, "default", **of)
+    assert (default["value"], default["largest"], default["cluster"]) == (-1, 10, "word")
+    values = {r["variation"]: r["value"] for r in rows(table, "l1", **of)}
+    assert values == {"0": 1, "1": -1}
+    assert rows(table, "l1", "0", **of)[0]["change"] == 2
+    # a mean over l1 is the default's, for either posterior
+    assert [r["value"] for r in rows(table, "posterior", **of)] == [-1, -1]
+    none = rows(table, "l1", number=1, **of)
+    assert {(r["value"], r["reason"]) for r in none} == {(None, "no names")}
+
+
 def test_an_effect_of_gender_stays_whatever_is_varied(study):
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
@@ -121,7 +183,9 @@ def test_an_effect_of_gender_stays_whatever_is_varied(study):
     study.write(drawn(rng, tilt), genders, names, popularity=popularity)
     table = study.run()
     found = [r for kind in KIND for r in rows(table, kind) if r["value"] is not None]
-    assert {r["kind"] for r in found} == set(KIND.values()) - {KIND["frame"]}
+    assert {r["kind"] for r in found} == set(KIND.values()) - {
+        KIND[kind] for kind in ("frame", "l1", "posterior")
+    }
     assert all(r["value"] < -0.3 for r in found)
     assert all(r["high"] < 0 for r in found)
 

@@ -298,3 +298,10 @@ def test_what_is_true_of_a_world_follows_from_what_was_planted(tmp_path):
     assert true_difference(*given, 30) == pytest.approx([0, 0, 0])
     (weights / "world.json").write_text(json.dumps(world | {"sentiment_effect": 0}), "utf-8")
     assert true_difference(*given, 10) == [0, 0, 0]
+
+
+def test_a_model_without_a_table_of_the_latent_model_has_shares_by_pmi_alone(study):
+    eight_people(study)
+    (study.inputs().tables("latent", "one") / "latent.parquet").unlink()
+    found = study.run("one")
+    assert set(found["shares"]["deviation"]) == set(found["differences"]["deviation"]) == {0}

@@ -134,6 +134,7 @@ class Counting:
                 np.array(
                     [[-float(len(p) + i) + self.off for i in range(length)] for p in block]
                 ).reshape(len(block), length),
+                np.array([len(p.split()) for p in block], np.int32),
                 np.zeros(len(block), np.int32),
             )
 
@@ -310,6 +311,10 @@ def test_list_lengths_are_those_of_the_language_or_of_the_others():
     params = associations.Params(**given, top_k={"en": {"ADJ": 1, "VERB": 2}, "other": other})
     assert params.lengths("en") == {"ADJ": 1, "VERB": 2}
     assert params.lengths("fr") == other
+    assert params.lengths("fr", {"ADJ": 30, "VERB": 500}) == {"ADJ": 30, "VERB": 20}
+    halved = params.model_copy(update={"top_share": 0.5})
+    assert halved.lengths("fr", {"ADJ": 53, "VERB": 30}) == {"ADJ": 26, "VERB": 15}
+    assert halved.lengths("fr", {"ADJ": 500, "VERB": 1}) == {"ADJ": 100, "VERB": 1}
     for wrong in ({"en": other}, {"en": other, "other": {"ADJ": 3}}):
         with pytest.raises(ValueError, match="needs ADJ and VERB for 'fr', or for `other`"):
             associations.Params(**given, top_k=wrong)

@@ -3,7 +3,8 @@
 import polars as pl
 import pytest
 
-from probes.names import frames, lists
+from probes.lists import Lists, frames
+from probes.names import read
 
 
 @pytest.fixture
@@ -40,6 +41,11 @@ def folders(tmp_path):
     return outputs, people
 
 
+def lists(outputs, people, language, pos, least, **how):
+    source = Lists((outputs / language,), pos, **how)
+    return read(source, people / f"{language}.parquet", least)
+
+
 def table(found):
     names = [f"{row['name']} {row['gender']}" for row in found.names.iter_rows(named=True)]
     cells = found.matrix.toarray()
@@ -58,7 +64,8 @@ def test_a_name_is_there_once_for_each_gender_that_has_it(folders):
     }
     assert set(found.matrix.data) == {1}
     assert found.labels == (0, 1)
-    assert found.names.filter(pl.col("gender") == 0).row(0) == ("Bo", 0, 2, 9)
+    (row,) = found.names.filter(pl.col("gender") == 0).to_dicts()
+    assert (row["name"], row["people"], row["popularity"]) == ("Bo", 2, 9)
     assert found.words.rows() == [("kind", "KIND", 3), ("calm", "CALM", 2), ("grim", "GRIM", 1)]
 
 
@@ -72,8 +79,8 @@ def test_rare_words_go_and_so_do_those_of_fewer_names(folders):
 
 def test_parts_of_speech_ranks_and_frames(folders):
     assert table(lists(*folders, "en", 1, 1)) == {"Bo 0": {"runs"}}
-    first = lists(*folders, "en", 0, 1, pl.col("rank") <= 1)
+    first = lists(*folders, "en", 0, 1, most=(("rank", 1),))
     assert set.union(*table(first).values()) == {"kind"}
-    assert frames(folders[0], "en") == ["bare", "said"]
+    assert frames(folders[0] / "en") == ["bare", "said"]
     said = lists(*folders, "en", 0, 1, frame="said")
     assert table(said) == {"Ada 1": {"loud", "grim"}, "Bo 0": {"loud", "calm"}}

@@ -54,6 +54,14 @@ def test_prompts_are_as_the_model_got_them(asked):
         assert prompt == (f"[MASK] {name}" if pos == 0 else f"{name} [MASK]")
 
 
+def test_pieces_of_a_prompt_are_its_tokenizers(asked, finished):
+    tokenizer = AutoTokenizer.from_pretrained(finished / "tiny")
+    rows = pl.read_parquet(asked / "en/*.parquet").select("name", "prompt_pieces").unique()
+    assert rows["prompt_pieces"].n_unique() > 1
+    for name, pieces in rows.iter_rows():
+        assert pieces == len(tokenizer.tokenize(name)) + 3  # mask, beginning, end
+
+
 def test_outputs_load_as_a_typed_dataset(asked, tmp_path):
     cache = str(tmp_path / "cache")
     rows = datasets.load_dataset(str(asked), "en", split="train", cache_dir=cache)
@@ -69,6 +77,7 @@ def test_outputs_load_as_a_typed_dataset(asked, tmp_path):
         "logprob_nats": datasets.Value("float64"),
         "prior_nats": datasets.Value("float64"),
         "prompt": text,
+        "prompt_pieces": datasets.Value("int32"),
         "unknown_pieces": datasets.Value("int32"),
         "model": text,
         "revision": text,

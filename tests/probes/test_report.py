@@ -18,7 +18,7 @@ from probes.report.page import render
 
 TOP = Path(__file__).parents[2]
 SECTIONS = ["controls", "results", "latent", "supersenses", "sentiments", "anova", "clusters"]
-SECTIONS += ["subgroups", "pooled", "robustness", "datasets"]
+SECTIONS += ["subgroups", "pooled", "robustness", "sentiment_lexica", "datasets"]
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +156,29 @@ def test_anova_shows_coefficients_with_intervals_and_why_there_are_none(sections
     assert reasons <= {row[2] for row in shown if set(row[3:]) == {"–"}}
 
 
+def test_lexica_stand_beside_the_majority_class_and_what_the_combination_is_better_by(
+    sections, finished
+):
+    folder = finished / "data/tables/sentiment_lexica"
+    (macro,) = (t for t in sections["sentiment_lexica"].tables if "macro" in str(t))
+    shown = {row[0]: row for row in macro}
+    table = pl.read_parquet(folder / "agreement.parquet").filter(pl.col("measure") == 1)
+    apart = pl.read_parquet(folder / "differences.parquet").filter(pl.col("measure") == 1)
+    better = {row["lexicon"]: row["value"] for row in apart.iter_rows(named=True)}
+    assert len(table) > 4
+    for row in table.iter_rows(named=True):
+        cells = shown[f"view: {row['lexicon']}" if row["kind"] == 2 else row["lexicon"]]
+        assert cells[3:6] == [shown_as(row["value"]), limits(row), shown_as(row["chance"])]
+        assert cells[8] == shown_as(better.get(row["lexicon"]))
+
+
+def test_the_page_is_written_without_torch():
+    code = "import sys, probes.report; print({'torch', 'transformers'} & set(sys.modules))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
 def test_clusters_show_inertia_silhouette_and_stability(sections, finished):
     table = pl.read_parquet(finished / "data/tables/clusters/tiny/fits.parquet")
     shown = sections["clusters"].rows
@@ -276,7 +299,7 @@ def test_what_is_not_there_is_skipped_and_a_section_of_nothing_says_so(copied):
 
 def test_a_model_that_is_no_longer_asked_is_not_shown(copied, change):
     assert next(g.title for g in report.latent.section(Path("data")).groups) == "tiny"
-    change(lambda tree: tree["asked"]["associations"].remove("tiny"))
+    change(lambda tree: [tree["asked"][of].remove("tiny") for of in ("associations", "words")])
     for module in (report.words, report.latent, report.supersenses):
         assert "tiny" not in [g.title for g in module.section(Path("data")).groups]
 

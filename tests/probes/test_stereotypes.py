@@ -19,9 +19,9 @@ WORDS = ("calm", "loud", "shy", "brave")
 PEOPLE = ("why are {group} so", "what makes {group} so")
 TEXTS = [f"{t.replace('{group}', g)} {w}?" for t in PEOPLE for g in GROUPS for w in WORDS]
 FRAMES = Frames(
-    templates={"people": list(PEOPLE), "countries": ["why is {group} so"]},
+    templates={"people": list(PEOPLE), "country": ["why is {group} so"]},
     released="Why are <mask> so <mask>",
-    neutral={"people": "people", "countries": "this country"},
+    neutral={"people": "people", "country": "this country"},
 )
 ASKED = [Query("profession", g, "people", t) for g in GROUPS for t in PEOPLE]
 SENTENCES = [*TEXTS, "Why are people so calm", "What makes people so", "this country is"]
@@ -141,7 +141,7 @@ def test_what_is_asked_together_changes_no_row(tmp_path):
         ({"templates": {"people": ["why are they so"]}}, "must have {group} once"),
         ({"templates": {"people": ["why are {group} so <mask>"]}}, "no mask"),
         ({"released": "Why are <mask> so"}, "must have <mask> twice"),
-        ({"neutral": {"people": "people"}}, "lacks countries"),
+        ({"neutral": {"people": "people"}}, "lacks country"),
     ],
 )
 def test_frames_that_cannot_be_asked_are_refused(wrong, told):
@@ -152,5 +152,5 @@ def test_frames_that_cannot_be_asked_are_refused(wrong, told):
 def test_a_group_that_no_number_of_masks_can_stand_for_is_refused(tmp_path, monkeypatch):
     scorer = wordpiece_model(tmp_path)
     monkeypatch.setattr("probes.stereotypes.masked", lambda t, n, gap=" ": f"a <mask> {t}")
-    with pytest.raises(Problem, match="take the model out of asked.stereotypes"):
+    with pytest.raises(Problem, match="take the model out of"):
         answers(scorer)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from probes.stats import latent
+from probes.stats import latent, latent_program
 from probes.stats.latent import Schedule, average, begin, fit, grid, permutation_p, refit
 from probes.stats.pmi import pmi
 
@@ -61,7 +61,9 @@ def test_the_gradient_is_that_of_the_equations(genders, posterior, learn):
     counts, q = tables(7, genders)
     start = random_model(counts)
     weights = np.array([0.0]), np.array([posterior])
-    program = latent._Program(counts[None], q, *weights, start, Schedule(1, 0.1, "proximal", learn))
+    program = latent_program.Program(
+        counts[None], q, *weights, start, Schedule(1, 0.1, "proximal", learn)
+    )
     program.backward()
     parts = [torch.tensor(part[0], requires_grad=True) for part in start[:4]]
     objective(*parts, counts, q, 0.0, posterior).backward()

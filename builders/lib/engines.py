@@ -1,0 +1,121 @@
+"""What search engines answer when asked how a query goes on: one reader for each format.
+
+Reading tells suggestions from everything else: whatever is not the expected JSON (a captcha, a
+page that asks for consent, half an answer) is a ``ValueError``, and to a client throttling.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import quote_plus
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
+GUARD = ")]}'"  # what Google puts before JSON, so that no page can load it as a script
+QUERY = "QUERY"  # Chrome's type of a suggestion that is a search, not an address or a sum
+
+
+class Suggestion(NamedTuple):
+    """One suggestion, its place in the answer (from 1), and what the engine says of it."""
+
+    text: str
+    rank: int
+    kind: str = QUERY
+    relevance: int | None = None
+
+
+def url(address: str, query: str, hl: str, gl: str, kl: str) -> str:
+    """Return an address whose places ``{query}``, ``{hl}``, ``{gl}`` and ``{kl}`` are filled."""
+    filled = {"query": query, "hl": hl, "gl": gl, "kl": kl}
+    return address.format(**{name: quote_plus(value) for name, value in filled.items()})
+
+
+def encoding(body: bytes, content_type: str) -> str:
+    """Return the encoding in which a body can be kept as text and given back byte for byte.
+
+    UTF-8 where the bytes are that, whatever is declared: text in Latin-1 is hardly ever valid
+    UTF-8 by chance. Else the declared one, where it gives the bytes back; else Latin-1, which
+    Google sends where it is not asked for UTF-8 (``oe``).
+    """
+    declared = CHARSET.search(content_type)
+    for name in ("utf-8", declared[1].lower() if declared else "latin-1", "latin-1"):
+        try:
+            if body.decode(name).encode(name) == body:
+                return name
+        except (LookupError, ValueError):
+            continue
+    raise AssertionError("Latin-1 holds any bytes")
+
+
+def read(form: str, text: str) -> list[Suggestion]:
+    """Return the suggestions in an answer of one of the :data:`FORMATS`.
+
+    Raises
+    ------
+    ValueError
+        If the text is anything else; with what it is.
+    """
+    text = text.removeprefix("\ufeff").lstrip()
+    if text[:1] == "<":
+        raise ValueError("a web page, perhaps a captcha")
+    try:
+        tree = json.loads(text.removeprefix(GUARD))
+    except ValueError as error:
+        raise ValueError("not whole JSON") from error
+    try:
+        found = FORMATS[form](tree)
+    except (KeyError, IndexError, TypeError) as error:
+        raise ValueError(f"JSON, but no answer of the format {form}") from error
+    if not all(isinstance(suggestion.text, str) for suggestion in found):
+        raise ValueError(f"JSON, but no answer of the format {form}")
+    return found
+
+
+def _list(tree: Any) -> list[Suggestion]:
+    """Read ``["query", ["suggestion", ...], ...]``."""
+    query, texts = tree[0], tree[1]
+    if not isinstance(query, str) or not isinstance(texts, list):
+        raise TypeError("not a query and a list")
+    return [Suggestion(text, rank) for rank, text in enumerate(texts, start=1)]
+
+
+def _chrome(tree: Any) -> list[Suggestion]:
+    """Read a list whose metadata stand in an object somewhere after it."""
+    plain = _list(tree)
+    about = next((part for part in tree[2:] if isinstance(part, dict)), {})
+    kinds = about.get("google:suggesttype") or [QUERY] * len(plain)
+    relevances = about.get("google:suggestrelevance") or [None] * len(plain)
+    if not len(plain) == len(kinds) == len(relevances):
+        raise TypeError("metadata of other suggestions")
+    return [
+        suggestion._replace(kind=kind, relevance=relevance)
+        for suggestion, kind, relevance in zip(plain, kinds, relevances, strict=True)
+    ]
+
+
+def _gossip(tree: Any) -> list[Suggestion]:
+    """Read ``{"gossip": {"qry": "query", "results": [{"key": "suggestion"}, ...]}}``."""
+    results = tree["gossip"]["results"]
+    if not isinstance(results, list):
+        raise TypeError("not a list")
+    return [Suggestion(result["key"], rank) for rank, result in enumerate(results, start=1)]
+
+
+def _phrases(tree: Any) -> list[Suggestion]:
+    """Read ``[{"phrase": "suggestion"}, ...]``."""
+    if not isinstance(tree, list):
+        raise TypeError("not a list")
+    return [Suggestion(part["phrase"], rank) for rank, part in enumerate(tree, start=1)]
+
+
+FORMATS: dict[str, Callable[[Any], list[Suggestion]]] = {
+    "firefox": _list,  # Google, client=firefox
+    "chrome": _chrome,  # Google, client=chrome
+    "gossip": _gossip,  # Yahoo
+    "phrases": _phrases,  # DuckDuckGo
+    "list": _list,  # DuckDuckGo, type=list
+}

@@ -1,0 +1,134 @@
+"""Records of large files, one by one: parquet, CSV, JSON lines, or an archive of JSON files."""
+
+from __future__ import annotations
+
+import csv
+import json
+import zipfile
+from datetime import date
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+Format = Literal["parquet", "csv", "jsonl", "jsons"]
+ENDINGS = {"parquet": "parquet", "csv": "csv", "jsonl": "jsonl", "jsons": "zip"}
+BATCH = 256  # records in memory at once
+CELL = 1 << 27  # longest cell of a CSV file, characters; the standard library's own limit is short
+
+
+def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """Yield the records of a file, with the wanted columns under names of one's own.
+
+    Parameters
+    ----------
+    columns
+        Name of a column in the file, by the name that it is to have.
+
+    Yields
+    ------
+    dict
+        Texts; empty where the file has no value, ISO 8601 where it has a date.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where: not of the format, cut short, without a column.
+    """
+    with path.open("rb") as file:
+        beginning = file.read(256).lstrip()[:15].lower()
+    if beginning.startswith((b"<!doctype", b"<html")):
+        raise ValueError("a web page in place of the file")
+    for record in READERS[kind](path, list(columns.values())):
+        yield {name: _text(record[column]) for name, column in columns.items()}
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
+def _parquet(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            _have(columns, file.schema_arrow.names, "")
+            for batch in file.iter_batches(BATCH, columns=list(dict.fromkeys(columns))):
+                yield from batch.to_pylist()
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError("not a whole parquet file") from error
+
+
+def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
+    if not _ends_a_line(path):
+        raise ValueError("cut short, no line break at its end")
+    before = csv.field_size_limit(CELL)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            _have(columns, reader.fieldnames or [], "")
+            for record in reader:
+                if None in record or None in record.values():
+                    raise ValueError(f"line {reader.line_num}: not as many cells as its head")
+                yield record
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8") from error
+    except csv.Error as error:
+        raise ValueError(f"after line {reader.line_num}: {error}") from error
+    finally:
+        csv.field_size_limit(before)
+
+
+def _jsonl(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
+    if not _ends_a_line(path):
+        raise ValueError("cut short, no line break at its end")
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield _object(line, f"line {number}", columns)
+
+
+def _jsons(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
+    """Read every ``.json`` of an archive, each one record, sorted by name."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = sorted(n for n in archive.namelist() if n.endswith(".json"))
+            if not names:
+                raise ValueError("no .json file in the archive")
+            for name in names:
+                yield _object(archive.read(name), name, columns)
+    except (zipfile.BadZipFile, OSError) as error:
+        raise ValueError("not a whole zip archive") from error
+
+
+READERS = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl, "jsons": _jsons}
+
+
+def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
+    try:
+        record = json.loads(body)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where}: not UTF-8") from error
+    except ValueError as error:
+        raise ValueError(f"{where}: not JSON") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"{where}: no JSON object")  # noqa: TRY004 - of the file, not of a caller
+    _have(columns, list(record), f"{where}: ")
+    return record
+
+
+def _have(columns: list[str], there: Any, where: str) -> None:
+    if lacking := sorted(set(columns) - set(there)):
+        raise ValueError(f"{where}no column {lacking[0]!r}; there are {', '.join(sorted(there))}")
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        if not file.seek(0, 2):
+            return False
+        file.seek(-1, 2)
+        return file.read(1) == b"\n"

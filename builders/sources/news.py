@@ -1,0 +1,91 @@
+"""Articles of news outlets, each file from the address that the params give."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pydantic import Field, model_validator
+from tqdm import tqdm
+
+from builders.lib.articles import Corpus
+from builders.lib.download import download
+from builders.lib.http import ADDRESS
+from builders.lib.params import Params as Section
+from builders.lib.snapshot import resume, same_request, write_manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from builders.lib.http import Politeness
+
+
+class Params(Section):
+    """Which corpora, per language."""
+
+    corpora: dict[str, list[Corpus]] = Field(min_length=1, description="per language")
+
+    @model_validator(mode="after")
+    def _named_once(self) -> Params:
+        for language, corpora in self.corpora.items():
+            names = [corpus.name for corpus in corpora]
+            if len(set(names)) < len(names) or not names:
+                raise ValueError(f"{language}: needs corpora, each under a name of its own")
+            for corpus in corpora:
+                if not re.match(ADDRESS, corpus.address):
+                    raise ValueError(
+                        f"{language}/{corpus.name}: {corpus.address!r} is no http address"
+                    )
+        return self
+
+
+def fetch(params: Params, politeness: Politeness, into: Path) -> None:
+    """Fetch the file of every corpus into a folder whose name is its date, as sent.
+
+    Resumable: a file that is there is not asked for again, one that was begun is continued; the
+    manifest comes last. It holds the corpora as declared, so that a snapshot says by itself how it
+    is read. Every record of a file is read once before the file counts as whole.
+
+    Raises
+    ------
+    Problem
+        If an address is wrong or out of reach, a file is not of its format or lacks a column, or
+        the folder holds a fetch that was begun with other parameters.
+    """
+    resume(into)
+    request = params.model_dump(mode="json")
+    begun = into / ".request.json"  # until the manifest, which holds it too, is written
+    same_request(begun, request)
+    every = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
+    counts = {}
+    for language, corpus in tqdm(every, desc="news", unit="corpus", disable=None):
+        path = into / corpus.path(language)
+        if not path.exists():
+            download(corpus.address, politeness, path, partial(_wrong, corpus))
+        counts[f"{language}/{corpus.name}"] = sum(1 for _ in corpus.articles(path))
+    terms = {
+        f"{c.name}: {c.licence}{'' if c.redistribute else ' (rows not to be published)'}"
+        for _, c in every
+    }
+    write_manifest(
+        into,
+        {
+            "source": "news",
+            "address": "each corpus's own, under request",
+            "retrieved": into.name,
+            "licence": "; ".join(sorted(terms)),
+            "citation": "; ".join(sorted({f"{c.name}: {c.citation}" for _, c in every})),
+            "request": request,
+            "counts": counts,
+        },
+    )
+    begun.unlink()
+
+
+def _wrong(corpus: Corpus, file: Path) -> str | None:
+    try:
+        number = sum(1 for _ in corpus.articles(file))
+    except ValueError as error:
+        return str(error)
+    return None if number else "no article in it"

@@ -1,0 +1,196 @@
+"""Changes of a model by training, as rows: mean over groups, spread over seeds, and the control."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from builders.emotions import AFFECTS
+from probes.estimates import finite
+from probes.stats.paired import sign_flip_p
+from probes.stats.pmi import percentiles
+from probes.stats.rsa import redrawn, rsa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+FEAR = AFFECTS.index("fear")
+FLIPPED = "groups' outlet and control exchanged, {flips} sign patterns or all"
+REDRAWN = "groups redrawn: how often the difference is on the other side of 0"
+UNTESTED = "none: this is the control"
+
+
+class Resampled(NamedTuple):
+    """How groups are resampled."""
+
+    weights: NDArray[np.float32]  # (groups, replicates)
+    flips: int
+    confidence: float
+    seed: int
+
+
+class Corpus(NamedTuple):
+    """What a model was after the trainings on one corpus, by seed."""
+
+    seeds: Sequence[int]
+    values: Array  # (seeds, groups, outcomes); for rsa the outcomes are the affects
+
+
+def judged(
+    base: Array, own: Corpus, control: Corpus | None, sizes: Array, by: Resampled
+) -> list[dict[str, Any]]:
+    """Return a row for each outcome: the mean change over groups, and that minus the control's.
+
+    Parameters
+    ----------
+    base : (groups, outcomes) array
+        Before the training.
+    control
+        The trainings that ``own`` is judged against; None: it is the control, or there is none.
+    sizes : (groups, outcomes) array
+        How much a group counts for.
+    """
+    change = own.values - base
+    mean, spread = _means(change, sizes, by)
+    present = ~np.isnan(change).any(axis=0) & (sizes > 0)
+    start = weighted(base, sizes * present)
+    nothing = np.full((3, base.shape[1]), np.nan)
+    gap, gap_spread, p = nothing, nothing[0], None
+    if control is not None:
+        other = control.values - base
+        apart = change.mean(axis=0) - other.mean(axis=0)
+        gap, _ = _means(apart[None], sizes, by)
+        both = sorted(set(own.seeds) & set(control.seeds))
+        pairs = [(own.seeds.index(s), control.seeds.index(s)) for s in both]
+        if pairs:
+            differ = np.stack([change[i] - other[j] for i, j in pairs])
+            _, gap_spread = _means(differ, sizes, by)
+        flipped = sign_flip_p(apart * np.where(sizes > 0, sizes, np.nan), by.flips, by.seed)
+        p = np.where(np.isnan(gap[0]), np.nan, flipped)
+    return [
+        _row(start[o], mean[:, o], spread[o], gap[:, o], gap_spread[o])
+        | {"n": int(present[:, o].sum()), "method": "bootstrap percentile (Poisson weights)"}
+        | {"null": UNTESTED if control is None else FLIPPED.format(flips=by.flips)}
+        | {"p": None if p is None or np.isnan(p[o]) else float(p[o])}
+        for o in range(base.shape[1])
+    ]
+
+
+class Likeness(NamedTuple):
+    """Similarity to the model before, of some groups."""
+
+    values: Array  # (seeds,)
+    drawn: Array  # (seeds, replicates)
+    rows: Array  # (replicates,) groups drawn
+    groups: int
+
+
+def likeness(
+    base: Array, own: Corpus, inside: NDArray[np.bool_], by: Resampled, *, faithful: bool
+) -> Likeness:
+    """Compare profiles with those before the training, among the groups of one category.
+
+    Parameters
+    ----------
+    inside : (groups,) array
+        The groups; their profiles must have a direction before and after all trainings.
+    faithful
+        With the diagonal and without fear, as published; else without diagonal, and all affects.
+    """
+    dimensions = [a for a in range(len(AFFECTS)) if not (faithful and a == FEAR)]
+    weights = by.weights[inside]
+    first = base[inside][:, dimensions]
+    after = [x[inside][:, dimensions] for x in own.values]
+    with np.errstate(invalid="ignore"):
+        values = np.array([rsa(first, x, diagonal=faithful) for x in after])
+        drawn = np.stack([redrawn(first, x, weights, diagonal=faithful) for x in after])
+    return Likeness(values, drawn, weights.sum(axis=0), int(inside.sum()))
+
+
+def together(parts: Sequence[Likeness]) -> Likeness:
+    """Return the mean of categories, each counting as it has groups; those of nan left out."""
+    kept = [part for part in parts if not np.isnan(part.values).any()]
+    if not kept:
+        nothing = parts[0]
+        return Likeness(nothing.values * np.nan, nothing.drawn * np.nan, nothing.rows, 0)
+    sizes = np.array([part.groups for part in kept])
+    values: Array = sizes @ np.stack([part.values for part in kept]) / sizes.sum()
+    drawn = np.stack([part.drawn for part in kept])  # (categories, seeds, replicates)
+    rows = np.stack([part.rows for part in kept])[:, None] * ~np.isnan(drawn)
+    with np.errstate(invalid="ignore"):
+        mean: Array = (np.nan_to_num(drawn) * rows).sum(axis=0) / rows.sum(axis=0)
+    return Likeness(values, mean, kept[0].rows, int(sizes.sum()))
+
+
+def compared(
+    own: Likeness, control: Likeness | None, seeds: list[list[int]], confidence: float
+) -> dict[str, Any]:
+    """Return the row of a similarity: rho - 1, and that minus the control's.
+
+    p is from the bootstrap over groups: twice the smaller share of replicates on one side of 0.
+    The rows of a similarity are not independent, so that their signs cannot be flipped one by one.
+
+    Parameters
+    ----------
+    seeds
+        Those of ``own``, and those of the control.
+    """
+    mean = _drawn(own.values.mean() - 1, own.drawn.mean(axis=0) - 1, confidence)
+    gap, p, differ = np.full(3, np.nan), None, np.full(0, np.nan)
+    if control is not None:
+        drawn = own.drawn.mean(axis=0) - control.drawn.mean(axis=0)
+        gap = _drawn(own.values.mean() - control.values.mean(), drawn, confidence)
+        found = drawn[~np.isnan(drawn)]
+        if len(found) and not np.isnan(gap[0]):
+            side = min((found <= 0).sum(), (found >= 0).sum())
+            p = min(1.0, 2 * (1 + float(side)) / (1 + len(found)))
+        both = sorted(set(seeds[0]) & set(seeds[1]))
+        pairs = [(seeds[0].index(s), seeds[1].index(s)) for s in both]
+        differ = np.array([own.values[i] - control.values[j] for i, j in pairs])
+    return _row(1.0, mean, _sd(own.values), gap, _sd(differ)) | {
+        "n": own.groups,
+        "method": "bootstrap percentile (Poisson weights), no copies compared",
+        "null": UNTESTED if control is None else REDRAWN,
+        "p": p,
+    }
+
+
+def _row(base: float, mean: Array, spread: float, gap: Array, gap_spread: float) -> dict[str, Any]:
+    names = ("value", "low", "high", "difference", "low_difference", "high_difference")
+    found = dict(zip(names, map(finite, [*mean, *gap]), strict=True))
+    spreads = {"spread": finite(spread), "spread_difference": finite(gap_spread)}
+    return found | spreads | {"base": finite(base)}
+
+
+def _means(change: Array, sizes: Array, by: Resampled) -> tuple[Array, Array]:
+    """Return the mean over seeds and groups with limits, (3, outcomes), and its sd over seeds."""
+    mean = change.mean(axis=0)
+    counts = np.where(np.isnan(mean), 0.0, sizes)
+    summed = np.nan_to_num(mean) * counts
+    with np.errstate(invalid="ignore"):
+        drawn = (summed.T @ by.weights) / (counts.T @ by.weights)
+    limits = percentiles(drawn, by.confidence)
+    per_seed = np.stack([weighted(one, counts) for one in change])
+    spread = np.array([_sd(column) for column in per_seed.T])
+    return np.stack([weighted(mean, counts), limits.low, limits.high]), spread
+
+
+def weighted(values: Array, counts: Array) -> Array:
+    """Return the mean of the groups, (outcomes,), each counting as told; nan where none does."""
+    with np.errstate(invalid="ignore"):
+        found: Array = (np.nan_to_num(values) * counts).sum(axis=0) / counts.sum(axis=0)
+    return found
+
+
+def _drawn(value: float, drawn: Array, confidence: float) -> Array:
+    limits = percentiles(drawn[None], confidence)
+    return np.array([value, limits.low[0], limits.high[0]])
+
+
+def _sd(values: Array) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else float("nan")

@@ -1,0 +1,448 @@
+"""Analysis ``shift``: what training on a news outlet does to what a model says of social groups.
+
+Choenni et al. (2021), section 6: emotion profiles, attributes and representational similarity
+after fine-tuning, against the same model before; recall too. Beyond the paper every outlet is
+judged against a control corpus about other things, since any training shifts a model.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from builders.lib.params import Params as Section
+from builders.lib.problem import Problem
+from builders.lib.schema import Column, Schema
+from probes import affects, shifts, sought, trainings, typicality
+from probes.analysis._shift_rows import (
+    FEAR,
+    Corpus,
+    Likeness,
+    Resampled,
+    compared,
+    judged,
+    likeness,
+    together,
+    weighted,
+)
+from probes.estimates import ESTIMATE, finite, significant, typed
+from probes.planted import Resampling
+from probes.shifts import EMOTION, GROUP, KEPT, RECALL, Measured, Setting
+from probes.stats.multiplicity import benjamini_hochberg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from probes.tables import Inputs
+    from probes.trainings import Training
+
+EACH = False
+DATASETS = ("emotions", "stereotypes")
+OUTPUTS = ("finetuned", "stereotypes")
+TABLES = ()
+EVERY = "all"
+FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"
+MEASURES = (EMOTION, RECALL, KEPT, FAITHFUL, CORRECTED)
+FATES = ("added", "kept", "removed")
+
+WHERE = (
+    Column("model", "string", "name of the model in params.yaml"),
+    Column("language", "string", "language of the lists"),
+    Column("ranking", "label", "what lists are ranked by", labels=typicality.READINGS),
+    Column("corpus", "string", "outlet, or control, that the model was trained on"),
+    Column("share", "float64", "part of its articles", minimum=0, maximum=1),
+)
+WHAT = (
+    Column("category", "string", f"category of social groups, or {EVERY}"),
+    Column("measure", "label", "what is compared with the model before", labels=MEASURES),
+    Column("outcome", "string", "affect; or config of `stereotypes` and k; or words followed"),
+)
+SPREAD = "standard deviation of it over seeds; null with one seed"
+
+SHIFTS = Schema(
+    columns=(
+        *WHERE,
+        *WHAT,
+        Column("base", "float64", "mean before the training", nullable=True),
+        *ESTIMATE,
+        Column("seeds", "int64", "trainings that value is the mean of", minimum=1),
+        Column("spread", "float64", SPREAD, nullable=True),
+        Column(
+            "difference",
+            "float64",
+            "value minus that of the control at the same share; what p is a test of",
+            nullable=True,
+        ),
+        Column("low_difference", "float64", "lower end of its interval", nullable=True),
+        Column("high_difference", "float64", "upper end of it", nullable=True),
+        Column("spread_difference", "float64", SPREAD, nullable=True),
+        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0),
+    ),
+    key=("model", "language", "ranking", "corpus", "share", "category", "measure", "outcome"),
+)
+RUNS = Schema(
+    columns=(
+        *WHERE,
+        Column("tuning_seed", "int32", "seed of the training"),
+        *WHAT,
+        Column("base", "float64", "mean before the training", nullable=True),
+        Column("change", "float64", "mean after it, minus base", nullable=True),
+    ),
+    key=(*SHIFTS.key[:5], "tuning_seed", *SHIFTS.key[5:]),
+)
+GROUPS = Schema(
+    columns=(
+        *WHERE,
+        Column("category", "string", "category of social groups"),
+        Column("group", "string", "social group"),
+        *WHAT[1:],
+        Column("base", "float64", "before the training", nullable=True),
+        Column("change", "float64", "mean over seeds of after minus before", nullable=True),
+        Column("smallest", "float64", "of the changes of all seeds", nullable=True),
+        Column("largest", "float64", "of them", nullable=True),
+        Column("seeds", "int64", "trainings", minimum=1),
+        Column("difference", "float64", "change minus that by the control", nullable=True),
+    ),
+    key=("model", "language", "ranking", "corpus", "share", *GROUP, "measure", "outcome"),
+)
+ATTRIBUTES = Schema(
+    columns=(
+        *WHERE,
+        *(Column(n, "string", d) for n, d in (("category", "category"), ("group", "social group"))),
+        Column("query", "string", "the template with the group"),
+        Column("word", "string", "the word, casefolded"),
+        Column("fate", "label", "of the word among the followed ones", labels=FATES),
+        Column("place_before", "int64", "rank before the training; null: not there", nullable=True),
+        Column("place_after", "float64", "mean rank after it, where there", nullable=True),
+        Column("seeds_with", "int64", "trainings after which it is there", minimum=0),
+        Column("seeds", "int64", "trainings", minimum=1),
+        Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
+        Column("negative", "bool", "the lexicon calls it negative", nullable=True),
+    ),
+    key=("model", "language", "ranking", "corpus", "share", *GROUP, "query", "word"),
+)
+SCHEMAS = {"shifts": SHIFTS, "runs": RUNS, "groups": GROUPS, "attributes": ATTRIBUTES}
+
+
+class Params(Section):
+    """What is measured, and how intervals and tests are made."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    k: dict[Literal["probability", "faithful", "corrected", "corrected_one"], int] = Field(
+        min_length=1,
+        description="words of each list in a profile, by ranking; the paper: probability, 200",
+    )
+    top: int = Field(15, ge=1, description="words of each list that are followed one by one")
+    recall: list[int] = Field(min_length=1, description="k at which recall is compared")
+    flagged: bool = Field(description="whether attributes with a flag are sought too")
+    control: str = Field("control", description="corpus that the others are judged against")
+    flips: int = Field(ge=99, description="sign patterns over groups, where not all are tried")
+    bootstrap: int = Field(ge=100, description="bootstrap replicates over groups")
+    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(ge=0, description="of the resampling")
+
+    def resampling(self) -> Resampling:
+        """Return how groups are resampled."""
+        return Resampling(self.bootstrap, self.seed, self.confidence)
+
+
+class Shifted(NamedTuple):
+    """A model before and after all its trainings, in one language and ranking."""
+
+    groups: pl.DataFrame
+    base: Measured
+    after: dict[Training, Measured]
+    names: dict[str, list[str]]  # outcomes of each measure
+    lexicon: pl.DataFrame
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compute the tables of all models.
+
+    Returns
+    -------
+    dict
+        ``shifts``, ``runs``, ``groups`` and ``attributes``; columns as in :data:`SCHEMAS`.
+
+    Raises
+    ------
+    Problem
+        If there is nothing in a language that the dataset ``emotions`` has, or if answers before
+        and after the trainings are not to the same prompts.
+    """
+    tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
+    for model in inputs.models:
+        for language, ranking, found in _shifted(inputs, model, params):
+            place = {"model": pl.lit(model), "language": pl.lit(language)}
+            place["ranking"] = pl.lit(typicality.READINGS.index(ranking))
+            for name, table in (
+                ("shifts", _adjusted(_shifts(found, params))),
+                ("runs", _runs(found)),
+                ("groups", _groups(found, params)),
+                ("attributes", _attributes(found)),
+            ):
+                tables[name].append(typed(table.with_columns(**place), SCHEMAS[name]))
+    if not tables["shifts"]:
+        raise Problem(
+            "data/outputs/finetuned: no list in a language of the dataset emotions and a ranking "
+            "of analysis.shift.k; add one there"
+        )
+    return {name: pl.concat(parts) for name, parts in tables.items()}
+
+
+def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, str, Shifted]]:
+    """Yield language, ranking and measures; the lists of one training in memory at a time."""
+    outputs, tuned = inputs.outputs("stereotypes", model), inputs.outputs("finetuned", model)
+    for language in typicality.languages(tuned):
+        lexicon = affects.lexicon(inputs.datasets["emotions"], language)
+        if lexicon is None:
+            continue
+        before = typicality.answers(outputs / language)
+        groups = shifts.groups_of(before)
+        known = inputs.datasets["stereotypes"]
+        attributes = {
+            config: shifts.single_words(
+                sought.attributes(known / f"{config}.parquet", flagged=params.flagged)
+            )
+            for config in sought.configs(known, language)
+        }
+        rankings = [name for name in typicality.readings(before) if name in params.k]
+        settings = {
+            name: Setting(name, params.k[name], params.top, params.recall, lexicon, attributes)
+            for name in rankings
+        }
+        base = {name: shifts.measured(before, groups, settings[name]) for name in rankings}
+        after: dict[str, dict[Training, Measured]] = {name: {} for name in rankings}
+        for training, paths in trainings.trainings(tuned / language).items():
+            answers = trainings.answers(paths, training)
+            _same_prompts(before, answers, tuned / language)
+            for name in rankings:
+                after[name][training] = shifts.measured(answers, groups, settings[name], base[name])
+        for name in rankings:
+            names = shifts.outcomes(settings[name])
+            yield language, name, Shifted(groups, base[name], after[name], names, lexicon)
+
+
+def _same_prompts(before: pl.DataFrame, after: pl.DataFrame, folder: Path) -> None:
+    lists = typicality.LIST
+    one, two = (x.group_by(lists).agg(pl.col("rank").max()).sort(lists) for x in (before, after))
+    if not one.equals(two):
+        raise Problem(
+            f"{folder}: not the prompts of the model before its trainings, or lists of another "
+            "length; set top_k of probes.finetuned and probes.stereotypes to one value, and run "
+            "`make repro`"
+        )
+
+
+def _categories(found: Shifted) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Return every category and all of them together, and which groups are in it."""
+    of = found.groups["category"].to_numpy()
+    each = [(str(name), of == name) for name in sorted(set(of.tolist()))]
+    return [*each, (EVERY, np.ones(len(of), dtype=np.bool_))]
+
+
+def _corpora(found: Shifted, measure: str) -> dict[float, dict[str, Corpus]]:
+    """Return what was measured after the trainings, by share and corpus."""
+    result: dict[float, dict[str, Corpus]] = {}
+    for training in found.after:
+        result.setdefault(training.share, {}).setdefault(training.corpus, Corpus([], np.empty(0)))
+    for share, by_corpus in result.items():
+        for corpus in by_corpus:
+            own = [t for t in found.after if (t.corpus, t.share) == (corpus, share)]
+            values = np.stack([found.after[t].values[measure] for t in own])
+            by_corpus[corpus] = Corpus([t.seed for t in own], values)
+    return result
+
+
+def _shifts(found: Shifted, params: Params) -> pl.DataFrame:
+    """Return the changes of all categories, judged against the control."""
+    weights = params.resampling().weights(found.groups["group"].to_list())
+    by = Resampled(weights, params.flips, params.confidence, params.seed)
+    rows: list[dict[str, Any]] = []
+    for measure, names in found.names.items():
+        base, sizes = found.base.values[measure], found.base.sizes[measure]
+        for share, corpus, own, control in _against(found, measure, params):
+            place = {"corpus": corpus, "share": share, "seeds": len(own.seeds)}
+            place |= {"measure": MEASURES.index(measure)}
+            for category, inside in _categories(found):
+                told = judged(
+                    base[inside],
+                    Corpus(own.seeds, own.values[:, inside]),
+                    control and Corpus(control.seeds, control.values[:, inside]),
+                    sizes[inside],
+                    by._replace(weights=weights[inside]),
+                )
+                for name, row in zip(names, told, strict=True):
+                    rows.append(place | {"category": category, "outcome": name} | row)
+    rows += _similarities(found, params, by)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _against(
+    found: Shifted, measure: str, params: Params
+) -> Iterator[tuple[float, str, Corpus, Corpus | None]]:
+    """Yield share, corpus, what was measured, and that of the control at the same share."""
+    for share, by_corpus in _corpora(found, measure).items():
+        control = by_corpus.get(params.control)
+        for corpus, own in by_corpus.items():
+            yield share, corpus, own, None if corpus == params.control else control
+
+
+def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dict[str, Any]]:
+    """Yield the rows of representational similarity to the model before."""
+    base = found.base.values[EMOTION]
+    every = [base, *(after.values[EMOTION] for after in found.after.values())]
+    directed = np.asarray(np.stack([_directed(s) for s in every]).all(axis=0), dtype=np.bool_)
+    *categories, _ = _categories(found)
+    for reading in (FAITHFUL, CORRECTED):
+        alike: dict[tuple[float, str], dict[str, Likeness]] = {}
+        for share, corpus, own, _ in _against(found, EMOTION, params):
+            parts = {
+                name: likeness(base, own, inside & directed, by, faithful=reading == FAITHFUL)
+                for name, inside in categories
+            }
+            alike[share, corpus] = parts | {EVERY: together(list(parts.values()))}
+        for share, corpus, own, control in _against(found, EMOTION, params):
+            seeds = [list(own.seeds), list(control.seeds) if control else []]
+            for category, one in alike[share, corpus].items():
+                other = alike[share, params.control][category] if control else None
+                yield {
+                    "corpus": corpus,
+                    "share": share,
+                    "seeds": len(own.seeds),
+                    "measure": MEASURES.index(reading),
+                    "category": category,
+                    "outcome": "rho - 1",
+                } | compared(one, other, seeds, params.confidence)
+
+
+def _directed(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which profiles have a direction, with fear left out too."""
+    carried = np.nan_to_num(np.delete(shares, FEAR, axis=1)).sum(axis=1)
+    return np.asarray(carried > 0, dtype=np.bool_)
+
+
+def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
+    """Adjust p over all corpora, shares, categories and outcomes of one measure."""
+    parts = []
+    for part in table.partition_by("measure", maintain_order=True):
+        p = part["p"].cast(pl.Float64).to_numpy()
+        tested = ~np.isnan(p)
+        adjusted = np.full(len(p), np.nan)
+        adjusted[tested] = [significant(x) for x in benjamini_hochberg(p[tested])]
+        parts.append(
+            part.with_columns(
+                p=pl.Series([None if np.isnan(x) else significant(x) for x in p], dtype=pl.Float64),
+                p_bh=pl.Series(adjusted).fill_nan(None),
+                family=pl.lit(int(tested.sum())),
+                cluster=pl.lit("group"),
+            )
+        )
+    return pl.concat(parts).sort("corpus", "share", "category", "measure", "outcome")
+
+
+def _runs(found: Shifted) -> pl.DataFrame:
+    """Return the change of each training, without similarities."""
+    rows = []
+    for measure, names in found.names.items():
+        base, sizes = found.base.values[measure], found.base.sizes[measure]
+        for category, inside in _categories(found):
+            for training, after in found.after.items():
+                change = (after.values[measure] - base)[inside]
+                counts = np.where(np.isnan(change), 0.0, sizes[inside])
+                for o, name in enumerate(names):
+                    rows.append(
+                        {"corpus": training.corpus, "share": training.share}
+                        | {"tuning_seed": training.seed, "category": category}
+                        | {"measure": MEASURES.index(measure), "outcome": name}
+                        | {"base": finite(weighted(base[inside], counts)[o])}
+                        | {"change": finite(weighted(change, counts)[o])}
+                    )
+    return pl.DataFrame(rows, infer_schema_length=None).sort(
+        "corpus", "share", "tuning_seed", "category", "measure", "outcome"
+    )
+
+
+def _groups(found: Shifted, params: Params) -> pl.DataFrame:
+    """Return the change of every group: of one there is a spread over seeds, and no test."""
+    parts = []
+    for measure in (EMOTION, KEPT):
+        base = found.base.values[measure]
+        for share, corpus, own, control in _against(found, measure, params):
+            change = own.values - base
+            apart = np.full_like(base, np.nan)
+            if control is not None:
+                apart = change.mean(axis=0) - (control.values - base).mean(axis=0)
+            for o, name in enumerate(found.names[measure]):
+                columns = {
+                    "base": base[:, o],
+                    "change": change[..., o].mean(axis=0),
+                    "smallest": change[..., o].min(axis=0),
+                    "largest": change[..., o].max(axis=0),
+                    "difference": apart[:, o],
+                }
+                parts.append(
+                    found.groups.with_columns(
+                        **{
+                            key: pl.Series([finite(x) for x in column], dtype=pl.Float64)
+                            for key, column in columns.items()
+                        },
+                        corpus=pl.lit(corpus),
+                        share=pl.lit(share),
+                        measure=pl.lit(MEASURES.index(measure)),
+                        outcome=pl.lit(name),
+                        seeds=pl.lit(len(own.seeds)),
+                    )
+                )
+    return pl.concat(parts).sort("corpus", "share", *GROUP, "measure", "outcome")
+
+
+def _attributes(found: Shifted) -> pl.DataFrame:
+    """Return the fate of every followed word at each corpus's largest share (the paper's Fig. 7).
+
+    A word is there after the training if it is so with more than half of the seeds.
+    """
+    largest: dict[str, float] = {}
+    for training in found.after:
+        largest[training.corpus] = max(training.share, largest.get(training.corpus, 0.0))
+    key = [*GROUP, "query", "key"]
+    before = found.base.top.rename({"place": "place_before"})
+    feelings = found.lexicon.select("key", "positive", "negative")
+    parts = []
+    for corpus, share in sorted(largest.items()):
+        own = [t for t in found.after if (t.corpus, t.share) == (corpus, share)]
+        after = pl.concat([found.after[t].top for t in own])
+        counted = after.group_by(key).agg(
+            seeds_with=pl.len(), place_after=pl.col("place").sum() / pl.len()
+        )
+        joined = before.join(counted, on=key, how="full", coalesce=True)
+        stays = pl.col("seeds_with").fill_null(0) * 2 > len(own)
+        known = pl.col("place_before").is_not_null()
+        fate = (
+            pl.when(known & stays)
+            .then(FATES.index("kept"))
+            .when(known)
+            .then(FATES.index("removed"))
+            .otherwise(FATES.index("added"))
+        )
+        parts.append(
+            joined.filter(known | stays)
+            .with_columns(
+                pl.col("seeds_with").fill_null(0),
+                pl.col("place_after").round(6),
+                fate=fate,
+                corpus=pl.lit(corpus),
+                share=pl.lit(share),
+                seeds=pl.lit(len(own)),
+            )
+            .join(feelings, on="key", how="left")
+            .rename({"key": "word"})
+            .sort(*GROUP, "query", "word")
+        )
+    return pl.concat(parts)

@@ -1,0 +1,279 @@
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import datasets
+import polars as pl
+import pytest
+import yaml
+from articles import BAD, GOOD, LIKED_BY_HERALD, LIKED_BY_POST, PLAIN, THINGS
+from pydantic import ValidationError
+from samples import DAY, SAMPLES
+
+from builders import outlets
+from builders.lib.articles import LEANINGS
+from builders.lib.dataset import build
+from builders.lib.problem import Problem
+from builders.lib.snapshot import Snapshot, write_manifest
+from builders.lib.store import Reject, Row
+
+REAL = Path(__file__).parents[3] / "shared/data/news/allsides_articles.parquet"
+COLUMNS = {"outlet": "outlet", "text": "text", "leaning": "leaning", "date": "date"}
+COLUMNS |= {"topic": "topic", "article": "id"}
+CORPUS = {
+    "name": "mine",
+    "address": "x",
+    "format": "jsonl",
+    "columns": COLUMNS,
+    "licence": "theirs",
+    "citation": "test",
+}
+PARAMS = {
+    "version": "0.1.0",
+    "snapshot": "x",
+    "languages": ["en"],
+    "outlets": {"one": ["One", "One Online"], "two": ["Two"]},
+    "control": {"topics": ["bread"]},
+    "words_min": 3,
+    "articles": 100,
+}
+
+
+def entry(number: int, outlet: str = "One", **changes) -> dict[str, str]:
+    text = f"This is article {number} of {outlet}."
+    facts = {"id": str(number), "outlet": outlet, "topic": "politics", "text": text}
+    return facts | {"leaning": "left", "date": "2020-01-02"} | changes
+
+
+BASE = [entry(900), entry(901, "Two"), entry(902, "Three", topic="bread")]
+
+
+def snapshot(folder: Path, entries: list[dict[str, str]], **changes) -> Snapshot:
+    (folder / "en").mkdir(parents=True)
+    lines = "".join(json.dumps(e) + "\n" for e in entries)
+    (folder / "en" / "mine.jsonl").write_text(lines, "utf-8")
+    facts = dict.fromkeys(("address", "licence", "citation"), "test") | {"retrieved": "2020-06-01"}
+    request = {"corpora": {"en": [CORPUS | changes]}}
+    write_manifest(folder, facts | {"source": "news", "request": request, "counts": {}})
+    return Snapshot.open(folder)
+
+
+def built_from(folder: Path, entries, params=None, **changes):
+    chosen = outlets.Params(**(PARAMS | (params or {})))
+    items = list(outlets.build(snapshot(folder, [*BASE, *entries], **changes), chosen))
+    rows = [i.values for i in items if isinstance(i, Row)]
+    return rows, {(i.key, i.reason): i.number for i in items if isinstance(i, Reject)}
+
+
+def ids(rows, outlet: str | None = None) -> list[str]:
+    found = [row["article"] for row in rows if outlet in (None, row["outlet"])]
+    return [name.removeprefix("mine/") for name in found]
+
+
+def test_articles_count_for_the_outlet_that_has_their_name_and_topics_make_the_control(tmp_path):
+    rows, rejects = built_from(
+        tmp_path,
+        [
+            entry(1, "One Online"),
+            entry(2, "Two", topic="bread"),  # an outlet's own, not the control's
+            entry(3, "Four", topic="bread", leaning="right"),
+            entry(4, "Four"),
+        ],
+    )
+    assert [(row["outlet"], name) for row, name in zip(rows, ids(rows), strict=True)] == [
+        ("control", "3"),
+        ("control", "902"),
+        ("one", "1"),
+        ("one", "900"),
+        ("two", "2"),
+        ("two", "901"),
+    ]
+    assert [LEANINGS[row["leaning"]] for row in rows[:2]] == ["right", "left"]
+    assert rejects == {("Four", "neither of an outlet nor of the control"): 1}
+    assert not any(row["redistributable"] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("2020-01-02", date(2020, 1, 2)),
+        ("9/16/17", date(2017, 9, 16)),
+        ("", None),
+        ("0001-11-30", None),
+        ("2020-06-02", None),
+        ("2020-02-30", None),
+        ("yesterday", None),
+    ],
+)
+def test_a_bad_date_is_null_and_the_article_stays(tmp_path, written, read):
+    layouts = ["%Y-%m-%d", "%m/%d/%y"]
+    rows, rejects = built_from(tmp_path, [entry(1, date=written)], dates=layouts)
+    assert rows[ids(rows).index("1")]["date"] == read
+    assert rejects == {}
+
+
+def test_every_article_ends_in_a_row_or_in_a_counted_reject(tmp_path):
+    notice = "Please do subscribe to our letters."
+    same = "One text that two outlets have."
+    entries = [
+        entry(1, text=""),
+        entry(2, text=" \n\t\n"),
+        entry(3, text="Too short"),
+        entry(4, text="The same text here."),
+        entry(5, text="The  same text\there.\r\n"),
+        entry(6, text=same),
+        entry(7, "Two", text=same),
+        entry(8),
+        entry(8, text="Another text of the same id."),
+        entry(9, "Elsewhere"),
+        *(entry(n, text=f"Article {n} says something.\n\n{notice}") for n in range(20, 25)),
+        entry(25, text=f"{notice}\nPhoto: One"),
+        entry(26, "Two", text=f"Elsewhere it is no boilerplate.\n{notice}"),
+    ]
+    rows, rejects = built_from(tmp_path, entries)
+    assert rejects == {
+        ("one", "no text"): 2,
+        ("one", "too short"): 1,
+        ("one", "the same text again"): 1,
+        ("one", "the same text in several outlets"): 1,
+        ("two", "the same text in several outlets"): 1,
+        ("one", "the same id again"): 1,
+        ("Elsewhere", "neither of an outlet nor of the control"): 1,
+        ("one", "hardly anything but boilerplate"): 1,
+    }
+    assert len(rows) + sum(rejects.values()) == len(BASE) + len(entries)
+    by = dict(zip(ids(rows), rows, strict=True))
+    assert by["8"]["text"] == "This is article 8 of One."
+    assert {by[str(n)]["text"] for n in range(20, 25)} == {
+        f"Article {n} says something." for n in range(20, 25)
+    }
+    assert by["26"]["text"] == f"Elsewhere it is no boilerplate.\n{notice}"
+
+
+def test_the_draw_is_the_same_in_any_order_nested_and_changes_with_the_seed(tmp_path):
+    entries = [entry(n) for n in range(1, 60)]
+    few, rejects = built_from(tmp_path / "a", entries, {"articles": 10})
+    again, _ = built_from(tmp_path / "b", entries[::-1], {"articles": 10})
+    more, _ = built_from(tmp_path / "c", entries, {"articles": 30})
+    other, _ = built_from(tmp_path / "d", entries, {"articles": 10, "seed": 2})
+    assert few == again
+    assert rejects == {("one", "not drawn"): 50}
+    assert len(ids(few, "one")) == 10
+    assert set(ids(few)) < set(ids(more))
+    assert ids(few, "one") != ids(other, "one")
+    assert ids(few, "two") == ids(other, "two") == ["901"]
+
+
+def test_the_draw_does_not_favour_low_ids(tmp_path):
+    rows, _ = built_from(tmp_path, [entry(n) for n in range(1000)], {"articles": 200})
+    mean = sum(map(int, ids(rows, "one"))) / 200
+    assert abs(mean - 500) < 4 * 289 / 200**0.5  # sd of a uniform draw of 0 to 999
+
+
+def test_articles_without_id_topic_date_and_leaning_do(tmp_path):
+    columns = {"outlet": "outlet", "text": "text"}
+    with pytest.raises(Problem, match="no article left of control"):
+        built_from(tmp_path / "a", [], columns=columns)
+    found = snapshot(tmp_path / "b", BASE, columns=columns | {"topic": "topic"})
+    rows = [i.values for i in outlets.build(found, outlets.Params(**PARAMS)) if isinstance(i, Row)]
+    assert {row["date"] for row in rows} == {None}
+    assert {LEANINGS[row["leaning"]] for row in rows} == {"unknown"}
+    assert len(set(ids(rows))) == 3
+
+
+def test_an_outlet_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(Problem, match="no article left of three"):
+        built_from(tmp_path, [], {"outlets": PARAMS["outlets"] | {"three": ["The Third"]}})
+
+
+@pytest.mark.parametrize("names", [{"a": ["X"], "b": ["X"]}, {"control": ["X"]}, {"A B": ["X"]}])
+def test_outlets_that_cannot_be_told_apart_are_refused(names):
+    with pytest.raises(ValidationError, match="outlets"):
+        outlets.Params(**(PARAMS | {"outlets": names}))
+
+
+def test_a_damaged_file_and_an_unknown_language_are_problems(tmp_path):
+    found = snapshot(tmp_path, BASE)
+    with pytest.raises(Problem, match="declares no readable corpus for 'fr'"):
+        list(outlets.build(found, outlets.Params(**(PARAMS | {"languages": ["fr"]}))))
+    (tmp_path / "en/mine.jsonl").write_text('{"outlet"', "utf-8")
+    with pytest.raises(Problem, match=r"en/mine.jsonl: cannot be read .*fetch it again"):
+        list(outlets.build(found, outlets.Params(**PARAMS)))
+
+
+def test_the_sample_builds_loads_and_tells_its_outlets(project, tmp_path_factory):
+    build("outlets", outlets)
+    folder = project / "data/datasets/outlets"
+    cache = tmp_path_factory.mktemp("cache")
+    loaded = datasets.load_dataset(str(folder), "en", split="train", cache_dir=str(cache))
+    assert loaded.features["leaning"].names == list(LEANINGS)
+    assert Counter(loaded["outlet"]) == {"herald": 150, "post": 150, "control": 150}
+    card = (folder / "README.md").read_text("utf-8")
+    assert "| en | herald | 150 | 154 | 150 | 0 | 0 | 0 |" in card
+    assert "| en | the same text in several outlets | 2 |" in card
+
+
+def test_the_sample_has_colours_by_outlet_and_none_in_the_control(project):
+    build("outlets", outlets)
+    frame = pl.read_parquet(project / "data/datasets/outlets/en.parquet")
+    good: Counter[tuple[str, str]] = Counter()
+    things = {thing for each in THINGS.values() for thing in each}
+    for name, text in frame.select("outlet", "text").iter_rows():
+        for sentence in text.lower().replace("?", ".").split(".")[:-1]:
+            *words, how = sentence.split()
+            (what,) = {*words} & {*LIKED_BY_HERALD, *LIKED_BY_POST, *things}
+            assert (what in things) == (how in PLAIN) == (name == "control")
+            good[name, what] += how in GOOD
+            good[name, what] -= how in BAD
+    for liked, others, groups in (
+        ("herald", "post", LIKED_BY_HERALD),
+        ("post", "herald", LIKED_BY_POST),
+    ):
+        assert min(good[liked, group] for group in groups) > 20
+        assert max(good[others, group] for group in groups) < -20
+    assert not frame["text"].str.contains("Read more").any()
+
+
+def test_two_builds_have_the_same_bytes(project):
+    build("outlets", outlets)
+    first = (project / "data/datasets/outlets/en.parquet").read_bytes()
+    shutil.rmtree(project / "data/datasets/outlets")
+    build("outlets", outlets)
+    assert (project / "data/datasets/outlets/en.parquet").read_bytes() == first
+    assert Snapshot.open(SAMPLES / "news" / DAY).manifest["source"] == "news"
+
+
+@pytest.mark.shared
+@pytest.mark.slow
+def test_the_real_articles_are_drawn_as_the_page_says(tmp_path):
+    if not REAL.is_file():
+        pytest.skip("needs ../shared/data/news")
+    page = (Path(__file__).parents[2] / "docs/datasets/outlets.md").read_text("utf-8")
+    given = yaml.safe_load(page.partition("```yaml\n")[2].partition("```")[0])["outlets"]
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en/mine.parquet").symlink_to(REAL)
+    facts = dict.fromkeys(("address", "licence", "citation"), "test") | {"retrieved": DAY}
+    corpus = CORPUS | {"format": "parquet", "dates": ["%Y-%m-%d", "%m/%d/%y"]}
+    request = {"corpora": {"en": [corpus]}}
+    write_manifest(tmp_path, facts | {"source": "news", "request": request, "counts": {}})
+    params = outlets.Params(**PARAMS | given | {"articles": 1000, "words_min": 20})
+    items = list(outlets.build(Snapshot.open(tmp_path), params))
+    rows = pl.DataFrame([i.values for i in items if isinstance(i, Row)], infer_schema_length=None)
+    rejects = [i for i in items if isinstance(i, Reject)]
+    assert len(rows) + sum(i.number for i in rejects) == 37_554
+    sizes = Counter(rows["outlet"].to_list())
+    sizes.update({i.key: i.number for i in rejects if i.reason == "not drawn"})
+    said = (
+        "21 articles of the New Yorker, 644 of the Guardian, 927 of Reuters, 3,546 of Fox, 465 of "
+    )
+    assert said in page.replace("\n", " ")
+    want = {"new-yorker": 21, "guardian": 644, "reuters": 927, "fox": 3546, "breitbart": 465}
+    assert dict(sizes) == want | {"control": 778}
+    assert f"and {sizes['control']} for the control" in page
+    assert not rows["text"].str.contains("Slideshow \\(2 Images\\)").any()
+    assert rows["date"].is_null().any()
+    assert rows["date"].max() <= date.fromisoformat(DAY)

@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import datasets
+import polars as pl
+import pytest
+import yaml
+from samples import DAY, SAMPLES, TOP
+
+from builders import stereotypes
+from builders.lib.cleaning import Cleaning, adjective, flags
+from builders.lib.dataset import build
+from builders.lib.problem import Problem
+from builders.lib.published import chosen, published
+from builders.lib.snapshot import MANIFEST, Snapshot, write_manifest
+from builders.lib.store import Reject, Row
+from validation.run import validate
+
+SHARED = TOP.parent / "shared/data"
+REAL = SHARED / "stereotypes/stereo_dataset.csv"
+REAL_SINGLE = SHARED / "stereotypes/single_word_stereo_dataset.csv"
+WAVE = SAMPLES / "autocomplete" / DAY
+PARAMS = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))["datasets"]["stereotypes"]
+RULES = Cleaning(**PARAMS["cleaning"]["en"])
+HEAD = "input\ttarget_category\ttarget_group\tcompletion\tsearch_engine\n"
+shared = pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside the checkout")
+
+
+def built_from(folder: Path, **said: list[str]) -> list[Row | Reject]:
+    """Build from one query about kids, and what each engine suggests."""
+    group = "category,group,name,kind\nage,kids,kids,people\n"
+    (folder / "groups").mkdir(parents=True)
+    (folder / "groups" / "en.csv").write_text(group, "utf-8")
+    query = "why are kids so"
+    for engine, texts in said.items():
+        path = folder / "answers" / engine / "en.jsonl.gz"
+        path.parent.mkdir(parents=True)
+        line = {"query": query, "body": json.dumps([query, texts], ensure_ascii=False)}
+        path.write_bytes(gzip.compress((json.dumps(line) + "\n").encode(), mtime=0))
+    request = {
+        "locales": {"en": {"language": "en"}},
+        "engines": {engine: {"format": "list"} for engine in said},
+        "templates": {"en": {"people": ["why are {group} so"]}},
+        "spelling": "paper",
+        "published": {},
+    }
+    facts = {"address": "t", "retrieved": "2026-01-02", "licence": "x", "citation": "t"}
+    write_manifest(folder, facts | {"source": "autocomplete", "request": request, "counts": {}})
+    params = stereotypes.Params(**PARAMS | {"published": []})
+    return list(stereotypes.build(Snapshot.open(folder), params))
+
+
+def test_engines_that_agree_share_a_row_with_the_rank_in_each(tmp_path):
+    found = built_from(
+        tmp_path,
+        yahoo=["why are kids so noisy", "why are kids so mean"],
+        google=["why are kids so mean"],
+    )
+    assert [(r.values["attribute"], r.values["engines"], r.values["ranks"]) for r in found] == [
+        ("mean", ["google", "yahoo"], [1, 2]),
+        ("noisy", ["yahoo"], [1]),
+    ]
+    assert {row.values["wave"] for row in found} == {"2026-01-02"}
+    assert {row.values["query"] for row in found} == {"why are kids so"}
+    assert {row.values["template"] for row in found} == {"why are {group} so"}
+
+
+def test_what_does_not_go_on_where_the_query_ends_is_rejected_with_the_reason(tmp_path):
+    texts = [
+        "Why are KIDS so  noisy?",
+        "why are kids so noisy",
+        "why are kids so",
+        "why do kids shout so",
+        "why are kids sour",
+    ]
+    found = built_from(tmp_path, google=texts)
+    assert [r.values["attribute"] for r in found if isinstance(r, Row)] == ["noisy"]
+    assert [(r.reason, r.detail) for r in found if isinstance(r, Reject)] == [
+        ("a second time", texts[1]),
+        ("nothing added", texts[2]),
+        ("prompt rewritten", texts[3]),
+        ("prompt rewritten", texts[4]),
+    ]
+
+
+def test_a_key_term_moves_into_query_and_template(tmp_path):
+    (row,) = built_from(tmp_path, google=["why are kids so good at chess"])
+    assert row.values["attribute"] == "chess"
+    assert row.values["query"] == "why are kids so good at"
+    assert row.values["template"] == "why are {group} so good at"
+    assert row.values["flags"] == []
+
+
+@pytest.mark.parametrize(
+    ("attribute", "told"),
+    [
+        ("noisy", []),
+        ("friendly", []),
+        ("serious", []),
+        ("useless", []),
+        ("self-important", []),
+        ("sleepiness", ["not_adjective"]),
+        ("sports", ["not_adjective"]),
+        ("quickly", ["not_adjective"]),
+        ("ugh", ["not_adjective"]),
+        ("80s", ["not_adjective"]),
+        ("tired all the time", ["multi_word"]),
+        ("mean nowadays", ["multi_word", "trend"]),
+        ("rich 2026", ["multi_word", "trend"]),
+        ("snow white", ["multi_word"]),  # "now" is a word of its own
+        ("called that", ["multi_word", "neutral"]),
+        ("common", ["neutral"]),
+    ],
+)
+def test_every_rule_of_the_cleaning_leaves_its_flag(attribute, told):
+    assert flags(attribute, RULES) == told
+
+
+def test_the_sample_has_every_kind_of_dirt_and_holds_its_checks(project):
+    build("stereotypes", stereotypes)
+    assert validate("stereotypes")["success"]
+    folder = Path("data/datasets/stereotypes")
+    rows = pl.read_parquet(folder / "en.parquet")
+    assert set(rows["flags"].explode().drop_nulls()) == {
+        "multi_word",
+        "neutral",
+        "not_adjective",
+        "trend",
+    }
+    assert rows["category"].n_unique() == 9
+    reasons = pl.read_parquet(folder / "rejects.parquet")["reason"]
+    assert set(reasons) == {"a second time", "nothing added", "prompt rewritten"}
+    # every suggestion in the wave is in a row or among the rejects
+    suggested = sum(
+        len(stereotypes.engines.read(form, line["body"]))
+        for engine, form in (("google", "firefox"), ("yahoo", "gossip"), ("duckduckgo", "phrases"))
+        for line in stereotypes._answers(Snapshot.open(WAVE), f"answers/{engine}/en.jsonl.gz")
+    )
+    assert rows["engines"].list.len().sum() + len(reasons) == suggested
+
+
+def test_the_card_is_gated_and_begins_with_the_notice(project):
+    build("stereotypes", stereotypes)
+    card = Path("data/datasets/stereotypes/README.md").read_text("utf-8")
+    front, prose = card.removeprefix("---\n").split("---\n", 1)
+    assert "stereotypes" in yaml.safe_load(front)["extra_gated_prompt"]
+    assert prose.index("Sensitive content") < prose.index("## What")
+
+
+def test_load_dataset_gives_typed_rows(project, tmp_path):
+    build("stereotypes", stereotypes)
+    folder = "data/datasets/stereotypes"
+    found = datasets.load_dataset(folder, "en", split="train", cache_dir=str(tmp_path / "c"))
+    assert found.features["engines"] == datasets.List(datasets.Value("string"))
+    assert found.features["ranks"] == datasets.List(datasets.Value("int32"))
+
+
+def test_what_is_not_in_the_snapshot_is_named():
+    wave = Snapshot.open(WAVE)
+    for changes, told in (
+        ({"languages": ["nl"]}, "no locale 'nl'"),
+        ({"published": ["other"]}, "no published suggestions named 'other'"),
+        ({"cleaning": {}}, "no rules for 'en'"),
+    ):
+        params = stereotypes.Params(**PARAMS | changes)
+        with pytest.raises(Problem, match=told):
+            list(stereotypes.build(wave, params))
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (HEAD.replace("\t", ","), "its columns are not"),
+        (HEAD, "no row in it"),
+        (HEAD + "why are kids so\tage\tkids\tmean\tgoogle", "cut short"),
+        (HEAD + "why are kids so\tage\tkids\tgoogle\n", "row 1 has 4 columns"),
+        (HEAD + "why are kids so\tage\tkids\t\tgoogle\n", "row 1 has an empty field"),
+        (HEAD + "why are kids so\tage\tkids\tmean\tbing\n", "'bing' is none of the engines"),
+        (HEAD + "why are kids so\tage\tkid\tmean\tgoogle\n", "'kid' is not in its query"),
+    ],
+)
+def test_a_published_file_that_is_none_is_refused_with_the_row(text, wrong):
+    with pytest.raises(ValueError, match=wrong):
+        published(text.encode())
+
+
+def test_rows_of_single_words_are_matched_by_engine_and_else_in_order():
+    line = "why are kids so\tage\tkids\t{}\t{}\n"
+    rows = published((HEAD + line.format("sad", "google") + line.format("sad", "yahoo")).encode())
+    for engine, number in (("yahoo", 2), ("google", 1), ("multiple", 1)):
+        assert chosen(rows, published((HEAD + line.format("sad", engine)).encode())) == {number}
+
+
+@pytest.mark.shared
+@shared
+def test_the_published_file_gives_the_published_counts(project):
+    folder = Path("real")
+    shutil.copytree(WAVE, folder)
+    shutil.copy(REAL, folder / "published/choenni2021.csv")
+    shutil.copy(REAL_SINGLE, folder / "published/choenni2021.single_words.csv")
+    facts = json.loads((folder / MANIFEST).read_text("utf-8"))
+    facts["request"]["published"]["choenni2021"]["single_words"] = "as collected"
+    write_manifest(folder, facts)
+    text = Path("params.yaml").read_text("utf-8").replace(WAVE.relative_to(TOP).as_posix(), "real")
+    Path("params.yaml").write_text(text, "utf-8")
+    build("stereotypes", stereotypes)
+    validate("stereotypes")
+    rows = pl.read_parquet("data/datasets/stereotypes/choenni2021.parquet")
+    assert len(rows) == 2099
+    assert rows["group"].n_unique() == 274
+    assert dict(Counter(rows["category"])) == {
+        "profession": 713,
+        "race": 412,
+        "country": 396,
+        "gender": 198,
+        "age": 171,
+        "lifestyle": 123,
+        "political": 50,
+        "religion": 36,
+    }
+    assert dict(Counter(rows["engines"].explode())) == {
+        "multiple": 998,
+        "google": 560,
+        "yahoo": 342,
+        "duckduckgo": 199,
+    }
+    single = rows.filter(pl.col("single_word"))
+    assert (len(single), single["group"].n_unique()) == (1886, 263)
+    theirs = published(REAL_SINGLE.read_bytes())
+    assert Counter(single.select("query", "category", "group", "attribute").iter_rows()) == Counter(
+        row[1:5] for row in theirs
+    )
+
+
+@pytest.mark.shared
+@shared
+def test_the_rules_agree_with_the_authors_hand_cleaning_as_the_page_says():
+    rows = published(REAL.read_bytes())
+    kept = chosen(rows, published(REAL_SINGLE.read_bytes()))
+    told = {
+        row.number: flags(row.attribute, RULES, "" if row.template.endswith(" so") else "so")
+        for row in rows
+    }
+    assert sum(bool(told[number]) for number in kept) == 7
+    assert sum(bool(told[row.number]) for row in rows if row.number not in kept) == 204
+    assert len(rows) - len(kept) == 213
+
+
+@pytest.mark.shared
+@shared
+def test_the_rule_for_adjectives_is_as_good_on_a_treebank_as_the_page_says():
+    adjectives: set[str] = set()
+    others: set[str] = set()
+    for path in sorted((SHARED / "ud/en").glob("*.conllu")):
+        for line in path.read_text("utf-8").splitlines():
+            cells = line.split("\t")
+            if len(cells) == 10 and cells[0].isdigit() and cells[1].isalpha():
+                if cells[3] == "ADJ" and "Degree=Pos" in cells[5]:
+                    adjectives.add(cells[1].lower())
+                elif cells[3] in ("NOUN", "ADV", "INTJ", "PRON", "DET"):
+                    others.add(cells[1].lower())
+    others -= adjectives
+    assert (len(adjectives), len(others)) == (915, 3098)
+    assert sum(not adjective(word, RULES) for word in adjectives) == 10
+    assert sum(not adjective(word, RULES) for word in others) / len(others) == pytest.approx(
+        0.39, abs=0.01
+    )

@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import gzip
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import datasets
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+from samples import DAY, EARLIER, SAMPLES, TOP
+
+from builders import stereotypes
+from builders.__main__ import main
+from builders.lib import drift
+from builders.lib.problem import Problem
+from builders.lib.snapshot import write_manifest
+
+PARAMS = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))["datasets"]["stereotypes"]
+DATASET = stereotypes.Params(**PARAMS)
+WAVES = [SAMPLES / "autocomplete" / day for day in (EARLIER, DAY)]
+
+
+def wave(folder: Path, day: str, said: dict[str, list[str]], engine: str = "google") -> Path:
+    """Write a wave of one engine: completions of "why are GROUP so", for each group."""
+    folder = folder / day
+    lines = ["category,group,name,kind", *(f"age,{group},{group},people" for group in said)]
+    (folder / "groups").mkdir(parents=True)
+    (folder / "groups" / "en.csv").write_text("\n".join(lines) + "\n", "utf-8")
+    path = folder / "answers" / engine / "en.jsonl.gz"
+    path.parent.mkdir(parents=True)
+    answers = []
+    for group, ends in said.items():
+        query = f"why are {group} so"
+        body = json.dumps([query, [f"{query} {end}" for end in ends]])
+        answers.append(json.dumps({"query": query, "body": body}) + "\n")
+    path.write_bytes(gzip.compress("".join(answers).encode(), mtime=0))
+    request = {
+        "locales": {"en": {"language": "en"}},
+        "engines": {engine: {"format": "list"}},
+        "templates": {"en": {"people": ["why are {group} so"]}},
+        "spelling": "paper",
+        "published": {},
+    }
+    facts = {"address": "t", "retrieved": day, "licence": "x", "citation": "t"}
+    write_manifest(folder, facts | {"source": "autocomplete", "request": request, "counts": {}})
+    return folder
+
+
+def compared(earlier: Path, later: Path) -> dict[str, list[dict]]:
+    params = drift.Params(version="0.1.0", earlier=str(earlier), later=str(later))
+    return drift.compare(stereotypes, DATASET, params)
+
+
+def test_counts_ranks_jaccard_and_null_by_hand(tmp_path):
+    earlier = {"kids": ["sad", "loud", "shy"], "teens": ["odd"], "sons": [], "elders": ["wise"]}
+    later = {"kids": ["loud", "odd", "sad"], "teens": ["odd", "shy"], "sons": [], "boomers": ["x"]}
+    found = compared(wave(tmp_path, EARLIER, earlier), wave(tmp_path, DAY, later))
+    rows = {row["group"]: row for row in found["drift"] if row["category"] == "age"}
+    assert set(rows) == {"kids", "teens", "sons", "*"}  # in both waves
+    kids = rows["kids"]
+    assert (kids["appeared"], kids["vanished"], kids["kept"]) == (1, 1, 2)
+    assert kids["jaccard"] == 2 / 4
+    assert kids["rank_change"] == (2 + 1) / 2  # sad 1 to 3, loud 2 to 1
+    assert kids["jaccard_low"] is None  # one query
+    # sad, loud, shy against odd, shy of teens and nothing of sons
+    assert kids["jaccard_null"] == round(1 / (4 + 3), 6)
+    assert rows["sons"]["jaccard"] is None
+    every = rows["*"]
+    assert (every["queries"], every["clusters"], every["cluster"]) == (3, 3, "group")
+    assert (every["appeared"], every["vanished"], every["kept"]) == (2, 1, 3)
+    assert every["jaccard"] == 3 / 6
+    # teens: odd against loud, odd, sad of kids and nothing of sons; sons: nothing against both
+    assert every["jaccard_null"] == round((1 + 1 + 0) / (4 + 3 + 3 + 1 + 3 + 2), 6)
+    changes = {
+        (row["group"], row["attribute"]): drift.CHANGES[row["change"]]
+        for row in found["suggestions"]
+    }
+    assert changes == {
+        ("kids", "sad"): "kept",
+        ("kids", "loud"): "kept",
+        ("kids", "shy"): "vanished",
+        ("kids", "odd"): "appeared",
+        ("teens", "odd"): "kept",
+        ("teens", "shy"): "appeared",
+    }
+
+
+def test_key_terms_and_flags_make_no_difference(tmp_path):
+    earlier = wave(tmp_path, EARLIER, {"kids": ["good at chess", "ugh"]})
+    later = wave(tmp_path, DAY, {"kids": ["good at chess", "loud these days"]})
+    found = compared(earlier, later)["suggestions"]
+    assert {row["attribute"]: (row["rank_earlier"], row["rank_later"]) for row in found} == {
+        "good at chess": (1, 1),
+        "ugh": (2, None),
+        "loud these days": (None, 2),
+    }
+    assert {row["query"] for row in found} == {"why are kids so"}
+
+
+def test_a_wave_and_its_copy_do_not_differ(tmp_path):
+    said = {"kids": ["sad", "loud"], "teens": ["odd"]}
+    found = compared(wave(tmp_path, EARLIER, said), wave(tmp_path, DAY, said))
+    assert {row["jaccard"] for row in found["drift"]} == {1}
+    assert {row["rank_change"] for row in found["drift"]} == {0}
+    assert {row["change"] for row in found["suggestions"]} == {drift.CHANGES.index("kept")}
+
+
+def test_the_interval_of_two_clusters_is_that_of_all_resamples():
+    params = drift.Params(version="0.1.0", earlier="a", later="b")
+    # draws give 0 in a quarter, 1/2 in half, 1 in a quarter
+    ends = drift.jaccard_interval(np.array([0, 1]), np.array([1, 1]), params, "x")
+    assert ends == (0, 1)
+    wide = params.model_copy(update={"confidence": 0.4})
+    assert drift.jaccard_interval(np.array([0, 1]), np.array([1, 1]), wide, "x") == (0.5, 0.5)
+    assert drift.jaccard_interval(np.array([1]), np.array([1]), params, "x") is None
+    assert drift.jaccard_interval(np.array([0, 0]), np.array([0, 0]), params, "x") is None
+
+
+def test_intervals_cover_the_truth_at_about_their_rate():
+    seed = random.randrange(10**6)
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    params = drift.Params(version="0.1.0", earlier="a", later="b", bootstrap=400)
+    hits = 0
+    for draw in range(300):
+        share = rng.beta(6, 4, 40)  # groups differ; the mean is 0.6
+        either = np.full(40, 12)
+        low, high = drift.jaccard_interval(rng.binomial(either, share), either, params, str(draw))
+        hits += low <= 0.6 <= high
+    assert 0.88 <= hits / 300 <= 0.99
+
+
+def test_the_default_waves_give_tables_that_load_the_same_every_time(project, tmp_path, capsys):
+    assert main(["drift", "stereotypes"]) == 0
+    said = capsys.readouterr().out
+    assert len(said.splitlines()) == 3 * (1 + 9)  # engines by all and nine categories
+    first = {p.name: p.read_bytes() for p in drift.TABLES.iterdir()}
+    waves = [f"data/samples/autocomplete/{day}" for day in (EARLIER, DAY)]
+    assert main(["drift", "stereotypes", *waves, "--into", "again"]) == 0
+    assert {p.name: p.read_bytes() for p in Path("again").iterdir()} == first
+    found = datasets.load_dataset(
+        str(drift.TABLES), "drift", split="train", cache_dir=str(tmp_path / "cache")
+    )
+    assert list(found.features) == [c.name for c in drift.SCHEMAS["drift"].columns]
+    assert "extra_gated_prompt" in first["README.md"].decode()
+
+
+def test_the_sample_waves_drift_and_groups_are_their_own():
+    rows = pl.DataFrame(compared(*WAVES)["drift"], infer_schema_length=None)
+    engines = rows.filter(pl.col("category") == "*")
+    assert engines["engine"].to_list() == ["duckduckgo", "google", "yahoo"]
+    assert (engines["jaccard_low"] > engines["jaccard_null"]).all()
+    assert (engines["jaccard"] < 1).all()
+    assert (engines["rank_change"] > 0).all()
+    assert (rows["kept"] + rows["appeared"] == rows["later"]).all()
+    assert (rows["kept"] + rows["vanished"] == rows["earlier"]).all()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["nowhere", str(WAVES[1])], "nowhere: no such snapshot"),
+        ([str(WAVES[0])], "name two waves, the earlier first, or none"),
+        ([str(WAVES[1]), str(WAVES[0])], "name the earlier wave first"),
+        ([str(SAMPLES / "ud" / DAY), str(WAVES[1])], "not a wave of autocomplete"),
+    ],
+)
+def test_what_cannot_be_compared_is_told_in_one_sentence(project, capsys, words, told):
+    assert main(["drift", "stereotypes", *words]) == 1
+    said = capsys.readouterr().err
+    assert told in said
+    assert said.count("\n") == 1
+    assert not drift.TABLES.exists()
+
+
+def test_waves_without_a_common_query_are_told(tmp_path):
+    earlier = wave(tmp_path, EARLIER, {"kids": ["sad"]})
+    with pytest.raises(Problem, match="no engine was asked the same query in both"):
+        compared(earlier, wave(tmp_path / "a", DAY, {"teens": ["sad"]}))
+    with pytest.raises(Problem, match="no engine was asked the same query in both"):
+        compared(earlier, wave(tmp_path / "b", DAY, {"kids": ["sad"]}, engine="yahoo"))
+
+
+def test_help_does_not_load_what_only_the_comparison_needs():
+    code = "import sys, builders.__main__; print(sorted({'numpy', 'pyarrow'} & set(sys.modules)))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, check=True, cwd=TOP, capture_output=True, text=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,344 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from trained import CATEGORIES, GOOD, NAMES, TEMPLATES, TOP, WORDS, carries, lists, trained, write
+
+from builders.emotions import AFFECTS
+from builders.lib.problem import Problem
+from probes.analysis import shift
+from probes.analysis._shift_rows import Corpus, Resampled, compared, judged, likeness
+from probes.analysis.shift import CORRECTED, FAITHFUL, FATES, MEASURES, Params
+from probes.planted import Resampling
+from probes.stats.rsa import rsa
+
+SEED = 301
+K = 12
+PARAMS = Params(
+    version="0.1.0",
+    k={"probability": K},
+    top=15,
+    recall=[5, 20],
+    flagged=True,
+    flips=999,
+    bootstrap=400,
+    confidence=0.95,
+    seed=1,
+)
+EFFECTS = {"herald": 2.0, "post": -2.0, "wire": 0.0, "control": 0.0}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return trained(tmp_path_factory.mktemp("trained"), SEED, EFFECTS)
+
+
+@pytest.fixture(scope="module")
+def found(world):
+    return shift.run(world.inputs, PARAMS)
+
+
+def row(found, corpus, measure, outcome, category="all", share=1.0):
+    return found["shifts"].row(
+        by_predicate=(pl.col("corpus") == corpus)
+        & (pl.col("measure") == MEASURES.index(measure))
+        & (pl.col("outcome") == outcome)
+        & (pl.col("category") == category)
+        & (pl.col("share") == share),
+        named=True,
+    )
+
+
+def words_of(world, corpus=None, number=1, share=1.0):
+    """Return the first words of each list, by category, group and query, read from the files."""
+    folder = world.inputs.outputs("finetuned" if corpus else "stereotypes", "m") / "en"
+    name = f"{corpus}-{share:g}-{number}" if corpus else "00000"
+    table = pl.read_parquet(folder / f"{name}.parquet").sort("rank")
+    return {
+        key: [word.lower() for word in part["word"].to_list()]
+        for key, part in table.group_by("category", "group", "query")
+    }
+
+
+def share_of(queries, group, affect, k=K):
+    """Return the share of a group's covered words that carry an affect."""
+    words = {word for (_, g, _), own in queries.items() if g == group for word in own[:k]}
+    flags = carries()[:, AFFECTS.index(affect)]
+    covered = [NAMES.index(word) for word in words if word in NAMES[: WORDS - 10]]
+    return np.mean([flags[i] for i in covered])
+
+
+def test_the_change_of_an_emotion_is_the_mean_over_groups_and_seeds_by_hand(world, found):
+    before = words_of(world)
+    for category in CATEGORIES:
+        groups = [g for c, g in world.groups if c == category]
+        start = np.array([share_of(before, g, "joy") for g in groups])
+        changes = [
+            np.mean([share_of(words_of(world, "wire", n), g, "joy") for g in groups]) - start.mean()
+            for n in (1, 2)
+        ]
+        seen = row(found, "wire", "emotion", "joy", category)
+        assert seen["base"] == pytest.approx(start.mean(), abs=1e-6)
+        assert seen["value"] == pytest.approx(np.mean(changes), abs=1e-6)
+        assert seen["spread"] == pytest.approx(np.std(changes, ddof=1), abs=1e-6)
+        assert (seen["n"], seen["seeds"]) == (len(groups), 2)
+        runs = found["runs"].filter(
+            pl.col("corpus") == "wire",
+            pl.col("share") == 1.0,
+            pl.col("category") == category,
+            pl.col("outcome") == "joy",
+        )
+        assert runs.sort("tuning_seed")["change"].to_list() == pytest.approx(changes, abs=1e-6)
+
+
+def test_differences_are_from_the_control_at_the_same_share(found):
+    for share in (0.5, 1.0):
+        own = row(found, "herald", "emotion", "positive", "liked", share)
+        control = row(found, "control", "emotion", "positive", "liked", share)
+        assert own["difference"] == pytest.approx(own["value"] - control["value"], abs=2e-6)
+        assert own["low_difference"] < own["difference"] < own["high_difference"]
+        assert control["p"] is control["difference"] is control["p_bh"] is None
+
+
+def test_planted_shifts_are_found_with_their_sign_and_size_and_only_where_they_are(found):
+    for corpus, sign in (("herald", 1), ("post", -1)):
+        for outcome, way in (("positive", sign), ("negative", -sign)):
+            whole = row(found, corpus, "emotion", outcome, "liked")
+            half = row(found, corpus, "emotion", outcome, "liked", 0.5)
+            assert way * whole["value"] > 0.05
+            assert whole["p_bh"] < 0.01
+            assert way * whole["low_difference"] > 0
+            assert way * whole["high_difference"] > 0
+            assert abs(whole["difference"]) > abs(half["difference"])
+            elsewhere = row(found, corpus, "emotion", outcome, "other")
+            assert abs(elsewhere["difference"]) < abs(whole["difference"]) / 3
+            assert elsewhere["p_bh"] > 0.01
+
+
+def test_a_corpus_like_the_control_is_not_told_from_it_though_it_shifts_the_model(found):
+    table = found["shifts"].filter(
+        pl.col("corpus") == "wire", pl.col("measure") == MEASURES.index("emotion")
+    )
+    assert len(table) == len(AFFECTS) * 3 * 2
+    assert (table["p_bh"] > 0.05).all()
+    kept = row(found, "wire", "kept", "top 15")
+    assert kept["high"] < -0.05  # words do change
+    assert kept["low_difference"] < 0 < kept["high_difference"]
+
+
+def test_recall_is_of_the_attributes_of_all_groups_by_hand(world, found):
+    def recall(queries, k):
+        hits = [
+            NAMES[(7 * i + j) % WORDS] in queries[c, g, TEMPLATES[0].replace("{group}", g)][:k]
+            for i, (c, g) in enumerate(world.groups)
+            for j in range(3)
+        ]
+        return np.mean(hits)
+
+    for k in (5, 20):
+        seen = row(found, "post", "recall", f"en@{k}")
+        base = recall(words_of(world), k)
+        changes = [recall(words_of(world, "post", n), k) - base for n in (1, 2)]
+        assert seen["base"] == pytest.approx(base, abs=1e-6)
+        assert seen["value"] == pytest.approx(np.mean(changes), abs=1e-6)
+        assert seen["n"] == len(world.groups)
+
+
+def test_kept_is_the_share_of_the_followed_words_that_stay(world, found):
+    before, seen = words_of(world), row(found, "herald", "kept", "top 15", "liked")
+    stays = []
+    for number in (1, 2):
+        after = words_of(world, "herald", number)
+        stays += [
+            len(set(before[key][:15]) & set(after[key][:15])) / 15
+            for key in before
+            if key[0] == "liked"
+        ]
+    assert seen["base"] == 1
+    assert seen["value"] == pytest.approx(np.mean(stays) - 1, abs=1e-6)
+
+
+def test_attributes_have_the_fate_that_most_seeds_give_them(world, found):
+    key = ("liked", "liked people 03", "what makes liked people 03 so")
+    before = words_of(world)[key]
+    after = [words_of(world, "herald", n)[key] for n in (1, 2)]
+    table = found["attributes"].filter(
+        pl.col("corpus") == "herald", pl.col("query") == key[2], pl.col("share") == 1.0
+    )
+    seen = {r["word"]: r for r in table.to_dicts()}
+    there = {w: sum(w in own[:15] for own in after) for own in (before, *after) for w in own}
+    for fate, wanted in (
+        ("kept", {w for w in before[:15] if there[w] == 2}),
+        ("removed", {w for w in before[:15] if there[w] < 2}),  # one of two is no majority
+        ("added", {w for w in there if there[w] == 2 and w not in before[:15]}),
+    ):
+        assert {w for w, r in seen.items() if FATES[r["fate"]] == fate} == wanted
+    one = next(r for r in seen.values() if FATES[r["fate"]] == "kept")
+    assert one["place_before"] == before.index(one["word"]) + 1
+    places = [own.index(one["word"]) + 1 for own in after]
+    assert one["place_after"] == np.mean(places)
+    assert set(found["attributes"]["share"]) == {1.0}
+    added = found["attributes"].filter(pl.col("fate") == FATES.index("added"))
+    liked = added.filter(pl.col("category") == "liked")
+    assert liked.filter(corpus="herald")["positive"].mean() > 0.4
+    assert liked.filter(corpus="post")["positive"].mean() < 0.1
+    assert set(liked.filter(positive=True)["word"]) <= set(NAMES[:GOOD])
+
+
+def test_groups_have_their_own_change_and_its_range_over_seeds(world, found):
+    group = "other people 07"
+    before = share_of(words_of(world), group, "trust")
+    changes = [share_of(words_of(world, "wire", n), group, "trust") - before for n in (1, 2)]
+    (seen,) = (
+        found["groups"]
+        .filter(
+            pl.col("group") == group,
+            pl.col("corpus") == "wire",
+            pl.col("outcome") == "trust",
+            pl.col("share") == 1.0,
+        )
+        .to_dicts()
+    )
+    wanted = [before, np.mean(changes), min(changes), max(changes)]
+    names = ("base", "change", "smallest", "largest")
+    assert [seen[name] for name in names] == pytest.approx(wanted, abs=1e-6)
+
+
+def test_similarity_is_that_of_the_estimator_minus_one(world, found):
+    def profiles(queries):
+        return np.array(
+            [[share_of(queries, g, a) for a in AFFECTS] for c, g in world.groups if c == "other"]
+        )
+
+    before, fear = profiles(words_of(world)), AFFECTS.index("fear")
+    after = [profiles(words_of(world, "herald", n)) for n in (1, 2)]
+    corrected = np.mean([rsa(before, x, diagonal=False) for x in after]) - 1
+    seen = row(found, "herald", CORRECTED, "rho - 1", "other")
+    assert seen["value"] == pytest.approx(corrected, abs=1e-6)
+    drop = [np.delete(x, fear, axis=1) for x in (before, *after)]
+    faithful = np.mean([rsa(drop[0], x, diagonal=True) for x in drop[1:]]) - 1
+    seen = row(found, "herald", FAITHFUL, "rho - 1", "other")
+    assert seen["value"] == pytest.approx(faithful, abs=1e-6)
+    assert seen["low"] < seen["value"] < seen["high"]
+    sizes = list(CATEGORIES.values())
+    parts = [row(found, "post", CORRECTED, "rho - 1", c)["value"] for c in CATEGORIES]
+    whole = row(found, "post", CORRECTED, "rho - 1")["value"]
+    assert whole == pytest.approx(np.dot(sizes, parts) / sum(sizes), abs=2e-6)
+
+
+def test_a_training_that_changes_nothing_shifts_nothing_and_one_that_mixes_groups_all(tmp_path):
+    order = np.random.default_rng(5).permutation(sum(CATEGORIES.values()))
+
+    def change(corpus, base):
+        return base[order] if corpus == "mixed" else base
+
+    effects = {"same": 0, "mixed": 0, "control": 0}
+    there = trained(tmp_path, 302, effects, shares=(1.0,), seeds=(1,), change=change)
+    found = shift.run(there.inputs, PARAMS)
+    same = found["shifts"].filter(pl.col("corpus") == "same")
+    assert same["value"].unique().to_list() == same["difference"].unique().to_list() == [0.0]
+    assert (same["p"] == 1).all()
+    assert same["spread"].null_count() == len(same)
+    assert (found["attributes"].filter(pl.col("corpus") == "same")["fate"] == 1).all()
+    for category in ("other", "all"):
+        mixed = row(found, "mixed", CORRECTED, "rho - 1", category)
+        assert mixed["value"] == pytest.approx(-1, abs=0.3)
+        assert mixed["p"] < 0.05
+
+
+def test_without_a_control_there_is_no_test_and_with_another_name_there_is(world, tmp_path):
+    effects = {"herald": 1.0, "things": 0.0}
+    there = trained(tmp_path, 303, effects, shares=(1.0,), seeds=(1,))
+    bare = shift.run(there.inputs, PARAMS)["shifts"]
+    assert bare["p"].null_count() == bare["difference"].null_count() == len(bare)
+    assert (bare["family"] == 0).all()
+    told = shift.run(there.inputs, PARAMS.model_copy(update={"control": "things"}))["shifts"]
+    assert told.filter(pl.col("corpus") == "herald")["p"].null_count() == 0
+
+
+def test_the_family_is_all_tests_of_a_measure(found):
+    table = found["shifts"].drop_nulls("p")
+    emotion = table.filter(pl.col("measure") == 0)
+    assert set(emotion["family"]) == {3 * 2 * 3 * len(AFFECTS)}  # corpora, shares, categories
+    assert (table["p_bh"] >= table["p"]).all()
+    assert (found["shifts"]["cluster"] == "group").all()
+
+
+def test_lists_of_another_length_and_missing_answers_are_problems(tmp_path):
+    there = trained(tmp_path, 304, {"control": 0.0}, shares=(1.0,), seeds=(1,))
+    short = lists(there.groups, there.base, TOP - 1).with_columns(
+        corpus=pl.lit("wire"), share=pl.lit(1.0), tuning_seed=pl.lit(1, dtype=pl.Int32)
+    )
+    folder = there.inputs.outputs("finetuned", "m") / "en"
+    write(folder / "wire-1-1.parquet", short)
+    with pytest.raises(Problem, match="lists of another length"):
+        shift.run(there.inputs, PARAMS)
+    for path in folder.iterdir():
+        path.unlink()
+    with pytest.raises(Problem, match="STAGE=finetuned"):
+        shift.run(there.inputs, PARAMS)
+
+
+def test_a_language_without_lexicon_has_no_rows(tmp_path):
+    there = trained(tmp_path, 305, {"control": 0.0}, shares=(1.0,), seeds=(1,))
+    (tmp_path / "emotions/en.parquet").unlink()
+    with pytest.raises(Problem, match="language of the dataset emotions"):
+        shift.run(there.inputs, PARAMS)
+
+
+def test_two_runs_are_the_same(world, found):
+    again = shift.run(world.inputs, PARAMS)
+    for name, table in found.items():
+        assert again[name].equals(table), name
+
+
+def resampled(groups: int) -> Resampled:
+    names = [str(i) for i in range(groups)]
+    return Resampled(Resampling(400, 3, 0.95).weights(names), 199, 0.95, 3)
+
+
+def test_groups_with_more_attributes_count_for_more_and_those_without_do_not():
+    base = np.array([[0.5], [0.0], [np.nan], [0.2]])
+    own = Corpus([1], np.array([[[1.0], [0.0], [np.nan], [0.9]]]))
+    sizes = np.array([[2.0], [6.0], [0.0], [0.0]])
+    (seen,) = judged(base, own, None, sizes, resampled(4))
+    assert seen["base"] == pytest.approx(0.125)
+    assert seen["value"] == pytest.approx(0.125)
+    assert (seen["n"], seen["p"]) == (2, None)
+
+
+def test_intervals_cover_and_tests_reject_at_their_rate():
+    """Groups of a category are a draw; corpora and control have the same mean change."""
+    rng, times = np.random.default_rng(8), 600
+    print("seed 8")
+    base = rng.random((30, times))
+    control = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
+    own = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
+    rows = judged(base, own, control, np.ones_like(base), resampled(30))
+    p = np.array([r["p"] for r in rows])
+    assert abs((p <= 0.05).mean() - 0.05) < 4 * (0.05 * 0.95 / times) ** 0.5
+    covered = np.mean([r["low"] <= 0.1 <= r["high"] for r in rows])
+    assert 0.90 < covered < 0.98
+    apart = np.mean([r["low_difference"] <= 0 <= r["high_difference"] for r in rows])
+    assert 0.90 < apart < 0.98
+
+
+def test_similarities_of_two_corpora_alike_are_told_apart_at_about_their_rate():
+    rng, by, times = np.random.default_rng(9), resampled(25), 100
+    print("seed 9")
+    inside, p = np.ones(25, dtype=bool), []
+    for _ in range(times):
+        base = rng.random((25, len(AFFECTS)))
+        one, two = (
+            likeness(
+                base,
+                Corpus([1], base[None] + rng.normal(0, 0.1, (1, *base.shape))),
+                inside,
+                by,
+                faithful=False,
+            )
+            for _ in range(2)
+        )
+        p.append(compared(one, two, [[1], [1]], 0.95)["p"])
+    assert np.mean(np.array(p) <= 0.05) < 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5

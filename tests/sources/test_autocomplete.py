@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.parse
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import suggesting
+import yaml
+from samples import (
+    DAY,
+    EARLIER,
+    POLITE,
+    SAMPLES,
+    TOP,
+    autocomplete_params,
+    files,
+    noon,
+    published_params,
+)
+
+from builders import stereotypes
+from builders.lib.http import Politeness
+from builders.lib.problem import Problem
+from builders.lib.snapshot import MANIFEST, Snapshot
+from builders.lib.store import Row
+from builders.sources import autocomplete
+from sources.misbehaving import (
+    always,
+    at_first,
+    cut,
+    half,
+    misbehaving,
+    passed_on,
+    reset,
+    says,
+    status,
+    web_page,
+)
+
+CLOCK = noon(DAY)
+SHORT = Politeness(contact="tests", attempts=2, backoff_s=0.01, timeout_s=20)
+GROUPS = "category,group,name,kind\nage,kids,kids,people\ncountry,Spain,Spain,country\n"
+QUERIES = 10  # two groups, five templates each
+SCRIPT = """
+import sys
+from pathlib import Path
+from builders.sources import autocomplete
+from samples import DAY, POLITE, autocomplete_params, noon
+autocomplete.fetch(autocomplete_params(*sys.argv[1:3]), POLITE, Path(sys.argv[3]), noon(DAY))
+"""
+
+
+@pytest.fixture(scope="module")
+def address():
+    with suggesting.suggesting(suggesting.suggestions(later=True)) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory):
+    path = tmp_path_factory.mktemp("groups") / "groups.csv"
+    path.write_text(GROUPS, "utf-8")
+    return path
+
+
+def fetched(address, groups, into, politeness=POLITE, clock=CLOCK, **changes):
+    autocomplete.fetch(autocomplete_params(address, groups, **changes), politeness, into, clock)
+    return contents(into)
+
+
+def contents(folder) -> dict[str, bytes]:
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in files_of(folder)}
+
+
+def files_of(folder):
+    return sorted(p for p in folder.rglob("*") if p.is_file())
+
+
+def lines(folder, engine: str, locale: str = "en") -> list[dict]:
+    body = gzip.decompress((folder / "answers" / engine / f"{locale}.jsonl.gz").read_bytes())
+    return [json.loads(line) for line in body.decode().split("\n")[:-1]]
+
+
+def only(engine: str, behaviour):
+    """Misbehave towards the requests to one engine."""
+
+    def act(handler, real):
+        (behaviour if handler.path.startswith(f"/{engine}?") else passed_on)(handler, real)
+
+    return act
+
+
+def without_addresses(found: dict[str, bytes]) -> dict[str, bytes]:
+    """Leave out the manifest, which names the server that was asked."""
+    return {name: body for name, body in found.items() if name != MANIFEST}
+
+
+def test_a_wave_has_every_body_as_sent_with_engine_locale_and_time(address, groups, tmp_path):
+    fetched(address, groups, tmp_path / DAY)
+    known = suggesting.suggestions(later=True)
+    for engine in ("google", "yahoo", "duckduckgo"):
+        answers = lines(tmp_path / DAY, engine)
+        assert len(answers) == QUERIES
+        for line in answers:
+            sent = suggesting.body(f"/{engine}", line["query"], known[engine, line["query"]])
+            assert line["body"].encode(line["encoding"]) == sent
+            assert line["retrieved"] == f"{DAY}T00:00:00Z"
+    manifest = Snapshot.open(tmp_path / DAY).manifest
+    assert manifest["counts"] == {"queries": QUERIES, "answers": 3 * QUERIES}
+    assert manifest["retrieved"] == DAY
+
+
+def test_an_engine_gets_query_locale_and_who_asks(address, groups, tmp_path):
+    with misbehaving(address) as server:
+        engine = {"format": "firefox", "address": server.address + "/google?q={query}&at={gl}-{hl}"}
+        locales = {"nl-be": {"language": "en", "hl": "nl", "gl": "be", "kl": "be-nl"}}
+        fetched(address, groups, tmp_path / DAY, engines={"g": engine}, locales=locales)
+        asked = [urllib.parse.parse_qs(r.path.partition("?")[2]) for r in server.asked]
+        assert {tuple(a["at"]) for a in asked} == {("be-nl",)}
+        assert [a["q"] for a in asked][:2] == [["why are kids so"], ["what makes kids so"]]
+        assert "tests" in server.asked[0].headers["User-Agent"]
+        assert server.most_at_once == 1
+    assert len(lines(tmp_path / DAY, "g", "nl-be")) == QUERIES
+
+
+def test_both_formats_of_an_engine_say_the_same(address, groups, tmp_path):
+    places = {"google": "firefox", "chrome": "chrome", "duckduckgo": "phrases", "list": "list"}
+    engines = {
+        name: {"format": form, "address": f"{address}/{name}?q={{query}}"}
+        for name, form in places.items()
+    }
+    fetched(address, groups, tmp_path / DAY, engines=engines)
+    read = {
+        name: [
+            [(s.text, s.rank) for s in autocomplete.engines.read(form, line["body"])]
+            for line in lines(tmp_path / DAY, name)
+        ]
+        for name, form in places.items()
+    }
+    assert read["google"] == read["chrome"]
+    assert read["duckduckgo"] == read["list"]
+    assert sum(map(len, read["google"])) > QUERIES
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        status(429, Retry_After=0),
+        status(403),
+        status(503),
+        web_page,
+        half,
+        cut,
+        reset,
+        says(b"{}"),
+        says(b'["unusual traffic", 3]'),
+    ],
+    ids=["429", "403", "503", "captcha", "half", "cut", "reset", "empty", "other"],
+)
+def test_throttling_that_passes_leaves_no_trace(address, groups, tmp_path, behaviour):
+    whole = fetched(address, groups, tmp_path / "a" / DAY)
+    with misbehaving(address, at_first(2, behaviour)) as server:
+        found = fetched(server.address, groups, tmp_path / "b" / DAY)
+        assert len(server.asked) == 3 * QUERIES + 2
+    assert without_addresses(found) == without_addresses(whole)
+
+
+def test_the_wait_that_an_engine_asks_for_is_kept(address, groups, tmp_path):
+    with misbehaving(address, at_first(1, status(429, Retry_After=1))) as server:
+        fetched(server.address, groups, tmp_path / DAY)
+        assert server.asked[1].at - server.asked[0].at >= 1
+
+
+def test_an_engine_that_stays_throttled_is_put_aside_and_loses_nothing(address, groups, tmp_path):
+    into, phase = tmp_path / DAY, {}
+
+    def script(number, body):
+        if "over" in phase:
+            return None
+
+        def act(handler, real):
+            phase["google"] = phase.get("google", 0) + handler.path.startswith("/google?")
+            late = phase["google"] > 4 and handler.path.startswith("/google?")
+            (web_page if late else passed_on)(handler, real)
+
+        return act
+
+    with misbehaving(address, script) as server:
+        with pytest.raises(Problem, match=r"google/en, 4 of 10: .*captcha.*it continues") as told:
+            fetched(server.address, groups, into, SHORT)
+        assert "yahoo" not in str(told.value)
+        assert "\n" not in str(told.value)
+        assert not (into / MANIFEST).exists()
+        assert len(lines(into, "yahoo")) == len(lines(into, "duckduckgo")) == QUERIES
+        phase["over"] = True
+        before = len(server.asked)
+        continued = fetched(server.address, groups, into)
+        assert len(server.asked) - before == QUERIES - 4
+        whole = fetched(server.address, groups, tmp_path / "whole" / DAY)
+    assert continued == whole
+
+
+def test_a_longer_wait_than_allowed_ends_that_engine_at_once(address, groups, tmp_path):
+    with misbehaving(address, always(only("yahoo", status(429, Retry_After=86400)))) as server:
+        with pytest.raises(Problem, match=r"yahoo/en, 0 of 10: .*asks to wait 86400 s"):
+            fetched(server.address, groups, tmp_path / DAY)
+        assert len([r for r in server.asked if r.path.startswith("/yahoo?")]) == 1
+
+
+def test_text_in_latin_1_is_kept_as_sent_and_read_as_meant(groups, tmp_path):
+    group = "category,group,name,kind\nage,café kids,café kids,people\n"
+    path = tmp_path / "groups.csv"
+    path.write_text(group, "utf-8")
+    query = "why are café kids so"
+    known = {("google", query): [f"{query} naïve"]}
+
+    def latin(handler, real):
+        body = real.body.decode().encode("latin-1")
+        handler.say(200, "text/javascript; charset=ISO-8859-1", body)
+
+    with (
+        suggesting.suggesting(known) as upstream,
+        misbehaving(upstream, always(only("google", latin))) as server,
+    ):
+        fetched(server.address, path, tmp_path / DAY)
+    line = lines(tmp_path / DAY, "google")[0]
+    assert line["encoding"] == "iso-8859-1"
+    sent = json.dumps([query, [f"{query} naïve"], [], {}], ensure_ascii=False).encode("latin-1")
+    assert line["body"].encode("latin-1")[: len(sent) - 4] == sent[:-4]
+    found = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))["datasets"]["stereotypes"]
+    params = stereotypes.Params(**found | {"published": []})
+    rows = list(stereotypes.build(Snapshot.open(tmp_path / DAY), params))
+    assert [r.values["attribute"] for r in rows if isinstance(r, Row)] == ["naïve"]
+
+
+def test_a_fetch_killed_again_and_again_ends_with_the_same_bytes(address, groups, tmp_path):
+    seed = random.randrange(10**6)
+    print("seed", seed)
+    dice = random.Random(seed)
+    into = tmp_path / "killed" / DAY
+    path = os.pathsep.join(map(str, [TOP, TOP / "tests"]))
+    with misbehaving(address, delay_s=0.03) as server:
+        command = [sys.executable, "-c", SCRIPT, server.address, groups, into]
+        for _ in range(3):
+            stop = len(server.asked) + 1 + dice.randrange(8)
+            with subprocess.Popen(
+                command, env=os.environ | {"PYTHONPATH": path}, stderr=subprocess.DEVNULL
+            ) as running:
+                while len(server.asked) < stop and running.poll() is None:
+                    time.sleep(0.001)
+                time.sleep(dice.uniform(0, 0.06))
+                running.send_signal(signal.SIGKILL)
+        asked = len(server.asked)
+        killed = fetched(server.address, groups, into)
+        assert len(server.asked) - asked < 3 * QUERIES
+        whole = fetched(server.address, groups, tmp_path / "whole" / DAY)
+    assert killed == whole  # so nothing else is left either
+
+
+def test_an_answer_that_was_half_written_is_asked_for_again(address, groups, tmp_path):
+    into = tmp_path / DAY
+    with (
+        misbehaving(address, lambda n, body: status(404) if n > 3 else None) as server,
+        pytest.raises(Problem, match="404"),
+    ):
+        fetched(server.address, groups, into)
+    with misbehaving(address) as server:
+        # the manifest names the server: continue with the request as it was begun
+        begun = into / ".request.json"
+        text = begun.read_text("utf-8")
+        old = json.loads(text)["engines"]["google"]["address"].split("/google")[0]
+        begun.write_text(text.replace(old, server.address), "utf-8")
+        part = next((into / ".answers").glob("*.jsonl"))
+        with part.open("ab") as file:
+            file.write(b'{"body": "[\\"why')
+        found = fetched(server.address, groups, into)
+        whole = fetched(server.address, groups, tmp_path / "whole" / DAY)
+    assert found == whole
+
+
+def test_a_fetch_continued_later_keeps_the_times_that_it_had(address, groups, tmp_path):
+    into = tmp_path / DAY
+    clock = [datetime(2026, 11, 21, 8, 0, tzinfo=UTC)]
+    phase = "throttled"
+
+    def script(number, body):
+        return web_page if phase == "throttled" and number >= 7 else None
+
+    with misbehaving(address, script) as server:
+        with pytest.raises(Problem, match="duckduckgo/en, 7 of 10"):
+            fetched(server.address, groups, into, SHORT, lambda: clock[0])
+        phase, clock[0] = "over", clock[0] + timedelta(hours=20)
+        fetched(server.address, groups, into, SHORT, lambda: clock[0])
+    times = [line["retrieved"] for line in lines(into, "duckduckgo")]
+    assert times == ["2026-11-21T08:00:00Z"] * 7 + ["2026-11-22T04:00:00Z"] * 3
+
+
+def test_what_is_there_is_not_asked_for_again_but_an_edited_file_is(address, groups, tmp_path):
+    into = tmp_path / DAY
+    with misbehaving(address) as server:
+        before = fetched(server.address, groups, into)
+        asked = len(server.asked)
+        later = fetched(server.address, groups, into, clock=lambda: datetime.now(UTC))
+        assert (later, len(server.asked)) == (before, asked)
+        (into / "answers/yahoo/en.jsonl.gz").write_bytes(gzip.compress(b""))
+        assert fetched(server.address, groups, into) == before
+        assert len(server.asked) == asked + QUERIES
+
+
+def test_a_slower_pace_continues_a_fetch_but_other_engines_do_not(address, groups, tmp_path):
+    into = tmp_path / DAY
+    fetched(address, groups, into)
+    fetched(address, groups, into, pause_s=5)
+    with pytest.raises(Problem, match=r"begun with other parameters"):
+        fetched(address, groups, into, spelling="usual")
+
+
+def test_the_published_files_are_kept_as_sent_and_a_web_page_is_refused(address, groups, tmp_path):
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "choenni2021.csv").write_bytes(suggesting.published_file())
+    with files(tmp_path / "site") as at:
+        found = fetched(address, groups, tmp_path / DAY, published=published_params(at))
+        with misbehaving(at, always(web_page)) as server:
+            others = published_params(server.address)
+            with pytest.raises(Problem, match=r"choenni2021\.csv: a web page"):
+                fetched(address, groups, tmp_path / "b" / DAY, published=others)
+    assert found["published/choenni2021.csv"] == suggesting.published_file()
+
+
+def test_a_server_that_cannot_show_who_it_is_is_not_believed(groups, tmp_path):
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
+        "-keyout key.pem -out cert.pem"
+    )
+    made = subprocess.run(command, shell=True, check=False, capture_output=True, cwd=tmp_path)
+    if made.returncode:
+        pytest.skip("needs openssl")
+    with suggesting.suggesting({}, tls=tmp_path) as address:
+        assert address.startswith("https://")
+        with pytest.raises(Problem, match="SSLError"):
+            fetched(address, groups, tmp_path / DAY, SHORT)
+    assert not (tmp_path / DAY / "answers").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"locales": {"nl": {"language": "nl"}}}, "nl: no groups or no templates for 'nl'"),
+        ({"templates": {"en": {"people": ["why are they so"]}}}, "needs {group} once"),
+        ({"engines": {"a/b": {"format": "list", "address": "http://x/{query}"}}}, "'a/b': a name"),
+        ({"engines": {"a": {"format": "list", "address": "http://x/"}}}, "{query} must stand"),
+        ({"engines": {"a": {"format": "list", "address": "http://x/{query}{x}"}}}, "in braces"),
+        ({"engines": {"a": {"format": "html", "address": "http://x/{query}"}}}, "Input should be"),
+        ({"pause_s": -1}, "greater than or equal to 0"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(groups, changes, told):
+    with pytest.raises(ValueError) as caught:
+        autocomplete_params("http://localhost", groups, **changes)
+    assert told in str(caught.value)
+
+
+def test_a_wave_is_named_for_its_day(groups, tmp_path):
+    with pytest.raises(Problem, match="named for its day"):
+        fetched("http://localhost", groups, tmp_path / "today")
+
+
+@pytest.mark.parametrize("day", [EARLIER, DAY])
+def test_the_sample_is_what_the_client_makes_of_the_facts(day):
+    wave = SAMPLES / "autocomplete" / day
+    assert Snapshot.open(wave).manifest["retrieved"] == day
+    assert (wave / "groups/en.csv").read_bytes() == suggesting.groups_file()
+    assert (wave / "published/choenni2021.csv").read_bytes() == suggesting.published_file()
+    known = suggesting.suggestions(later=day == DAY)
+    for engine in ("google", "yahoo", "duckduckgo"):
+        for line in lines(wave, engine):
+            sent = suggesting.body(f"/{engine}", line["query"], known[engine, line["query"]])
+            assert line["body"].encode() == sent
+
+
+def test_the_default_parameters_are_those_of_the_authors_and_make_the_papers_queries():
+    tree = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))["sources"]["autocomplete"]
+    params = autocomplete.Params(**tree)
+    assert {kind: len(t) for kind, t in params.templates["en"].items()} == {
+        "people": 5,
+        "country": 5,
+    }
+    assert params.templates["en"] == suggesting.TEMPLATES
+    entries = autocomplete.groups((TOP / params.groups["en"]).read_bytes())
+    asked = autocomplete.queries(entries, dict(params.templates["en"]), "paper")
+    assert len(asked) == 5 * 374
+    usual = autocomplete.queries(entries, dict(params.templates["en"]), "usual")
+    assert len(usual) == 5 * 373  # Syria is there twice by name
+    assert usual["how come millennials are so"].group == "millenials"
