@@ -48,6 +48,7 @@ def society(
         {
             "category": c,
             "group": g,
+            "language": "en",
             "template": TEMPLATES[i % 2],
             "query": TEMPLATES[i % 2].replace("{group}", g),
             "attribute": words[w].upper() if i % 3 else f"{words[w]} with children",
