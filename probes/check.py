@@ -15,7 +15,13 @@ from probes.models.params import NAME, VERBS, Model
 
 OWN = {"suite", "run"}
 # The list of `asked` that another one is a part of, where that is not associations.
-ABOVE = {"representations": "words", "robustness": "words"}
+ABOVE = {  # list whose models one list is of
+    "words": "associations",
+    "representations": "words",
+    "subgroups": "associations",
+    "robustness": "words",
+    "finetuned": "stereotypes",
+}
 
 
 def sections() -> dict[str, type[Params]]:
@@ -123,7 +129,7 @@ def _asked(tree: dict[str, Any]) -> list[str]:
             known = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
             if verb and known in VERBS and verb not in VERBS[known]:
                 found.append(f"  asked.{what}: {name} is of kind {known}, which cannot {verb}")
-            above = ABOVE.get(what, "associations")
-            if name not in (lists.get(above) or ()):
+            above = ABOVE.get(what)
+            if above and name not in (lists.get(above) or ()):
                 found.append(f"  asked.{what}: {name} must be in asked.{above} too")
     return found

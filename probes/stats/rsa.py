@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DIGITS = 10  # cosines equal to so many are ties: groups with one profile, and each with itself
 NEAR = 1e-9  # statistics as far from the mean as each other up to rounding count as equally far
+BLOCK = 64  # replicates held at once
 LEAST = 3  # groups: with two, a row without its diagonal has one entry
 
 
@@ -164,7 +165,8 @@ def relabelled(
     found = np.empty(permutations)
     for at in range(permutations):
         order = rng.permutation(n)
-        found[at] = np.vdot(first, second[np.ix_(order, order)]) / n
+        mixed = second[order].T[order].T  # row by row, three times as fast as all at once
+        found[at] = np.einsum("ij,ij->", first, mixed) / n
     return found
 
 
@@ -196,26 +198,48 @@ def redrawn(
     Schütt et al. (2023), Statistical inference on representational geometries, eLife 12: e82566,
     on leaving out pairs of one condition in bootstrap samples.
     """
-    similar = [cosines(x) for x in (a, b)]
-    n, replicates = weights.shape
-    total, rows = np.zeros(replicates), np.zeros(replicates)
-    for i in range(n):
-        own = weights.astype(np.float64)
-        own[i] = 1.0 if diagonal else 0.0
-        x, y = (_weighted_ranks(matrix[i], own) for matrix in similar)
-        size = own.sum(axis=0)
+    sorters = [[_Sorted.of(row) for row in cosines(x)] for x in (a, b)]
+    found = np.empty(weights.shape[1])
+    for start in range(0, len(found), BLOCK):
+        some = np.ascontiguousarray(weights[:, start : start + BLOCK], dtype=np.float64)
+        total = np.zeros(some.shape[1])
+        for i, (first, second) in enumerate(zip(*sorters, strict=True)):
+            own = some.copy()
+            own[i] = 1.0 if diagonal else 0.0
+            x, y = first.centred(own), second.centred(own)
+            weighed = own * x
+            above = np.einsum("ij,ij->j", weighed, y)
+            below = np.einsum("ij,ij->j", weighed, x) * np.einsum("ij,ij,ij->j", own, y, y)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                total += np.where(some[i] > 0, some[i] * (above / np.sqrt(below)), 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            x, y = (z - (own * z).sum(axis=0) / size for z in (x, y))
-            above = (own * x * y).sum(axis=0)
-            below = np.sqrt((own * x * x).sum(axis=0) * (own * y * y).sum(axis=0))
-            rho = above / below
-        drawn = weights[i] > 0
-        total[drawn] += weights[i][drawn] * rho[drawn]
-        rows += weights[i]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found: NDArray[np.float64] = total / rows
-    found[(weights > 0).sum(axis=0) < LEAST] = np.nan
+            part = total / some.sum(axis=0)
+        part[(some > 0).sum(axis=0) < LEAST] = np.nan
+        found[start : start + BLOCK] = part
     return found
+
+
+class _Sorted(NamedTuple):
+    """A row of similarities, sorted once for all replicates."""
+
+    order: NDArray[np.int64]
+    first: NDArray[np.int64]  # for each value how many are smaller
+    last: NDArray[np.int64]  # and how many are smaller or the same
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> _Sorted:
+        order = np.argsort(values, kind="stable")
+        first, last = (np.searchsorted(values[order], values, side=s) for s in ("left", "right"))
+        return cls(order, first, last)
+
+    def centred(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return twice the mean ranks, less their mean, of values that occur (n, draws) times."""
+        below = np.zeros((len(weights) + 1, weights.shape[1]))
+        np.cumsum(weights[self.order], axis=0, out=below[1:])
+        found: NDArray[np.float64] = below[self.first]
+        found += below[self.last]
+        found -= below[-1]
+        return found
 
 
 def _standard(similar: NDArray[np.float64], *, diagonal: bool) -> NDArray[np.float64]:
@@ -236,17 +260,3 @@ def _standard(similar: NDArray[np.float64], *, diagonal: bool) -> NDArray[np.flo
 
 def _mean(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     return round(float(np.vdot(first, second) / len(first)), 12)
-
-
-def _weighted_ranks(
-    values: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Return mean ranks of (n,) values that occur (n, replicates) times."""
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    below = np.zeros((len(values) + 1, weights.shape[1]))
-    np.cumsum(weights[order], axis=0, out=below[1:])
-    first = np.searchsorted(ordered, values, side="left")
-    last = np.searchsorted(ordered, values, side="right")
-    found: NDArray[np.float64] = (below[first] + below[last] + 1) / 2
-    return found

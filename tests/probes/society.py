@@ -49,6 +49,7 @@ def society(
             "language": "en",
             "category": c,
             "group": g,
+            "language": "en",
             "template": TEMPLATES[i % 2],
             "query": TEMPLATES[i % 2].replace("{group}", g),
             "attribute": words[w].upper() if i % 3 else f"{words[w]} with children",

@@ -1,3 +1,7 @@
+import gzip
+import json
+from pathlib import Path
+
 import polars as pl
 import pytest
 from society import society
@@ -6,9 +10,13 @@ from builders.lib.problem import Problem
 from probes.analysis import recall
 from probes.analysis.recall import Params
 from probes.sought import KINDS
+from probes.tables import Inputs
 from probes.typicality import READINGS
 
 SEED = 221
+SHARED = Path(__file__).parents[3] / "shared/data"
+LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
+KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
 PARAMS = Params(
     version="0.1.0",
     depth=60,
@@ -237,3 +245,68 @@ def test_what_cannot_be_computed_is_told(tmp_path):
     pl.read_parquet(path).with_columns(query=pl.lit("why")).write_parquet(path)
     with pytest.raises(Problem, match="no attribute is in a query"):
         recall.run(there.inputs, PARAMS)
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory):
+    """Return the tables of the published lists and attributes."""
+    if not (LISTS.is_file() and KNOWN.is_file()):
+        pytest.skip(f"{LISTS} or {KNOWN} is not there")
+    folder = tmp_path_factory.mktemp("published")
+    said = pl.read_csv(KNOWN, separator="\t").select(
+        category=pl.col("target_category").str.strip_chars(),
+        group=pl.col("target_group").str.strip_chars(),
+        query=pl.col("input").str.strip_chars(),
+        attribute=pl.col("completion").str.strip_chars(),
+    )
+    template = pl.struct("query", "group").map_elements(
+        lambda row: row["query"].replace(row["group"], "{group}"), return_dtype=pl.String
+    )
+    said = said.with_columns(
+        template=template,
+        language=pl.lit("en"),
+        single_word=pl.lit(value=True),
+        flags=pl.lit([], pl.List(pl.String)),
+    )
+    lists = json.loads(gzip.decompress(LISTS.read_bytes()))
+    rows = [
+        (query, word, rank, score)
+        for query, ranked in lists.items()
+        for rank, (word, score) in enumerate(ranked, start=1)
+    ]
+    zero = pl.lit(0.0)
+    answers = (
+        pl.DataFrame(rows, orient="row", schema=["query", "word", "rank", "logprob_nats"])
+        .join(said.select("category", "group", "template", "query").unique(), on="query")
+        .with_columns(token=pl.col("word"), starts_word=pl.lit(value=True), prior_nats=zero)
+        .with_columns(prior_one_nats=zero, prior_released_nats=zero)
+        .with_columns(logprob_top_nats=pl.col("logprob_nats"))
+    )
+    inputs = Inputs(("bert",), {"stereotypes": folder / "stereotypes"}, folder)
+    home = inputs.outputs("stereotypes", "bert") / "en"
+    for made in (home, folder / "stereotypes"):
+        made.mkdir(parents=True)
+    answers.write_parquet(home / "00000.parquet")
+    said.write_parquet(folder / "stereotypes/choenni2021.parquet")
+    depth = {"depth": 200, "tested": [50, 100], "permutations": 99}
+    return recall.run(inputs, PARAMS.model_copy(update=depth))["recall"]
+
+
+@pytest.mark.shared
+def test_the_table_of_the_published_lists_has_the_published_recall(published):
+    wanted = {"country": (50, 0.534, 352), "race": (50, 0.257, 377), "age": (100, 0.470, 151)}
+    wanted |= {"profession": (100, 0.454, 650), "gender": (100, 0.571, 163)}
+    wanted |= {"political": (100, 0.295, 44)}
+    for category, (k, value, attributes) in wanted.items():
+        row = cell(published, "faithful", "single word", category, k)
+        assert (round(row["value"], 3), row["sought"], row["unasked"]) == (value, attributes, 0)
+    whole = cell(published, "faithful", "single word", "all", 100)
+    assert whole["n"] == 263
+    assert whole["sought"] == 1886
+
+
+@pytest.mark.shared
+def test_published_recall_is_more_than_order_by_chance_would_give(published):
+    row = cell(published, "faithful", "single word", "all", 50)
+    assert row["p_chance"] == 1 / 100
+    assert row["chance"] < row["value"]
