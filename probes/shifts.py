@@ -13,7 +13,7 @@ from probes.sought import KINDS, Lists
 from probes.stats.recall import hits
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 GROUP = ("category", "group")
 EMOTION, RECALL, KEPT = "emotion", "recall", "kept"
+FATES = ("added", "kept", "removed")
 
 
 class Setting(NamedTuple):
@@ -129,6 +130,46 @@ def _kept(before: pl.DataFrame, after: pl.DataFrame, groups: pl.DataFrame) -> Ar
     found = np.full((len(groups), 1), np.nan)
     found[_rows(per, groups), 0] = per["there"].to_numpy()
     return found
+
+
+def fates(
+    before: pl.DataFrame, after: Sequence[pl.DataFrame], lexicon: pl.DataFrame
+) -> pl.DataFrame:
+    """Return what became of the followed words of every list.
+
+    A word is there after the training if it is so with more than half of the seeds; what was and is
+    not there has no row.
+
+    Parameters
+    ----------
+    before, after
+        ``Measured.top`` before, and after the training with each seed.
+    """
+    key = [*GROUP, "query", "key"]
+    counted = (
+        pl.concat(after)
+        .group_by(key)
+        .agg(seeds_with=pl.len(), place_after=(pl.col("place").sum() / pl.len()).round(6))
+    )
+    joined = before.rename({"place": "place_before"}).join(
+        counted, on=key, how="full", coalesce=True
+    )
+    known = pl.col("place_before").is_not_null()
+    stays = pl.col("seeds_with").fill_null(0) * 2 > len(after)
+    fate = (
+        pl.when(known & stays)
+        .then(FATES.index("kept"))
+        .when(known)
+        .then(FATES.index("removed"))
+        .otherwise(FATES.index("added"))
+    )
+    return (
+        joined.filter(known | stays)
+        .with_columns(pl.col("seeds_with").fill_null(0), fate=fate, seeds=pl.lit(len(after)))
+        .join(lexicon.select("key", "positive", "negative"), on="key", how="left")
+        .rename({"key": "word"})
+        .sort(*GROUP, "query", "word")
+    )
 
 
 def single_words(attributes: dict[str, pl.DataFrame]) -> pl.DataFrame:

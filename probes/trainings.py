@@ -50,3 +50,21 @@ def answers(paths: Sequence[Path], training: Training) -> pl.DataFrame:
     parts = [pl.scan_parquet(path).filter(own) for path in paths]
     table = pl.concat(parts).drop("corpus", "share", "tuning_seed").collect()
     return table.with_columns(key=folded("word")).sort(*LIST, "rank")
+
+
+def same_lists(before: pl.DataFrame, after: pl.DataFrame, folder: Path) -> None:
+    """Hold the lists after a training to those before it.
+
+    Raises
+    ------
+    Problem
+        If they are not to the same queries, or of another length.
+    """
+    lists = LIST
+    one, two = (x.group_by(lists).agg(pl.col("rank").max()).sort(lists) for x in (before, after))
+    if not one.equals(two):
+        raise Problem(
+            f"{folder}: not the prompts of the model before its trainings, or lists of another "
+            "length; set top_k of probes.finetuned and probes.stereotypes to one value, and run "
+            "`make repro`"
+        )

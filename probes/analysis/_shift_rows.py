@@ -112,6 +112,12 @@ def likeness(
     return Likeness(values, drawn, weights.sum(axis=0), int(inside.sum()))
 
 
+def directed(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which profiles have a direction, with fear left out too."""
+    carried = np.nan_to_num(np.delete(shares, FEAR, axis=1)).sum(axis=1)
+    return np.asarray(carried > 0, dtype=np.bool_)
+
+
 def together(parts: Sequence[Likeness]) -> Likeness:
     """Return the mean of categories, each counting as it has groups; those of nan left out."""
     kept = [part for part in parts if not np.isnan(part.values).any()]

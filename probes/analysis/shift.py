@@ -18,11 +18,11 @@ from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from probes import affects, shifts, sought, trainings, typicality
 from probes.analysis._shift_rows import (
-    FEAR,
     Corpus,
     Likeness,
     Resampled,
     compared,
+    directed,
     judged,
     likeness,
     together,
@@ -30,12 +30,11 @@ from probes.analysis._shift_rows import (
 )
 from probes.estimates import ESTIMATE, finite, significant, typed
 from probes.planted import Resampling
-from probes.shifts import EMOTION, GROUP, KEPT, RECALL, Measured, Setting
+from probes.shifts import EMOTION, FATES, GROUP, KEPT, RECALL, Measured, Setting
 from probes.stats.multiplicity import benjamini_hochberg
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -49,7 +48,6 @@ TABLES = ()
 EVERY = "all"
 FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"
 MEASURES = (EMOTION, RECALL, KEPT, FAITHFUL, CORRECTED)
-FATES = ("added", "kept", "removed")
 
 WHERE = (
     Column("model", "string", "name of the model in params.yaml"),
@@ -221,23 +219,12 @@ def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, 
         after: dict[str, dict[Training, Measured]] = {name: {} for name in rankings}
         for training, paths in trainings.trainings(tuned / language).items():
             answers = trainings.answers(paths, training)
-            _same_prompts(before, answers, tuned / language)
+            trainings.same_lists(before, answers, tuned / language)
             for name in rankings:
                 after[name][training] = shifts.measured(answers, groups, settings[name], base[name])
         for name in rankings:
             names = shifts.outcomes(settings[name])
             yield language, name, Shifted(groups, base[name], after[name], names, lexicon)
-
-
-def _same_prompts(before: pl.DataFrame, after: pl.DataFrame, folder: Path) -> None:
-    lists = typicality.LIST
-    one, two = (x.group_by(lists).agg(pl.col("rank").max()).sort(lists) for x in (before, after))
-    if not one.equals(two):
-        raise Problem(
-            f"{folder}: not the prompts of the model before its trainings, or lists of another "
-            "length; set top_k of probes.finetuned and probes.stereotypes to one value, and run "
-            "`make repro`"
-        )
 
 
 def _categories(found: Shifted) -> list[tuple[str, NDArray[np.bool_]]]:
@@ -298,13 +285,13 @@ def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dic
     """Yield the rows of representational similarity to the model before."""
     base = found.base.values[EMOTION]
     every = [base, *(after.values[EMOTION] for after in found.after.values())]
-    directed = np.asarray(np.stack([_directed(s) for s in every]).all(axis=0), dtype=np.bool_)
+    pointing = np.asarray(np.stack([directed(s) for s in every]).all(axis=0), dtype=np.bool_)
     *categories, _ = _categories(found)
     for reading in (FAITHFUL, CORRECTED):
         alike: dict[tuple[float, str], dict[str, Likeness]] = {}
         for share, corpus, own, _ in _against(found, EMOTION, params):
             parts = {
-                name: likeness(base, own, inside & directed, by, faithful=reading == FAITHFUL)
+                name: likeness(base, own, inside & pointing, by, faithful=reading == FAITHFUL)
                 for name, inside in categories
             }
             alike[share, corpus] = parts | {EVERY: together(list(parts.values()))}
@@ -320,12 +307,6 @@ def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dic
                     "category": category,
                     "outcome": "rho - 1",
                 } | compared(one, other, seeds, params.confidence)
-
-
-def _directed(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which profiles have a direction, with fear left out too."""
-    carried = np.nan_to_num(np.delete(shares, FEAR, axis=1)).sum(axis=1)
-    return np.asarray(carried > 0, dtype=np.bool_)
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
@@ -404,45 +385,13 @@ def _groups(found: Shifted, params: Params) -> pl.DataFrame:
 
 
 def _attributes(found: Shifted) -> pl.DataFrame:
-    """Return the fate of every followed word at each corpus's largest share (the paper's Fig. 7).
-
-    A word is there after the training if it is so with more than half of the seeds.
-    """
+    """Return the fate of every followed word at each corpus's largest share (Figure 7)."""
     largest: dict[str, float] = {}
     for training in found.after:
         largest[training.corpus] = max(training.share, largest.get(training.corpus, 0.0))
-    key = [*GROUP, "query", "key"]
-    before = found.base.top.rename({"place": "place_before"})
-    feelings = found.lexicon.select("key", "positive", "negative")
     parts = []
     for corpus, share in sorted(largest.items()):
-        own = [t for t in found.after if (t.corpus, t.share) == (corpus, share)]
-        after = pl.concat([found.after[t].top for t in own])
-        counted = after.group_by(key).agg(
-            seeds_with=pl.len(), place_after=pl.col("place").sum() / pl.len()
-        )
-        joined = before.join(counted, on=key, how="full", coalesce=True)
-        stays = pl.col("seeds_with").fill_null(0) * 2 > len(own)
-        known = pl.col("place_before").is_not_null()
-        fate = (
-            pl.when(known & stays)
-            .then(FATES.index("kept"))
-            .when(known)
-            .then(FATES.index("removed"))
-            .otherwise(FATES.index("added"))
-        )
-        parts.append(
-            joined.filter(known | stays)
-            .with_columns(
-                pl.col("seeds_with").fill_null(0),
-                pl.col("place_after").round(6),
-                fate=fate,
-                corpus=pl.lit(corpus),
-                share=pl.lit(share),
-                seeds=pl.lit(len(own)),
-            )
-            .join(feelings, on="key", how="left")
-            .rename({"key": "word"})
-            .sort(*GROUP, "query", "word")
-        )
+        own = [a.top for t, a in found.after.items() if (t.corpus, t.share) == (corpus, share)]
+        told = shifts.fates(found.base.top, own, found.lexicon)
+        parts.append(told.with_columns(corpus=pl.lit(corpus), share=pl.lit(share)))
     return pl.concat(parts)

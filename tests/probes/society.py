@@ -46,7 +46,6 @@ def society(
     )
     said = [
         {
-            "language": "en",
             "category": c,
             "group": g,
             "language": "en",

@@ -9,8 +9,9 @@ from builders.emotions import AFFECTS
 from builders.lib.problem import Problem
 from probes.analysis import shift
 from probes.analysis._shift_rows import Corpus, Resampled, compared, judged, likeness
-from probes.analysis.shift import CORRECTED, FAITHFUL, FATES, MEASURES, Params
+from probes.analysis.shift import CORRECTED, FAITHFUL, MEASURES, Params
 from probes.planted import Resampling
+from probes.shifts import FATES
 from probes.stats.rsa import rsa
 
 SEED = 301
