@@ -142,15 +142,15 @@ def by_latent(
 
 def share_rows(ranking: Ranking, settings: Settings) -> Iterator[dict[str, Any]]:
     """Yield the share of each sentiment for each gender."""
-    tail = (1 - settings.confidence) / 2
     for g, gender in enumerate(ranking.genders):
         for s in range(NUMBER):
             hits = int(ranking.hits[g, s])
             estimate = wilson(hits, ranking.size, settings.confidence)
             low, high, method, cluster = estimate.low, estimate.high, estimate.method, "word"
             if ranking.replicates is not None:
-                low, high = _limits(ranking.replicates[:, g, s], estimate.value, tail)
-                method, cluster = "Bayesian bootstrap percentile over names", "name"
+                drawn = ranking.replicates[:, g, s]
+                low, high = shares.symmetric(drawn, estimate.value, settings.confidence, 0.0)
+                method, cluster = "symmetric Bayesian bootstrap over names", "name"
             yield {
                 "gender": gender,
                 "sentiment": s,
@@ -180,7 +180,6 @@ def difference_rows(ranking: Ranking, settings: Settings, names: int) -> Iterato
         return
     m, f = ranking.genders.index(MALE), ranking.genders.index(FEMALE)
     sizes = np.array([ranking.size, ranking.size])
-    tail = (1 - settings.confidence) / 2
     for s in range(NUMBER):
         hits = ranking.hits[[m, f], s]
         estimate = newcombe((hits[0], hits[1]), (ranking.size,) * 2, settings.confidence)
@@ -199,7 +198,7 @@ def difference_rows(ranking: Ranking, settings: Settings, names: int) -> Iterato
         if ranking.replicates is None or ranking.permuted is None:
             continue
         drawn = ranking.replicates[:, m, s] - ranking.replicates[:, f, s]
-        low, high = _limits(drawn, estimate.value, tail)
+        low, high = shares.symmetric(drawn, estimate.value, settings.confidence, -1.0)
         null = ranking.permuted[:, m, s] - ranking.permuted[:, f, s]
         yield base | {
             "test": 1,
@@ -207,20 +206,10 @@ def difference_rows(ranking: Ranking, settings: Settings, names: int) -> Iterato
             "high": finite(high),
             "n": names,
             "cluster": "name",
-            "method": f"{settings.confidence:.0%} Bayesian bootstrap percentile over names",
+            "method": f"{settings.confidence:.0%} symmetric Bayesian bootstrap over names",
             "null": f"genders permuted over names, {len(null):,} times",
             "p": significant(shares.two_sided_p(estimate.value, null)),
         }
-
-
-def _limits(drawn: NDArray[np.float64], value: float, tail: float) -> tuple[float, float]:
-    """Return percentiles, moved out to the estimate where all replicates are on one side of it.
-
-    A replicate ranks the words anew, with more noise than the estimate, and so is drawn towards the
-    share among all candidates.
-    """
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return min(float(low), value), max(float(high), value)
 
 
 def _sizes(ranking: Ranking) -> dict[str, int]:

@@ -29,9 +29,9 @@ def section(data: Path) -> Section:
     groups = []
     for name, table in tables(data, "robustness", "robustness", ROBUSTNESS):
         by = pl.lit(", by ") + pl.col("deviation").cast(pl.String)
-        what = pl.col("number").cast(pl.String)
-        what = pl.when(pl.col("deviation") == "pmi").then(what).otherwise(what + by)
-        varied = table.filter(pl.col("kind") != "default").with_columns(number=what)
+        plain = pl.col("number").cast(pl.String)
+        told = pl.when(pl.col("deviation") == "pmi").then(plain).otherwise(plain + by)
+        varied = table.filter(pl.col("kind") != "default").with_columns(number=told)
         size = pl.col("change").abs()
         order = [k for k in ROBUSTNESS.key if k in varied.columns]
         moved = varied.filter(size > 0).sort(order).sort(size, descending=True, maintain_order=True)

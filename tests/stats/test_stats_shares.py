@@ -102,3 +102,12 @@ def test_blocks_do_not_matter(monkeypatch):
     once = shares.permuted(*given)
     monkeypatch.setattr(shares, "WEIGHTS", 200)
     assert (shares.permuted(*given) == once).all()
+
+
+def test_a_symmetric_interval_has_the_estimate_in_its_middle_and_stays_a_share():
+    drawn = np.linspace(0.5, 0.7, 101)  # all on one side of the estimate
+    low, high = shares.symmetric(drawn, 0.75, 0.95, 0.0)
+    assert (low + high) / 2 == pytest.approx(0.75)
+    assert high - 0.75 == pytest.approx(0.25 - 0.05 * 0.2)  # 0.51 is as far as 95 in 100 go
+    assert shares.symmetric(drawn, 0.9, 0.95, 0.0)[1] == 1
+    assert shares.symmetric(-drawn, -0.9, 0.95, -1.0)[0] == -1
