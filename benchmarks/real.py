@@ -148,8 +148,7 @@ def write_params(endpoint: str, address: str) -> None:
         "anchors": real_lexica.ANCHORS,
         "seeds": [1],
         "leave_out": False,
-        "steps": 500,
-        "learning_rate": 2e-3,
+        "steps": 2000,
         "divergence": 0.5,
     }
     for dataset, source in SOURCES.items():
