@@ -149,6 +149,7 @@ def write_params(endpoint: str, address: str) -> None:
         "seeds": [1],
         "leave_out": False,
         "steps": 2000,
+        "draws": 4,
         "divergence": 0.5,
     }
     for dataset, source in SOURCES.items():
