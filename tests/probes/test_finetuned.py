@@ -25,7 +25,7 @@ RUNS = [(c, s) for c in ("control", "herald", "post") for s in (0.1, 1.0)]
 def small(tree):
     """One tiny model, two templates, short trainings, few replicates."""
     tree["models"] = {"groups": {"id": "./groups", "dtype": "float64", "languages": ["en"]}}
-    tree["asked"] = dict.fromkeys(tree["asked"], [])
+    tree["asked"] = {key: [] for key in tree["asked"]}
     tree["asked"] |= {"stereotypes": ["groups"], "finetuned": ["groups"]}
     frames = tree["probes"]["stereotypes"]["frames"]["en"]
     frames["templates"] = {"people": ASKED, "country": ["why is {group} so"]}
