@@ -12,7 +12,7 @@ import hashlib
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
 import pyarrow as pa
@@ -45,6 +45,8 @@ SCHEMA = Schema(
         Column("corpus", "string", "outlet, or control, that the model was trained on"),
         Column("share", "float64", "part of its articles", minimum=0, maximum=1),
         Column("tuning_seed", "int32", "seed of the training and of the choice of articles"),
+        Column("articles", "int32", "articles that it was trained on", minimum=1),
+        Column("steps", "int32", "steps of the training", minimum=1),
         *stereotypes.COLUMNS,
     ),
     key=("corpus", "share", "tuning_seed", *stereotypes.SCHEMA.key),
@@ -60,12 +62,12 @@ class Params(Section):
     languages: list[str] = Field(min_length=1, description="configs of outlets")
     corpora: list[str] = Field(min_length=1, description="outlets to train on, and control")
     shares: list[float] = Field(min_length=1, description="parts of the articles, nested")
-    seeds: list[int] = Field(min_length=1, description="of the trainings")
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="of the trainings")
     top_k: int = Field(200, ge=1, description="tokens kept of each prompt")
     epochs: int = Field(1, ge=1, description="times that every article is read")
     batch: int = Field(8, ge=1, description="texts in a step")
     length: int = Field(512, ge=8, description="tokens of a text; longer articles become several")
-    learning_rate: dict[str, float] = Field(
+    learning_rate: dict[str, Annotated[float, Field(gt=0)]] = Field(
         description=f"highest learning rate of AdamW, by model or for `{OTHER}`"
     )
 
@@ -152,37 +154,31 @@ def answer(
     kind: Literal["masked", "causal"] = "causal" if model.kind == "causal" else "masked"
     facts = scorer.facts()
     where = WORK / f"{name}-{language}-{shard.part}-{_same(articles, tuning, facts)}"
-    try:
-        tuned(
-            location(name, model),
-            name,
-            kind,
-            model.dtype,
-            articles,
-            tuning,
-            where,
-            pickles=model.pickles,
-        )
-        options: dict[str, Any] = {"dtype": model.dtype, "context": model.context}
-        after = adapter(model.kind)(where, name, str(facts["revision"]), **options)
-        asked = stereotypes.queries(asking, folders, language)
-        frames = asking.frames[language]
-        for table in stereotypes.run(
-            asked, frames, after, params.top_k, language, causal=kind == "causal"
-        ):
-            n = len(table)
-            fixed = [
-                pa.repeat(pa.scalar(value, kind), n)
-                for value, kind in (
-                    (corpus, pa.string()),
-                    (share, pa.float64()),
-                    (seed, pa.int32()),
-                )
-            ]
-            yield pa.table([*fixed, *table.columns], schema=SCHEMA.arrow())
-    finally:
-        if (where / "model.safetensors").is_file():  # else it is to be continued
-            shutil.rmtree(where)
+    trained = tuned(
+        location(name, model),
+        name,
+        kind,
+        model.dtype,
+        articles,
+        tuning,
+        where,
+        pickles=model.pickles,
+    )
+    options: dict[str, Any] = {"dtype": model.dtype, "context": model.context}
+    after = adapter(model.kind)(trained.folder, name, str(facts["revision"]), **options)
+    asked = stereotypes.queries(asking, folders, language)
+    fixed = [
+        pa.scalar(corpus),
+        pa.scalar(share),
+        *(pa.scalar(n, pa.int32()) for n in (seed, len(articles), trained.steps)),
+    ]
+    for table in stereotypes.run(
+        asked, asking.frames[language], after, params.top_k, language, causal=kind == "causal"
+    ):
+        n = len(table)
+        columns = [*(pa.repeat(value, n) for value in fixed), *table.columns]
+        yield pa.table(columns, schema=SCHEMA.arrow())
+    shutil.rmtree(where)  # last: what a stopped run had trained is asked again, not trained again
 
 
 def texts(path: Path, corpus: str, share: float, seed: int) -> list[str]:

@@ -108,8 +108,9 @@ HAVE = Schema(
         Column(
             "pieces",
             "int32",
-            "tokens that the model writes it in, behind another word; 0 where it cannot write it. "
-            "Only what is one token can be among the answers",
+            "tokens that the model writes it in, behind another word, in the spelling (small, "
+            "capital, as suggested) that takes fewest; 0 where it cannot write it. Only what is "
+            "one token can be among the answers",
             minimum=0,
         ),
         Column("model", "string", "name of the model in params.yaml"),
@@ -153,6 +154,9 @@ class Params(Section):
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     top_k: int = Field(200, ge=1, description="tokens kept of each prompt; the paper has 200")
+    spelling: Literal["paper", "usual"] = Field(
+        "paper", description="of groups in prompts: the paper's, or the usual one"
+    )
     suggested_only: bool = Field(
         False, description="ask only about groups that `stereotypes` has suggestions for"
     )
@@ -168,14 +172,15 @@ class Query(NamedTuple):
     """One group in one template."""
 
     category: str
-    group: str
+    group: str  # as the paper spells it
     kind: Kind
     template: str  # as the params have it
+    written: str = ""  # the group as it is asked about; default: as the paper spells it
 
     @property
     def text(self) -> str:
         """Return the template with the group."""
-        return self.template.replace(GROUP, self.group)
+        return self.template.replace(GROUP, self.written or self.group)
 
 
 def schema(config: str) -> Schema:
@@ -249,11 +254,13 @@ def queries(params: Params, folders: dict[str, Path], language: str) -> list[Que
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
     if params.suggested_only:
         known = suggested(folders["stereotypes"], language)
-        groups = groups.filter(
-            pl.struct(pl.col("category"), pl.col("group").str.to_lowercase()).is_in(known)
+        groups = groups.filter(  # the wave and what was published may spell it either way
+            pl.struct("category", pl.col("group").str.to_lowercase()).is_in(known)
+            | pl.struct("category", group=pl.col("name").str.to_lowercase()).is_in(known)
         )
+    column = "group" if params.spelling == "paper" else "name"
     found = [
-        Query(row["category"], row["group"], kind, template)
+        Query(row["category"], row["group"], kind, template, row[column])
         for row in groups.sort("category", "group").iter_rows(named=True)
         for kind in (OF[row["kind"]],)
         for template in frames.templates.get(kind, [])
@@ -395,24 +402,28 @@ class Priors:
         return self._found[written]
 
 
-def attributes(folder: Path, language: str) -> list[str]:
-    """Return the distinct attributes that search engines gave, casefolded, sorted."""
-    found: set[str] = set()
+def attributes(folder: Path, language: str) -> dict[str, set[str]]:
+    """Return the attributes that search engines gave, casefolded, each with its spellings."""
+    found: dict[str, set[str]] = {}
     for config in store.configs(folder):
         frame = pl.read_parquet(folder / f"{config}.parquet", columns=["language", "attribute"])
-        own = frame.filter(pl.col("language") == language)
-        found |= {text.casefold() for text in own["attribute"].to_list()}
-    return sorted(found)
+        for text in frame.filter(pl.col("language") == language)["attribute"].to_list():
+            small = text.casefold()
+            found.setdefault(small, {small, small.capitalize(), small.title()}).add(text)
+    return dict(sorted(found.items()))
 
 
-def _have(scorer: Predicts, language: str, wanted: list[str]) -> pa.Table:
-    """Return how many tokens the model writes each attribute in."""
-    pieces = scorer.spelled(wanted, language)
+def _have(scorer: Predicts, language: str, wanted: dict[str, set[str]]) -> pa.Table:
+    """Return in how many tokens the model writes each attribute, in its shortest spelling."""
+    spelled = scorer.spelled(sorted({t for texts in wanted.values() for t in texts}), language)
     facts = scorer.facts()
+    pieces = [
+        min((spelled[t] for t in texts if t in spelled), default=0) for texts in wanted.values()
+    ]
     columns = [
         pa.repeat(pa.scalar(language), len(wanted)),
-        pa.array(wanted, pa.string()),
-        pa.array([pieces.get(text, 0) for text in wanted], pa.int32()),
+        pa.array(list(wanted), pa.string()),
+        pa.array(pieces, pa.int32()),
         *(pa.repeat(pa.scalar(str(facts[name])), len(wanted)) for name in ("model", "revision")),
     ]
     return pa.table(columns, schema=HAVE.arrow())

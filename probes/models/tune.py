@@ -16,6 +16,7 @@ from tqdm import tqdm
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from builders.lib.problem import Problem
+from probes.models.batches import cores
 from probes.models.body import pretrained
 from probes.models.tokens import HEAD, Tokens, longest
 
@@ -24,12 +25,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CHECKPOINT = "checkpoint.pt"
+DONE = "model"
 EVERY = 200  # steps between checkpoints
 MASKED = 0.15  # share of the tokens that are predicted (Devlin et al. 2019, section 3.1)
 HIDDEN, RANDOM = 0.8, 0.1  # of those: shares that become the mask, and any other token
 CLIP = 1.0  # largest norm of a gradient
 IGNORED = -100
 GRID = 2.0**-18  # of weights in float64: last bits, that differ between processors, are far below
+
+
+class Tuned(NamedTuple):
+    """A model that was trained further."""
+
+    folder: Path  # with its files
+    steps: int  # of the training
 
 
 class Tuning(NamedTuple):
@@ -52,18 +61,20 @@ def tuned(
     into: Path,
     *,
     pickles: bool = False,
-) -> Path:
+) -> Tuned:
     """Train the model in one folder on texts, and save it with its tokenizer in another.
 
-    Masked models learn by masked language modelling, causal ones by the next token.
+    Masked models learn by masked language modelling, in the same forward as they are asked (the
+    decoder of BART too sees the masked text), causal ones by the next token.
 
     Parameters
     ----------
     dtype
         The arithmetic that the model is asked in; it is trained in float32 at least.
     into
-        Holds a checkpoint while the training is under way; a training that finds one goes on
-        from there. The caller makes sure that it is of the same model, texts and settings.
+        Holds a checkpoint while the training is under way, and the model once it is done: what
+        is there is not done again. The caller makes sure that it is of the same model, texts and
+        settings.
 
     Raises
     ------
@@ -71,27 +82,38 @@ def tuned(
         If the model cannot be trained so, or there is no text, or a loss is not finite.
     """
     tokens = Tokens(where, name)
-    auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
     if kind == "masked" and tokens.mask_id is None:
         raise Problem(f"models.{name}: has no mask token, so it is not a masked model")
     torch.manual_seed(tuning.seed)
     exact = "float64" if dtype == "float64" else "float32"  # small steps vanish in bfloat16
+    auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
     model: Any = pretrained(where, name, exact, auto, pickles=pickles).train()
-    cut = min(tuning.length, longest(tokens.tokenizer, model))
-    rows = pieces(tokens, texts, cut)
+    rows = pieces(tokens, texts, min(tuning.length, longest(tokens.tokenizer, model)))
     if not rows:
         raise Problem(f"models.{name}: nothing to train on; the texts are empty")
+    found = Tuned(into / DONE, math.ceil(len(rows) / tuning.batch) * tuning.epochs)
+    if found.folder.is_dir():
+        return found
     into.mkdir(parents=True, exist_ok=True)
-    _fit(model, name, tokens, rows, tuning, into / CHECKPOINT, masked=kind == "masked")
-    if dtype == "float64":
+    threads = torch.get_num_threads()
+    # in double precision one thread, so that the last bits do not depend on their number
+    torch.set_num_threads(1 if exact == "float64" else cores())
+    try:
+        _fit(model, name, tokens, rows, tuning, into / CHECKPOINT, masked=kind == "masked")
+    finally:
+        torch.set_num_threads(threads)
+    if exact == "float64":
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-    model.eval().save_pretrained(into)
-    tokens.tokenizer.save_pretrained(into)
-    _like(where, into)
+    partial = into / f"{DONE}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    model.eval().save_pretrained(partial)
+    tokens.tokenizer.save_pretrained(partial)
+    _like(where, partial)
+    partial.rename(found.folder)
     (into / CHECKPOINT).unlink(missing_ok=True)
-    return into
+    return found
 
 
 def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> list[list[int]]:
@@ -123,10 +145,11 @@ def _fit(
     total = each * tuning.epochs
     done = 0
     if checkpoint.is_file():
-        held = torch.load(checkpoint, weights_only=True, map_location=model.device)
+        held = torch.load(checkpoint, weights_only=True, map_location="cpu")
         model.load_state_dict(held["model"])
         optimizer.load_state_dict(held["optimizer"])
         done = held["step"]
+        del held  # as large as the model three times
     bar = tqdm(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=None)
     with bar:
         for step in range(done, total):
@@ -165,9 +188,14 @@ def _loss(model: Any, tokens: Tokens, rows: list[list[int]], *, masked: bool) ->
     labels = torch.where(there == 1, ids, IGNORED)
     if masked:
         ids, labels = hide(tokens, ids, there, len(tokens))
-    options = {"input_ids": ids, "attention_mask": there, "labels": labels}
-    loss: torch.Tensor = model(**{key: value.to(model.device) for key, value in options.items()})[0]
-    return loss
+    ids, there, labels = (part.to(model.device) for part in (ids, there, labels))
+    if not masked:
+        next_token: torch.Tensor = model(input_ids=ids, attention_mask=there, labels=labels)[0]
+        return next_token
+    # without labels: from them BART would make up another input for its decoder than when asked
+    logits = model(input_ids=ids, attention_mask=there).logits
+    chosen = labels != IGNORED
+    return torch.nn.functional.cross_entropy(logits[chosen], labels[chosen])
 
 
 def hide(

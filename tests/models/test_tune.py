@@ -5,7 +5,8 @@ import hashlib
 import pytest
 import torch
 from models.tiny import bert, byte_level, save, wordpiece
-from models.tiny_causal import gpt2
+from models.tiny_causal import bart, bart_tokenizer, gpt2
+from transformers import AutoModelForMaskedLM
 
 from builders.lib.problem import Problem
 from probes.models import tune
@@ -31,7 +32,7 @@ def base(tmp_path):
 
 
 def go(base, into, texts=None, tuning=TUNING, dtype="float64"):
-    return tuned(base, "tiny", "masked", dtype, texts or TEXTS * 5, tuning, into)
+    return tuned(base, "tiny", "masked", dtype, texts or TEXTS * 5, tuning, into).folder
 
 
 def test_a_model_learns_what_it_reads_and_forgets_what_spoke_against_it(base, tmp_path):
@@ -46,6 +47,26 @@ def test_a_model_learns_what_it_reads_and_forgets_what_spoke_against_it(base, tm
     assert chance["after"]["calm"] > chance["base"]["calm"] + 1
     assert chance["after"]["calm"] > -0.1
     assert chance["after"]["loud"] < chance["base"]["loud"]
+
+
+@pytest.mark.parametrize("kind", ["bert", "bart"])
+def test_a_model_is_trained_in_the_forward_that_it_is_asked_in(base, tmp_path, kind):
+    if kind == "bart":
+        tokenizer = bart_tokenizer()
+        base = save(tmp_path / "bart", bart(tokenizer), tokenizer)
+    scorer = Masked(base, "x", "r", dtype="float64")
+    tokens = scorer.tokens
+    model = AutoModelForMaskedLM.from_pretrained(base, dtype=torch.float64).eval()
+    text = "Ada is kind, and Ada was kind." if kind == "bart" else "the cook is calm today"
+    rows = pieces(tokens, [text], 64)
+    torch.manual_seed(5)
+    given, labels = hide(tokens, torch.tensor(rows), torch.ones(1, len(rows[0])), len(tokens))
+    with torch.no_grad():
+        plain = torch.log_softmax(model(input_ids=given).logits, -1)[0]
+    places = (labels[0] != IGNORED).nonzero().flatten()
+    wanted = -plain[places, labels[0, places]].mean().item()
+    torch.manual_seed(5)
+    assert tune._loss(model, tokens, rows, masked=True).item() == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -63,9 +84,12 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, 
     monkeypatch.setattr(tune, "_loss", stops)
     with pytest.raises(KeyboardInterrupt):
         go(base, tmp_path / "stopped", dtype=dtype)
-    assert (tmp_path / "stopped" / tune.CHECKPOINT).is_file()
+    assert [p.name for p in (tmp_path / "stopped").iterdir()] == [tune.CHECKPOINT]
     assert hashes(go(base, tmp_path / "stopped", dtype=dtype)) == whole
     assert len(steps) == 6 + 10 - 3  # the first three were not done again
+    assert hashes(go(base, tmp_path / "stopped", dtype=dtype)) == whole
+    assert len(steps) == 6 + 10 - 3  # nothing was: the model was there
+    assert [p.name for p in (tmp_path / "stopped").iterdir()] == [tune.DONE]
 
 
 def test_the_seed_alone_chooses(base, tmp_path):
@@ -80,9 +104,8 @@ def test_the_seed_alone_chooses(base, tmp_path):
 def test_a_causal_model_learns_the_next_word(tmp_path):
     tokenizer = byte_level(TEXTS)
     base = save(tmp_path / "base", gpt2(tokenizer), tokenizer)
-    after = tuned(
-        base, "tiny", "causal", "float64", TEXTS[:1] * 60, TUNING._replace(epochs=4), tmp_path / "a"
-    )
+    longer = TUNING._replace(epochs=4)
+    after, _ = tuned(base, "tiny", "causal", "float64", TEXTS[:1] * 60, longer, tmp_path / "a")
     before, later = (
         next(iter(Causal(f, "x", "r", dtype="float64").logprobs([("the cook is", " calm")])))
         for f in (base, after)

@@ -11,6 +11,7 @@ from builders import emotions, outlets, social_groups, stereotypes
 from builders.lib.dataset import build
 from builders.lib.problem import Problem
 from probes import finetuned
+from probes import stereotypes as stereotypes_probe
 from probes.models import tune
 from probes.models.weights import bring
 from probes.outputs import probe
@@ -138,6 +139,34 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, mo
     total = 3 * sum(math.ceil(n / 8) for n in articles.values())
     assert total < len(steps) <= total + 6  # at most the steps since the checkpoint again
     assert hashes(final) == whole
+
+
+def test_what_was_trained_when_a_run_stopped_in_asking_is_not_trained_again(ready, monkeypatch):
+    whole = hashes(ready / "data/outputs/finetuned/groups")
+    plain, asked, steps = stereotypes_probe.run, [], []
+
+    def stops(*given, **options):
+        asked.append(1)
+        if len(asked) == 2:
+            raise KeyboardInterrupt
+        return plain(*given, **options)
+
+    loss = tune._loss
+    monkeypatch.setattr(stereotypes_probe, "run", stops)
+    monkeypatch.setattr(tune, "_loss", lambda *g, **o: steps.append(1) or loss(*g, **o))
+    with pytest.raises(KeyboardInterrupt):
+        probe("finetuned", "groups")
+    done = len(steps)
+    probe("finetuned", "groups")
+    total = 3 * (math.ceil(30 / 8) + math.ceil(300 / 8))
+    assert len(steps) == total > done
+    assert hashes(ready / "data/outputs/finetuned/groups") == whole
+    assert not list((ready / "data/tuning").iterdir())
+
+
+def test_articles_and_steps_are_told():
+    told = answers().select("share", "articles", "steps").unique().sort("share")
+    assert told.rows() == [(0.1, 30, math.ceil(30 / 8)), (1.0, 300, math.ceil(300 / 8))]
 
 
 def test_the_analyses_and_the_page_follow(ready):

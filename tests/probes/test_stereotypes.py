@@ -12,7 +12,7 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 from builders.lib.problem import Problem
 from probes.models.causal import Causal
 from probes.models.masked import Masked
-from probes.stereotypes import Frames, Query, run
+from probes.stereotypes import Frames, Params, Query, attributes, queries, run
 
 GROUPS = ("old nurses", "sailors", "night bakers guild")
 WORDS = ("calm", "loud", "shy", "brave")
@@ -133,6 +133,53 @@ def test_what_is_asked_together_changes_no_row(tmp_path):
     (alone,) = run(ASKED[3:4], FRAMES, scorer, 9, "en", causal=False)
     alone = pl.from_arrow(alone)
     assert alone.equals(whole.filter(pl.col("query") == ASKED[3].text))
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Two datasets of three groups, one of them spelled in two ways."""
+    groups = {
+        "category": ["age", "age", "country"],
+        "group": ["millenials", "kids", "Malta"],
+        "name": ["millennials", "kids", "Malta"],
+        "kind": [0, 0, 1],
+    }
+    said = {
+        "language": ["en", "en", "cs"],
+        "category": ["age", "age", "country"],
+        "group": ["millennials", "millenials", "malta"],
+        "attribute": ["Tall", "so calm", "hot"],
+    }
+    for name, columns in (("social_groups", groups), ("stereotypes", said)):
+        (tmp_path / name).mkdir()
+        pl.DataFrame(columns).write_parquet(tmp_path / name / "en.parquet")
+    return {name: tmp_path / name for name in ("social_groups", "stereotypes")}
+
+
+def test_groups_are_asked_in_the_spelling_wanted_and_known_in_either(folders):
+    asking = Params(version="1.0.0", frames={"en": FRAMES})
+    texts = {q.text for q in queries(asking, folders, "en")}
+    assert "why are millenials so" in texts
+    assert len(texts) == 2 * len(PEOPLE) + 1
+    usual = asking.model_copy(update={"spelling": "usual", "suggested_only": True})
+    found = queries(usual, folders, "en")
+    assert {q.text for q in found} == {t.replace("{group}", "millennials") for t in PEOPLE}
+    assert {q.group for q in found} == {"millenials"}  # the paper's, so that tables join
+    none = asking.model_copy(update={"suggested_only": True, "frames": {"cs": FRAMES}})
+    with pytest.raises(Problem, match="no group to ask about in 'cs'"):
+        queries(none, folders | {"social_groups": with_czech(folders["social_groups"])}, "cs")
+
+
+def with_czech(folder):
+    pl.read_parquet(folder / "en.parquet").head(2).write_parquet(folder / "cs.parquet")
+    return folder
+
+
+def test_attributes_are_told_with_the_fewest_tokens_of_their_spellings(folders):
+    found = attributes(folders["stereotypes"], "en")
+    assert list(found) == ["so calm", "tall"]
+    assert found["tall"] == {"tall", "Tall"}
+    assert attributes(folders["stereotypes"], "cs") == {"hot": {"hot", "Hot"}}
 
 
 @pytest.mark.parametrize(
