@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -159,12 +160,38 @@ def _loss(model: Any, tokens: Tokens, rows: list[list[int]], *, masked: bool) ->
     pad = tokens.tokenizer.pad_token_id or 0
     ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
     there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    labels = torch.where(there == 1, ids, IGNORED)
-    if masked:
-        ids, labels = hide(tokens, ids, there, len(tokens))
-    options = {"input_ids": ids, "attention_mask": there, "labels": labels}
-    loss: torch.Tensor = model(**{key: value.to(model.device) for key, value in options.items()})[0]
-    return loss
+    if not masked:
+        labels = torch.where(there == 1, ids, IGNORED)
+        options = {"input_ids": ids, "attention_mask": there, "labels": labels}
+        loss: torch.Tensor = model(**{k: v.to(model.device) for k, v in options.items()})[0]
+        return loss
+    ids, labels = (x.to(model.device) for x in hide(tokens, ids, there, len(tokens)))
+    chosen = labels != IGNORED
+    with _only(model, chosen):
+        logits = model(input_ids=ids, attention_mask=there.to(model.device)).logits
+    if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
+        logits = logits[chosen]
+    if logits.dtype == torch.bfloat16:
+        logits = logits.float()
+    return torch.nn.functional.cross_entropy(logits, labels[chosen])
+
+
+@contextmanager
+def _only(model: Any, chosen: torch.Tensor) -> Iterator[None]:
+    """Put only some places through the output layer: with its vocabulary it costs the most."""
+
+    def pick(_: Any, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        return (given[0][chosen], *given[1:])
+
+    layer = model.get_output_embeddings()
+    if layer is None:
+        yield
+        return
+    handle = layer.register_forward_pre_hook(pick)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 def hide(
