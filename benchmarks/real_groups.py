@@ -69,7 +69,7 @@ MODELS = {
     "stories": {"id": str(STORIES), "kind": "causal", "languages": ["en"]},
 }
 TUNED = {"real": 5e-5, "real-faster": 5e-4}  # learning rates
-SHARES = [0.1, 0.25]  # of the articles
+SHARES = [0.25]  # of the articles
 SEEDS = [1, 2]
 
 
@@ -82,10 +82,11 @@ def main() -> int:
     real.run("clone", ["git", "clone", "--quiet", str(TOP), str(CLONE)], TOP)
     dvc = [sys.executable, "-m", "dvc"]
     asked = subprocess.run([*dvc, "cache", "dir"], cwd=TOP, capture_output=True, check=True)
-    cache = (TOP / asked.stdout.decode().strip()).resolve()
-    real.run("cache", [*dvc, "cache", "dir", "--quiet", "--local", str(cache)], CLONE)
+    cache = (TOP / asked.stdout.decode().strip()).resolve()  # read as a remote, never added to
+    remote = [*dvc, "remote", "add", "--quiet", "--local", "--default", "checkout", str(cache)]
+    real.run("remote", remote, CLONE)
     outs = [f"data/{out}" for d in OTHERS for out in (f"datasets/{d}", f"validation/{d}.json")]
-    real.run("samples", [*dvc, "checkout", "--quiet", *outs], CLONE)
+    real.run("pull samples", [*dvc, "pull", "--quiet", *outs], CLONE)
     with (
         files(SHARED) as address,
         tempfile.TemporaryDirectory() as folder,
@@ -97,12 +98,14 @@ def main() -> int:
         write_params(address, archives, engines)
         for source in FETCHED.values():
             real.run(f"fetch {source}", real.builders("fetch", source, "--date", DAY), CLONE)
-    datasets = [f"validate@{dataset}" for dataset in ("social_groups", *FETCHED)]
-    asked_of = [f"stereotypes@{model}" for model in MODELS]
-    tuned = [f"finetuned@{model}" for model in TUNED]
-    for stage in (*datasets, *asked_of, "recall", "emotions", "rsa", *tuned, "shift"):
-        # what comes out is not kept in the cache of the checkout
-        real.run(stage, [*dvc, "repro", "--quiet", "--no-commit", stage], CLONE)
+    for what, stages in {
+        "build and validate": [f"validate@{name}" for name in ("social_groups", *FETCHED)],
+        "ask": [f"stereotypes@{name}" for name in MODELS],
+        "recall, emotions, rsa": ["recall", "emotions", "rsa"],
+        "train and ask": [f"finetuned@{name}" for name in TUNED],
+        "shift": ["shift"],
+    }.items():
+        real.run(what, [*dvc, "repro", "--quiet", *stages], CLONE)
     report()
     return 0
 
