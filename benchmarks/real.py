@@ -146,9 +146,10 @@ def write_params(endpoint: str, address: str) -> None:
     corpus["mapping"] = f"{tweets}/mapping.txt"
     params["datasets"]["lexica"] |= {
         "anchors": real_lexica.ANCHORS,
-        "seeds": [1],
+        "seeds": [1, 2, 3],
         "leave_out": False,
         "steps": 2000,
+        "draws": 4,
         "divergence": 0.5,
     }
     for dataset, source in SOURCES.items():

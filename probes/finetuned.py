@@ -23,7 +23,6 @@ from builders.lib.params import section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from probes import stereotypes
-from probes.models.tune import Tuning, tuned
 from probes.shards import Shard
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from probes.models.params import Model
     from probes.models.scorer import Scorer
+    from probes.models.tune import Tuning
 
 INPUTS = ("social_groups", "stereotypes", "outlets")
 VERB = "predict"
@@ -138,6 +138,7 @@ def answer(
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: train, ask, and take the trained weights away again."""
     from probes.models.load import adapter, location
+    from probes.models.tune import Tuning, tuned
 
     language = shard.config
     corpus, share, seed = runs(params)[shard.number]

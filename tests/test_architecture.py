@@ -46,10 +46,10 @@ def made(entry: dict) -> int:
     return len(found)
 
 
-def test_fewer_than_fifty_stages():
+def test_no_more_stages_than_dvc_makes_in_seconds():
     assert made(STAGES["build"]) == len(PARAMS["datasets"])
     assert made(STAGES["report"]) == 1
-    assert sum(map(made, STAGES.values())) < 50
+    assert sum(map(made, STAGES.values())) < 75  # to find nothing new takes a second for five
 
 
 @pytest.mark.parametrize("dataset", sorted(PARAMS["datasets"]))

@@ -60,6 +60,8 @@ def tuned(
 
     Parameters
     ----------
+    dtype
+        The arithmetic that the model is asked in; it is trained in float32 at least.
     into
         Holds a checkpoint while the training is under way; a training that finds one goes on
         from there. The caller makes sure that it is of the same model, texts and settings.
@@ -74,7 +76,8 @@ def tuned(
     if kind == "masked" and tokens.mask_id is None:
         raise Problem(f"models.{name}: has no mask token, so it is not a masked model")
     torch.manual_seed(tuning.seed)
-    model: Any = pretrained(where, name, dtype, auto, pickles=pickles).train()
+    exact = "float64" if dtype == "float64" else "float32"  # small steps vanish in bfloat16
+    model: Any = pretrained(where, name, exact, auto, pickles=pickles).train()
     cut = min(tuning.length, longest(tokens.tokenizer, model))
     rows = pieces(tokens, texts, cut)
     if not rows:

@@ -23,7 +23,7 @@ def little(tree):
         tree["models"][world]["world"] |= LITTLE
     tree["probes"]["associations"]["top_share"] = 1.0
     asked = ["world-planted", "world-null", "tiny"]
-    tree["asked"] = dict.fromkeys(tree["asked"], asked)
+    tree["asked"] = {name: list(asked) for name in tree["asked"]}
     tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}

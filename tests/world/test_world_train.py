@@ -130,6 +130,20 @@ def test_an_albert_shares_its_layers(country, settings):
     assert sizes["albert"] < sizes["bert"]
 
 
+def test_another_training_seed_is_another_model_of_the_same_language_and_corpus(country, settings):
+    found = []
+    for seed in (None, settings["seed"], settings["seed"] + 1):
+        into = country / f"trained{seed}"
+        into.mkdir()
+        train(World(**settings | {"training_seed": seed}), into)
+        found.append(hashes(into))
+    default, same, other = found
+    for name in ("corpus.parquet", "planted.parquet", "tokenizer.json"):
+        assert default[name] == same[name] == other[name]
+    assert default["model.safetensors"] == same["model.safetensors"]
+    assert default["model.safetensors"] != other["model.safetensors"]
+
+
 def test_null_world_plants_zeros(country, settings):
     into = country / "world"
     into.mkdir()

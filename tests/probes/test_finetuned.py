@@ -1,0 +1,169 @@
+"""The probe `finetuned`: trainings as shards, and what follows from them to the report page."""
+
+import hashlib
+import math
+
+import polars as pl
+import pytest
+from models.tiny import bert, save, wordpiece
+
+from builders import emotions, outlets, social_groups, stereotypes
+from builders.lib.dataset import build
+from builders.lib.problem import Problem
+from probes import finetuned
+from probes.models import tune
+from probes.models.weights import bring
+from probes.outputs import probe
+from probes.plan import plan, table
+from probes.tables import analyse
+from validation.run import validate
+
+ASKED = ["why are {group} so", "what makes {group} so"]
+RUNS = [(c, s) for c in ("control", "herald", "post") for s in (0.1, 1.0)]
+
+
+def small(tree):
+    """One tiny model, two templates, short trainings, few replicates."""
+    tree["models"] = {"groups": {"id": "./groups", "dtype": "float64", "languages": ["en"]}}
+    tree["asked"] = {key: [] for key in tree["asked"]}
+    tree["asked"] |= {"stereotypes": ["groups"], "finetuned": ["groups"]}
+    frames = tree["probes"]["stereotypes"]["frames"]["en"]
+    frames["templates"] = {"people": ASKED, "country": ["why is {group} so"]}
+    tree["probes"]["stereotypes"]["top_k"] = 60
+    tree["probes"]["finetuned"] |= {"top_k": 60, "epochs": 1, "shares": [0.1, 1], "seeds": [5]}
+    tree["probes"]["finetuned"]["learning_rate"] = {"other": 2e-3}
+    for analysis in ("recall", "emotions", "rsa"):
+        tree["analysis"][analysis] |= {"bootstrap": 100, "permutations": 99}
+    tree["analysis"]["recall"] |= {"depth": 60, "tested": [10, 50]}
+    ranked = {"probability": 60, "corrected": 25}
+    tree["analysis"]["emotions"]["k"] = ranked
+    tree["analysis"]["shift"] |= {"k": ranked, "bootstrap": 100, "flips": 199}
+
+
+@pytest.fixture(scope="module")
+def ready(built, tmp_path_factory, change):
+    """Change to a folder with the datasets of the study, and a model with their words."""
+    import shutil
+
+    folder = tmp_path_factory.mktemp("ready") / "place"
+    shutil.copytree(built, folder, symlinks=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        change(small)
+        modules = (social_groups, stereotypes, outlets, emotions)
+        for module in modules:
+            name = module.__name__.rpartition(".")[2]
+            build(name, module)
+            validate(name)
+        groups = pl.read_parquet("data/datasets/social_groups/en.parquet")["group"]
+        said = pl.read_parquet("data/datasets/stereotypes/en.parquet")["attribute"]
+        read = pl.read_parquet("data/datasets/outlets/en.parquet")["text"]
+        texts = [*read, *said, *(f"Why are {g} so?" for g in groups), "What makes is"]
+        tokenizer = wordpiece(texts)
+        save(folder / "groups", bert(tokenizer, spread=0.05), tokenizer)
+        bring("groups")
+        probe("stereotypes", "groups")
+        probe("finetuned", "groups")
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def there(ready, monkeypatch):
+    monkeypatch.chdir(ready)
+
+
+def answers(part="*"):
+    return pl.read_parquet(f"data/outputs/finetuned/groups/en/{part}.parquet")
+
+
+def hashes(folder):
+    return {
+        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in folder.rglob("*")
+        if p.is_file()
+    }
+
+
+def test_every_corpus_share_and_seed_is_one_file_with_every_question(ready):
+    rows = answers()
+    assert set(rows.select("corpus", "share").unique().iter_rows()) == set(RUNS)
+    assert set(rows["tuning_seed"]) == {5}
+    base = pl.read_parquet("data/outputs/stereotypes/groups/en/*.parquet")
+    key = ["category", "group", "query", "rank"]
+    for (corpus, share), part in rows.group_by("corpus", "share"):
+        assert part.select(key).sort(key).equals(base.select(key).sort(key)), (corpus, share)
+    assert not list((ready / "data/tuning").iterdir())  # no weights are kept
+
+
+def test_trainings_move_the_model_and_more_articles_move_it_further():
+    base = pl.read_parquet("data/outputs/stereotypes/groups/en/*.parquet")
+    key = ["category", "group", "query", "token"]
+    joined = answers().join(base, on=key, suffix="_base")
+    moved = joined.group_by("corpus", "share").agg(
+        (pl.col("logprob_nats") - pl.col("logprob_nats_base")).abs().mean().alias("by")
+    )
+    by = {(c, s): x for c, s, x in moved.iter_rows()}
+    print(by)
+    assert all(by[c, 1.0] > by[c, 0.1] > 0.01 for c in ("control", "herald", "post"))
+
+
+def test_a_smaller_share_holds_articles_of_a_larger_one(ready):
+    path = ready / "data/datasets/outlets/en.parquet"
+    all_, tenth = (finetuned.texts(path, "herald", s, 5) for s in (1, 0.1))
+    assert tenth == all_[: len(tenth)]
+    assert len(tenth) == round(0.1 * len(all_))
+    assert finetuned.texts(path, "herald", 1, 6) != all_
+    with pytest.raises(Problem, match="take a larger share"):
+        finetuned.texts(path, "herald", 1e-9, 5)
+
+
+def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, monkeypatch):
+    final = ready / "data/outputs/finetuned/groups"
+    whole = hashes(final)
+    monkeypatch.setattr(tune, "EVERY", 5)
+    plain, steps = tune._loss, []
+
+    def stops(*given, **options):
+        steps.append(1)
+        if len(steps) == 60:
+            raise KeyboardInterrupt
+        return plain(*given, **options)
+
+    monkeypatch.setattr(tune, "_loss", stops)
+    with pytest.raises(KeyboardInterrupt):
+        probe("finetuned", "groups")
+    assert [p.name for p in (ready / "data/tuning").glob("*/*")] == [tune.CHECKPOINT]
+    probe("finetuned", "groups")
+    articles = {share: round(300 * share) for share in (0.1, 1)}
+    total = 3 * sum(math.ceil(n / 8) for n in articles.values())
+    assert total < len(steps) <= total + 6  # at most the steps since the checkpoint again
+    assert hashes(final) == whole
+
+
+def test_the_analyses_and_the_page_follow(ready):
+    for analysis in ("recall", "emotions", "rsa", "shift"):
+        analyse(analysis)
+    shifts = pl.read_parquet("data/tables/shift/shifts.parquet")
+    assert {"herald", "post"} <= set(shifts["corpus"])
+    from probes.report import recall, shift
+
+    for section in (recall, shift):
+        assert section.section(ready / "data").groups
+
+
+def test_a_corpus_that_is_not_there_is_told(change, ready):
+    before = (ready / "params.yaml").read_bytes()
+    try:
+        change(lambda tree: tree["probes"]["finetuned"]["corpora"].append("gazette"))
+        with pytest.raises(Problem, match=r"gazette not in outlets/en; there are control, herald"):
+            probe("finetuned", "groups")
+    finally:
+        (ready / "params.yaml").write_bytes(before)
+
+
+def test_a_plan_tells_the_prompts_and_tries_no_training():
+    found = plan("finetuned", "groups", 0.1)
+    base = plan("stereotypes", "groups", 0.1)
+    assert found.prompts == len(RUNS) * base.prompts
+    assert found.hours is None
+    assert "not tried: it trains" in table([found])

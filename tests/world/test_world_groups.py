@@ -1,0 +1,143 @@
+"""The planted world of social groups."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from pydantic import ValidationError
+
+from builders import emotions, social_groups, stereotypes
+from builders.emotions import EMOTIONS
+from builders.lib.dataset import build
+from builders.lib.params import section
+from probes.models.masked import Masked
+from probes.stereotypes import Params as Asking
+from probes.stereotypes import queries
+from probes.world.groups import train
+from probes.world.society import Society
+from validation.run import validate
+
+TOP = Path(__file__).parents[2]
+SETTINGS = {
+    "seed": 3,
+    "attribute_effect": 2.0,
+    "emotion_effect": 1.0,
+    "noise": 0.5,
+    "words_max": 20,
+    "hidden": 64,
+    "steps": 6,
+    "batch": 99,
+    "learning_rate": 0.005,
+}
+TRAIN = """
+import json, sys
+from pathlib import Path
+import torch
+from builders.lib.params import section
+from probes.stereotypes import Params
+from probes.world.groups import train
+from probes.world.society import Society
+torch.set_num_threads(int(sys.argv[1]))
+torch.set_num_threads = lambda _: None  # training must not fall back to one thread
+into = Path(sys.argv[2])
+into.mkdir()
+train(Society(**json.loads(sys.argv[3])), section("probes.stereotypes", Params), into)
+"""
+
+
+@pytest.fixture(scope="module")
+def land(tmp_path_factory):
+    """Return a folder with the validated datasets that the world is made of."""
+    folder = tmp_path_factory.mktemp("land")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        (folder / "data").mkdir()
+        (folder / "data/samples").symlink_to(TOP / "data/samples")
+        (folder / "docs").symlink_to(TOP / "docs")
+        shutil.copy(TOP / "params.yaml", folder)
+        for module in (social_groups, stereotypes, emotions):
+            name = module.__name__.rpartition(".")[2]
+            build(name, module)
+            validate(name)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def there(land, monkeypatch):
+    monkeypatch.chdir(land)
+
+
+def asking():
+    return section("probes.stereotypes", Asking)
+
+
+def planted(into, **changes):
+    into.mkdir()
+    train(Society(**SETTINGS | changes), asking(), into)
+    return pl.read_parquet(into / "planted.parquet")
+
+
+def test_what_is_planted_is_the_attributes_and_an_emotion_of_each_group(tmp_path):
+    world = planted(tmp_path / "w")
+    said = pl.read_parquet("data/datasets/stereotypes/en.parquet")
+    said = said.filter(pl.col("single_word") & (pl.col("flags").list.len() == 0))
+    pairs = set(said.select("group", pl.col("attribute").str.to_lowercase()).iter_rows())
+    felt = pl.read_parquet("data/datasets/emotions/en.parquet")
+    carries = {row["word"]: {e for e in EMOTIONS if row[e]} for row in felt.iter_rows(named=True)}
+    assert {group for group, _ in pairs} == set(world["group"])
+    for row in world.iter_rows(named=True):
+        wanted = 2.0 * ((row["group"], row["word"]) in pairs)
+        wanted += 1.0 * (row["emotion"] in carries.get(row["word"], ()))
+        assert row["log_odds_nats"] == pytest.approx(wanted), (row["group"], row["word"])
+    total = world.group_by("group").agg(pl.col("probability").sum())
+    assert total["probability"].to_numpy() == pytest.approx(1)
+
+
+def test_nothing_is_planted_in_the_null_world(tmp_path):
+    world = planted(tmp_path / "w", attribute_effect=0, emotion_effect=0)
+    assert world["log_odds_nats"].unique().to_list() == [0.0]
+    assert world.group_by("word").agg(pl.col("probability").n_unique())["probability"].min() > 1
+    assert Society(**SETTINGS | {"attribute_effect": 0, "emotion_effect": 0}).null
+
+
+def test_a_trained_model_says_what_was_planted_in_every_template(tmp_path):
+    world = planted(tmp_path / "w", steps=150)
+    scorer = Masked(tmp_path / "w", "w", "r", dtype="float64")
+    folders = {n: Path(f"data/datasets/{n}") for n in ("social_groups", "stereotypes")}
+    some = queries(asking(), folders, "en")[::3]
+    words = world["word"].unique().sort().to_list()
+    true = {(g, w): p for g, w, p in world.select("group", "word", "probability").iter_rows()}
+    prompts = [f"{q.text[:1].upper()}{q.text[1:]} <mask>?" for q in some]
+    (block,) = scorer.fill(prompts, words, len(words))
+    likeness = []
+    for query, fill in zip(some, block.each(), strict=True):
+        wanted = np.log([true[query.group, w] for w in fill.words])
+        likeness.append(np.corrcoef(wanted, fill.logprobs_nats)[0, 1])
+    print(f"lowest {min(likeness):.3f}, mean {np.mean(likeness):.3f}")
+    assert np.mean(likeness) > 0.8  # in so small and short a training
+    assert len({q.template for q in some}) > 5
+
+
+def test_threads_do_not_change_a_byte(tmp_path):
+    found = []
+    for threads in (1, 2):
+        into = tmp_path / f"threads{threads}"
+        given = [sys.executable, "-c", TRAIN, str(threads), str(into), json.dumps(SETTINGS)]
+        environment = os.environ | {"PYTHONPATH": str(TOP), "OMP_NUM_THREADS": str(threads)}
+        subprocess.run(given, env=environment, check=True, capture_output=True)
+        found.append({p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in into.iterdir()})
+    assert found[0] == found[1]
+    assert {"model.safetensors", "tokenizer.json", "world.json", "planted.parquet"} <= set(found[0])
+
+
+@pytest.mark.parametrize("wrong", [{"noise": 0}, {"attribute_effect": -1}, {"strength": 3}])
+def test_settings_that_make_no_world_are_refused(wrong):
+    with pytest.raises(ValidationError):
+        Society(**SETTINGS | wrong)
