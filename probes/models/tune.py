@@ -174,8 +174,6 @@ def _loss(model: Any, tokens: Tokens, rows: list[list[int]], *, masked: bool) ->
         logits = model(input_ids=ids, attention_mask=there.to(model.device)).logits
     if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
         logits = logits[chosen]
-    if logits.dtype == torch.bfloat16:
-        logits = logits.float()
     return torch.nn.functional.cross_entropy(logits, labels[chosen])
 
 
