@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -185,17 +186,37 @@ def _loss(model: Any, tokens: Tokens, rows: list[list[int]], *, masked: bool) ->
     pad = tokens.tokenizer.pad_token_id or 0
     ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
     there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    labels = torch.where(there == 1, ids, IGNORED)
-    if masked:
-        ids, labels = hide(tokens, ids, there, len(tokens))
-    ids, there, labels = (part.to(model.device) for part in (ids, there, labels))
     if not masked:
-        next_token: torch.Tensor = model(input_ids=ids, attention_mask=there, labels=labels)[0]
-        return next_token
-    # without labels: from them BART would make up another input for its decoder than when asked
-    logits = model(input_ids=ids, attention_mask=there).logits
+        labels = torch.where(there == 1, ids, IGNORED)
+        options = {"input_ids": ids, "attention_mask": there, "labels": labels}
+        loss: torch.Tensor = model(**{k: v.to(model.device) for k, v in options.items()})[0]
+        return loss
+    ids, labels = (x.to(model.device) for x in hide(tokens, ids, there, len(tokens)))
     chosen = labels != IGNORED
-    return torch.nn.functional.cross_entropy(logits[chosen], labels[chosen])
+    # without labels: from them BART would make up another input for its decoder than when asked
+    with _only(model, chosen):
+        logits = model(input_ids=ids, attention_mask=there.to(model.device)).logits
+    if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
+        logits = logits[chosen]
+    return torch.nn.functional.cross_entropy(logits, labels[chosen])
+
+
+@contextmanager
+def _only(model: Any, chosen: torch.Tensor) -> Iterator[None]:
+    """Put only some places through the output layer: with its vocabulary it costs the most."""
+
+    def pick(_: Any, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        return (given[0][chosen], *given[1:])
+
+    layer = model.get_output_embeddings()
+    if layer is None:
+        yield
+        return
+    handle = layer.register_forward_pre_hook(pick)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 def hide(

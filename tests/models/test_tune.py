@@ -10,6 +10,7 @@ from transformers import AutoModelForMaskedLM
 
 from builders.lib.problem import Problem
 from probes.models import tune
+from probes.models.body import pretrained
 from probes.models.causal import Causal
 from probes.models.masked import Masked
 from probes.models.tokens import Tokens
@@ -133,6 +134,36 @@ def test_a_sixth_or_so_of_the_tokens_is_predicted_and_never_a_special_one(base):
     assert masked.double().mean().item() == pytest.approx(0.8, abs=0.04)
     kept = given[chosen] == ids[chosen]
     assert kept.double().mean().item() == pytest.approx(0.1, abs=0.04)
+
+
+def test_only_the_predicted_places_are_computed_and_the_loss_is_the_models_own(base):
+    tokens = Tokens(base, "tiny")
+    model = pretrained(base, "tiny", "float64", AutoModelForMaskedLM, pickles=False).train()
+    rows = pieces(tokens, [*TEXTS, " ".join(TEXTS)], 16)
+    places = []
+    layer = model.get_output_embeddings()
+    watch = layer.register_forward_hook(lambda _, __, out: places.append(out.shape))
+
+    def gradients(loss):
+        model.zero_grad()
+        loss.backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+    torch.manual_seed(5)
+    loss = tune._loss(model, tokens, rows, masked=True)
+    found = gradients(loss)
+    watch.remove()
+    torch.manual_seed(5)
+    width = max(map(len, rows))
+    pad = tokens.tokenizer.pad_token_id
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+    there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    given, labels = hide(tokens, ids, there, len(tokens))
+    own = model(input_ids=given, attention_mask=there, labels=labels)
+    assert own.logits.dim() == 3  # nothing is left behind in the model
+    assert loss.item() == pytest.approx(own.loss.item(), abs=1e-12)
+    assert torch.allclose(found, gradients(own.loss), atol=1e-12)
+    assert places == [((labels != IGNORED).sum(), len(tokens))]
 
 
 def test_long_texts_become_several_and_no_token_is_lost(base):

@@ -1,4 +1,4 @@
-"""The models of the study, as they are to be pasted into params.yaml."""
+"""The models of the studies, as they are to be pasted into params.yaml."""
 
 from itertools import product
 from pathlib import Path
@@ -13,7 +13,9 @@ from probes.models.params import NAME, Model, Models
 from probes.stats.linear import estimable
 
 TOP = Path(__file__).parents[2]
-TREE = yaml.safe_load((TOP / "docs/studies/politicians-models.yaml").read_text(encoding="utf-8"))
+PAGES = TOP / "docs" / "studies"
+TREE = yaml.safe_load((PAGES / "politicians-models.yaml").read_text(encoding="utf-8"))
+GROUPS = yaml.safe_load((PAGES / "stereotypes-models.yaml").read_text(encoding="utf-8"))
 MISSING = [name for name, entry in TREE["models"].items() if "revision" not in entry]
 
 
@@ -65,3 +67,22 @@ def test_they_tell_all_coefficients_of_the_analysis_apart():
         assert estimable(design.matrix).all()
     pairs = list(product(("XLM", "XLM-R"), ("base", "large")))
     assert {(r["family"], r["size"]) for r in rows} >= set(pairs)
+
+
+def test_those_asked_about_social_groups_are_the_nine_of_the_released_code():
+    found = Models.model_validate(GROUPS).models
+    assert {m.id.split("/")[1] for m in found.values()} == {
+        *("bert-base-uncased", "bert-large-uncased", "bert-base-multilingual-uncased"),
+        *("roberta-base", "roberta-large", "bart-base", "bart-large"),
+        *("xlm-roberta-base", "xlm-roberta-large"),
+    }
+    assert all(NAME.fullmatch(name) for name in found)
+    assert {m.kind for m in found.values()} == {"masked"}  # which can be asked and trained
+    assert len({m.revision for m in found.values()}) == 9
+
+
+def test_one_id_has_one_commit_in_both_studies():
+    commits = {m["id"]: m["revision"] for m in TREE["models"].values() if "revision" in m}
+    shared = [m for m in GROUPS["models"].values() if m["id"] in commits]
+    assert len(shared) == 5
+    assert all(m["revision"] == commits[m["id"]] for m in shared)
