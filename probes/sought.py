@@ -23,6 +23,7 @@ ATTRIBUTE = ("category", "group", "query", "target")
 class Exchange(NamedTuple):
     """Hits of groups in each other's lists; the groups of one category, which swap theirs."""
 
+    pool: str  # category that the model was asked them in
     groups: list[int]  # (groups,) their rows in :class:`Found`
     own: NDArray[np.int64]  # (groups,) which lists are the group's own
     table: NDArray[np.float64]  # (groups, lists, ranks)
@@ -97,7 +98,7 @@ class Lists(NamedTuple):
             np.add.at(every, (g[where <= depth], where[where <= depth]), 1 / len(names))
             asked = dict(part.select("row", "asked").unique().iter_rows())
             mine = np.array([place[asked[row]] for row in rows], dtype=np.int64)
-            result.append(Exchange(rows, mine, table, every[:, 1:].cumsum(axis=1)))
+            result.append(Exchange(str(pool), rows, mine, table, every[:, 1:].cumsum(axis=1)))
         return result
 
     def queries(self, found: Found) -> list[list[Query]]:

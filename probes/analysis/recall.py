@@ -23,6 +23,7 @@ from probes.sought import KINDS, Found, Lists
 from probes.stats.leading import permutation_p
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.stats.recall import chance, curve, exchanged, hits, reordered
+from probes.stats.resampling import keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -257,11 +258,17 @@ def _rows(
 def _exchanged(
     lists: Lists, found: Found, category: str, params: Params
 ) -> tuple[NDArray[np.float64], Null]:
-    """Return the mean hits of a category at each k with lists exchanged, and their null."""
+    """Return the mean hits of a category at each k with lists exchanged, and their null.
+
+    Each category and pool has permutations of its own, so that their sums are those of exchanges
+    within categories that do not depend on each other.
+    """
     expected = np.zeros(params.depth)
     mean, drawn = np.zeros(len(params.tested)), np.zeros((params.permutations, len(params.tested)))
     for swap in lists.exchange(found, category, params.tested, params.depth):
-        outcomes = exchanged(swap.table, swap.own, params.permutations, params.seed)
+        (part,) = keys([f"{category}\t{swap.pool}"])
+        seed = (params.seed, int(part))
+        outcomes = exchanged(swap.table, swap.own, params.permutations, seed)
         expected += swap.expected.sum(axis=0)
         mean += outcomes.expected
         drawn += outcomes.drawn

@@ -180,6 +180,19 @@ def test_without_an_effect_tests_find_something_at_the_nominal_rate(null):
     assert corrected["p_bh"].min() > 0.05
 
 
+def test_categories_are_exchanged_independently_of_each_other(tmp_path):
+    there = society(tmp_path, SEED, 20.0, own=1, noise=0.0, categories={"age": 3, "race": 3})
+    assert there.attributes["attribute"].n_unique() == 6
+    params = PARAMS.model_copy(update={"tested": [1], "permutations": 1999})
+    table = recall.run(there.inputs, params)["recall"]
+    # every group has the one attribute of its own first in its list, and in no other: all three
+    # are found in one exchange of six, in both categories at once in one of 36
+    for category, hits, p in (("age", 3, 1 / 6), ("race", 3, 1 / 6), ("all", 6, 1 / 36)):
+        row = cell(table, "corrected", "first word", category, 1)
+        assert (row["hits"], row["exchanged"]) == (hits, pytest.approx(1 / 3, abs=1e-6))
+        assert row["p"] == pytest.approx(p, abs=0.25 * p + 0.01)
+
+
 def test_recovery_of_a_planted_world(found):
     rows = {row["measure"]: row for row in found["recovery"].iter_rows(named=True)}
     excess = next(r for m, r in rows.items() if m.startswith("corrected: recall@5"))
