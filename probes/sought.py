@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 REJECTS = "rejects"
 KINDS = ("single word", "first word")
+LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
 ATTRIBUTE = ("category", "group", "query", "target")
 
 
@@ -139,11 +140,12 @@ def attributes(path: Path, *, flagged: bool) -> dict[str, pl.DataFrame]:
     Parameters
     ----------
     flagged
-        Whether rows with a flag, what the dataset's cleaning objects to, are among them.
+        Whether rows with a flag, what the dataset's cleaning objects to, are among them. That an
+        attribute has several words is no objection to its first.
     """
     table = pl.read_parquet(path)
     if not flagged:
-        table = table.filter(pl.col("flags").list.len() == 0)
+        table = table.filter(pl.col("flags").list.set_difference([LONGER]).list.len() == 0)
     table = table.with_columns(target=folded("attribute"))
     single = table.filter("single_word").select(ATTRIBUTE)
     first = table.filter(~pl.col("single_word")).with_columns(

@@ -44,7 +44,8 @@ RECALL = Schema(
         Column(
             "attributes",
             "label",
-            "single word: attributes of one word; first word: the first words of the others",
+            "single word: attributes of one word; first word: of the others the first word alone, "
+            "whatever follows",
             labels=KINDS,
         ),
         Column("category", "string", f"category of social groups, or {EVERY}"),
@@ -84,7 +85,9 @@ class Params(Section):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     depth: int = Field(ge=1, description="largest k; the paper: 200")
     tested: list[int] = Field(min_length=1, description="k at which there are tests")
-    flagged: bool = Field(description="whether attributes with a flag are sought too")
+    flagged: bool = Field(
+        description="whether attributes with a flag are sought too; multi_word counts as none"
+    )
     permutations: int = Field(ge=99, description="exchanges of lists, and random orders")
     bootstrap: int = Field(ge=100, description="bootstrap replicates over groups")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
