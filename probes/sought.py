@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 REJECTS = "rejects"
 KINDS = ("single word", "first word")
+LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
 ATTRIBUTE = ("category", "group", "query", "target")
 
 
 class Exchange(NamedTuple):
     """Hits of groups in each other's lists; the groups of one category, which swap theirs."""
 
+    pool: str  # category that the model was asked them in
     groups: list[int]  # (groups,) their rows in :class:`Found`
     own: NDArray[np.int64]  # (groups,) which lists are the group's own
     table: NDArray[np.float64]  # (groups, lists, ranks)
@@ -97,7 +99,7 @@ class Lists(NamedTuple):
             np.add.at(every, (g[where <= depth], where[where <= depth]), 1 / len(names))
             asked = dict(part.select("row", "asked").unique().iter_rows())
             mine = np.array([place[asked[row]] for row in rows], dtype=np.int64)
-            result.append(Exchange(rows, mine, table, every[:, 1:].cumsum(axis=1)))
+            result.append(Exchange(str(pool), rows, mine, table, every[:, 1:].cumsum(axis=1)))
         return result
 
     def queries(self, found: Found) -> list[list[Query]]:
@@ -138,11 +140,12 @@ def attributes(path: Path, *, flagged: bool) -> dict[str, pl.DataFrame]:
     Parameters
     ----------
     flagged
-        Whether rows with a flag, what the dataset's cleaning objects to, are among them.
+        Whether rows with a flag, what the dataset's cleaning objects to, are among them. That an
+        attribute has several words is no objection to its first.
     """
     table = pl.read_parquet(path)
     if not flagged:
-        table = table.filter(pl.col("flags").list.len() == 0)
+        table = table.filter(pl.col("flags").list.set_difference([LONGER]).list.len() == 0)
     table = table.with_columns(target=folded("attribute"))
     single = table.filter("single_word").select(ATTRIBUTE)
     first = table.filter(~pl.col("single_word")).with_columns(

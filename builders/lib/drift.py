@@ -130,7 +130,8 @@ def compare(module: ModuleType, dataset: Any, params: Params) -> dict[str, list[
     Raises
     ------
     Problem
-        If a wave cannot be used, they are not in order, or they have nothing in common.
+        If a wave cannot be used, they are not in order, they have nothing in common, or they put
+        their queries in another locale or to another address of an engine.
     """
     waves = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)]
     for wave in waves:
@@ -151,15 +152,18 @@ def compare(module: ModuleType, dataset: Any, params: Params) -> dict[str, list[
         known = [module.asked(wave, language) for wave in waves]
         both = {query: about for query, about in known[0].items() if query in known[1]}
         names = [set(wave.manifest["request"]["engines"]) for wave in waves]
-        said = [
-            _completions(module.build(wave, only), queries)
-            for wave, queries in zip(waves, known, strict=True)
-        ]
         if not both or not names[0] & names[1]:
             raise Problem(
                 f"{params.earlier} and {params.later}: no engine was asked the same query in both "
                 f"({language}); compare waves of the same groups and templates"
             )
+        _alike(waves, "locales", language)
+        for engine in sorted(names[0] & names[1]):
+            _alike(waves, "engines", engine)
+        said = [
+            _completions(module.build(wave, only), queries)
+            for wave, queries in zip(waves, known, strict=True)
+        ]
         for engine in sorted(names[0] & names[1]):
             asked = [
                 Asked(
@@ -176,6 +180,18 @@ def compare(module: ModuleType, dataset: Any, params: Params) -> dict[str, list[
     for name, rows in found.items():
         rows.sort(key=itemgetter(*SCHEMAS[name].key))
     return found
+
+
+def _alike(waves: list[Snapshot], part: str, name: str) -> None:
+    """Refuse waves that asked in different ways: what differs is then not due to time alone."""
+    told = [wave.manifest["request"][part][name] for wave in waves]
+    for field in sorted({*told[0], *told[1]}):
+        values = [one.get(field) for one in told]
+        if values[0] != values[1]:
+            raise Problem(
+                f"{waves[0].folder} has {part}.{name}.{field} {values[0]!r}, {waves[1].folder} has "
+                f"{values[1]!r}: time is not all that changed; compare waves that were asked alike"
+            )
 
 
 def write(

@@ -14,6 +14,7 @@ import math
 import re
 import unicodedata
 import zipfile
+import zlib
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
@@ -337,8 +338,8 @@ def _text(body: bytes, member: str, encoding: str) -> str:
                 if len(names) != 1:
                     raise ValueError(f"{len(names)} members named {member}, not one")
                 body = archive.read(names[0])
-        except zipfile.BadZipFile as error:
-            raise ValueError("not a zip archive") from error
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
+            raise ValueError("not a zip archive that can be read") from error
     try:
         text = body.decode(encoding).removeprefix("\ufeff")
     except (UnicodeDecodeError, LookupError) as error:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import lzma
 import zipfile
+import zlib
 from datetime import date
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -100,9 +102,20 @@ def _jsons(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
             if not names:
                 raise ValueError("no .json file in the archive")
             for name in names:
-                yield _object(archive.read(name), name, columns)
-    except (zipfile.BadZipFile, OSError) as error:
+                yield _object(_member(archive, name), name, columns)
+    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
         raise ValueError("not a whole zip archive") from error
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    try:
+        return archive.read(name)
+    except RuntimeError as error:  # also NotImplementedError
+        raise ValueError(
+            f"{name}: encrypted, or compressed by a method that cannot be read"
+        ) from error
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError) as error:
+        raise ValueError(f"{name}: damaged in the archive") from error
 
 
 READERS = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl, "jsons": _jsons}
@@ -113,7 +126,7 @@ def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
         record = json.loads(body)
     except UnicodeDecodeError as error:
         raise ValueError(f"{where}: not UTF-8") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{where}: not JSON") from error
     if not isinstance(record, dict):
         raise ValueError(f"{where}: no JSON object")  # noqa: TRY004 - of the file, not of a caller

@@ -84,7 +84,9 @@ class Others(Section):
 
     address: str = Field(pattern=ADDRESS, description="file in the authors' format")
     single_words: str = Field(
-        "", description="address of the same with the rows that they kept as single words, or empty"
+        "",
+        pattern=rf"^$|{ADDRESS}",
+        description="address of the same with the rows that they kept as single words, or empty",
     )
     language: str = Field(pattern=NAME, description="of the suggestions")
     wave: str = Field(description="when they were collected, e.g. the year")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
+import zlib
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -83,7 +84,7 @@ def _wrong(body: bytes, files: dict[str, str]) -> str | None:
             for name in files.values():
                 for _ in lexicon(archive.read(name)):
                     pass
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError):  # damaged, or encrypted
         return "not a whole zip archive"
     except KeyError:
         return f"no {name} in the archive"

@@ -23,6 +23,7 @@ from probes.sought import KINDS, Found, Lists
 from probes.stats.leading import permutation_p
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.stats.recall import chance, curve, exchanged, hits, reordered
+from probes.stats.resampling import keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,7 +44,8 @@ RECALL = Schema(
         Column(
             "attributes",
             "label",
-            "single word: attributes of one word; first word: the first words of the others",
+            "single word: attributes of one word; first word: of the others the first word alone, "
+            "whatever follows",
             labels=KINDS,
         ),
         Column("category", "string", f"category of social groups, or {EVERY}"),
@@ -83,7 +85,9 @@ class Params(Section):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     depth: int = Field(ge=1, description="largest k; the paper: 200")
     tested: list[int] = Field(min_length=1, description="k at which there are tests")
-    flagged: bool = Field(description="whether attributes with a flag are sought too")
+    flagged: bool = Field(
+        description="whether attributes with a flag are sought too; multi_word counts as none"
+    )
     permutations: int = Field(ge=99, description="exchanges of lists, and random orders")
     bootstrap: int = Field(ge=100, description="bootstrap replicates over groups")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
@@ -257,11 +261,17 @@ def _rows(
 def _exchanged(
     lists: Lists, found: Found, category: str, params: Params
 ) -> tuple[NDArray[np.float64], Null]:
-    """Return the mean hits of a category at each k with lists exchanged, and their null."""
+    """Return the mean hits of a category at each k with lists exchanged, and their null.
+
+    Each category and pool has permutations of its own, so that their sums are those of exchanges
+    within categories that do not depend on each other.
+    """
     expected = np.zeros(params.depth)
     mean, drawn = np.zeros(len(params.tested)), np.zeros((params.permutations, len(params.tested)))
     for swap in lists.exchange(found, category, params.tested, params.depth):
-        outcomes = exchanged(swap.table, swap.own, params.permutations, params.seed)
+        (part,) = keys([f"{category}\t{swap.pool}"])
+        seed = (params.seed, int(part))
+        outcomes = exchanged(swap.table, swap.own, params.permutations, seed)
         expected += swap.expected.sum(axis=0)
         mean += outcomes.expected
         drawn += outcomes.drawn

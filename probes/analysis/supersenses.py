@@ -1,14 +1,13 @@
 """Analysis ``supersenses``: which classes of words go with which gender.
 
 Stańczak et al. (2023), figure 3: the shares of supersenses among the words that deviate most
-towards a gender, compared by an unpaired permutation test; with intervals, and with several ways
-to count a word that has several classes.
+towards a gender, compared by an unpaired permutation test; with intervals over names, and with
+several ways to count a word that has several classes.
 """
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -19,15 +18,26 @@ from builders.lib.schema import Column, Schema
 from builders.politicians import GENDERS
 from builders.supersenses import CLASSES, LANGUAGE
 from builders.words import POS
+from probes import lists
+from probes.analysis._supersense_words import Drawn, Words, classed, drawn
 from probes.estimates import ESTIMATE, finite, significant, typed
-from probes.stats.membership import COUNTINGS, Comparison, compare, largest, membership
+from probes.stats.membership import (
+    COUNTINGS,
+    Comparison,
+    alone,
+    compare,
+    largest,
+    membership,
+    shares,
+)
 from probes.stats.multiplicity import benjamini_hochberg, bonferroni
 from probes.stats.proportion import wilson
 from probes.stats.rank_correlation import spearman
-from probes.world.language import SIDES, World
+from probes.stats.shares import symmetric
+from probes.world.truth import is_null, true_pmi
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -35,11 +45,12 @@ if TYPE_CHECKING:
     from probes.tables import Inputs
 
 EACH = True
-DATASETS = ("supersenses",)
-OUTPUTS = ()
+DATASETS = ("supersenses", "politicians")
+OUTPUTS = ("associations",)
 TABLES = ("pmi",)
 DEVIATIONS = ("pmi", "latent")
 UNITS = ("form", "lemma")
+ROUNDING = 1e-6  # of numbers in tables
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
 SUPERSENSES = Schema(
@@ -67,6 +78,8 @@ SUPERSENSES = Schema(
         Column("people_first", "int64", "people of the first gender behind it", nullable=True),
         Column("people_second", "int64", "people of the second gender", nullable=True),
         *ESTIMATE,
+        Column("low_words", "float64", "lower end of Newcombe's interval: words as units"),
+        Column("high_words", "float64", "upper end of it"),
         Column(
             "p_bonferroni",
             "float64",
@@ -103,18 +116,9 @@ class Params(Section):
     replicates: int = Field(
         10_000, ge=99, description="relabellings, where the permutation test is not exact"
     )
-    seed: int = Field(1, description="of the relabellings")
-
-
-class Words(NamedTuple):
-    """Words of one part of speech that have a class, and their deviations."""
-
-    words: list[str]
-    lemmas: list[str]
-    values: NDArray[np.float64]  # (words, genders), nan where there is none
-    weights: NDArray[np.float64]  # (words, classes)
-    best: NDArray[np.bool_]
-    unclassed: int
+    smoothing: float = Field(0.5, gt=0, description="that of `analysis.pmi`")
+    bootstrap: int = Field(400, ge=99, description="bootstrap replicates over names")
+    seed: int = Field(1, description="of the resampling")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -122,6 +126,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Deviations are the smoothed values of the table ``pmi``. For a planted world ``recovery`` holds
     what was measured against what was planted.
+
+    Raises
+    ------
+    Problem
+        If the table is not of these lists with this smoothing.
     """
     (model,) = inputs.models
     table = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet").filter(
@@ -129,7 +138,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     )
     classes = pl.read_parquet(inputs.datasets["supersenses"] / f"{LANGUAGE}.parquet")
     people = dict(table.select("gender", "people").unique().iter_rows())
-    found = by_class(table, classes, params, "pmi")
+    replicates = _replicates(table, inputs, model, params)
+    found = by_class(table, classes, params, "pmi", replicates)
     found = found.with_columns(
         model=pl.lit(model),
         people_first=pl.col("first").replace_strict(people, default=None, return_dtype=pl.Int64),
@@ -141,8 +151,31 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     return tables
 
 
+def _replicates(
+    table: pl.DataFrame, inputs: Inputs, model: str, params: Params
+) -> dict[int, Drawn]:
+    """Return replicates of the deviations for each part of speech in the table."""
+    found: dict[int, Drawn] = {}
+    outputs = inputs.outputs("associations", model)
+    for pos in sorted(table["pos"].unique()):
+        folk = lists.people(inputs.datasets["politicians"] / f"{LANGUAGE}.parquet")
+        found[pos] = drawn(
+            lists.Lists((outputs / LANGUAGE,), pos),
+            folk,
+            table.filter(pl.col("pos") == pos),
+            params.smoothing,
+            params.bootstrap,
+            params.seed,
+        )
+    return found
+
+
 def by_class(
-    deviations: pl.DataFrame, classes: pl.DataFrame, params: Params, source: str
+    deviations: pl.DataFrame,
+    classes: pl.DataFrame,
+    params: Params,
+    source: str,
+    replicates: Mapping[int, Drawn] | None = None,
 ) -> pl.DataFrame:
     """Compare the classes of the words that deviate most towards each gender.
 
@@ -156,6 +189,9 @@ def by_class(
         The dataset ``supersenses``.
     source
         Name of the deviations, one of ``DEVIATIONS``.
+    replicates
+        The deviations in bootstrap replicates over names, for each part of speech: they give the
+        intervals of differences. Without them those are Newcombe's, whose unit is the word.
 
     Returns
     -------
@@ -166,9 +202,10 @@ def by_class(
     rows: list[dict[str, Any]] = []
     for pos in range(len(POS)):
         for unit in UNITS:
-            words = _words(deviations, classes, pos, unit)
+            words = classed(deviations, classes, pos, unit)
             if words.words:
-                rows += _rows(words, pos, {"deviation": source, "unit": unit}, params)
+                names = {"deviation": source, "unit": unit}
+                rows += _rows(words, pos, names, params, (replicates or {}).get(pos))
     if not rows:
         empty = pl.from_arrow(SUPERSENSES.arrow().empty_table())
         assert isinstance(empty, pl.DataFrame)
@@ -193,36 +230,32 @@ def _recovery(
     inputs: Inputs,
     params: Params,
 ) -> pl.DataFrame:
-    """Hold the differences of female and male shares against those of the planted log-ratios.
+    """Hold the differences of female and male shares against those of names without end.
 
-    The truth is what the same comparison finds where words are ranked by what was planted; in a
-    null world it is 0. Classes of which the world has no word are left out.
+    Those are what the same comparison finds where words are ranked by their true PMI, which follows
+    from what was planted; in a null world they are 0. Classes of which the world has no word are
+    left out.
     """
     (model,) = inputs.models
-    weights = inputs.weights(model)
-    world = World.model_validate(json.loads((weights / "world.json").read_text(encoding="utf-8")))
-    truth = pl.read_parquet(weights / "planted.parquet").select(
-        "word",
-        pl.col("pos").replace_strict(POS, range(len(POS)), return_dtype=pl.Int64),
-        "log_ratio_nats",
-    )
-    known = table.select("word", "lemma", "pos").unique().join(truth, on=["word", "pos"])
-    sides = [
-        known.with_columns(gender=pl.lit(GENDERS.index(g)), value=pl.col("log_ratio_nats") * side)
-        for g, side in SIDES.items()
-        if side
-    ]
-    planted = by_class(pl.concat(sides), classes, params, "pmi")
+    weights, people = inputs.weights(model), inputs.datasets["politicians"]
+    null = is_null(weights)
+    known = table.select("word", "lemma", "pos").unique()
+    sides = []
+    for pos in [] if null else sorted(known["pos"].unique()):
+        true = true_pmi(weights, people, inputs.outputs("associations", model), pos)
+        truth = true.filter(pl.col("gender") != GENDERS.index("non-binary"))
+        sides.append(known.filter(pl.col("pos") == pos).join(truth, on="word"))
+    planted = by_class(pl.concat(sides), classes, params, "pmi") if sides else None
     reading = {"unit": "form", "counting": "best", "first": "female", "second": "male"}
     measured = _read(found, reading).join(_occurring(known, classes), on="supersense")
-    if len(planted):
+    if planted is not None:
         measured = measured.join(
             _read(planted, reading).select("supersense", true="value"), on="supersense"
         )
     else:
         measured = measured.with_columns(true=pl.lit(0.0))
-    rows = _measures(measured, params, null=world.null)
-    base = {"model": model, "language": LANGUAGE, "world": int(world.null), "p": None, "p_bh": None}
+    rows = _measures(measured, params, null=null)
+    base = {"model": model, "language": LANGUAGE, "world": int(null), "p": None, "p_bh": None}
     return typed(
         pl.DataFrame(
             [
@@ -256,12 +289,15 @@ def _measures(
             wilson(agree, int(decided.sum()), params.confidence),
             "0.5: coin",
         )
-    held = int(measured.select(pl.col("true").is_between("low", "high").sum()).item())
-    yield (
-        f"share of {params.confidence:.0%} intervals with the planted difference",
-        wilson(held, len(value), params.confidence),
-        f"{params.confidence:g}: nominal, or more: lists are no random draws of words",
-    )
+    for suffix, kind in (("", ""), ("_words", " over words")):
+        low, high = (measured[f"{end}{suffix}"].to_numpy() for end in ("low", "high"))
+        held = int(((low - ROUNDING <= true) & (true <= high + ROUNDING)).sum())
+        yield (
+            f"share of {params.confidence:.0%} intervals{kind} with the planted difference",
+            wilson(held, len(value), params.confidence),
+            f"{params.confidence:g}: nominal"
+            + (", or more: lists are no random draws of words" if kind else ""),
+        )
     for column in ("p", "p_bonferroni"):
         hits = int((measured[column] <= 0.05).sum())
         yield (
@@ -284,61 +320,8 @@ def _occurring(words: pl.DataFrame, classes: pl.DataFrame) -> pl.DataFrame:
     return words.join(best, on=["lemma", "pos"]).select("supersense").unique()
 
 
-def _words(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str) -> Words:
-    """Match words to classes by lemma, else by form, else by the lemma in small letters."""
-    names = [i for i, name in enumerate(CLASSES) if name.startswith(("adj.", "verb.")[pos])]
-    given = classes.filter(pl.col("pos") == pos)
-    row_of = {lemma: row for row, lemma in enumerate(given["lemma"].unique().sort())}
-    weights = np.zeros((len(row_of), len(names)))
-    best = np.zeros((len(row_of), len(names)), dtype=bool)
-    at = np.array([row_of[lemma] for lemma in given["lemma"]], dtype=np.int64)
-    column = given["supersense"].to_numpy() - names[0]
-    weights[at, column] = given["weight"].to_numpy()
-    best[at, column] = given["best"].to_numpy()
-    values = (
-        deviations.filter(pl.col("pos") == pos)
-        .group_by("word", "lemma", "gender")
-        .agg(pl.col("value").max())
-        .drop_nulls("value")
-        .sort("word", "lemma", "gender")
-    )
-    kept: dict[tuple[str, str], int] = {}
-    lacking: set[tuple[str, str]] = set()
-    for word, lemma in values.select("word", "lemma").unique(maintain_order=True).iter_rows():
-        row = next((row_of[w] for w in (lemma, word, lemma.lower()) if w in row_of), None)
-        if row is None:
-            lacking.add((word, lemma))
-        else:
-            kept[word, lemma] = row
-    place = {key: i for i, key in enumerate(kept)}
-    matrix = np.full((len(kept), len(GENDERS)), np.nan)
-    for word, lemma, gender, value in values.select("word", "lemma", "gender", "value").iter_rows():
-        if (word, lemma) in place:
-            matrix[place[word, lemma], gender] = value
-    lemmas = [lemma for _, lemma in kept]
-    if unit == "lemma":
-        _keep_one_form(matrix, lemmas)
-    rows = list(kept.values())
-    return Words(
-        [word for word, _ in kept], lemmas, matrix, weights[rows], best[rows], len(lacking)
-    )
-
-
-def _keep_one_form(matrix: NDArray[np.float64], lemmas: list[str]) -> None:
-    """Blank, for each gender, all forms of a lemma but the first of the largest value."""
-    forms: dict[str, list[int]] = {}
-    for row, lemma in enumerate(lemmas):
-        forms.setdefault(lemma, []).append(row)
-    for rows in forms.values():
-        for column in range(matrix.shape[1]):
-            values = matrix[rows, column]
-            if not np.isnan(values).all():
-                largest_one = rows[int(np.nanargmax(values))]
-                matrix[[row for row in rows if row != largest_one], column] = np.nan
-
-
 def _rows(
-    words: Words, pos: int, names: dict[str, str], params: Params
+    words: Words, pos: int, names: dict[str, str], params: Params, replicates: Drawn | None
 ) -> Iterator[dict[str, Any]]:
     start = next(i for i, c in enumerate(CLASSES) if c.startswith(("adj.", "verb.")[pos]))
     lists = {g: largest(words.values[:, i], params.largest) for i, g in enumerate(GENDERS)}
@@ -346,6 +329,7 @@ def _rows(
         if counting == "each" and POS[pos] == "ADJ":
             continue  # probabilities: nearly every adjective has some weight in every class
         parts = membership(words.weights, words.best, counting)
+        over_names = _over_names(words, replicates, parts, names["unit"], params)
         for first, second in PAIRS:
             one, two = lists[first], lists[second]
             if not (len(one) and len(two)):
@@ -367,7 +351,35 @@ def _rows(
                     "cluster": names["unit"],
                     "p_bonferroni": significant(p),
                     **_numbers(found, params),
+                    **(over_names(first, second, c, found.difference.value) if replicates else {}),
                 }
+
+
+def _over_names(
+    words: Words, replicates: Drawn | None, parts: NDArray[np.float64], unit: str, params: Params
+) -> Callable[[str, str, int, float], dict[str, Any]]:
+    """Return what gives the interval of a difference: words are ranked anew in each replicate."""
+    drawn_shares: dict[str, NDArray[np.float64]] = {}  # (replicates, classes)
+    if replicates is not None:
+        place = {word: i for i, word in enumerate(replicates.words)}
+        values = replicates.values[:, [place[word] for word in words.words]]
+        for g, gender in enumerate(GENDERS):
+            own = alone(values[:, :, g], words.lemmas) if unit == "lemma" else values[:, :, g]
+            drawn_shares[gender] = shares(own, parts, params.largest)
+
+    def over_names(first: str, second: str, column: int, value: float) -> dict[str, Any]:
+        assert replicates is not None
+        drawn_here = (drawn_shares[first] - drawn_shares[second])[:, column]
+        low, high = symmetric(drawn_here, value, params.confidence, -1.0)
+        return {
+            "low": finite(low),
+            "high": finite(high),
+            "n": sum(replicates.names[GENDERS.index(g)] for g in (first, second)),
+            "cluster": "name",
+            "method": f"{params.confidence:.0%} symmetric Bayesian bootstrap over names",
+        }
+
+    return over_names
 
 
 def _in_both(words: Words, one: NDArray[np.int64], two: NDArray[np.int64], unit: str) -> int:
@@ -389,6 +401,8 @@ def _numbers(found: Comparison, params: Params) -> dict[str, Any]:
         "value": finite(found.difference.value),
         "low": finite(found.difference.low),
         "high": finite(found.difference.high),
+        "low_words": finite(found.difference.low),
+        "high_words": finite(found.difference.high),
         "n": found.difference.n,
         "method": f"{params.confidence:.0%} {found.difference.method}, given the two lists",
         "null": f"words of both lists relabelled, {test}",

@@ -29,7 +29,8 @@ NOTE = (
     "model's k best tokens for the same question. Readings of typicality: faithful is the released "
     "code's, corrected is equation 3 as written. Two baselines: the same lists in random order, "
     "and the lists of other groups of the category, which p is against. Intervals: bootstrap over "
-    "groups. First word: of attributes of several words the first alone, which the paper lacks."
+    "groups. First word: the first words of attributes of several words, which the paper lacks; a "
+    "hit is that word alone, be it 'not', and no recall of the attribute."
 )
 WORDS = ("category", "reading", "attributes")
 NUMBERS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from probes.stats.permutation import permutation_test
 from probes.stats.proportion import newcombe, wilson
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from probes.stats.estimate import Estimate
@@ -41,6 +43,64 @@ def largest(values: NDArray[np.float64], number: int) -> NDArray[np.int64]:
     above = np.flatnonzero(values > 0)
     order = np.argsort(-values[above], kind="stable")
     return above[order][:number]
+
+
+def shares(
+    values: NDArray[np.floating[Any]], parts: NDArray[np.float64], number: int
+) -> NDArray[np.float64]:
+    """Return the share of each class among the largest values above 0, in many replicates.
+
+    Parameters
+    ----------
+    values : (replicates, words) array
+        As in :func:`largest`, which chooses the words of each replicate.
+    parts : (words, classes) array
+        From :func:`membership`.
+
+    Returns
+    -------
+    (replicates, classes) array
+        0 in a replicate without a value above 0.
+
+    Examples
+    --------
+    >>> shares(np.array([[3.0, 2.0, 1.0], [-1.0, 2.0, -1.0]]), np.eye(3), 2).tolist()
+    [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]
+    """
+    order = np.argsort(-values, axis=1, kind="stable")[:, :number]  # nan goes last
+    taken = np.take_along_axis(values, order, axis=1) > 0
+    found = np.zeros((len(values), parts.shape[1]))
+    for rank in range(order.shape[1]):
+        found += taken[:, rank, None] * parts[order[:, rank]]
+    result: NDArray[np.float64] = found / np.maximum(taken.sum(axis=1, keepdims=True), 1)
+    return result
+
+
+def alone(values: NDArray[np.floating[Any]], lemmas: Sequence[str]) -> NDArray[np.floating[Any]]:
+    """Blank (nan), in each replicate, all forms of a lemma but the first of the largest value.
+
+    Parameters
+    ----------
+    values : (replicates, words) array
+    lemmas
+        Of the words.
+
+    Examples
+    --------
+    >>> alone(np.array([[1.0, 3.0, 2.0]]), ["say", "run", "say"]).tolist()
+    [[nan, 3.0, 2.0]]
+    """
+    forms: dict[str, list[int]] = {}
+    for place, lemma in enumerate(lemmas):
+        forms.setdefault(lemma, []).append(place)
+    found = values.copy()
+    for places in forms.values():
+        if len(places) > 1:
+            own = values[:, places]
+            best = np.where(np.isnan(own), -np.inf, own).argmax(axis=1)
+            others = np.arange(len(places)) != best[:, None]
+            found[:, places] = np.where(others, np.nan, own)
+    return found
 
 
 def membership(

@@ -149,7 +149,9 @@ def reordered(
     return found
 
 
-def exchanged(table: NDArray[np.float64], own: Integers, permutations: int, seed: int) -> Outcomes:
+def exchanged(
+    table: NDArray[np.float64], own: Integers, permutations: int, seed: int | Sequence[int]
+) -> Outcomes:
     """Return the hits of all groups together when each is given the lists of another group.
 
     The null: lists say nothing about the group that they were asked for, whatever words are common
@@ -162,6 +164,9 @@ def exchanged(table: NDArray[np.float64], own: Integers, permutations: int, seed
         lists of groups that have no attributes.
     own : (groups,) array
         Which lists are the group's own, all different.
+    seed
+        Outcomes that are added up need seeds of their own, such as (seed, number of the part):
+        with one seed, parts of one size get the same permutations, and their sum varies too much.
 
     Returns
     -------

@@ -43,9 +43,28 @@ def true_difference(
     size
         How many of them were taken.
     """
-    world = world_of(weights)
     if is_null(weights):
         return [0.0] * len(SENTIMENTS)
+    true = true_pmi(weights, people, outputs, pos).filter(pl.col("word").is_in(words["word"]))
+    sides = {}
+    for gender in ("male", "female"):
+        own = true.filter(pl.col("gender") == GENDERS.index(gender))
+        sides[gender] = shares(
+            own["value"].to_numpy(), own["sentiment"].to_numpy(), size, len(SENTIMENTS)
+        )
+    return [float(x) for x in sides["male"] - sides["female"]]
+
+
+def true_pmi(weights: Path, people: Path, outputs: Path, pos: int) -> pl.DataFrame:
+    """Return the PMI that words have in a planted world of names without end.
+
+    Returns
+    -------
+    DataFrame
+        Columns word, sentiment (place in ``SENTIMENTS``), gender (code) and value: a row for each
+        planted word, in the order planted, and each gender that somebody has.
+    """
+    world = world_of(weights)
     part = pl.read_parquet(weights / "planted.parquet").filter(pl.col("pos") == POS[pos])
     found = pl.scan_parquet(outputs / world.language / "*.parquet").filter(pl.col("pos") == pos)
     length = min(int(found.select("rank").max().collect().item()), len(part))
@@ -62,8 +81,9 @@ def true_difference(
         ("",) * len(part),
     )
     counts = expected_counts(planted, share, world.name_noise, length, world.seed)
-    kept = np.isin(planted.words, words["word"].to_list())
-    true = pmi(counts)[kept].T
-    of = shares(true, planted.sentiment[kept], size, len(SENTIMENTS))
-    order = list(share)
-    return [float(x) for x in of[order.index("male")] - of[order.index("female")]]
+    true = pmi(counts)
+    rows = {"word": planted.words, "sentiment": planted.sentiment}
+    return pl.concat(
+        pl.DataFrame(rows | {"gender": GENDERS.index(g), "value": true[:, i]})
+        for i, g in enumerate(share)
+    )

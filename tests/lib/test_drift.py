@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from builders import stereotypes
 from builders.__main__ import main
 from builders.lib import drift
 from builders.lib.problem import Problem
-from builders.lib.snapshot import write_manifest
+from builders.lib.snapshot import MANIFEST, write_manifest
 
 PARAMS = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))["datasets"]["stereotypes"]
 DATASET = stereotypes.Params(**PARAMS)
@@ -184,6 +185,28 @@ def test_waves_without_a_common_query_are_told(tmp_path):
         compared(earlier, wave(tmp_path / "a", DAY, {"teens": ["sad"]}))
     with pytest.raises(Problem, match="no engine was asked the same query in both"):
         compared(earlier, wave(tmp_path / "b", DAY, {"kids": ["sad"]}, engine="yahoo"))
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "field", "value"),
+    [
+        ("locales", "en", "gl", "gb"),
+        ("locales", "en", "kl", "uk-en"),
+        ("engines", "google", "address", "https://example.org/?q={query}"),
+        ("engines", "google", "format", "firefox"),
+    ],
+)
+def test_waves_that_were_asked_in_different_ways_are_told(tmp_path, part, name, field, value):
+    earlier, later = (wave(tmp_path, day, {"kids": ["sad"]}) for day in (EARLIER, DAY))
+    facts = json.loads((later / MANIFEST).read_bytes())
+    facts["request"]["groups"] = {"en": "elsewhere.csv"}  # of no account
+    facts["request"]["locales"]["fr"] = {"language": "fr"}
+    (later / MANIFEST).write_text(json.dumps(facts), "utf-8")
+    assert compared(earlier, later)["drift"]
+    facts["request"][part][name][field] = value
+    (later / MANIFEST).write_text(json.dumps(facts), "utf-8")
+    with pytest.raises(Problem, match=rf"{part}\.{name}\.{field} .*{re.escape(repr(value))}"):
+        compared(earlier, later)
 
 
 def test_help_does_not_load_what_only_the_comparison_needs():

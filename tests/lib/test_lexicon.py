@@ -60,6 +60,21 @@ def test_word_lists_in_an_archive_are_labelled_by_their_file():
     assert declared.paths("en") == {"http://x/l.zip": "en/one/l.zip"}
 
 
+@pytest.mark.parametrize(("at", "mark"), [(36, 0xFF), (6, 1)], ids=["damaged", "encrypted"])
+def test_an_archive_that_cannot_be_read_is_told(at, mark):
+    sent = io.BytesIO()
+    with zipfile.ZipFile(sent, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.txt", "kind\n" * 90)
+    body = bytearray(sent.getvalue())
+    body[at] = mark
+    if at == 6:
+        body[body.index(b"PK\x01\x02") + 8] = mark  # the flags are in the directory too
+    files = {"positive": "http://x/l.zip#a.txt"}
+    declared = view(files=files, format="list", scale="binary", labels=SIGNS)
+    with pytest.raises(ValueError, match="not a zip archive that can be read"):
+        list(entries(declared, {"http://x/l.zip": bytes(body)}))
+
+
 def test_vader_is_counts_of_ten_ratings():
     text = (
         "calm\t1.3\t0.78\t[1, 1, 3, 1, 2, 1, 0, 2, 1, 1]\n"

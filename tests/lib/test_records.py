@@ -89,12 +89,50 @@ def test_dates_and_nulls_of_parquet_become_texts(tmp_path):
         (b'{"paper": "A"\n', "jsonl", "line 1: not JSON"),
         (b"[1]\n", "jsonl", "line 1: no JSON object"),
         ('{"paper": "Ä"}\n'.encode("latin-1"), "jsonl", "line 1: not UTF-8"),
+        (b"[" * 200_000 + b"\n", "jsonl", "line 1: not JSON"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line(tmp_path, body, kind, told):
     (tmp_path / "a").write_bytes(body)
     with pytest.raises(ValueError, match=told):
         list(records(tmp_path / "a", kind, WANTED))
+
+
+def spoilt(path, method, at, mark):
+    """Write an archive of one compressed member, and then one byte of its headers or body."""
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("a.json", json.dumps(ROWS * 40))
+    body = bytearray(path.read_bytes())
+    entry = body.rindex(b"PK\x01\x02")  # in the directory; the member's own header is at 0
+    for place in (entry + 2 + at, at) if at < 10 else (at,):
+        body[place] = mark
+    path.write_bytes(body)
+
+
+@pytest.mark.parametrize(
+    ("method", "at", "mark", "told"),
+    [
+        (zipfile.ZIP_STORED, 60, 0, "damaged"),  # another checksum
+        (zipfile.ZIP_DEFLATED, 36, 0xFF, "damaged"),  # no such kind of block
+        (zipfile.ZIP_BZIP2, 36, 0xFF, "damaged"),
+        (zipfile.ZIP_LZMA, 60, 0xFF, "damaged"),
+        (zipfile.ZIP_DEFLATED, 6, 1, "encrypted"),
+        (zipfile.ZIP_DEFLATED, 8, 99, "a method that cannot be read"),
+    ],
+)
+def test_a_member_of_an_archive_that_cannot_be_read_is_named(tmp_path, method, at, mark, told):
+    spoilt(tmp_path / "a", method, at, mark)
+    with pytest.raises(ValueError, match=f"a.json: .*{told}"):
+        list(records(tmp_path / "a", "jsons", WANTED))
+
+
+def test_an_archive_of_a_later_version_of_the_format_is_refused(tmp_path):
+    write_jsons(tmp_path / "a", ROWS)
+    body = bytearray((tmp_path / "a").read_bytes())
+    body[body.index(b"PK\x01\x02") + 6] = 250  # version needed to read it
+    (tmp_path / "a").write_bytes(body)
+    with pytest.raises(ValueError, match="not a whole zip archive"):
+        list(records(tmp_path / "a", "jsons", WANTED))
 
 
 def test_a_cell_may_be_longer_than_the_standard_library_allows_by_default(tmp_path):

@@ -53,7 +53,7 @@ def society(
             "query": TEMPLATES[i % 2].replace("{group}", g),
             "attribute": words[w].upper() if i % 3 else f"{words[w]} with children",
             "single_word": bool(i % 3),
-            "flags": ["trend"] if i % 7 == 6 else [],
+            "flags": ["multi_word"] * (i % 3 == 0) + ["trend"] * (i % 7 == 6),
         }
         for row, (c, g) in enumerate(groups)
         for i, w in enumerate(mine[row].tolist())

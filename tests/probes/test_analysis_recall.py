@@ -151,10 +151,10 @@ def test_tests_only_where_they_are_asked_for(found):
 def test_flagged_attributes_are_left_out_where_asked(tmp_path):
     there = society(tmp_path, SEED, 3.0, own=7)
     less = recall.run(there.inputs, PARAMS.model_copy(update={"flagged": False, "tested": [5]}))
-    row = cell(less["recall"], "corrected", "first word", "all", 5)
-    clean = there.attributes.filter(~pl.col("single_word") & (pl.col("flags").list.len() == 0))
-    assert row["sought"] == len(clean)
-    assert len(clean) < there.attributes.filter(~pl.col("single_word")).height
+    # of the seven attributes of each of 82 groups the seventh has the flag of a trend; three,
+    # that one among them, are of several words, which is a flag too but not of first words
+    for kind, sought in (("single word", 4 * 82), ("first word", 2 * 82)):
+        assert cell(less["recall"], "corrected", kind, "all", 5)["sought"] == sought
 
 
 def test_queries_that_were_not_asked_are_counted_and_left_out(tmp_path):
@@ -178,6 +178,19 @@ def test_without_an_effect_tests_find_something_at_the_nominal_rate(null):
     corrected = tested.filter(pl.col("reading") == READINGS.index("corrected"))
     assert (corrected["p"] <= 0.05).sum() <= 1  # of six
     assert corrected["p_bh"].min() > 0.05
+
+
+def test_categories_are_exchanged_independently_of_each_other(tmp_path):
+    there = society(tmp_path, SEED, 20.0, own=1, noise=0.0, categories={"age": 3, "race": 3})
+    assert there.attributes["attribute"].n_unique() == 6
+    params = PARAMS.model_copy(update={"tested": [1], "permutations": 1999})
+    table = recall.run(there.inputs, params)["recall"]
+    # every group has the one attribute of its own first in its list, and in no other: all three
+    # are found in one exchange of six, in both categories at once in one of 36
+    for category, hits, p in (("age", 3, 1 / 6), ("race", 3, 1 / 6), ("all", 6, 1 / 36)):
+        row = cell(table, "corrected", "first word", category, 1)
+        assert (row["hits"], row["exchanged"]) == (hits, pytest.approx(1 / 3, abs=1e-6))
+        assert row["p"] == pytest.approx(p, abs=0.25 * p + 0.01)
 
 
 def test_recovery_of_a_planted_world(found):

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import suggesting
 import yaml
+from pydantic import ValidationError
 from samples import (
     DAY,
     EARLIER,
@@ -333,6 +334,17 @@ def test_the_published_files_are_kept_as_sent_and_a_web_page_is_refused(address,
             with pytest.raises(Problem, match=r"choenni2021\.csv: a web page"):
                 fetched(address, groups, tmp_path / "b" / DAY, published=others)
     assert found["published/choenni2021.csv"] == suggesting.published_file()
+
+
+@pytest.mark.parametrize("field", ["address", "single_words"])
+@pytest.mark.parametrize("place", ["www.example.org/a.csv", "file:///a.csv", "https://"])
+def test_places_of_published_files_are_addresses(groups, field, place):
+    others = published_params("https://example.org")
+    others["choenni2021"]["single_words"] = "https://example.org/b.csv"
+    assert autocomplete_params("https://example.org", groups, published=others)
+    others["choenni2021"][field] = place
+    with pytest.raises(ValidationError, match=rf"choenni2021\.{field}"):
+        autocomplete_params("https://example.org", groups, published=others)
 
 
 def test_a_server_that_cannot_show_who_it_is_is_not_believed(groups, tmp_path):

@@ -13,6 +13,9 @@ from sources.misbehaving import always, at_first, cut, misbehaving, says, web_pa
 
 TEXT = (SAMPLES / "emotions" / DAY / "en" / "emolex.txt").read_bytes()
 PACKED = archive(en=TEXT, xx=b"war\tjoy\n")
+ENCRYPTED = bytearray(PACKED)  # so the headers say
+for header, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+    ENCRYPTED[PACKED.index(header) + flags] |= 1
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +46,10 @@ def test_the_terms_of_the_authors_stand_in_the_manifest(address, tmp_path):
         (b"<!DOCTYPE html>\n", "a web page, not a zip archive"),
         (PACKED[:-30], "not a whole zip archive"),
         (PACKED.replace(b"war\tjoy", b"war\tjoz", 1), "lexicon/xx.txt|whole zip"),
+        (bytes(ENCRYPTED), "not a whole zip archive"),
         (archive(fr=TEXT), "no lexicon/en.txt in the archive"),
     ],
-    ids=["HTML", "cut short", "damaged", "another archive"],
+    ids=["HTML", "cut short", "damaged", "encrypted", "another archive"],
 )
 def test_a_body_that_is_no_such_archive_is_refused(address, tmp_path, body, told):
     both = {"en": "lexicon/en.txt", "xx": "lexicon/xx.txt"}

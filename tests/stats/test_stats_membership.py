@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from probes.stats.membership import COUNTINGS, compare, largest, membership
+from probes.stats.membership import COUNTINGS, alone, compare, largest, membership, shares
 from probes.stats.permutation import permutation_test
 from probes.stats.proportion import newcombe, wilson
 
@@ -19,6 +19,30 @@ def test_the_largest_are_above_zero_and_ties_keep_their_order():
     assert largest(values, 3).tolist() == [2, 0, 3]
     assert largest(values, 100).tolist() == [2, 0, 3, 7]
     assert largest(np.array([-1.0, 0.0]), 5).tolist() == []
+
+
+def test_shares_of_replicates_are_those_of_each_ones_largest():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    parts = rng.dirichlet(np.ones(4), 40)
+    values = rng.normal(-0.5, 1, (30, 40))  # often fewer than 15 are above 0
+    values[rng.random(values.shape) < 0.1] = np.nan
+    found = shares(values, parts, 15)
+    each = [parts[largest(row, 15)].mean(axis=0) for row in values]
+    assert found == pytest.approx(np.array(each))
+    assert len({len(largest(row, 15)) for row in values}) > 1
+    assert shares(-np.ones((1, 40)), parts, 15).tolist() == [[0, 0, 0, 0]]
+
+
+def test_of_each_lemma_the_largest_form_of_a_replicate_is_left():
+    values = np.array([[1.0, 5.0, 2.0, 2.0], [3.0, -1.0, np.nan, 1.0], [np.nan] * 4])
+    found = alone(values, ["say", "run", "say", "say"])
+    assert np.nan_to_num(found, nan=-9).tolist() == [
+        [-9, 5, 2, -9],
+        [3, -1, -9, -9],
+        [-9] * 4,
+    ]
+    assert values[0].tolist() == [1, 5, 2, 2]
 
 
 def test_three_ways_to_count_a_word_of_two_classes():
