@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 FEAR = AFFECTS.index("fear")
 FLIPPED = "groups' outlet and control exchanged, {flips} sign patterns or all"
 REDRAWN = "groups redrawn: how often the difference is on the other side of 0"
-UNTESTED = "none: this is the control"
+THE_CONTROL = "none: this is the control"
+NO_CONTROL = "none: no training on the control at this share"
+UNEQUAL = "none: trained on {own:g} articles, the control on {control:g}"
+APART = 0.05  # of the larger number of articles: corpora further apart are not compared
 
 
 class Resampled(NamedTuple):
@@ -39,10 +42,40 @@ class Corpus(NamedTuple):
 
     seeds: Sequence[int]
     values: Array  # (seeds, groups, outcomes); for rsa the outcomes are the affects
+    articles: float = 0.0  # mean of the trainings
+    steps: float = 0.0
+
+
+class Rival(NamedTuple):
+    """What a corpus is judged against."""
+
+    control: Corpus | None = None
+    untested: str = THE_CONTROL  # why there is no p; empty: there is one
+
+
+def rival(own: Corpus, control: Corpus | None) -> Rival:
+    """Return the control of a corpus that is another, and whether the two may be compared.
+
+    Who reads more articles takes more steps, and moves further whatever they say: there is no test
+    where the numbers differ by more than 5% of the larger.
+
+    Examples
+    --------
+    >>> rival(Corpus([1], np.zeros((1, 2, 3)), 96), Corpus([1], np.zeros((1, 2, 3)), 100)).untested
+    ''
+    >>> rival(Corpus([1], np.zeros((1, 2, 3)), 94), Corpus([1], np.zeros((1, 2, 3)), 100)).untested
+    'none: trained on 94 articles, the control on 100'
+    """
+    if control is None:
+        return Rival(None, NO_CONTROL)
+    larger = max(own.articles, control.articles)
+    if abs(own.articles - control.articles) > APART * larger:
+        return Rival(control, UNEQUAL.format(own=own.articles, control=control.articles))
+    return Rival(control, "")
 
 
 def judged(
-    base: Array, own: Corpus, control: Corpus | None, sizes: Array, by: Resampled
+    base: Array, own: Corpus, against: Rival, sizes: Array, by: Resampled
 ) -> list[dict[str, Any]]:
     """Return a row for each outcome: the mean change over groups, and that minus the control's.
 
@@ -50,8 +83,8 @@ def judged(
     ----------
     base : (groups, outcomes) array
         Before the training.
-    control
-        The trainings that ``own`` is judged against; None: it is the control, or there is none.
+    against
+        The trainings that ``own`` is judged against, and whether there is a test.
     sizes : (groups, outcomes) array
         How much a group counts for.
     """
@@ -61,6 +94,7 @@ def judged(
     start = weighted(base, sizes * present)
     nothing = np.full((3, base.shape[1]), np.nan)
     gap, gap_spread, p = nothing, nothing[0], None
+    control, untested = against
     if control is not None:
         other = control.values - base
         apart = change.mean(axis=0) - other.mean(axis=0)
@@ -70,12 +104,13 @@ def judged(
         if pairs:
             differ = np.stack([change[i] - other[j] for i, j in pairs])
             _, gap_spread = _means(differ, sizes, by)
-        flipped = sign_flip_p(apart * np.where(sizes > 0, sizes, np.nan), by.flips, by.seed)
-        p = np.where(np.isnan(gap[0]), np.nan, flipped)
+        if not untested:
+            flipped = sign_flip_p(apart * np.where(sizes > 0, sizes, np.nan), by.flips, by.seed)
+            p = np.where(np.isnan(gap[0]), np.nan, flipped)
     return [
         _row(start[o], mean[:, o], spread[o], gap[:, o], gap_spread[o])
         | {"n": int(present[:, o].sum()), "method": "bootstrap percentile (Poisson weights)"}
-        | {"null": UNTESTED if control is None else FLIPPED.format(flips=by.flips)}
+        | {"null": untested or FLIPPED.format(flips=by.flips)}
         | {"p": None if p is None or np.isnan(p[o]) else float(p[o])}
         for o in range(base.shape[1])
     ]
@@ -134,7 +169,11 @@ def together(parts: Sequence[Likeness]) -> Likeness:
 
 
 def compared(
-    own: Likeness, control: Likeness | None, seeds: list[list[int]], confidence: float
+    own: Likeness,
+    control: Likeness | None,
+    seeds: list[list[int]],
+    confidence: float,
+    untested: str = "",
 ) -> dict[str, Any]:
     """Return the row of a similarity: rho - 1, and that minus the control's.
 
@@ -152,7 +191,7 @@ def compared(
         drawn = own.drawn.mean(axis=0) - control.drawn.mean(axis=0)
         gap = _drawn(own.values.mean() - control.values.mean(), drawn, confidence)
         found = drawn[~np.isnan(drawn)]
-        if len(found) and not np.isnan(gap[0]):
+        if len(found) and not np.isnan(gap[0]) and not untested:
             side = min((found <= 0).sum(), (found >= 0).sum())
             p = min(1.0, 2 * (1 + float(side)) / (1 + len(found)))
         both = sorted(set(seeds[0]) & set(seeds[1]))
@@ -161,7 +200,7 @@ def compared(
     return _row(1.0, mean, _sd(own.values), gap, _sd(differ)) | {
         "n": own.groups,
         "method": "bootstrap percentile (Poisson weights), no copies compared",
-        "null": UNTESTED if control is None else REDRAWN,
+        "null": untested or REDRAWN,
         "p": p,
     }
 

@@ -21,10 +21,12 @@ from probes.analysis._shift_rows import (
     Corpus,
     Likeness,
     Resampled,
+    Rival,
     compared,
     directed,
     judged,
     likeness,
+    rival,
     together,
     weighted,
 )
@@ -61,6 +63,10 @@ WHAT = (
     Column("measure", "label", "what is compared with the model before", labels=MEASURES),
     Column("outcome", "string", "affect; or config of `stereotypes` and k; or words followed"),
 )
+SIZES = (
+    Column("articles", "float64", "articles trained on, mean of the trainings", minimum=1),
+    Column("steps", "float64", "steps of the training, mean of the trainings", minimum=1),
+)
 SPREAD = "standard deviation of it over seeds; null with one seed"
 
 SHIFTS = Schema(
@@ -70,6 +76,7 @@ SHIFTS = Schema(
         Column("base", "float64", "mean before the training", nullable=True),
         *ESTIMATE,
         Column("seeds", "int64", "trainings that value is the mean of", minimum=1),
+        *SIZES,
         Column("spread", "float64", SPREAD, nullable=True),
         Column(
             "difference",
@@ -88,6 +95,8 @@ RUNS = Schema(
     columns=(
         *WHERE,
         Column("tuning_seed", "int32", "seed of the training"),
+        Column("articles", "int32", "articles trained on", minimum=1),
+        Column("steps", "int32", "steps of the training", minimum=1),
         *WHAT,
         Column("base", "float64", "mean before the training", nullable=True),
         Column("change", "float64", "mean after it, minus base", nullable=True),
@@ -171,8 +180,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Raises
     ------
     Problem
-        If there is nothing in a language that the dataset ``emotions`` has, or if answers before
-        and after the trainings are not to the same prompts.
+        If there is nothing in a language that the dataset ``emotions`` has, if no training is on
+        the control, or if answers before and after the trainings are not to the same prompts.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
@@ -217,7 +226,9 @@ def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, 
         }
         base = {name: shifts.measured(before, groups, settings[name]) for name in rankings}
         after: dict[str, dict[Training, Measured]] = {name: {} for name in rankings}
-        for training, paths in trainings.trainings(tuned / language).items():
+        done = trainings.trainings(tuned / language)
+        trainings.has(done, params.control, tuned / language)
+        for training, paths in done.items():
             answers = trainings.answers(paths, training)
             trainings.same_lists(before, answers, tuned / language)
             for name in rankings:
@@ -243,7 +254,8 @@ def _corpora(found: Shifted, measure: str) -> dict[float, dict[str, Corpus]]:
         for corpus in by_corpus:
             own = [t for t in found.after if (t.corpus, t.share) == (corpus, share)]
             values = np.stack([found.after[t].values[measure] for t in own])
-            by_corpus[corpus] = Corpus([t.seed for t in own], values)
+            articles, steps = (float(np.mean(x)) for x in zip(*(t[-2:] for t in own), strict=True))
+            by_corpus[corpus] = Corpus([t.seed for t in own], values, articles, steps)
     return result
 
 
@@ -254,14 +266,16 @@ def _shifts(found: Shifted, params: Params) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     for measure, names in found.names.items():
         base, sizes = found.base.values[measure], found.base.sizes[measure]
-        for share, corpus, own, control in _against(found, measure, params):
-            place = {"corpus": corpus, "share": share, "seeds": len(own.seeds)}
-            place |= {"measure": MEASURES.index(measure)}
+        for share, corpus, own, against in _against(found, measure, params):
+            place = _place(share, corpus, own, measure)
+            control = against.control
             for category, inside in _categories(found):
                 told = judged(
                     base[inside],
-                    Corpus(own.seeds, own.values[:, inside]),
-                    control and Corpus(control.seeds, control.values[:, inside]),
+                    own._replace(values=own.values[:, inside]),
+                    against._replace(
+                        control=control and control._replace(values=control.values[:, inside])
+                    ),
                     sizes[inside],
                     by._replace(weights=weights[inside]),
                 )
@@ -273,12 +287,18 @@ def _shifts(found: Shifted, params: Params) -> pl.DataFrame:
 
 def _against(
     found: Shifted, measure: str, params: Params
-) -> Iterator[tuple[float, str, Corpus, Corpus | None]]:
-    """Yield share, corpus, what was measured, and that of the control at the same share."""
+) -> Iterator[tuple[float, str, Corpus, Rival]]:
+    """Yield share, corpus, what was measured, and the control at the same share."""
     for share, by_corpus in _corpora(found, measure).items():
         control = by_corpus.get(params.control)
         for corpus, own in by_corpus.items():
-            yield share, corpus, own, None if corpus == params.control else control
+            yield share, corpus, own, Rival() if corpus == params.control else rival(own, control)
+
+
+def _place(share: float, corpus: str, own: Corpus, measure: str) -> dict[str, Any]:
+    place = {"corpus": corpus, "share": share, "measure": MEASURES.index(measure)}
+    sizes = {"articles": finite(own.articles), "steps": finite(own.steps)}
+    return place | sizes | {"seeds": len(own.seeds)}
 
 
 def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dict[str, Any]]:
@@ -295,18 +315,15 @@ def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dic
                 for name, inside in categories
             }
             alike[share, corpus] = parts | {EVERY: together(list(parts.values()))}
-        for share, corpus, own, control in _against(found, EMOTION, params):
+        for share, corpus, own, (control, untested) in _against(found, EMOTION, params):
             seeds = [list(own.seeds), list(control.seeds) if control else []]
             for category, one in alike[share, corpus].items():
                 other = alike[share, params.control][category] if control else None
-                yield {
-                    "corpus": corpus,
-                    "share": share,
-                    "seeds": len(own.seeds),
-                    "measure": MEASURES.index(reading),
-                    "category": category,
-                    "outcome": "rho - 1",
-                } | compared(one, other, seeds, params.confidence)
+                yield (
+                    _place(share, corpus, own, reading)
+                    | {"category": category, "outcome": "rho - 1"}
+                    | compared(one, other, seeds, params.confidence, untested)
+                )
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
@@ -341,6 +358,7 @@ def _runs(found: Shifted) -> pl.DataFrame:
                     rows.append(
                         {"corpus": training.corpus, "share": training.share}
                         | {"tuning_seed": training.seed, "category": category}
+                        | {"articles": training.articles, "steps": training.steps}
                         | {"measure": MEASURES.index(measure), "outcome": name}
                         | {"base": finite(weighted(base[inside], counts)[o])}
                         | {"change": finite(weighted(change, counts)[o])}
@@ -355,7 +373,7 @@ def _groups(found: Shifted, params: Params) -> pl.DataFrame:
     parts = []
     for measure in (EMOTION, KEPT):
         base = found.base.values[measure]
-        for share, corpus, own, control in _against(found, measure, params):
+        for share, corpus, own, (control, _) in _against(found, measure, params):
             change = own.values - base
             apart = np.full_like(base, np.nan)
             if control is not None:

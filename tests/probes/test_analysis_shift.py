@@ -3,12 +3,24 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from trained import CATEGORIES, GOOD, NAMES, TEMPLATES, TOP, WORDS, carries, lists, trained, write
+from trained import (
+    CATEGORIES,
+    GOOD,
+    NAMES,
+    TEMPLATES,
+    TOP,
+    WORDS,
+    carries,
+    lists,
+    told,
+    trained,
+    write,
+)
 
 from builders.emotions import AFFECTS
 from builders.lib.problem import Problem
 from probes.analysis import shift
-from probes.analysis._shift_rows import Corpus, Resampled, compared, judged, likeness
+from probes.analysis._shift_rows import Corpus, Resampled, Rival, compared, judged, likeness
 from probes.analysis.shift import CORRECTED, FAITHFUL, MEASURES, Params
 from probes.planted import Resampling
 from probes.shifts import FATES
@@ -248,14 +260,42 @@ def test_a_training_that_changes_nothing_shifts_nothing_and_one_that_mixes_group
         assert mixed["p"] < 0.05
 
 
-def test_without_a_control_there_is_no_test_and_with_another_name_there_is(world, tmp_path):
+def test_a_control_that_nothing_was_trained_on_is_a_problem_and_another_name_will_do(tmp_path):
     effects = {"herald": 1.0, "things": 0.0}
     there = trained(tmp_path, 303, effects, shares=(1.0,), seeds=(1,))
-    bare = shift.run(there.inputs, PARAMS)["shifts"]
-    assert bare["p"].null_count() == bare["difference"].null_count() == len(bare)
-    assert (bare["family"] == 0).all()
-    told = shift.run(there.inputs, PARAMS.model_copy(update={"control": "things"}))["shifts"]
-    assert told.filter(pl.col("corpus") == "herald")["p"].null_count() == 0
+    with pytest.raises(Problem, match=r"no training on control .* there are herald, things"):
+        shift.run(there.inputs, PARAMS)
+    rows = shift.run(there.inputs, PARAMS.model_copy(update={"control": "things"}))["shifts"]
+    assert rows.filter(pl.col("corpus") == "herald")["p"].null_count() == 0
+
+
+def test_where_the_control_was_not_trained_at_a_share_the_null_says_so(tmp_path):
+    there = trained(tmp_path, 306, {"herald": 1.0, "control": 0.0}, seeds=(1,))
+    (there.inputs.outputs("finetuned", "m") / "en/control-0.5-1.parquet").unlink()
+    table = shift.run(there.inputs, PARAMS)["shifts"]
+    half, whole = (table.filter(pl.col("share") == x, corpus="herald") for x in (0.5, 1.0))
+    assert set(half["null"]) == {"none: no training on the control at this share"}
+    assert half["p"].null_count() == half["difference"].null_count() == len(half)
+    assert whole["p"].null_count() == 0
+    assert set(table.filter(corpus="control")["null"]) == {"none: this is the control"}
+
+
+def test_corpora_of_another_size_than_the_control_have_a_difference_and_no_p(tmp_path):
+    effects = {"herald": 1.0, "post": -1.0, "control": 0.0}
+    sizes = {"herald": 96, "post": 94}
+    there = trained(tmp_path, 307, effects, shares=(1.0,), seeds=(1, 2), articles=sizes)
+    found = shift.run(there.inputs, PARAMS)
+    herald, post, control = (found["shifts"].filter(corpus=c) for c in effects)
+    assert herald["p"].null_count() == 0
+    assert post["p"].null_count() == post["p_bh"].null_count() == len(post)
+    assert set(post["null"]) == {"none: trained on 94 articles, the control on 100"}
+    assert post["difference"].null_count() == 0
+    emotion = herald.filter(pl.col("measure") == 0)
+    assert set(emotion["family"]) == {3 * len(AFFECTS)}  # one corpus, two categories and all
+    assert [set(t["articles"]) for t in (herald, post, control)] == [{96}, {94}, {100}]
+    assert set(found["runs"].filter(corpus="post").select("articles", "steps").iter_rows()) == {
+        (94, 12)
+    }
 
 
 def test_the_family_is_all_tests_of_a_measure(found):
@@ -268,9 +308,7 @@ def test_the_family_is_all_tests_of_a_measure(found):
 
 def test_lists_of_another_length_and_missing_answers_are_problems(tmp_path):
     there = trained(tmp_path, 304, {"control": 0.0}, shares=(1.0,), seeds=(1,))
-    short = lists(there.groups, there.base, TOP - 1).with_columns(
-        corpus=pl.lit("wire"), share=pl.lit(1.0), tuning_seed=pl.lit(1, dtype=pl.Int32)
-    )
+    short = told(lists(there.groups, there.base, TOP - 1), "wire", 1.0, 1, 100)
     folder = there.inputs.outputs("finetuned", "m") / "en"
     write(folder / "wire-1-1.parquet", short)
     with pytest.raises(Problem, match="lists of another length"):
@@ -303,7 +341,7 @@ def test_groups_with_more_attributes_count_for_more_and_those_without_do_not():
     base = np.array([[0.5], [0.0], [np.nan], [0.2]])
     own = Corpus([1], np.array([[[1.0], [0.0], [np.nan], [0.9]]]))
     sizes = np.array([[2.0], [6.0], [0.0], [0.0]])
-    (seen,) = judged(base, own, None, sizes, resampled(4))
+    (seen,) = judged(base, own, Rival(), sizes, resampled(4))
     assert seen["base"] == pytest.approx(0.125)
     assert seen["value"] == pytest.approx(0.125)
     assert (seen["n"], seen["p"]) == (2, None)
@@ -316,7 +354,7 @@ def test_intervals_cover_and_tests_reject_at_their_rate():
     base = rng.random((30, times))
     control = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
     own = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
-    rows = judged(base, own, control, np.ones_like(base), resampled(30))
+    rows = judged(base, own, Rival(control, ""), np.ones_like(base), resampled(30))
     p = np.array([r["p"] for r in rows])
     assert abs((p <= 0.05).mean() - 0.05) < 4 * (0.05 * 0.95 / times) ** 0.5
     covered = np.mean([r["low"] <= 0.1 <= r["high"] for r in rows])
