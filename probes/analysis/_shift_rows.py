@@ -8,8 +8,10 @@ import numpy as np
 
 from builders.emotions import AFFECTS
 from probes.estimates import finite
+from probes.stats.exchanged_profiles import Exchanged, exchanged
 from probes.stats.paired import sign_flip_p
 from probes.stats.pmi import percentiles
+from probes.stats.resampling import keys
 from probes.stats.rsa import redrawn, rsa
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
 FEAR = AFFECTS.index("fear")
 FLIPPED = "groups' outlet and control exchanged, {flips} sign patterns or all"
-REDRAWN = "groups redrawn: how often the difference is on the other side of 0"
+SWAPPED = "groups' outlet and control profiles exchanged, {swaps} patterns or all"
 THE_CONTROL = "none: this is the control"
 NO_CONTROL = "none: no training on the control at this share"
 UNEQUAL = "none: trained on {own:g} articles, the control on {control:g}"
@@ -35,6 +37,7 @@ class Resampled(NamedTuple):
     flips: int
     confidence: float
     seed: int
+    swaps: int = 999  # of profiles
 
 
 class Corpus(NamedTuple):
@@ -137,7 +140,7 @@ def likeness(
     faithful
         With the diagonal and without fear, as published; else without diagonal, and all affects.
     """
-    dimensions = [a for a in range(len(AFFECTS)) if not (faithful and a == FEAR)]
+    dimensions = _dimensions(faithful=faithful)
     weights = by.weights[inside]
     first = base[inside][:, dimensions]
     after = [x[inside][:, dimensions] for x in own.values]
@@ -147,18 +150,42 @@ def likeness(
     return Likeness(values, drawn, weights.sum(axis=0), int(inside.sum()))
 
 
+def apart(
+    base: Array,
+    own: Corpus,
+    control: Corpus,
+    inside: NDArray[np.bool_],
+    by: Resampled,
+    category: str,
+    *,
+    faithful: bool,
+) -> Exchanged:
+    """Return the difference of two similarities in a category after exchanges of profiles.
+
+    Trainings are paired in the order of their seeds, as many as both corpora have. Parameters as
+    of :func:`likeness`; categories have random streams of their own.
+    """
+    dimensions = _dimensions(faithful=faithful)
+    first, one, other = (
+        x[..., inside, :][..., dimensions] for x in (base, own.values, control.values)
+    )
+    both = min(len(one), len(other))
+    seed = [by.seed, int(keys([category])[0])]
+    return exchanged(first, one[:both], other[:both], by.swaps, seed, diagonal=faithful)
+
+
+def _dimensions(*, faithful: bool) -> list[int]:
+    return [a for a in range(len(AFFECTS)) if not (faithful and a == FEAR)]
+
+
 def directed(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Tell which profiles have a direction, with fear left out too."""
     carried = np.nan_to_num(np.delete(shares, FEAR, axis=1)).sum(axis=1)
     return np.asarray(carried > 0, dtype=np.bool_)
 
 
-def together(parts: Sequence[Likeness]) -> Likeness:
-    """Return the mean of categories, each counting as it has groups; those of nan left out."""
-    kept = [part for part in parts if not np.isnan(part.values).any()]
-    if not kept:
-        nothing = parts[0]
-        return Likeness(nothing.values * np.nan, nothing.drawn * np.nan, nothing.rows, 0)
+def together(kept: Sequence[Likeness]) -> Likeness:
+    """Return the mean of categories, each counting as it has groups."""
     sizes = np.array([part.groups for part in kept])
     values: Array = sizes @ np.stack([part.values for part in kept]) / sizes.sum()
     drawn = np.stack([part.drawn for part in kept])  # (categories, seeds, replicates)
@@ -173,35 +200,31 @@ def compared(
     control: Likeness | None,
     seeds: list[list[int]],
     confidence: float,
-    untested: str = "",
+    null: str,
+    p: float | None = None,
 ) -> dict[str, Any]:
     """Return the row of a similarity: rho - 1, and that minus the control's.
-
-    p is from the bootstrap over groups: twice the smaller share of replicates on one side of 0.
-    The rows of a similarity are not independent, so that their signs cannot be flipped one by one.
 
     Parameters
     ----------
     seeds
         Those of ``own``, and those of the control.
+    null, p
+        What the difference is judged against; see :func:`apart`.
     """
     mean = _drawn(own.values.mean() - 1, own.drawn.mean(axis=0) - 1, confidence)
-    gap, p, differ = np.full(3, np.nan), None, np.full(0, np.nan)
+    gap, differ = np.full(3, np.nan), np.full(0, np.nan)
     if control is not None:
         drawn = own.drawn.mean(axis=0) - control.drawn.mean(axis=0)
         gap = _drawn(own.values.mean() - control.values.mean(), drawn, confidence)
-        found = drawn[~np.isnan(drawn)]
-        if len(found) and not np.isnan(gap[0]) and not untested:
-            side = min((found <= 0).sum(), (found >= 0).sum())
-            p = min(1.0, 2 * (1 + float(side)) / (1 + len(found)))
         both = sorted(set(seeds[0]) & set(seeds[1]))
         pairs = [(seeds[0].index(s), seeds[1].index(s)) for s in both]
         differ = np.array([own.values[i] - control.values[j] for i, j in pairs])
     return _row(1.0, mean, _sd(own.values), gap, _sd(differ)) | {
         "n": own.groups,
         "method": "bootstrap percentile (Poisson weights), no copies compared",
-        "null": untested or REDRAWN,
-        "p": p,
+        "null": null,
+        "p": None if np.isnan(gap[0]) else p,
     }
 
 

@@ -18,10 +18,11 @@ from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from probes import affects, shifts, sought, trainings, typicality
 from probes.analysis._shift_rows import (
+    SWAPPED,
     Corpus,
-    Likeness,
     Resampled,
     Rival,
+    apart,
     compared,
     directed,
     judged,
@@ -33,6 +34,7 @@ from probes.analysis._shift_rows import (
 from probes.estimates import ESTIMATE, finite, significant, typed
 from probes.planted import Resampling
 from probes.shifts import EMOTION, FATES, GROUP, KEPT, RECALL, Measured, Setting
+from probes.stats.exchanged_profiles import together as exchanged_together
 from probes.stats.multiplicity import benjamini_hochberg
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from probes.stats.exchanged_profiles import Exchanged
     from probes.tables import Inputs
     from probes.trainings import Training
 
@@ -150,6 +153,9 @@ class Params(Section):
     flagged: bool = Field(description="whether attributes with a flag are sought too")
     control: str = Field("control", description="corpus that the others are judged against")
     flips: int = Field(ge=99, description="sign patterns over groups, where not all are tried")
+    swaps: int = Field(
+        999, ge=99, description="exchanges of profiles in a similarity, where not all are tried"
+    )
     bootstrap: int = Field(ge=100, description="bootstrap replicates over groups")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
     seed: int = Field(ge=0, description="of the resampling")
@@ -262,7 +268,7 @@ def _corpora(found: Shifted, measure: str) -> dict[float, dict[str, Corpus]]:
 def _shifts(found: Shifted, params: Params) -> pl.DataFrame:
     """Return the changes of all categories, judged against the control."""
     weights = params.resampling().weights(found.groups["group"].to_list())
-    by = Resampled(weights, params.flips, params.confidence, params.seed)
+    by = Resampled(weights, params.flips, params.confidence, params.seed, params.swaps)
     rows: list[dict[str, Any]] = []
     for measure, names in found.names.items():
         base, sizes = found.base.values[measure], found.base.sizes[measure]
@@ -308,21 +314,42 @@ def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dic
     pointing = np.asarray(np.stack([directed(s) for s in every]).all(axis=0), dtype=np.bool_)
     *categories, _ = _categories(found)
     for reading in (FAITHFUL, CORRECTED):
-        alike: dict[tuple[float, str], dict[str, Likeness]] = {}
-        for share, corpus, own, _ in _against(found, EMOTION, params):
-            parts = {
-                name: likeness(base, own, inside & pointing, by, faithful=reading == FAITHFUL)
+        faithful = reading == FAITHFUL
+        alike = {
+            (share, corpus): {
+                name: likeness(base, own, inside & pointing, by, faithful=faithful)
                 for name, inside in categories
             }
-            alike[share, corpus] = parts | {EVERY: together(list(parts.values()))}
+            for share, corpus, own, _ in _against(found, EMOTION, params)
+        }
+        defined = [  # the same for all, so that `all` compares means of the same categories
+            name
+            for name, _ in categories
+            if not any(np.isnan(parts[name].values).any() for parts in alike.values())
+        ]
+        for parts in alike.values():
+            if defined:
+                parts[EVERY] = together([parts[name] for name in defined])
         for share, corpus, own, (control, untested) in _against(found, EMOTION, params):
             seeds = [list(own.seeds), list(control.seeds) if control else []]
+            tests: dict[str, Exchanged] = {}
+            if control and not untested:
+                tests = {
+                    name: apart(base, own, control, inside & pointing, by, name, faithful=faithful)
+                    for name, inside in categories
+                }
+                sizes = [alike[share, corpus][name].groups for name in defined]
+                if defined:
+                    kept = [tests[name] for name in defined]
+                    tests[EVERY] = exchanged_together(kept, sizes, by.swaps, by.seed)
             for category, one in alike[share, corpus].items():
                 other = alike[share, params.control][category] if control else None
+                null = untested or SWAPPED.format(swaps=by.swaps)
+                p = tests[category].p() if tests else None
                 yield (
                     _place(share, corpus, own, reading)
                     | {"category": category, "outcome": "rho - 1"}
-                    | compared(one, other, seeds, params.confidence, untested)
+                    | compared(one, other, seeds, params.confidence, null, p)
                 )
 
 

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 NOTE = (
     "A model is trained on articles of an outlet and asked again. Any training shifts a model: the "
-    "difference is the change minus that by a control corpus about other things, with the same share "
-    "and seeds; where it has not as many articles (5% more or fewer) there is no p. Intervals and p are over groups of people (p: outlet and control exchanged at "
-    "random in each group; of similarities: bootstrap); sd is over seeds. p is adjusted over all "
-    "corpora, shares, categories and outcomes of a measure. Similarity is rho - 1 between the "
-    "emotion profiles before and after: 0 is no shift."
+    "difference is the change minus that by a control corpus about other things, with the same "
+    "share and seeds; where it has more than 5% more or fewer articles there is no p. Intervals "
+    "and p are over groups of people, given these trainings (p: outlet and control exchanged at "
+    "random in each group); sd is over seeds. p is adjusted over all corpora, shares, categories "
+    "and outcomes of a measure. Similarity is rho - 1 between the emotion profiles before and "
+    "after: 0 is no shift."
 )
 SHOWN = 2  # groups of a corpus whose words are drawn
 

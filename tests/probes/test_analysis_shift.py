@@ -20,7 +20,7 @@ from trained import (
 from builders.emotions import AFFECTS
 from builders.lib.problem import Problem
 from probes.analysis import shift
-from probes.analysis._shift_rows import Corpus, Resampled, Rival, compared, judged, likeness
+from probes.analysis._shift_rows import Corpus, Resampled, Rival, apart, judged
 from probes.analysis.shift import CORRECTED, FAITHFUL, MEASURES, Params
 from probes.planted import Resampling
 from probes.shifts import FATES
@@ -35,6 +35,7 @@ PARAMS = Params(
     recall=[5, 20],
     flagged=True,
     flips=999,
+    swaps=199,
     bootstrap=400,
     confidence=0.95,
     seed=1,
@@ -363,21 +364,32 @@ def test_intervals_cover_and_tests_reject_at_their_rate():
     assert 0.90 < apart < 0.98
 
 
-def test_similarities_of_two_corpora_alike_are_told_apart_at_about_their_rate():
-    rng, by, times = np.random.default_rng(9), resampled(25), 100
-    print("seed 9")
-    inside, p = np.ones(25, dtype=bool), []
+@pytest.mark.parametrize("faithful", [True, False])
+@pytest.mark.parametrize("groups", [3, 4, 9])
+def test_similarities_of_two_corpora_alike_are_told_apart_at_their_rate_at_most(groups, faithful):
+    """Few groups too: a bootstrap of three rows would tell half of such corpora apart."""
+    rng, by, times = np.random.default_rng([9, groups]), resampled(groups), 150
+    print("seed 9", groups)
+    inside, p = np.ones(groups, dtype=bool), []
     for _ in range(times):
-        base = rng.random((25, len(AFFECTS)))
+        base = rng.random((groups, len(AFFECTS)))
         one, two = (
-            likeness(
-                base,
-                Corpus([1], base[None] + rng.normal(0, 0.1, (1, *base.shape))),
-                inside,
-                by,
-                faithful=False,
-            )
-            for _ in range(2)
+            Corpus([1, 2], base[None] + rng.normal(0, 0.1, (2, *base.shape))) for _ in range(2)
         )
-        p.append(compared(one, two, [[1], [1]], 0.95)["p"])
-    assert np.mean(np.array(p) <= 0.05) < 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5
+        p.append(apart(base, one, two, inside, by, "c", faithful=faithful).p())
+    assert min(p) >= 2 / 2**groups
+    for level in (0.05, 0.3):
+        assert np.mean(np.array(p) <= level) <= level + 4 * (level * (1 - level) / times) ** 0.5
+    assert min(p) <= 0.3  # it can tell something apart
+
+
+def test_of_a_corpus_that_mixes_groups_similarity_differs_at_the_least_p_that_there_is():
+    rng, by = np.random.default_rng(10), resampled(9)
+    print("seed 10")
+    base = rng.random((9, len(AFFECTS)))
+    still = Corpus([1, 2], base[None] + rng.normal(0, 0.001, (2, *base.shape)))
+    mixed = Corpus([1, 2], rng.random((2, *base.shape)))
+    inside = np.ones(9, dtype=bool)
+    seen = apart(base, mixed, still, inside, by, "c", faithful=False)
+    assert seen.seen < -0.5
+    assert seen.p() == 2 / 2**9
