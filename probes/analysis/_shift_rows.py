@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.stats import t as student
 
 from builders.emotions import AFFECTS
 from probes.estimates import finite
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 FEAR = AFFECTS.index("fear")
-FLIPPED = "groups' outlet and control exchanged, {flips} sign patterns or all"
-SWAPPED = "groups' outlet and control profiles exchanged, {swaps} patterns or all"
+FLIPPED = "these trainings: groups' outlet and control exchanged, {flips} sign patterns or all"
+SWAPPED = "these trainings: groups' outlet and control profiles exchanged, {swaps} patterns or all"
 THE_CONTROL = "none: this is the control"
 NO_CONTROL = "none: no training on the control at this share"
 UNEQUAL = "none: trained on {own:g} articles, the control on {control:g}"
@@ -96,7 +97,7 @@ def judged(
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
     start = weighted(base, sizes * present)
     nothing = np.full((3, base.shape[1]), np.nan)
-    gap, gap_spread, p = nothing, nothing[0], None
+    gap, gap_spread, p, both = nothing, nothing[0], None, list[int]()
     control, untested = against
     if control is not None:
         other = control.values - base
@@ -112,6 +113,7 @@ def judged(
             p = np.where(np.isnan(gap[0]), np.nan, flipped)
     return [
         _row(start[o], mean[:, o], spread[o], gap[:, o], gap_spread[o])
+        | {"least": finite(least(gap_spread[o], len(both), by.confidence))}
         | {"n": int(present[:, o].sum()), "method": "bootstrap percentile (Poisson weights)"}
         | {"null": untested or FLIPPED.format(flips=by.flips)}
         | {"p": None if p is None or np.isnan(p[o]) else float(p[o])}
@@ -221,11 +223,27 @@ def compared(
         pairs = [(seeds[0].index(s), seeds[1].index(s)) for s in both]
         differ = np.array([own.values[i] - control.values[j] for i, j in pairs])
     return _row(1.0, mean, _sd(own.values), gap, _sd(differ)) | {
+        "least": finite(least(_sd(differ), len(differ), confidence)),
         "n": own.groups,
         "method": "bootstrap percentile (Poisson weights), no copies compared",
         "null": null,
         "p": None if np.isnan(gap[0]) else p,
     }
+
+
+def least(spread: float, seeds: int, confidence: float) -> float:
+    """Return how far from 0 the mean of so many differences must be, by Student's t.
+
+    nan with fewer than two seeds.
+
+    Examples
+    --------
+    >>> round(least(1.0, 2, 0.95), 3), round(least(1.0, 5, 0.95), 3)
+    (8.985, 1.242)
+    """
+    if seeds < 2:
+        return float("nan")
+    return float(student.ppf((1 + confidence) / 2, seeds - 1) * spread / seeds**0.5)
 
 
 def _row(base: float, mean: Array, spread: float, gap: Array, gap_spread: float) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from probes import affects, shifts, sought, trainings, typicality
+from probes.analysis._shift_recovery import recovery, spoken
 from probes.analysis._shift_rows import (
     SWAPPED,
     Corpus,
@@ -32,7 +33,7 @@ from probes.analysis._shift_rows import (
     weighted,
 )
 from probes.estimates import ESTIMATE, finite, significant, typed
-from probes.planted import Resampling
+from probes.planted import RECOVERY, Resampling, planted
 from probes.shifts import EMOTION, FATES, GROUP, KEPT, RECALL, Measured, Setting
 from probes.stats.exchanged_profiles import together as exchanged_together
 from probes.stats.multiplicity import benjamini_hochberg
@@ -47,10 +48,11 @@ if TYPE_CHECKING:
     from probes.trainings import Training
 
 EACH = False
-DATASETS = ("emotions", "stereotypes")
+DATASETS = ("emotions", "outlets", "stereotypes")
 OUTPUTS = ("finetuned", "stereotypes")
 TABLES = ()
 EVERY = "all"
+LEVEL = 0.05  # of p_bh
 FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"
 MEASURES = (EMOTION, RECALL, KEPT, FAITHFUL, CORRECTED)
 
@@ -90,6 +92,18 @@ SHIFTS = Schema(
         Column("low_difference", "float64", "lower end of its interval", nullable=True),
         Column("high_difference", "float64", "upper end of it", nullable=True),
         Column("spread_difference", "float64", SPREAD, nullable=True),
+        Column(
+            "least",
+            "float64",
+            "half the width of Student's interval of the difference over the seeds that both have; "
+            "null with one seed",
+            nullable=True,
+        ),
+        Column(
+            "significant",
+            "bool",
+            f"p_bh is at most {LEVEL} and the difference further from 0 than `least`",
+        ),
         Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0),
     ),
     key=("model", "language", "ranking", "corpus", "share", "category", "measure", "outcome"),
@@ -138,6 +152,7 @@ ATTRIBUTES = Schema(
     key=("model", "language", "ranking", "corpus", "share", *GROUP, "query", "word"),
 )
 SCHEMAS = {"shifts": SHIFTS, "runs": RUNS, "groups": GROUPS, "attributes": ATTRIBUTES}
+SCHEMAS["recovery"] = RECOVERY
 
 
 class Params(Section):
@@ -181,7 +196,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict
-        ``shifts``, ``runs``, ``groups`` and ``attributes``; columns as in :data:`SCHEMAS`.
+        ``shifts``, ``runs``, ``groups``, ``attributes``, and with a world ``recovery``; columns as
+        in :data:`SCHEMAS`.
 
     Raises
     ------
@@ -191,6 +207,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
+        world = planted(inputs.weights(model))
         for language, ranking, found in _shifted(inputs, model, params):
             place = {"model": pl.lit(model), "language": pl.lit(language)}
             place["ranking"] = pl.lit(typicality.READINGS.index(ranking))
@@ -201,12 +218,25 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 ("attributes", _attributes(found)),
             ):
                 tables[name].append(typed(table.with_columns(**place), SCHEMAS[name]))
+            if world is not None:
+                outlets = inputs.datasets["outlets"] / f"{language}.parquet"
+                told = recovery(
+                    (model, language, ranking),
+                    world,
+                    found,
+                    spoken(outlets, found.groups["group"].to_list(), found.lexicon),
+                    params.control,
+                    params.resampling(),
+                    _resampled(found, params),
+                )
+                rows = pl.DataFrame(told, infer_schema_length=None)
+                tables["recovery"].append(typed(rows, RECOVERY))
     if not tables["shifts"]:
         raise Problem(
             "data/outputs/finetuned: no list in a language of the dataset emotions and a ranking "
             "of analysis.shift.k; add one there"
         )
-    return {name: pl.concat(parts) for name, parts in tables.items()}
+    return {name: pl.concat(parts) for name, parts in tables.items() if parts}
 
 
 def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, str, Shifted]]:
@@ -267,8 +297,8 @@ def _corpora(found: Shifted, measure: str) -> dict[float, dict[str, Corpus]]:
 
 def _shifts(found: Shifted, params: Params) -> pl.DataFrame:
     """Return the changes of all categories, judged against the control."""
-    weights = params.resampling().weights(found.groups["group"].to_list())
-    by = Resampled(weights, params.flips, params.confidence, params.seed, params.swaps)
+    by = _resampled(found, params)
+    weights = by.weights
     rows: list[dict[str, Any]] = []
     for measure, names in found.names.items():
         base, sizes = found.base.values[measure], found.base.sizes[measure]
@@ -289,6 +319,11 @@ def _shifts(found: Shifted, params: Params) -> pl.DataFrame:
                     rows.append(place | {"category": category, "outcome": name} | row)
     rows += _similarities(found, params, by)
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _resampled(found: Shifted, params: Params) -> Resampled:
+    weights = params.resampling().weights(found.groups["group"].to_list())
+    return Resampled(weights, params.flips, params.confidence, params.seed, params.swaps)
 
 
 def _against(
@@ -367,6 +402,12 @@ def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
                 p_bh=pl.Series(adjusted).fill_nan(None),
                 family=pl.lit(int(tested.sum())),
                 cluster=pl.lit("group"),
+            )
+            .with_columns(pl.col("difference", "least").cast(pl.Float64))
+            .with_columns(
+                significant=(
+                    (pl.col("p_bh") <= LEVEL) & (pl.col("difference").abs() > pl.col("least"))
+                ).fill_null(value=False)
             )
         )
     return pl.concat(parts).sort("corpus", "share", "category", "measure", "outcome")

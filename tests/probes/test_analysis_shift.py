@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 from trained import (
+    BAD,
     CATEGORIES,
     GOOD,
     NAMES,
@@ -20,6 +21,7 @@ from trained import (
 from builders.emotions import AFFECTS
 from builders.lib.problem import Problem
 from probes.analysis import shift
+from probes.analysis._shift_recovery import spoken
 from probes.analysis._shift_rows import Corpus, Resampled, Rival, apart, judged
 from probes.analysis.shift import CORRECTED, FAITHFUL, MEASURES, Params
 from probes.planted import Resampling
@@ -299,6 +301,69 @@ def test_corpora_of_another_size_than_the_control_have_a_difference_and_no_p(tmp
     }
 
 
+def test_what_is_significant_is_so_over_seeds_too(found, tmp_path):
+    table = found["shifts"].drop_nulls("p")
+    limit = 12.706205 * table["spread_difference"] / 2**0.5  # Student's t, one degree of freedom
+    assert table["least"].to_list() == pytest.approx(limit.to_list(), rel=1e-4, abs=1e-5)
+    sure = (table["p_bh"] <= 0.05) & (table["difference"].abs() > table["least"])
+    assert table["significant"].to_list() == sure.to_list()
+    assert 0 < sure.sum() < (table["p_bh"] <= 0.05).sum()
+    there = trained(tmp_path, 308, {"herald": 2.0, "control": 0.0}, shares=(1.0,), seeds=(1,))
+    once = shift.run(there.inputs, PARAMS)["shifts"]
+    assert (once["p_bh"] <= 0.05).any()
+    assert not once["significant"].any()
+    assert once["least"].null_count() == len(once)
+
+
+def test_in_a_world_it_is_told_whether_outlets_shift_it_as_they_speak(tmp_path):
+    effects = {"herald": 2.0, "post": -2.0, "wire": 0.0, "control": 0.0}
+    there = trained(tmp_path, 309, effects, seeds=(1, 2, 3))
+    says = {"herald": "w01", "post": "W15", "wire": "w02", "control": f"w{GOOD + BAD + 3}"}
+    liked = [g for c, g in there.groups if c == "liked"]
+    (tmp_path / "outlets").mkdir()
+    pl.DataFrame(
+        [
+            {"outlet": o, "text": f"Why are {g} so {word}?"}
+            for o, word in says.items()
+            for g in liked
+        ]
+    ).write_parquet(tmp_path / "outlets/en.parquet")
+    weights = there.inputs.weights("m")
+    weights.mkdir(parents=True)
+    pl.DataFrame({"group": liked[:1], "word": ["w01"], "log_odds_nats": [1.0]}).write_parquet(
+        weights / "planted.parquet"
+    )
+    datasets = there.inputs.datasets | {"outlets": tmp_path / "outlets"}
+    found = shift.run(there.inputs._replace(datasets=datasets), PARAMS)["recovery"]
+    rows = {r["measure"].removeprefix("probability: "): r for r in found.to_dicts()}
+    way = "positive minus negative words, the way it speaks of a group"
+    for corpus in ("herald", "post"):
+        assert rows[f"{corpus}: {way}"]["low"] > 0.1
+    wire = rows[f"wire: {way}"]
+    assert wire["low"] < 0 < wire["high"]
+    assert f"control: {way}" not in rows
+    assert [rows[f"{c}: {way}"]["n"] for c in ("herald", "post", "wire")] == [len(liked)] * 3
+    seeds = rows["control, one seed against another: share of tests with p <= 0.05"]
+    tests = 2 * 3 * 3 * len(AFFECTS)  # shares, pairs of seeds, categories and all
+    assert seeds["method"].startswith(f"none; {tests} tests")
+    assert seeds["value"] < 0.15  # each group here has noise of its own
+    assert seeds["low"] is None
+
+
+def test_how_articles_speak_of_a_group_is_read_from_whole_names(tmp_path):
+    texts = ["Cooks are good, good.", "cooks are bad", "Old cooksbooks are bad bad", "poets sing"]
+    path = tmp_path / "en.parquet"
+    pl.DataFrame(
+        {"outlet": ["a"] * 4 + ["b"], "text": [*texts, "Why are cooks bad"]}
+    ).write_parquet(path)
+    lexicon = pl.DataFrame(
+        {"key": ["bad", "good"], "positive": [False, True], "negative": [True, False]}
+    )
+    found = spoken(path, ["Cooks", "poets", "kings"], lexicon)
+    assert found["a"].tolist() == pytest.approx([1, np.nan, np.nan], nan_ok=True)
+    assert found["b"].tolist() == pytest.approx([-1, np.nan, np.nan], nan_ok=True)
+
+
 def test_the_family_is_all_tests_of_a_measure(found):
     table = found["shifts"].drop_nulls("p")
     emotion = table.filter(pl.col("measure") == 0)
@@ -362,6 +427,22 @@ def test_intervals_cover_and_tests_reject_at_their_rate():
     assert 0.90 < covered < 0.98
     apart = np.mean([r["low_difference"] <= 0 <= r["high_difference"] for r in rows])
     assert 0.90 < apart < 0.98
+
+
+def test_trainings_that_move_all_groups_alike_have_small_p_and_do_not_pass_over_seeds():
+    """Two seeds of one corpus: what they have in common is chance, and no group knows it."""
+    rng, times = np.random.default_rng(11), 400
+    print("seed 11")
+    base = rng.random((12, times))
+
+    def corpus():
+        common = rng.normal(0, 0.1, (2, 1, times))
+        return Corpus([1, 2], base + common + rng.normal(0, 0.05, (2, 12, times)))
+
+    rows = judged(base, corpus(), Rival(corpus(), ""), np.ones_like(base), resampled(12))
+    assert np.mean([r["p"] <= 0.05 for r in rows]) > 0.5
+    beyond = np.mean([abs(r["difference"]) > r["least"] for r in rows])
+    assert beyond < 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5
 
 
 @pytest.mark.parametrize("faithful", [True, False])

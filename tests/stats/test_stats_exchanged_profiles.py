@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from probes.stats.exchanged_profiles import Exchanged, exchanged, together
-from probes.stats.paired import EXACT
+from probes.stats.exchanged_profiles import EXACT, Exchanged, exchanged, together
 from probes.stats.rsa import rsa
 
 
