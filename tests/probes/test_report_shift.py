@@ -22,6 +22,7 @@ PARAMS = Params(
     recall=[5],
     flagged=True,
     flips=999,
+    swaps=199,
     bootstrap=200,
     confidence=0.95,
     seed=1,
