@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from builders.emotions import AFFECTS
-from probes.analysis.shift import ATTRIBUTES, CORRECTED, EVERY, FAITHFUL, GROUPS, SHIFTS
+from probes.analysis._shift_tables import ATTRIBUTES, CORRECTED, EVERY, FAITHFUL, GROUPS, SHIFTS
 from probes.report import figures_shift
 from probes.report.blocks import (
     Block,

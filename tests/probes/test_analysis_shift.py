@@ -23,7 +23,8 @@ from builders.lib.problem import Problem
 from probes.analysis import shift
 from probes.analysis._shift_recovery import spoken
 from probes.analysis._shift_rows import Corpus, Resampled, Rival, apart, judged
-from probes.analysis.shift import CORRECTED, FAITHFUL, MEASURES, Params
+from probes.analysis._shift_tables import CORRECTED, FAITHFUL, MEASURES
+from probes.analysis.shift import Params
 from probes.planted import Resampling
 from probes.shifts import FATES
 from probes.stats.rsa import rsa

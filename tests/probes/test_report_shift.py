@@ -11,7 +11,8 @@ from trained import trained
 
 from builders.lib import store
 from probes.analysis import shift as analysis
-from probes.analysis.shift import MEASURES, Params
+from probes.analysis._shift_tables import MEASURES
+from probes.analysis.shift import Params
 from probes.report import figures_shift, shift
 from probes.report.page import render
 
