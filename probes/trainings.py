@@ -10,8 +10,11 @@ from builders.lib.problem import Problem
 from probes.typicality import LIST, folded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
+
+
+COLUMNS = ("corpus", "share", "tuning_seed", "articles", "steps")
 
 
 class Training(NamedTuple):
@@ -20,6 +23,8 @@ class Training(NamedTuple):
     corpus: str
     share: float  # part of the articles
     seed: int
+    articles: int  # how many those are
+    steps: int  # taken with them
 
 
 def trainings(folder: Path) -> dict[Training, list[Path]]:
@@ -32,12 +37,27 @@ def trainings(folder: Path) -> dict[Training, list[Path]]:
     """
     found: dict[Training, list[Path]] = {}
     for path in sorted(folder.glob("*.parquet")):
-        names = pl.scan_parquet(path).select("corpus", "share", "tuning_seed").unique().collect()
-        for corpus, share, seed in names.iter_rows():
-            found.setdefault(Training(corpus, share, seed), []).append(path)
+        for row in pl.scan_parquet(path).select(COLUMNS).unique().collect().iter_rows():
+            found.setdefault(Training(*row), []).append(path)
     if not found:
         raise Problem(f"{folder}: no answers there; run `make repro STAGE=finetuned` again")
     return dict(sorted(found.items()))
+
+
+def has(found: Iterable[Training], control: str, folder: Path) -> None:
+    """Tell whether some training is on the control.
+
+    Raises
+    ------
+    Problem
+        If none is.
+    """
+    corpora = sorted({training.corpus for training in found})
+    if control not in corpora:
+        raise Problem(
+            f"analysis.shift.control: no training on {control} in {folder}; there are "
+            f"{', '.join(corpora)}: name one of these, or add it to probes.finetuned.corpora"
+        )
 
 
 def answers(paths: Sequence[Path], training: Training) -> pl.DataFrame:
@@ -48,7 +68,7 @@ def answers(paths: Sequence[Path], training: Training) -> pl.DataFrame:
         & (pl.col("tuning_seed") == training.seed)
     )
     parts = [pl.scan_parquet(path).filter(own) for path in paths]
-    table = pl.concat(parts).drop("corpus", "share", "tuning_seed").collect()
+    table = pl.concat(parts).drop(COLUMNS).collect()
     return table.with_columns(key=folded("word")).sort(*LIST, "rank")
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy.stats import t as student
 
 from builders.emotions import AFFECTS
 from probes.estimates import finite
+from probes.stats.exchanged_profiles import Exchanged, exchanged
 from probes.stats.paired import sign_flip_p
 from probes.stats.pmi import percentiles
+from probes.stats.resampling import keys
 from probes.stats.rsa import redrawn, rsa
 
 if TYPE_CHECKING:
@@ -20,9 +23,12 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 FEAR = AFFECTS.index("fear")
-FLIPPED = "groups' outlet and control exchanged, {flips} sign patterns or all"
-REDRAWN = "groups redrawn: how often the difference is on the other side of 0"
-UNTESTED = "none: this is the control"
+FLIPPED = "these trainings: groups' outlet and control exchanged, {flips} sign patterns or all"
+SWAPPED = "these trainings: groups' outlet and control profiles exchanged, {swaps} patterns or all"
+THE_CONTROL = "none: this is the control"
+NO_CONTROL = "none: no training on the control at this share"
+UNEQUAL = "none: trained on {own:g} articles, the control on {control:g}"
+APART = 0.05  # of the larger number of articles: corpora further apart are not compared
 
 
 class Resampled(NamedTuple):
@@ -32,6 +38,7 @@ class Resampled(NamedTuple):
     flips: int
     confidence: float
     seed: int
+    swaps: int = 999  # of profiles
 
 
 class Corpus(NamedTuple):
@@ -39,10 +46,40 @@ class Corpus(NamedTuple):
 
     seeds: Sequence[int]
     values: Array  # (seeds, groups, outcomes); for rsa the outcomes are the affects
+    articles: float = 0.0  # mean of the trainings
+    steps: float = 0.0
+
+
+class Rival(NamedTuple):
+    """What a corpus is judged against."""
+
+    control: Corpus | None = None
+    untested: str = THE_CONTROL  # why there is no p; empty: there is one
+
+
+def rival(own: Corpus, control: Corpus | None) -> Rival:
+    """Return the control of a corpus that is another, and whether the two may be compared.
+
+    Who reads more articles takes more steps, and moves further whatever they say: there is no test
+    where the numbers differ by more than 5% of the larger.
+
+    Examples
+    --------
+    >>> rival(Corpus([1], np.zeros((1, 2, 3)), 96), Corpus([1], np.zeros((1, 2, 3)), 100)).untested
+    ''
+    >>> rival(Corpus([1], np.zeros((1, 2, 3)), 94), Corpus([1], np.zeros((1, 2, 3)), 100)).untested
+    'none: trained on 94 articles, the control on 100'
+    """
+    if control is None:
+        return Rival(None, NO_CONTROL)
+    larger = max(own.articles, control.articles)
+    if abs(own.articles - control.articles) > APART * larger:
+        return Rival(control, UNEQUAL.format(own=own.articles, control=control.articles))
+    return Rival(control, "")
 
 
 def judged(
-    base: Array, own: Corpus, control: Corpus | None, sizes: Array, by: Resampled
+    base: Array, own: Corpus, against: Rival, sizes: Array, by: Resampled
 ) -> list[dict[str, Any]]:
     """Return a row for each outcome: the mean change over groups, and that minus the control's.
 
@@ -50,8 +87,8 @@ def judged(
     ----------
     base : (groups, outcomes) array
         Before the training.
-    control
-        The trainings that ``own`` is judged against; None: it is the control, or there is none.
+    against
+        The trainings that ``own`` is judged against, and whether there is a test.
     sizes : (groups, outcomes) array
         How much a group counts for.
     """
@@ -60,7 +97,8 @@ def judged(
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
     start = weighted(base, sizes * present)
     nothing = np.full((3, base.shape[1]), np.nan)
-    gap, gap_spread, p = nothing, nothing[0], None
+    gap, gap_spread, p, both = nothing, nothing[0], None, list[int]()
+    control, untested = against
     if control is not None:
         other = control.values - base
         apart = change.mean(axis=0) - other.mean(axis=0)
@@ -70,12 +108,14 @@ def judged(
         if pairs:
             differ = np.stack([change[i] - other[j] for i, j in pairs])
             _, gap_spread = _means(differ, sizes, by)
-        flipped = sign_flip_p(apart * np.where(sizes > 0, sizes, np.nan), by.flips, by.seed)
-        p = np.where(np.isnan(gap[0]), np.nan, flipped)
+        if not untested:
+            flipped = sign_flip_p(apart * np.where(sizes > 0, sizes, np.nan), by.flips, by.seed)
+            p = np.where(np.isnan(gap[0]), np.nan, flipped)
     return [
         _row(start[o], mean[:, o], spread[o], gap[:, o], gap_spread[o])
+        | {"least": finite(least(gap_spread[o], len(both), by.confidence))}
         | {"n": int(present[:, o].sum()), "method": "bootstrap percentile (Poisson weights)"}
-        | {"null": UNTESTED if control is None else FLIPPED.format(flips=by.flips)}
+        | {"null": untested or FLIPPED.format(flips=by.flips)}
         | {"p": None if p is None or np.isnan(p[o]) else float(p[o])}
         for o in range(base.shape[1])
     ]
@@ -102,7 +142,7 @@ def likeness(
     faithful
         With the diagonal and without fear, as published; else without diagonal, and all affects.
     """
-    dimensions = [a for a in range(len(AFFECTS)) if not (faithful and a == FEAR)]
+    dimensions = _dimensions(faithful=faithful)
     weights = by.weights[inside]
     first = base[inside][:, dimensions]
     after = [x[inside][:, dimensions] for x in own.values]
@@ -112,18 +152,42 @@ def likeness(
     return Likeness(values, drawn, weights.sum(axis=0), int(inside.sum()))
 
 
+def apart(
+    base: Array,
+    own: Corpus,
+    control: Corpus,
+    inside: NDArray[np.bool_],
+    by: Resampled,
+    category: str,
+    *,
+    faithful: bool,
+) -> Exchanged:
+    """Return the difference of two similarities in a category after exchanges of profiles.
+
+    Trainings are paired in the order of their seeds, as many as both corpora have. Parameters as
+    of :func:`likeness`; categories have random streams of their own.
+    """
+    dimensions = _dimensions(faithful=faithful)
+    first, one, other = (
+        x[..., inside, :][..., dimensions] for x in (base, own.values, control.values)
+    )
+    both = min(len(one), len(other))
+    seed = [by.seed, int(keys([category])[0])]
+    return exchanged(first, one[:both], other[:both], by.swaps, seed, diagonal=faithful)
+
+
+def _dimensions(*, faithful: bool) -> list[int]:
+    return [a for a in range(len(AFFECTS)) if not (faithful and a == FEAR)]
+
+
 def directed(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Tell which profiles have a direction, with fear left out too."""
     carried = np.nan_to_num(np.delete(shares, FEAR, axis=1)).sum(axis=1)
     return np.asarray(carried > 0, dtype=np.bool_)
 
 
-def together(parts: Sequence[Likeness]) -> Likeness:
-    """Return the mean of categories, each counting as it has groups; those of nan left out."""
-    kept = [part for part in parts if not np.isnan(part.values).any()]
-    if not kept:
-        nothing = parts[0]
-        return Likeness(nothing.values * np.nan, nothing.drawn * np.nan, nothing.rows, 0)
+def together(kept: Sequence[Likeness]) -> Likeness:
+    """Return the mean of categories, each counting as it has groups."""
     sizes = np.array([part.groups for part in kept])
     values: Array = sizes @ np.stack([part.values for part in kept]) / sizes.sum()
     drawn = np.stack([part.drawn for part in kept])  # (categories, seeds, replicates)
@@ -134,36 +198,52 @@ def together(parts: Sequence[Likeness]) -> Likeness:
 
 
 def compared(
-    own: Likeness, control: Likeness | None, seeds: list[list[int]], confidence: float
+    own: Likeness,
+    control: Likeness | None,
+    seeds: list[list[int]],
+    confidence: float,
+    null: str,
+    p: float | None = None,
 ) -> dict[str, Any]:
     """Return the row of a similarity: rho - 1, and that minus the control's.
-
-    p is from the bootstrap over groups: twice the smaller share of replicates on one side of 0.
-    The rows of a similarity are not independent, so that their signs cannot be flipped one by one.
 
     Parameters
     ----------
     seeds
         Those of ``own``, and those of the control.
+    null, p
+        What the difference is judged against; see :func:`apart`.
     """
     mean = _drawn(own.values.mean() - 1, own.drawn.mean(axis=0) - 1, confidence)
-    gap, p, differ = np.full(3, np.nan), None, np.full(0, np.nan)
+    gap, differ = np.full(3, np.nan), np.full(0, np.nan)
     if control is not None:
         drawn = own.drawn.mean(axis=0) - control.drawn.mean(axis=0)
         gap = _drawn(own.values.mean() - control.values.mean(), drawn, confidence)
-        found = drawn[~np.isnan(drawn)]
-        if len(found) and not np.isnan(gap[0]):
-            side = min((found <= 0).sum(), (found >= 0).sum())
-            p = min(1.0, 2 * (1 + float(side)) / (1 + len(found)))
         both = sorted(set(seeds[0]) & set(seeds[1]))
         pairs = [(seeds[0].index(s), seeds[1].index(s)) for s in both]
         differ = np.array([own.values[i] - control.values[j] for i, j in pairs])
     return _row(1.0, mean, _sd(own.values), gap, _sd(differ)) | {
+        "least": finite(least(_sd(differ), len(differ), confidence)),
         "n": own.groups,
         "method": "bootstrap percentile (Poisson weights), no copies compared",
-        "null": UNTESTED if control is None else REDRAWN,
-        "p": p,
+        "null": null,
+        "p": None if np.isnan(gap[0]) else p,
     }
+
+
+def least(spread: float, seeds: int, confidence: float) -> float:
+    """Return how far from 0 the mean of so many differences must be, by Student's t.
+
+    nan with fewer than two seeds.
+
+    Examples
+    --------
+    >>> round(least(1.0, 2, 0.95), 3), round(least(1.0, 5, 0.95), 3)
+    (8.985, 1.242)
+    """
+    if seeds < 2:
+        return float("nan")
+    return float(student.ppf((1 + confidence) / 2, seeds - 1) * spread / seeds**0.5)
 
 
 def _row(base: float, mean: Array, spread: float, gap: Array, gap_spread: float) -> dict[str, Any]:

@@ -15,22 +15,37 @@ from pydantic import Field
 
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
-from builders.lib.schema import Column, Schema
 from probes import affects, shifts, sought, trainings, typicality
+from probes.analysis._shift_recovery import recovery, spoken
 from probes.analysis._shift_rows import (
+    SWAPPED,
     Corpus,
-    Likeness,
     Resampled,
+    Rival,
+    apart,
     compared,
     directed,
     judged,
     likeness,
+    rival,
     together,
     weighted,
 )
-from probes.estimates import ESTIMATE, finite, significant, typed
-from probes.planted import Resampling
-from probes.shifts import EMOTION, FATES, GROUP, KEPT, RECALL, Measured, Setting
+from probes.analysis._shift_tables import (
+    ATTRIBUTES,
+    CORRECTED,
+    EVERY,
+    FAITHFUL,
+    GROUPS,
+    LEVEL,
+    MEASURES,
+    RUNS,
+    SHIFTS,
+)
+from probes.estimates import finite, significant, typed
+from probes.planted import RECOVERY, Resampling, planted
+from probes.shifts import EMOTION, GROUP, KEPT, Measured, Setting
+from probes.stats.exchanged_profiles import together as exchanged_together
 from probes.stats.multiplicity import benjamini_hochberg
 
 if TYPE_CHECKING:
@@ -38,94 +53,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from probes.stats.exchanged_profiles import Exchanged
     from probes.tables import Inputs
     from probes.trainings import Training
 
 EACH = False
-DATASETS = ("emotions", "stereotypes")
+DATASETS = ("emotions", "outlets", "stereotypes")
 OUTPUTS = ("finetuned", "stereotypes")
 TABLES = ()
-EVERY = "all"
-FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"
-MEASURES = (EMOTION, RECALL, KEPT, FAITHFUL, CORRECTED)
-
-WHERE = (
-    Column("model", "string", "name of the model in params.yaml"),
-    Column("language", "string", "language of the lists"),
-    Column("ranking", "label", "what lists are ranked by", labels=typicality.READINGS),
-    Column("corpus", "string", "outlet, or control, that the model was trained on"),
-    Column("share", "float64", "part of its articles", minimum=0, maximum=1),
-)
-WHAT = (
-    Column("category", "string", f"category of social groups, or {EVERY}"),
-    Column("measure", "label", "what is compared with the model before", labels=MEASURES),
-    Column("outcome", "string", "affect; or config of `stereotypes` and k; or words followed"),
-)
-SPREAD = "standard deviation of it over seeds; null with one seed"
-
-SHIFTS = Schema(
-    columns=(
-        *WHERE,
-        *WHAT,
-        Column("base", "float64", "mean before the training", nullable=True),
-        *ESTIMATE,
-        Column("seeds", "int64", "trainings that value is the mean of", minimum=1),
-        Column("spread", "float64", SPREAD, nullable=True),
-        Column(
-            "difference",
-            "float64",
-            "value minus that of the control at the same share; what p is a test of",
-            nullable=True,
-        ),
-        Column("low_difference", "float64", "lower end of its interval", nullable=True),
-        Column("high_difference", "float64", "upper end of it", nullable=True),
-        Column("spread_difference", "float64", SPREAD, nullable=True),
-        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0),
-    ),
-    key=("model", "language", "ranking", "corpus", "share", "category", "measure", "outcome"),
-)
-RUNS = Schema(
-    columns=(
-        *WHERE,
-        Column("tuning_seed", "int32", "seed of the training"),
-        *WHAT,
-        Column("base", "float64", "mean before the training", nullable=True),
-        Column("change", "float64", "mean after it, minus base", nullable=True),
-    ),
-    key=(*SHIFTS.key[:5], "tuning_seed", *SHIFTS.key[5:]),
-)
-GROUPS = Schema(
-    columns=(
-        *WHERE,
-        Column("category", "string", "category of social groups"),
-        Column("group", "string", "social group"),
-        *WHAT[1:],
-        Column("base", "float64", "before the training", nullable=True),
-        Column("change", "float64", "mean over seeds of after minus before", nullable=True),
-        Column("smallest", "float64", "of the changes of all seeds", nullable=True),
-        Column("largest", "float64", "of them", nullable=True),
-        Column("seeds", "int64", "trainings", minimum=1),
-        Column("difference", "float64", "change minus that by the control", nullable=True),
-    ),
-    key=("model", "language", "ranking", "corpus", "share", *GROUP, "measure", "outcome"),
-)
-ATTRIBUTES = Schema(
-    columns=(
-        *WHERE,
-        *(Column(n, "string", d) for n, d in (("category", "category"), ("group", "social group"))),
-        Column("query", "string", "the template with the group"),
-        Column("word", "string", "the word, casefolded"),
-        Column("fate", "label", "of the word among the followed ones", labels=FATES),
-        Column("place_before", "int64", "rank before the training; null: not there", nullable=True),
-        Column("place_after", "float64", "mean rank after it, where there", nullable=True),
-        Column("seeds_with", "int64", "trainings after which it is there", minimum=0),
-        Column("seeds", "int64", "trainings", minimum=1),
-        Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
-        Column("negative", "bool", "the lexicon calls it negative", nullable=True),
-    ),
-    key=("model", "language", "ranking", "corpus", "share", *GROUP, "query", "word"),
-)
 SCHEMAS = {"shifts": SHIFTS, "runs": RUNS, "groups": GROUPS, "attributes": ATTRIBUTES}
+SCHEMAS["recovery"] = RECOVERY
 
 
 class Params(Section):
@@ -141,6 +78,9 @@ class Params(Section):
     flagged: bool = Field(description="whether attributes with a flag are sought too")
     control: str = Field("control", description="corpus that the others are judged against")
     flips: int = Field(ge=99, description="sign patterns over groups, where not all are tried")
+    swaps: int = Field(
+        999, ge=99, description="exchanges of profiles in a similarity, where not all are tried"
+    )
     bootstrap: int = Field(ge=100, description="bootstrap replicates over groups")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
     seed: int = Field(ge=0, description="of the resampling")
@@ -166,16 +106,18 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict
-        ``shifts``, ``runs``, ``groups`` and ``attributes``; columns as in :data:`SCHEMAS`.
+        ``shifts``, ``runs``, ``groups``, ``attributes``, and with a world ``recovery``; columns as
+        in :data:`SCHEMAS`.
 
     Raises
     ------
     Problem
-        If there is nothing in a language that the dataset ``emotions`` has, or if answers before
-        and after the trainings are not to the same prompts.
+        If there is nothing in a language that the dataset ``emotions`` has, if no training is on
+        the control, or if answers before and after the trainings are not to the same prompts.
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
+        world = planted(inputs.weights(model))
         for language, ranking, found in _shifted(inputs, model, params):
             place = {"model": pl.lit(model), "language": pl.lit(language)}
             place["ranking"] = pl.lit(typicality.READINGS.index(ranking))
@@ -186,12 +128,25 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 ("attributes", _attributes(found)),
             ):
                 tables[name].append(typed(table.with_columns(**place), SCHEMAS[name]))
+            if world is not None:
+                outlets = inputs.datasets["outlets"] / f"{language}.parquet"
+                told = recovery(
+                    (model, language, ranking),
+                    world,
+                    found,
+                    spoken(outlets, found.groups["group"].to_list(), found.lexicon),
+                    params.control,
+                    params.resampling(),
+                    _resampled(found, params),
+                )
+                rows = pl.DataFrame(told, infer_schema_length=None)
+                tables["recovery"].append(typed(rows, RECOVERY))
     if not tables["shifts"]:
         raise Problem(
             "data/outputs/finetuned: no list in a language of the dataset emotions and a ranking "
             "of analysis.shift.k; add one there"
         )
-    return {name: pl.concat(parts) for name, parts in tables.items()}
+    return {name: pl.concat(parts) for name, parts in tables.items() if parts}
 
 
 def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, str, Shifted]]:
@@ -217,7 +172,9 @@ def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, 
         }
         base = {name: shifts.measured(before, groups, settings[name]) for name in rankings}
         after: dict[str, dict[Training, Measured]] = {name: {} for name in rankings}
-        for training, paths in trainings.trainings(tuned / language).items():
+        done = trainings.trainings(tuned / language)
+        trainings.has(done, params.control, tuned / language)
+        for training, paths in done.items():
             answers = trainings.answers(paths, training)
             trainings.same_lists(before, answers, tuned / language)
             for name in rankings:
@@ -243,25 +200,28 @@ def _corpora(found: Shifted, measure: str) -> dict[float, dict[str, Corpus]]:
         for corpus in by_corpus:
             own = [t for t in found.after if (t.corpus, t.share) == (corpus, share)]
             values = np.stack([found.after[t].values[measure] for t in own])
-            by_corpus[corpus] = Corpus([t.seed for t in own], values)
+            articles, steps = (float(np.mean(x)) for x in zip(*(t[-2:] for t in own), strict=True))
+            by_corpus[corpus] = Corpus([t.seed for t in own], values, articles, steps)
     return result
 
 
 def _shifts(found: Shifted, params: Params) -> pl.DataFrame:
     """Return the changes of all categories, judged against the control."""
-    weights = params.resampling().weights(found.groups["group"].to_list())
-    by = Resampled(weights, params.flips, params.confidence, params.seed)
+    by = _resampled(found, params)
+    weights = by.weights
     rows: list[dict[str, Any]] = []
     for measure, names in found.names.items():
         base, sizes = found.base.values[measure], found.base.sizes[measure]
-        for share, corpus, own, control in _against(found, measure, params):
-            place = {"corpus": corpus, "share": share, "seeds": len(own.seeds)}
-            place |= {"measure": MEASURES.index(measure)}
+        for share, corpus, own, against in _against(found, measure, params):
+            place = _place(share, corpus, own, measure)
+            control = against.control
             for category, inside in _categories(found):
                 told = judged(
                     base[inside],
-                    Corpus(own.seeds, own.values[:, inside]),
-                    control and Corpus(control.seeds, control.values[:, inside]),
+                    own._replace(values=own.values[:, inside]),
+                    against._replace(
+                        control=control and control._replace(values=control.values[:, inside])
+                    ),
                     sizes[inside],
                     by._replace(weights=weights[inside]),
                 )
@@ -271,14 +231,25 @@ def _shifts(found: Shifted, params: Params) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
+def _resampled(found: Shifted, params: Params) -> Resampled:
+    weights = params.resampling().weights(found.groups["group"].to_list())
+    return Resampled(weights, params.flips, params.confidence, params.seed, params.swaps)
+
+
 def _against(
     found: Shifted, measure: str, params: Params
-) -> Iterator[tuple[float, str, Corpus, Corpus | None]]:
-    """Yield share, corpus, what was measured, and that of the control at the same share."""
+) -> Iterator[tuple[float, str, Corpus, Rival]]:
+    """Yield share, corpus, what was measured, and the control at the same share."""
     for share, by_corpus in _corpora(found, measure).items():
         control = by_corpus.get(params.control)
         for corpus, own in by_corpus.items():
-            yield share, corpus, own, None if corpus == params.control else control
+            yield share, corpus, own, Rival() if corpus == params.control else rival(own, control)
+
+
+def _place(share: float, corpus: str, own: Corpus, measure: str) -> dict[str, Any]:
+    place = {"corpus": corpus, "share": share, "measure": MEASURES.index(measure)}
+    sizes = {"articles": finite(own.articles), "steps": finite(own.steps)}
+    return place | sizes | {"seeds": len(own.seeds)}
 
 
 def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dict[str, Any]]:
@@ -288,25 +259,43 @@ def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dic
     pointing = np.asarray(np.stack([directed(s) for s in every]).all(axis=0), dtype=np.bool_)
     *categories, _ = _categories(found)
     for reading in (FAITHFUL, CORRECTED):
-        alike: dict[tuple[float, str], dict[str, Likeness]] = {}
-        for share, corpus, own, _ in _against(found, EMOTION, params):
-            parts = {
-                name: likeness(base, own, inside & pointing, by, faithful=reading == FAITHFUL)
+        faithful = reading == FAITHFUL
+        alike = {
+            (share, corpus): {
+                name: likeness(base, own, inside & pointing, by, faithful=faithful)
                 for name, inside in categories
             }
-            alike[share, corpus] = parts | {EVERY: together(list(parts.values()))}
-        for share, corpus, own, control in _against(found, EMOTION, params):
+            for share, corpus, own, _ in _against(found, EMOTION, params)
+        }
+        defined = [  # the same for all, so that `all` compares means of the same categories
+            name
+            for name, _ in categories
+            if not any(np.isnan(parts[name].values).any() for parts in alike.values())
+        ]
+        for parts in alike.values():
+            if defined:
+                parts[EVERY] = together([parts[name] for name in defined])
+        for share, corpus, own, (control, untested) in _against(found, EMOTION, params):
             seeds = [list(own.seeds), list(control.seeds) if control else []]
+            tests: dict[str, Exchanged] = {}
+            if control and not untested:
+                tests = {
+                    name: apart(base, own, control, inside & pointing, by, name, faithful=faithful)
+                    for name, inside in categories
+                }
+                sizes = [alike[share, corpus][name].groups for name in defined]
+                if defined:
+                    kept = [tests[name] for name in defined]
+                    tests[EVERY] = exchanged_together(kept, sizes, by.swaps, by.seed)
             for category, one in alike[share, corpus].items():
                 other = alike[share, params.control][category] if control else None
-                yield {
-                    "corpus": corpus,
-                    "share": share,
-                    "seeds": len(own.seeds),
-                    "measure": MEASURES.index(reading),
-                    "category": category,
-                    "outcome": "rho - 1",
-                } | compared(one, other, seeds, params.confidence)
+                null = untested or SWAPPED.format(swaps=by.swaps)
+                p = tests[category].p() if tests else None
+                yield (
+                    _place(share, corpus, own, reading)
+                    | {"category": category, "outcome": "rho - 1"}
+                    | compared(one, other, seeds, params.confidence, null, p)
+                )
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
@@ -323,6 +312,12 @@ def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
                 p_bh=pl.Series(adjusted).fill_nan(None),
                 family=pl.lit(int(tested.sum())),
                 cluster=pl.lit("group"),
+            )
+            .with_columns(pl.col("difference", "least").cast(pl.Float64))
+            .with_columns(
+                significant=(
+                    (pl.col("p_bh") <= LEVEL) & (pl.col("difference").abs() > pl.col("least"))
+                ).fill_null(value=False)
             )
         )
     return pl.concat(parts).sort("corpus", "share", "category", "measure", "outcome")
@@ -341,6 +336,7 @@ def _runs(found: Shifted) -> pl.DataFrame:
                     rows.append(
                         {"corpus": training.corpus, "share": training.share}
                         | {"tuning_seed": training.seed, "category": category}
+                        | {"articles": training.articles, "steps": training.steps}
                         | {"measure": MEASURES.index(measure), "outcome": name}
                         | {"base": finite(weighted(base[inside], counts)[o])}
                         | {"change": finite(weighted(change, counts)[o])}
@@ -355,7 +351,7 @@ def _groups(found: Shifted, params: Params) -> pl.DataFrame:
     parts = []
     for measure in (EMOTION, KEPT):
         base = found.base.values[measure]
-        for share, corpus, own, control in _against(found, measure, params):
+        for share, corpus, own, (control, _) in _against(found, measure, params):
             change = own.values - base
             apart = np.full_like(base, np.nan)
             if control is not None:

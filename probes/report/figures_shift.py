@@ -22,8 +22,8 @@ def emotions(rows: Sequence[dict[str, Any]], title: str) -> str:
     Parameters
     ----------
     rows
-        Keys corpus, outcome (the affect), difference, low_difference, high_difference and p_bh, in
-        the order in which they are to stand.
+        Keys corpus, outcome (the affect), difference, low_difference, high_difference and
+        significant, in the order in which they are to stand.
     """
     affects = list(dict.fromkeys(row["outcome"] for row in rows))
     corpora = list(dict.fromkeys(row["corpus"] for row in rows))
@@ -36,14 +36,13 @@ def emotions(rows: Sequence[dict[str, Any]], title: str) -> str:
         place = len(affects) - 1 - affects.index(row["outcome"])
         y = place + (0.5 - (c + 0.5) / len(corpora)) * 0.7
         colour, mark = GREYS[c % len(GREYS)], MARKS[c % len(MARKS)]
-        sure = row["p_bh"] is not None and row["p_bh"] <= 0.05
         points = [100 * row[name] for name in ("low_difference", "high_difference")]
         axes.plot(points, [y, y], color=colour, lw=1.1)
-        face = colour if sure else "white"
+        face = colour if row["significant"] else "white"
         axes.plot([100 * row["difference"]], [y], mark, ms=4.5, mfc=face, mec=colour)
     axes.set_yticks(range(len(affects)), affects[::-1])
     axes.set_ylim(-0.6, len(affects) - 0.4)
-    axes.set_xlabel("change minus the control's, percent of words; filled: adjusted p at most 0.05")
+    axes.set_xlabel("change minus the control's, percent of words; filled: significant")
     handles = [
         Line2D([], [], marker=MARKS[c % len(MARKS)], color=GREYS[c % len(GREYS)], label=corpus)
         for c, corpus in enumerate(corpora)

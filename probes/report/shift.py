@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from builders.emotions import AFFECTS
-from probes.analysis.shift import ATTRIBUTES, CORRECTED, EVERY, FAITHFUL, GROUPS, SHIFTS
+from probes.analysis._shift_tables import ATTRIBUTES, CORRECTED, EVERY, FAITHFUL, GROUPS, SHIFTS
 from probes.report import figures_shift
 from probes.report.blocks import (
-    LEVEL,
     Block,
     Part,
     Section,
@@ -29,11 +28,14 @@ if TYPE_CHECKING:
 
 NOTE = (
     "A model is trained on articles of an outlet and asked again. Any training shifts a model: the "
-    "difference is the change minus that by a control corpus about other things, as large and with "
-    "the same seeds. Intervals and p are over groups of people (p: outlet and control exchanged at "
-    "random in each group; of similarities: bootstrap); sd is over seeds. p is adjusted over all "
-    "corpora, shares, categories and outcomes of a measure. Similarity is rho - 1 between the "
-    "emotion profiles before and after: 0 is no shift."
+    "difference is the change minus that by a control corpus about other things, with the same "
+    "share and seeds; where it has more than 5% more or fewer articles there is no p. Intervals "
+    "and p are over groups of people, given these trainings (p: outlet and control exchanged at "
+    "random in each group); another training would shift them otherwise, so that what is "
+    "filled or has a star must exceed Student's limit over seeds too, and with one seed nothing "
+    "has. sd is over seeds. p is adjusted over all corpora, shares, categories and outcomes of a "
+    "measure. Similarity is rho - 1 between the emotion profiles before and "
+    "after: 0 is no shift."
 )
 SHOWN = 2  # groups of a corpus whose words are drawn
 
@@ -72,7 +74,7 @@ def _emotions(own: pl.DataFrame, title: str) -> Iterator[Part]:
     table = table.sort("corpus").sort(order, maintain_order=True)
     for (category,), part in parts(table, "category"):
         tested = part.drop_nulls("difference").to_dicts()
-        sure = any(r["p_bh"] is not None and r["p_bh"] <= LEVEL for r in tested)
+        sure = any(r["significant"] for r in tested)
         if category != EVERY and not sure:
             continue
         drawn = figures_shift.emotions(tested, f"{title}: {category}") if tested else ""
@@ -140,11 +142,7 @@ def _similarities(own: pl.DataFrame) -> Iterator[Table]:
         rows = []
         for (corpus, share), part in parts(table, "corpus", "share"):
             by = {r["category"]: r for r in part.to_dicts()}
-            cells = [
-                number(by[n]["value"])
-                + ("*" if by[n]["p_bh"] is not None and by[n]["p_bh"] <= LEVEL else "")
-                for n in names
-            ]
+            cells = [number(by[n]["value"]) + ("*" if by[n]["significant"] else "") for n in names]
             rows.append([corpus, f"{share:.0%}", *cells])
         caption = f"Similarity to the model before, {reading.split()[1]}; *: unlike the control's"
         yield Table(caption, ("corpus", "share"), tuple(names), rows)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 SHOWN = {"unit": "form", "counting": "best"}  # one reading of several
 NOTE = (
     "Share of each class among the words with the largest deviations towards either gender; a word "
-    "counts in its best class. Intervals: of shares Wilson's, given the two lists; of the difference "
-    "a symmetric bootstrap over names, with words ranked anew. p: words of both "
+    "counts in its best class. Intervals: of shares Wilson's, given the two lists; of the "
+    "difference a symmetric bootstrap over names, with words ranked anew. p: words of both "
     "lists relabelled; Bonferroni over 13 classes of adjectives or 15 of verbs, as in the paper, "
     "and Benjamini-Hochberg over all classes, parts of speech and pairs of genders. Other ways of "
     "counting are in the tables."

@@ -86,7 +86,7 @@ def rsa(a: NDArray[np.float64], b: NDArray[np.float64], *, diagonal: bool) -> fl
         raise ValueError("needs two descriptions of the same groups")
     if len(a) < LEAST:
         return float("nan")
-    first, second = (_standard(cosines(x), diagonal=diagonal) for x in (a, b))
+    first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
     return _mean(first, second)
 
 
@@ -104,7 +104,7 @@ def expected(a: NDArray[np.float64], b: NDArray[np.float64], *, diagonal: bool) 
     """
     if len(a) < LEAST:
         return float("nan")
-    first, second = (_standard(cosines(x), diagonal=diagonal) for x in (a, b))
+    first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
     n = len(first)
     own = np.trace(first) * np.trace(second) / n
     other = (first.sum() - np.trace(first)) * (second.sum() - np.trace(second)) / (n * (n - 1))
@@ -159,7 +159,7 @@ def relabelled(
     seed: int,
 ) -> NDArray[np.float64]:
     """Return :func:`rsa` with the groups of ``b`` in random orders, (permutations,)."""
-    first, second = (_standard(cosines(x), diagonal=diagonal) for x in (a, b))
+    first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
     n = len(first)
     rng = np.random.default_rng(seed)
     found = np.empty(permutations)
@@ -242,19 +242,32 @@ class _Sorted(NamedTuple):
         return found
 
 
-def _standard(similar: NDArray[np.float64], *, diagonal: bool) -> NDArray[np.float64]:
-    """Return ranks of each row, centred and of length 1; without diagonal 0 on it."""
-    n = len(similar)
+def standard(similar: NDArray[np.float64], *, diagonal: bool) -> NDArray[np.float64]:
+    """Return ranks of each row, centred and of length 1; without diagonal 0 on it.
+
+    Parameters
+    ----------
+    similar : (..., groups, groups) array
+        Similarities of each group to each, of one description or of many.
+
+    Returns
+    -------
+    (..., groups, groups) array
+        nan in rows that do not vary.
+    """
+    n = similar.shape[-1]
     if diagonal:
-        ranks = rankdata(similar, axis=1)
-        ranks -= ranks.mean(axis=1, keepdims=True)
+        ranks = rankdata(similar, axis=-1)
+        ranks -= ranks.mean(axis=-1, keepdims=True)
     else:
         off = ~np.eye(n, dtype=np.bool_)
-        part = rankdata(similar[off].reshape(n, n - 1), axis=1)
-        ranks = np.zeros((n, n))
-        ranks[off] = (part - part.mean(axis=1, keepdims=True)).ravel()
+        part = rankdata(similar[..., off].reshape(*similar.shape[:-1], n - 1), axis=-1)
+        ranks = np.zeros(similar.shape)
+        ranks[..., off] = (part - part.mean(axis=-1, keepdims=True)).reshape(
+            *similar.shape[:-2], -1
+        )
     with np.errstate(invalid="ignore"):
-        found: NDArray[np.float64] = ranks / np.linalg.norm(ranks, axis=1, keepdims=True)
+        found: NDArray[np.float64] = ranks / np.linalg.norm(ranks, axis=-1, keepdims=True)
     return found
 
 

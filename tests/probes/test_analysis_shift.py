@@ -3,13 +3,28 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from trained import CATEGORIES, GOOD, NAMES, TEMPLATES, TOP, WORDS, carries, lists, trained, write
+from trained import (
+    BAD,
+    CATEGORIES,
+    GOOD,
+    NAMES,
+    TEMPLATES,
+    TOP,
+    WORDS,
+    carries,
+    lists,
+    told,
+    trained,
+    write,
+)
 
 from builders.emotions import AFFECTS
 from builders.lib.problem import Problem
 from probes.analysis import shift
-from probes.analysis._shift_rows import Corpus, Resampled, compared, judged, likeness
-from probes.analysis.shift import CORRECTED, FAITHFUL, MEASURES, Params
+from probes.analysis._shift_recovery import spoken
+from probes.analysis._shift_rows import Corpus, Resampled, Rival, apart, judged
+from probes.analysis._shift_tables import CORRECTED, FAITHFUL, MEASURES
+from probes.analysis.shift import Params
 from probes.planted import Resampling
 from probes.shifts import FATES
 from probes.stats.rsa import rsa
@@ -23,6 +38,7 @@ PARAMS = Params(
     recall=[5, 20],
     flagged=True,
     flips=999,
+    swaps=199,
     bootstrap=400,
     confidence=0.95,
     seed=1,
@@ -248,14 +264,105 @@ def test_a_training_that_changes_nothing_shifts_nothing_and_one_that_mixes_group
         assert mixed["p"] < 0.05
 
 
-def test_without_a_control_there_is_no_test_and_with_another_name_there_is(world, tmp_path):
+def test_a_control_that_nothing_was_trained_on_is_a_problem_and_another_name_will_do(tmp_path):
     effects = {"herald": 1.0, "things": 0.0}
     there = trained(tmp_path, 303, effects, shares=(1.0,), seeds=(1,))
-    bare = shift.run(there.inputs, PARAMS)["shifts"]
-    assert bare["p"].null_count() == bare["difference"].null_count() == len(bare)
-    assert (bare["family"] == 0).all()
-    told = shift.run(there.inputs, PARAMS.model_copy(update={"control": "things"}))["shifts"]
-    assert told.filter(pl.col("corpus") == "herald")["p"].null_count() == 0
+    with pytest.raises(Problem, match=r"no training on control .* there are herald, things"):
+        shift.run(there.inputs, PARAMS)
+    rows = shift.run(there.inputs, PARAMS.model_copy(update={"control": "things"}))["shifts"]
+    assert rows.filter(pl.col("corpus") == "herald")["p"].null_count() == 0
+
+
+def test_where_the_control_was_not_trained_at_a_share_the_null_says_so(tmp_path):
+    there = trained(tmp_path, 306, {"herald": 1.0, "control": 0.0}, seeds=(1,))
+    (there.inputs.outputs("finetuned", "m") / "en/control-0.5-1.parquet").unlink()
+    table = shift.run(there.inputs, PARAMS)["shifts"]
+    half, whole = (table.filter(pl.col("share") == x, corpus="herald") for x in (0.5, 1.0))
+    assert set(half["null"]) == {"none: no training on the control at this share"}
+    assert half["p"].null_count() == half["difference"].null_count() == len(half)
+    assert whole["p"].null_count() == 0
+    assert set(table.filter(corpus="control")["null"]) == {"none: this is the control"}
+
+
+def test_corpora_of_another_size_than_the_control_have_a_difference_and_no_p(tmp_path):
+    effects = {"herald": 1.0, "post": -1.0, "control": 0.0}
+    sizes = {"herald": 96, "post": 94}
+    there = trained(tmp_path, 307, effects, shares=(1.0,), seeds=(1, 2), articles=sizes)
+    found = shift.run(there.inputs, PARAMS)
+    herald, post, control = (found["shifts"].filter(corpus=c) for c in effects)
+    assert herald["p"].null_count() == 0
+    assert post["p"].null_count() == post["p_bh"].null_count() == len(post)
+    assert set(post["null"]) == {"none: trained on 94 articles, the control on 100"}
+    assert post["difference"].null_count() == 0
+    emotion = herald.filter(pl.col("measure") == 0)
+    assert set(emotion["family"]) == {3 * len(AFFECTS)}  # one corpus, two categories and all
+    assert [set(t["articles"]) for t in (herald, post, control)] == [{96}, {94}, {100}]
+    assert set(found["runs"].filter(corpus="post").select("articles", "steps").iter_rows()) == {
+        (94, 12)
+    }
+
+
+def test_what_is_significant_is_so_over_seeds_too(found, tmp_path):
+    table = found["shifts"].drop_nulls("p")
+    limit = 12.706205 * table["spread_difference"] / 2**0.5  # Student's t, one degree of freedom
+    assert table["least"].to_list() == pytest.approx(limit.to_list(), rel=1e-4, abs=1e-5)
+    sure = (table["p_bh"] <= 0.05) & (table["difference"].abs() > table["least"])
+    assert table["significant"].to_list() == sure.to_list()
+    assert 0 < sure.sum() < (table["p_bh"] <= 0.05).sum()
+    there = trained(tmp_path, 308, {"herald": 2.0, "control": 0.0}, shares=(1.0,), seeds=(1,))
+    once = shift.run(there.inputs, PARAMS)["shifts"]
+    assert (once["p_bh"] <= 0.05).any()
+    assert not once["significant"].any()
+    assert once["least"].null_count() == len(once)
+
+
+def test_in_a_world_it_is_told_whether_outlets_shift_it_as_they_speak(tmp_path):
+    effects = {"herald": 2.0, "post": -2.0, "wire": 0.0, "control": 0.0}
+    there = trained(tmp_path, 309, effects, seeds=(1, 2, 3))
+    says = {"herald": "w01", "post": "W15", "wire": "w02", "control": f"w{GOOD + BAD + 3}"}
+    liked = [g for c, g in there.groups if c == "liked"]
+    (tmp_path / "outlets").mkdir()
+    pl.DataFrame(
+        [
+            {"outlet": o, "text": f"Why are {g} so {word}?"}
+            for o, word in says.items()
+            for g in liked
+        ]
+    ).write_parquet(tmp_path / "outlets/en.parquet")
+    weights = there.inputs.weights("m")
+    weights.mkdir(parents=True)
+    pl.DataFrame({"group": liked[:1], "word": ["w01"], "log_odds_nats": [1.0]}).write_parquet(
+        weights / "planted.parquet"
+    )
+    datasets = there.inputs.datasets | {"outlets": tmp_path / "outlets"}
+    found = shift.run(there.inputs._replace(datasets=datasets), PARAMS)["recovery"]
+    rows = {r["measure"].removeprefix("probability: "): r for r in found.to_dicts()}
+    way = "positive minus negative words, the way it speaks of a group"
+    for corpus in ("herald", "post"):
+        assert rows[f"{corpus}: {way}"]["low"] > 0.1
+    wire = rows[f"wire: {way}"]
+    assert wire["low"] < 0 < wire["high"]
+    assert f"control: {way}" not in rows
+    assert [rows[f"{c}: {way}"]["n"] for c in ("herald", "post", "wire")] == [len(liked)] * 3
+    seeds = rows["control, one seed against another: share of tests with p <= 0.05"]
+    tests = 2 * 3 * 3 * len(AFFECTS)  # shares, pairs of seeds, categories and all
+    assert seeds["method"].startswith(f"none; {tests} tests")
+    assert seeds["value"] < 0.15  # each group here has noise of its own
+    assert seeds["low"] is None
+
+
+def test_how_articles_speak_of_a_group_is_read_from_whole_names(tmp_path):
+    texts = ["Cooks are good, good.", "cooks are bad", "Old cooksbooks are bad bad", "poets sing"]
+    path = tmp_path / "en.parquet"
+    pl.DataFrame(
+        {"outlet": ["a"] * 4 + ["b"], "text": [*texts, "Why are cooks bad"]}
+    ).write_parquet(path)
+    lexicon = pl.DataFrame(
+        {"key": ["bad", "good"], "positive": [False, True], "negative": [True, False]}
+    )
+    found = spoken(path, ["Cooks", "poets", "kings"], lexicon)
+    assert found["a"].tolist() == pytest.approx([1, np.nan, np.nan], nan_ok=True)
+    assert found["b"].tolist() == pytest.approx([-1, np.nan, np.nan], nan_ok=True)
 
 
 def test_the_family_is_all_tests_of_a_measure(found):
@@ -268,9 +375,7 @@ def test_the_family_is_all_tests_of_a_measure(found):
 
 def test_lists_of_another_length_and_missing_answers_are_problems(tmp_path):
     there = trained(tmp_path, 304, {"control": 0.0}, shares=(1.0,), seeds=(1,))
-    short = lists(there.groups, there.base, TOP - 1).with_columns(
-        corpus=pl.lit("wire"), share=pl.lit(1.0), tuning_seed=pl.lit(1, dtype=pl.Int32)
-    )
+    short = told(lists(there.groups, there.base, TOP - 1), "wire", 1.0, 1, 100)
     folder = there.inputs.outputs("finetuned", "m") / "en"
     write(folder / "wire-1-1.parquet", short)
     with pytest.raises(Problem, match="lists of another length"):
@@ -303,7 +408,7 @@ def test_groups_with_more_attributes_count_for_more_and_those_without_do_not():
     base = np.array([[0.5], [0.0], [np.nan], [0.2]])
     own = Corpus([1], np.array([[[1.0], [0.0], [np.nan], [0.9]]]))
     sizes = np.array([[2.0], [6.0], [0.0], [0.0]])
-    (seen,) = judged(base, own, None, sizes, resampled(4))
+    (seen,) = judged(base, own, Rival(), sizes, resampled(4))
     assert seen["base"] == pytest.approx(0.125)
     assert seen["value"] == pytest.approx(0.125)
     assert (seen["n"], seen["p"]) == (2, None)
@@ -316,7 +421,7 @@ def test_intervals_cover_and_tests_reject_at_their_rate():
     base = rng.random((30, times))
     control = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
     own = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
-    rows = judged(base, own, control, np.ones_like(base), resampled(30))
+    rows = judged(base, own, Rival(control, ""), np.ones_like(base), resampled(30))
     p = np.array([r["p"] for r in rows])
     assert abs((p <= 0.05).mean() - 0.05) < 4 * (0.05 * 0.95 / times) ** 0.5
     covered = np.mean([r["low"] <= 0.1 <= r["high"] for r in rows])
@@ -325,21 +430,48 @@ def test_intervals_cover_and_tests_reject_at_their_rate():
     assert 0.90 < apart < 0.98
 
 
-def test_similarities_of_two_corpora_alike_are_told_apart_at_about_their_rate():
-    rng, by, times = np.random.default_rng(9), resampled(25), 100
-    print("seed 9")
-    inside, p = np.ones(25, dtype=bool), []
+def test_trainings_that_move_all_groups_alike_have_small_p_and_do_not_pass_over_seeds():
+    """Two seeds of one corpus: what they have in common is chance, and no group knows it."""
+    rng, times = np.random.default_rng(11), 400
+    print("seed 11")
+    base = rng.random((12, times))
+
+    def corpus():
+        common = rng.normal(0, 0.1, (2, 1, times))
+        return Corpus([1, 2], base + common + rng.normal(0, 0.05, (2, 12, times)))
+
+    rows = judged(base, corpus(), Rival(corpus(), ""), np.ones_like(base), resampled(12))
+    assert np.mean([r["p"] <= 0.05 for r in rows]) > 0.5
+    beyond = np.mean([abs(r["difference"]) > r["least"] for r in rows])
+    assert beyond < 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5
+
+
+@pytest.mark.parametrize("faithful", [True, False])
+@pytest.mark.parametrize("groups", [3, 4, 9])
+def test_similarities_of_two_corpora_alike_are_told_apart_at_their_rate_at_most(groups, faithful):
+    """Few groups too: a bootstrap of three rows would tell half of such corpora apart."""
+    rng, by, times = np.random.default_rng([9, groups]), resampled(groups), 150
+    print("seed 9", groups)
+    inside, p = np.ones(groups, dtype=bool), []
     for _ in range(times):
-        base = rng.random((25, len(AFFECTS)))
+        base = rng.random((groups, len(AFFECTS)))
         one, two = (
-            likeness(
-                base,
-                Corpus([1], base[None] + rng.normal(0, 0.1, (1, *base.shape))),
-                inside,
-                by,
-                faithful=False,
-            )
-            for _ in range(2)
+            Corpus([1, 2], base[None] + rng.normal(0, 0.1, (2, *base.shape))) for _ in range(2)
         )
-        p.append(compared(one, two, [[1], [1]], 0.95)["p"])
-    assert np.mean(np.array(p) <= 0.05) < 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5
+        p.append(apart(base, one, two, inside, by, "c", faithful=faithful).p())
+    assert min(p) >= 2 / 2**groups
+    for level in (0.05, 0.3):
+        assert np.mean(np.array(p) <= level) <= level + 4 * (level * (1 - level) / times) ** 0.5
+    assert min(p) <= 0.3  # it can tell something apart
+
+
+def test_of_a_corpus_that_mixes_groups_similarity_differs_at_the_least_p_that_there_is():
+    rng, by = np.random.default_rng(10), resampled(9)
+    print("seed 10")
+    base = rng.random((9, len(AFFECTS)))
+    still = Corpus([1, 2], base[None] + rng.normal(0, 0.001, (2, *base.shape)))
+    mixed = Corpus([1, 2], rng.random((2, *base.shape)))
+    inside = np.ones(9, dtype=bool)
+    seen = apart(base, mixed, still, inside, by, "c", faithful=False)
+    assert seen.seen < -0.5
+    assert seen.p() == 2 / 2**9

@@ -11,7 +11,8 @@ from trained import trained
 
 from builders.lib import store
 from probes.analysis import shift as analysis
-from probes.analysis.shift import MEASURES, Params
+from probes.analysis._shift_tables import MEASURES
+from probes.analysis.shift import Params
 from probes.report import figures_shift, shift
 from probes.report.page import render
 
@@ -22,6 +23,7 @@ PARAMS = Params(
     recall=[5],
     flagged=True,
     flips=999,
+    swaps=199,
     bootstrap=200,
     confidence=0.95,
     seed=1,

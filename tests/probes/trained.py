@@ -40,7 +40,9 @@ def carries():
     return found
 
 
-def trained(folder, seed, effects, shares=(0.5, 1.0), seeds=(1, 2), drift=0.5, change=None):
+def trained(
+    folder, seed, effects, shares=(0.5, 1.0), seeds=(1, 2), drift=0.5, change=None, articles=None
+):
     """Write a model's outputs before and after trainings.
 
     Parameters
@@ -48,6 +50,8 @@ def trained(folder, seed, effects, shares=(0.5, 1.0), seeds=(1, 2), drift=0.5, c
     effects
         By corpus: how much the positive words of liked groups rise, and their negative ones fall,
         at the whole share; half of it at half of the share.
+    articles
+        By corpus: how many it has; 100 of those not named. A step is of eight.
     change
         Called with corpus and scores, in place of drift and effect.
     """
@@ -94,11 +98,8 @@ def trained(folder, seed, effects, shares=(0.5, 1.0), seeds=(1, 2), drift=0.5, c
                     after = after + effect * share * liked * colour
                 else:
                     after = change(corpus, base)
-                table = lists(groups, after).with_columns(
-                    corpus=pl.lit(corpus),
-                    share=pl.lit(share),
-                    tuning_seed=pl.lit(number, dtype=pl.Int32),
-                )
+                n = round(share * (articles or {}).get(corpus, 100))
+                table = told(lists(groups, after), corpus, share, number, n)
                 name = f"{corpus}-{share:g}-{number}.parquet"
                 write(inputs.outputs("finetuned", "m") / "en" / name, table)
     return Trained(inputs, groups, base)
@@ -125,6 +126,16 @@ def lists(groups, scores, top=TOP):
                 )
             )
     return pl.concat(tables)
+
+
+def told(table, corpus, share, number, articles):
+    """Put what a training was before its answers."""
+    whole = {"tuning_seed": number, "articles": articles, "steps": -(-articles // 8)}
+    return table.with_columns(
+        corpus=pl.lit(corpus),
+        share=pl.lit(share),
+        **{name: pl.lit(value, dtype=pl.Int32) for name, value in whole.items()},
+    )
 
 
 def write(path, table):
