@@ -142,10 +142,14 @@ def _similarities(own: pl.DataFrame) -> Iterator[Table]:
         rows = []
         for (corpus, share), part in parts(table, "corpus", "share"):
             by = {r["category"]: r for r in part.to_dicts()}
-            cells = [number(by[n]["value"]) + ("*" if by[n]["significant"] else "") for n in names]
-            rows.append([corpus, f"{share:.0%}", *cells])
+            rows.append([corpus, f"{share:.0%}", *(_starred(by.get(name)) for name in names)])
         caption = f"Similarity to the model before, {reading.split()[1]}; *: unlike the control's"
         yield Table(caption, ("corpus", "share"), tuple(names), rows)
+
+
+def _starred(row: dict[str, Any] | None) -> str:
+    """Return a value; nothing where too few groups have a profile."""
+    return "" if row is None else number(row["value"]) + ("*" if row["significant"] else "")
 
 
 def _others(own: pl.DataFrame) -> Table:

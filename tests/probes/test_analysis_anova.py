@@ -271,7 +271,8 @@ def test_without_family_and_size_the_command_is_told(study):
 
 def test_models_are_those_of_the_shares_that_it_reads(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    lists = {key: [] for key in ("words", "representations", "subgroups", "robustness")}
+    others = ("words", "representations", "stereotypes", "finetuned", "subgroups", "robustness")
+    lists = {key: [] for key in others}
     tree = {"asked": {"associations": ["b", "a"], **lists}}
     (tmp_path / "params.yaml").write_text(json.dumps(tree), encoding="utf-8")
     assert tables._all(anova) == tables._all(sentiment) == ("a", "b")
