@@ -56,7 +56,9 @@ def curves(panels: dict[str, list[dict[str, Any]]], title: str) -> str:
         axes.set_ylim(0, 1)
     handles, labels = every[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
-    figure.supxlabel("k: words taken of each list", fontsize=9)
+    for axes in every:
+        if axes.get_subplotspec().is_last_row():  # a label of the figure would lie on the legend
+            axes.set_xlabel("k: words of each list", fontsize=9)
     figure.supylabel("recall", fontsize=9)
     figure.suptitle(title, fontsize=9, x=0.01, ha="left")
     return svg(figure)
