@@ -214,7 +214,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     Problem
         If a language is not in the datasets, or a frame not in a language.
     """
-    languages = languages_of(params, model.languages)
+    languages = model.among(params.languages)
     for language in languages:
         frames_in(params, model, language, dict.fromkeys(POS, "after"))
     there = set(store.configs(folders["politicians"])) & set(store.configs(folders["words"]))
@@ -235,7 +235,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     """Return the number of prompts in each language."""
     found = {}
     each = len(POS) * len(params.asked(model))
-    for language in languages_of(params, model.languages):
+    for language in model.among(params.languages):
         path = folders["politicians"] / f"{language}.parquet"
         people = pl.read_parquet(path, columns=["name"])["name"]
         found[language] = each * people.n_unique()
@@ -403,11 +403,6 @@ def coverage(
             "precision_overlap": overlap,
             **scorer.facts(),
         }
-
-
-def languages_of(params: Params, only: Sequence[str] | None) -> list[str]:
-    """Return the probe's languages, or those of them that a model is restricted to."""
-    return [code for code in params.languages if only is None or code in only]
 
 
 def frames_in(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -22,7 +23,7 @@ from builders.lib.params import Params as Section
 from builders.lib.params import section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
-from probes import stereotypes
+from probes import questions, stereotypes
 from probes.shards import Shard
 
 if TYPE_CHECKING:
@@ -101,7 +102,13 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     """
     found = []
     all_runs = runs(params)
-    for language in languages_of(params, model):
+    frames = section(ALSO[0], stereotypes.Params).frames
+    for language in model.among(params.languages):
+        if language not in frames:
+            raise Problem(
+                f"probes.finetuned.languages: no frames for {language} in {ALSO[0]}; add some, or "
+                "take it out"
+            )
         path = folders["outlets"] / f"{language}.parquet"
         if not path.is_file():
             raise Problem(
@@ -125,8 +132,8 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     """Return the number of prompts in each language, over all trainings."""
     asking = section(ALSO[0], stereotypes.Params)
     return {
-        language: len(runs(params)) * len(stereotypes.queries(asking, folders, language))
-        for language in languages_of(params, model)
+        language: len(runs(params)) * len(questions.queries(asking, folders, language))
+        for language in model.among(params.languages)
     }
 
 
@@ -166,7 +173,7 @@ def answer(
     )
     options: dict[str, Any] = {"dtype": model.dtype, "context": model.context}
     after = adapter(model.kind)(trained.folder, name, str(facts["revision"]), **options)
-    asked = stereotypes.queries(asking, folders, language)
+    asked = questions.queries(asking, folders, language)
     fixed = [
         pa.scalar(corpus),
         pa.scalar(share),
@@ -201,12 +208,10 @@ def texts(path: Path, corpus: str, share: float, seed: int) -> list[str]:
     return [frame["text"][i] for i in kept]
 
 
-def languages_of(params: Params, model: Model) -> list[str]:
-    """Return the probe's languages, or those of them that a model is restricted to."""
-    return [code for code in params.languages if model.languages is None or code in model.languages]
-
-
 def _same(articles: list[str], tuning: Tuning, facts: dict[str, str | int]) -> str:
-    """Return a name for a training: another one never continues it."""
-    told = json.dumps([articles, tuning, facts], sort_keys=True)
+    """Return a name for a training: another one, or other code, never continues it."""
+    code = Path(__file__).parent / "models" / "tune.py"
+    told = json.dumps(
+        [articles, tuning, facts, code.read_text("utf-8"), version("torch")], sort_keys=True
+    )
     return hashlib.sha256(told.encode()).hexdigest()[:12]

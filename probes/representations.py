@@ -77,7 +77,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     Problem
         If a language is not in the dataset.
     """
-    languages = languages_of(params, model)
+    languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(store.configs(folders["words"]))):
         raise Problem(
             f"probes.representations.languages: {', '.join(missing)} not in words; add them under "
@@ -92,7 +92,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of words in each language."""
-    languages = languages_of(params, model)
+    languages = model.among(params.languages)
     return {language: len(forms(folders["words"], language)) for language in languages}
 
 
@@ -123,9 +123,3 @@ def answer(
             *(pa.repeat(pa.scalar(str(facts[name])), n) for name in ("model", "revision")),
         ]
         yield pa.table(columns, schema=arrow)
-
-
-def languages_of(params: Params, model: Model) -> list[str]:
-    """Return the probe's languages, or those of them that a model is restricted to."""
-    only = model.languages
-    return [code for code in params.languages if only is None or code in only]

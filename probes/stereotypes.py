@@ -8,19 +8,19 @@ taken in every reading. Choenni, Shutova and van Rooij (2021), section 4.1 and e
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from builders.lib import store
-from builders.lib.groups import KINDS
-from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
-from probes.models.scorer import DECIMALS, MASK, Predicts, Scorer
+from probes import questions
+from probes.models.scorer import DECIMALS, Predicts, Scorer
+from probes.questions import GROUP, Asking, masked, prompt, queries
 from probes.shards import Shard
 
 if TYPE_CHECKING:
@@ -30,15 +30,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from probes.models.params import Model
+    from probes.questions import Frames, Query
 
-INPUTS = ("social_groups", "stereotypes")
+INPUTS = questions.DATASETS
 VERB = "predict"
 PROMPT = "prompt"  # the column with what was asked
 SHARD = 100  # groups in a shard; part of the layout of the outputs
 VOCABULARY = "vocabulary"
-GROUP = "{group}"
-Kind = Literal["people", "country"]
-OF: dict[int, Kind] = {KINDS.index("people"): "people", KINDS.index("country"): "country"}
 
 COLUMNS = (
     Column("category", "string", "category of the group"),
@@ -122,65 +120,11 @@ HAVE = Schema(
 SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
 
 
-class Frames(Section):
-    """How a language asks."""
-
-    templates: dict[Kind, list[str]] = Field(
-        description=f"for people and a country: texts with {GROUP}, up to where the answer begins"
-    )
-    ending: str = Field("?", description="what stands behind the answer, for models with a mask")
-    released: str = Field(
-        description=f"the frame of the released code's prior, with {MASK} for group and answer"
-    )
-    neutral: dict[Kind, str] = Field(
-        description="the group that stands for none, for models that read from left to right"
-    )
-
-    @model_validator(mode="after")
-    def _gaps(self) -> Frames:
-        for kind, texts in self.templates.items():
-            for text in texts:
-                if text.count(GROUP) != 1 or MASK in text:
-                    raise ValueError(f"templates.{kind}: {text!r} must have {GROUP} once, no mask")
-        if self.released.count(MASK) != 2:
-            raise ValueError(f"released: must have {MASK} twice, for the group and the answer")
-        if lacking := set(self.templates) - set(self.neutral):
-            raise ValueError(f"neutral: lacks {', '.join(sorted(lacking))}")
-        return self
-
-
-class Params(Section):
-    """Frames, and how many tokens to keep."""
+class Params(Asking):
+    """Questions, and how many tokens to keep of their answers."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     top_k: int = Field(200, ge=1, description="tokens kept of each prompt; the paper has 200")
-    spelling: Literal["paper", "usual"] = Field(
-        "paper", description="of groups in prompts: the paper's, or the usual one"
-    )
-    suggested_only: bool = Field(
-        False, description="ask only about groups that `stereotypes` has suggestions for"
-    )
-    frames: dict[str, Frames] = Field(min_length=1, description="by language")
-
-    @property
-    def languages(self) -> list[str]:
-        """Return the languages that have frames."""
-        return list(self.frames)
-
-
-class Query(NamedTuple):
-    """One group in one template."""
-
-    category: str
-    group: str  # as the paper spells it
-    kind: Kind
-    template: str  # as the params have it
-    written: str = ""  # the group as it is asked about; default: as the paper spells it
-
-    @property
-    def text(self) -> str:
-        """Return the template with the group."""
-        return self.template.replace(GROUP, self.written or self.group)
 
 
 def schema(config: str) -> Schema:
@@ -196,7 +140,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     Problem
         If a language is not in the dataset.
     """
-    languages = languages_of(params, model)
+    languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(store.configs(folders["social_groups"]))):
         raise Problem(
             f"probes.stereotypes.frames: {', '.join(missing)} not in social_groups; add the groups "
@@ -214,7 +158,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     """Return the number of prompts in each language, those of the priors left out."""
     return {
         language: len(queries(params, folders, language))
-        for language in languages_of(params, model)
+        for language in model.among(params.languages)
     }
 
 
@@ -240,48 +184,6 @@ def answer(
     wanted = set(groups[start:stop])
     own = [q for q in asked if (q.category, q.group) in wanted]
     yield from run(own, frames, scorer, params.top_k, language, causal=model.kind == "causal")
-
-
-def queries(params: Params, folders: dict[str, Path], language: str) -> list[Query]:
-    """Return every group in every template of its kind.
-
-    Raises
-    ------
-    Problem
-        If none is left.
-    """
-    frames = params.frames[language]
-    groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
-    if params.suggested_only:
-        known = suggested(folders["stereotypes"], language)
-        groups = groups.filter(  # the wave and what was published may spell it either way
-            pl.struct("category", pl.col("group").str.to_lowercase()).is_in(known)
-            | pl.struct("category", group=pl.col("name").str.to_lowercase()).is_in(known)
-        )
-    column = "group" if params.spelling == "paper" else "name"
-    found = [
-        Query(row["category"], row["group"], kind, template, row[column])
-        for row in groups.sort("category", "group").iter_rows(named=True)
-        for kind in (OF[row["kind"]],)
-        for template in frames.templates.get(kind, [])
-    ]
-    if not found:
-        raise Problem(
-            f"probes.stereotypes: no group to ask about in {language!r}; check suggested_only and "
-            "the templates"
-        )
-    return found
-
-
-def suggested(folder: Path, language: str) -> list[dict[str, str]]:
-    """Return category and group, in lower case, of all that have suggestions in a language."""
-    columns = ["language", "category", "group"]
-    rows = pl.concat(
-        pl.read_parquet(folder / f"{config}.parquet", columns=columns)
-        for config in store.configs(folder)
-    ).filter(pl.col("language") == language)
-    distinct = rows.select("category", pl.col("group").str.to_lowercase()).unique()
-    return distinct.sort("category", "group").to_dicts()
 
 
 def run(
@@ -427,22 +329,6 @@ def _have(scorer: Predicts, language: str, wanted: dict[str, set[str]]) -> pa.Ta
         *(pa.repeat(pa.scalar(str(facts[name])), len(wanted)) for name in ("model", "revision")),
     ]
     return pa.table(columns, schema=HAVE.arrow())
-
-
-def languages_of(params: Params, model: Model) -> list[str]:
-    """Return the probe's languages, or those of them that a model is restricted to."""
-    only: Sequence[str] | None = model.languages
-    return [code for code in params.frames if only is None or code in only]
-
-
-def prompt(text: str, ending: str) -> str:
-    """Return a question: its first letter a capital, the answer masked."""
-    return f"{text[:1].upper()}{text[1:]} {MASK}{ending}"
-
-
-def masked(template: str, masks: int, gap: str = " ") -> str:
-    """Return a template with so many masks for the group."""
-    return template.replace(GROUP, gap.join([MASK] * masks))
 
 
 def _floats(values: NDArray[np.float64] | None, total: int) -> pa.Array:

@@ -10,13 +10,9 @@ import polars as pl
 from probes.planted import recovery_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from probes.planted import Planted, Resampling
     from probes.sought import Lists
     from probes.stats.estimate import Estimate
-
-LEVEL = 0.05
 
 
 def recovery(
@@ -42,7 +38,7 @@ def recovery(
     """
     rows = []
     for reading, lists in ranked.items():
-        told = [*_hits(lists, attributes, k, resampling, null=world.null)]
+        told = [_excess(lists, attributes, k, resampling)]
         if not world.null:
             told.append(_order(lists, world, resampling))
         rows += [
@@ -52,30 +48,23 @@ def recovery(
     return rows
 
 
-def _hits(
-    lists: Lists, attributes: pl.DataFrame, k: int, resampling: Resampling, *, null: bool
-) -> Iterator[tuple[str, Estimate, str]]:
+def _excess(
+    lists: Lists, attributes: pl.DataFrame, k: int, resampling: Resampling
+) -> tuple[str, Estimate, str]:
     """Compare each group's own lists with those of the other groups of its category."""
     found = lists.find(attributes)
     size = len(found.groups)
     sizes = np.bincount(found.attributes["row"].to_numpy(), minlength=size)
-    excess, p = np.full(size, np.nan), np.full(size, np.nan)
+    excess = np.full(size, np.nan)
     for category in found.groups["category"].unique().sort():
         for swap in lists.exchange(found, category, [k], k):
             table = swap.table[..., 0]
             own = table[np.arange(len(table)), swap.own]
             excess[swap.groups] = (own - table.mean(axis=1)) / sizes[swap.groups]
-            p[swap.groups] = (table >= own[:, None]).mean(axis=1)
-    names = found.groups["asked"].to_list()
-    yield (
+    return (
         f"recall@{k} of the attributes minus that in the lists of all groups, mean over groups",
-        resampling.mean(excess, names),
+        resampling.mean(excess, found.groups["asked"].to_list()),
         "0: lists say nothing about their group",
-    )
-    yield (
-        f"share of groups whose own lists are among the best {LEVEL:.0%} for their attributes",
-        resampling.mean((p <= LEVEL).astype(np.float64), names),
-        f"at most {LEVEL}: nominal" if null else "no nominal value: effects are planted",
     )
 
 

@@ -6,7 +6,6 @@ For a planted world also how much of what was planted is found.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from probes.stats.multiplicity import benjamini_hochberg
 from probes.stats.pmi import intervals, permutation_p, pmi
 from probes.stats.proportion import wilson
 from probes.stats.rank_correlation import spearman
-from probes.world.language import Planted, World, expected_counts
+from probes.world.truth import true_pmi, world_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -195,7 +194,7 @@ def _recovery(
     table: pl.DataFrame, weights: Path, people: Path, outputs: Path, params: Params
 ) -> pl.DataFrame:
     """Hold what was measured against what was planted."""
-    world = World.model_validate(json.loads((weights / "world.json").read_text(encoding="utf-8")))
+    world = world_of(weights)
     null = world.null
     truth = pl.read_parquet(weights / "planted.parquet")
     language = table.filter(pl.col("language") == world.language)
@@ -245,7 +244,7 @@ def _recovery(
                 f"{rate:g}: nominal mean over worlds",
             )
         )
-    covered, cells = _covered(smoothed, truth, world, people, outputs)
+    covered, cells = _covered(smoothed, weights, people, outputs)
     found.append(
         (
             f"share of {params.confidence:.0%} intervals (smoothed, binary) with the true PMI",
@@ -295,42 +294,15 @@ def _contrast(smoothed: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _covered(
-    smoothed: pl.DataFrame,
-    truth: pl.DataFrame,
-    world: World,
-    people: Path,
-    outputs: Path,
-) -> tuple[int, int]:
+def _covered(smoothed: pl.DataFrame, weights: Path, people: Path, outputs: Path) -> tuple[int, int]:
     """Count intervals that hold the true PMI, and all of them."""
-    label = pl.read_parquet(people / f"{world.language}.parquet", columns=["name", "gender"])
-    label = label.unique("name", keep="first", maintain_order=True)
-    share = {g: int((label["gender"] == i).sum()) / len(label) for i, g in enumerate(GENDERS)}
-    share = {g: s for g, s in share.items() if s > 0}
-    ranks = pl.scan_parquet(outputs / world.language / "*.parquet")
     covered = cells = 0
-    for pos, name in enumerate(POS):
-        part = truth.filter(pl.col("pos") == name)
-        top_k = int(ranks.filter(pl.col("pos") == pos).select("rank").max().collect().item())
-        planted = Planted(
-            tuple(part["word"]),
-            part["frequency_nats"].to_numpy(),
-            part["log_ratio_nats"].to_numpy(),
-            np.zeros(len(part), dtype=np.int64),
-            ("",) * len(part),
+    for pos in range(len(POS)):
+        true = true_pmi(weights, people, outputs, pos).filter(
+            pl.col("gender") != GENDERS.index("non-binary")
         )
-        length = min(top_k, len(part))
-        expected = pmi(expected_counts(planted, share, world.name_noise, length, world.seed))
-        for column, gender in enumerate(share):
-            if gender == "non-binary":
-                continue
-            true = dict(zip(planted.words, expected[:, column], strict=True))
-            chosen = (pl.col("pos") == pos) & (pl.col("gender") == GENDERS.index(gender))
-            for word, low, high in (
-                smoothed.filter(chosen & pl.col("word").is_in(planted.words))
-                .select("word", "low", "high")
-                .iter_rows()
-            ):
-                cells += 1
-                covered += low is not None and high is not None and low <= true[word] <= high
+        both = smoothed.filter(pl.col("pos") == pos).drop("value", strict=False)
+        both = both.join(true, on=["word", "gender"], how="inner")
+        cells += both.height
+        covered += int(both.select(pl.col("value").is_between("low", "high").sum()).item())
     return covered, cells

@@ -27,7 +27,7 @@ class Budget:
         ------
         Spent
             If the request could go over the limit, with none on its way that could free some;
-            from then on always, since rows are asked for in their order.
+            from then on always, since a later row is of no use without it.
         """
         # Only one waits and others queue behind it: no later, smaller request slips past.
         with self._turn, self._change:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
@@ -11,6 +11,9 @@ from builders.lib.params import Params
 from builders.lib.problem import Problem
 from probes.world.language import World
 from probes.world.society import Society
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 VERBS: dict[str, frozenset[str]] = {  # what a model of each kind can be asked
@@ -93,6 +96,10 @@ class Model(Params):
     size: str | None = Field(
         None, description="size within its family, such as base: a factor of the analysis `anova`"
     )
+
+    def among(self, languages: Sequence[str]) -> list[str]:
+        """Return those of a probe's languages that the model is asked in."""
+        return [code for code in languages if self.languages is None or code in self.languages]
 
     @property
     def planted(self) -> bool:

@@ -11,11 +11,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from builders.lib import store
-from builders.lib.params import section
+from builders.lib.params import entry
 from builders.lib.snapshot import digest, write_bytes
 from probes.models.files import MODELS, POINTER, download, wanted
 from probes.models.params import model
-from probes.stereotypes import Params as Asking
+from probes.questions import Asking
 from probes.world import groups
 from probes.world.train import train
 
@@ -38,7 +38,7 @@ def bring(name: str) -> Path:
         if params.world:
             train(params.world, partial)
         elif params.society:
-            groups.train(params.society, section("probes.stereotypes", Asking), partial)
+            groups.train(params.society, _asking(), partial)
         files = {p.name: digest(p) for p in sorted(partial.iterdir())}
         whole = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
         facts: dict[str, Any] = {
@@ -60,6 +60,12 @@ def bring(name: str) -> Path:
     write_bytes(partial / POINTER, text.encode())
     store.finish(folder)
     return folder
+
+
+def _asking() -> Asking:
+    """Return how the probe `stereotypes` asks, without what it keeps of the answers."""
+    given = entry("probes.stereotypes")
+    return Asking.model_validate({key: given[key] for key in Asking.model_fields if key in given})
 
 
 def _hash(files: dict[str, Any]) -> str:

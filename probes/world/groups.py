@@ -14,7 +14,7 @@ from builders.emotions import EMOTIONS
 from builders.lib.problem import Problem
 from builders.lib.store import require_validated
 from probes.models.scorer import MASK
-from probes.stereotypes import INPUTS, masked, prompt, queries
+from probes.questions import DATASETS, masked, prompt, queries
 from probes.world import tiny
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from probes.stereotypes import Frames, Query
-    from probes.stereotypes import Params as Asking
+    from probes.questions import Asking, Frames, Query
     from probes.world.society import Society
 
 PLANTED = "planted.parquet"
@@ -43,7 +42,7 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     """
     rng = np.random.default_rng(society.seed)
     language = society.language
-    folders = {name: require_validated(name) for name in INPUTS}
+    folders = {name: require_validated(name) for name in DATASETS}
     asked, frames = queries(asking, folders, language), asking.frames[language]
     groups = list(dict.fromkeys(q.group for q in asked))
     words, pairs, carries = vocabulary(society, groups)

@@ -267,13 +267,17 @@ def test_the_real_articles_are_drawn_as_the_page_says(tmp_path):
     assert len(rows) + sum(i.number for i in rejects) == 37_554
     sizes = Counter(rows["outlet"].to_list())
     sizes.update({i.key: i.number for i in rejects if i.reason == "not drawn"})
-    said = (
-        "21 articles of the New Yorker, 644 of the Guardian, 927 of Reuters, 3,546 of Fox, 465 of "
-    )
-    assert said in page.replace("\n", " ")
-    want = {"new-yorker": 21, "guardian": 644, "reuters": 927, "fox": 3546, "breitbart": 465}
-    assert dict(sizes) == want | {"control": 778}
-    assert f"and {sizes['control']} for the control" in page
+    named = {"new-yorker": "the New Yorker", "fox": "Fox", "breitbart": "Breitbart"}
+    named |= {"guardian": "the Guardian", "reuters": "Reuters"}
+    assert set(sizes) == {*named, "control"}
+    said = " ".join(page.split())
+    assert f"They hold {sizes['new-yorker']} articles of the New Yorker" in said
+    for outlet in ("guardian", "reuters", "fox", "breitbart"):
+        assert f" {sizes[outlet]:,} of {named[outlet]}" in said
+    assert f"and {sizes['control']} for the control" in said
+    raw = Counter(pl.read_parquet(REAL, columns=["outlet"])["outlet"].to_list())
+    for outlet, names in given["outlets"].items():
+        assert 0.5 <= sizes[outlet] / sum(raw[name] for name in names) <= 1, outlet
     assert not rows["text"].str.contains("Slideshow \\(2 Images\\)").any()
     assert rows["date"].is_null().any()
     assert rows["date"].max() <= date.fromisoformat(DAY)

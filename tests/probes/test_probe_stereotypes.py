@@ -12,7 +12,8 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 from builders.lib.problem import Problem
 from probes.models.causal import Causal
 from probes.models.masked import Masked
-from probes.stereotypes import Frames, Params, Query, attributes, queries, run
+from probes.questions import Frames, Query, queries
+from probes.stereotypes import Params, attributes, run
 
 GROUPS = ("old nurses", "sailors", "night bakers guild")
 WORDS = ("calm", "loud", "shy", "brave")

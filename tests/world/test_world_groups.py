@@ -18,8 +18,8 @@ from builders.emotions import EMOTIONS
 from builders.lib.dataset import build
 from builders.lib.params import section
 from probes.models.masked import Masked
+from probes.questions import queries
 from probes.stereotypes import Params as Asking
-from probes.stereotypes import queries
 from probes.world.groups import train
 from probes.world.society import Society
 from validation.run import validate
