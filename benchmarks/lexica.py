@@ -109,7 +109,10 @@ ANCHORS = {
     },
     "es": {"positive": ["bueno", "excelente", "amor"], "negative": ["malo", "terrible", "odio"]},
     "fr": {"positive": ["bon", "joie", "amour"], "negative": ["mauvais", "terrible", "haine"]},
-    "hi": {"positive": ["सौभाग्यशाली", "भाग्यवान"], "negative": ["अभागा", "मनहूस"]},
+    "hi": {  # two views with 35 words in common: both need anchors to lie the same way
+        "positive": ["सौभाग्यशाली", "भाग्यवान", "achchhe", "dhanyavad", "uttm"],
+        "negative": ["अभागा", "मनहूस", "narak", "lobh", "ashuuddh"],
+    },
     "ru": {"positive": ["любовь", "радость", "добро"], "negative": ["зло", "ненавидеть", "смерть"]},
     "zh": {"positive": ["优秀", "美好", "快乐"], "negative": ["可怕", "痛苦", "邪恶"]},
 }

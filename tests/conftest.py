@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -21,6 +22,30 @@ def copy_project(folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """Return what makes a folder once for all processes that run tests side by side."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def made(name, make):
+        folder, ready = shared / name, shared / f"{name}.ready"
+        with FileLock(shared / f"{name}.lock"):
+            if not ready.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                before = Path.cwd()
+                os.chdir(folder)
+                try:
+                    make(folder)
+                finally:
+                    os.chdir(before)
+                ready.touch()
+        return folder
+
+    return made
+
+
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """An empty project with the samples, as the working folder."""
@@ -29,21 +54,17 @@ def project(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory):
-    """A project in which all datasets are built and validated; not to be changed."""
+def built(once):
+    """A project in which some datasets are built and validated; not to be changed."""
     from builders import emotions, politicians, supersenses, words
     from builders.lib.dataset import build
     from validation.run import validate
 
-    folder = copy_project(tmp_path_factory.mktemp("built"))
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        modules = (emotions, politicians, supersenses, words)
-        for module in modules:
+    def make(folder):
+        copy_project(folder)
+        for module in (emotions, politicians, supersenses, words):
             name = module.__name__.removeprefix("builders.")
             build(name, module)
             validate(name)
-    finally:
-        os.chdir(before)
-    return folder
+
+    return once("project", make)

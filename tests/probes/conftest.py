@@ -70,13 +70,11 @@ def changing():
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory):
+def built(once):
     """Return a folder with the datasets, validated, and a BERT with random weights."""
     from validation.run import validate
 
-    folder = tmp_path_factory.mktemp("built")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    def make(folder):
         (folder / "data").mkdir()
         (folder / "data/samples").symlink_to(TOP / "data/samples")
         (folder / "docs").symlink_to(TOP / "docs")
@@ -95,7 +93,8 @@ def built(tmp_path_factory):
             sentences += [f"a {form}" for form in forms if form[0] not in "cs"]
         tokenizer = wordpiece(sentences)
         save(folder / "tiny", bert(tokenizer), tokenizer)
-    return folder
+
+    return once("asked", make)
 
 
 @pytest.fixture
@@ -108,7 +107,7 @@ def place(built, tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def finished(built, tmp_path_factory):
+def finished(built, once):
     """Return a folder in which the whole pipeline ran over three models; only to be read."""
     from probes import EACH
     from probes.models.weights import bring
@@ -116,10 +115,8 @@ def finished(built, tmp_path_factory):
     from probes.report import write
     from probes.tables import analyse
 
-    folder = tmp_path_factory.mktemp("finished") / "place"
-    shutil.copytree(built, folder, symlinks=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    def make(folder):
+        shutil.copytree(built, folder, symlinks=True, dirs_exist_ok=True)
         for model in ("tiny", "world-planted", "world-null"):
             bring(model)
             probe("associations", model)
@@ -130,7 +127,8 @@ def finished(built, tmp_path_factory):
         for analysis in ("pooled", "sentiment", "anova", "sentiment_lexica"):
             analyse(analysis)
         write()
-    return folder
+
+    return once("finished", make)
 
 
 @pytest.fixture

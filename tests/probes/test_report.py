@@ -345,7 +345,6 @@ def test_nothing_on_the_page_names_machine_or_clock(text, finished):
 
 
 def test_two_runs_write_the_same_bytes(copied, text):
-    assert write().read_text(encoding="utf-8") == text
     subprocess.run(
         [sys.executable, "-m", "probes", "report"],
         env=os.environ | {"PYTHONPATH": str(TOP), "PYTHONHASHSEED": "7"},
