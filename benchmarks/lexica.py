@@ -109,10 +109,7 @@ ANCHORS = {
     },
     "es": {"positive": ["bueno", "excelente", "amor"], "negative": ["malo", "terrible", "odio"]},
     "fr": {"positive": ["bon", "joie", "amour"], "negative": ["mauvais", "terrible", "haine"]},
-    "hi": {  # two views with 35 words in common: both need anchors to lie the same way
-        "positive": ["सौभाग्यशाली", "भाग्यवान", "achchhe", "dhanyavad", "uttm"],
-        "negative": ["अभागा", "मनहूस", "narak", "lobh", "ashuuddh"],
-    },
+    "hi": {"positive": ["सौभाग्यशाली", "भाग्यवान"], "negative": ["अभागा", "मनहूस"]},
     "ru": {"positive": ["любовь", "радость", "добро"], "negative": ["зло", "ненавидеть", "смерть"]},
     "zh": {"positive": ["优秀", "美好", "快乐"], "negative": ["可怕", "痛苦", "邪恶"]},
 }
@@ -122,7 +119,8 @@ def params(address: str, languages: list[str]) -> Any:
     """Declare the shared files as views, under the address that serves them."""
     views = {}
     for code in languages:
-        chosen = [*VIEWS[code], ("unisent.txt", UNISENT)]
+        # Hindi UniSent shares 35 of its 730 words with the other view: too few to tell its sides.
+        chosen = VIEWS[code] if code == "hi" else [*VIEWS[code], ("unisent.txt", UNISENT)]
         views[code] = [
             view
             | {

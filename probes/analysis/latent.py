@@ -107,6 +107,16 @@ GRID = Schema(
     ),
     key=("language", "pos", "l1", "posterior", "word", "sentiment", "gender"),
 )
+SEEDS = Schema(
+    columns=(
+        *WHAT,
+        Column("seed", "int64", "of the start that Adam goes from"),
+        Column("word", "string", "form of the word"),
+        *SIDE,
+        Column("value", "float64", "deviation from this start, mean over the weights, nats"),
+    ),
+    key=("language", "pos", "seed", "word", "sentiment", "gender"),
+)
 SHARES = Schema(columns=(*WHAT, *SIDE, *ESTIMATE), key=("language", "pos", "sentiment", "gender"))
 RECOVERY = Schema(
     columns=(
@@ -121,6 +131,7 @@ SCHEMAS = {
     "latent": LATENT,
     "fits": FITS,
     "grid": GRID,
+    "seeds": SEEDS,
     "shares": SHARES,
     "recovery": RECOVERY,
 }
@@ -182,8 +193,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict
-        ``latent``, ``fits``, ``grid``, ``shares`` and for a world ``recovery``; columns as in
-        :data:`SCHEMAS`.
+        ``latent``, ``fits``, ``grid``, ``seeds``, ``shares`` and for a world ``recovery``; columns
+        as in :data:`SCHEMAS`.
 
     Raises
     ------
@@ -216,6 +227,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         "latent": typed(words, LATENT),
         "fits": typed(pl.concat([_fits(part, name, params) for part in found]), FITS),
         "grid": typed(pl.concat([_grid(part, name, params) for part in found]), GRID),
+        "seeds": typed(pl.concat([_seeds(part, name, params) for part in found]), SEEDS),
         "shares": typed(pl.concat([_shares(part, name, params) for part in found]), SHARES),
     }
     if (inputs.weights(name) / "world.json").is_file():
@@ -354,16 +366,32 @@ def _fits(found: Found, name: str, params: Params) -> pl.DataFrame:
 def _grid(found: Found, name: str, params: Params) -> pl.DataFrame:
     """Return the deviations of every pair of weights, means over seeds."""
     value = np.mean([fit.eta for fit in found.fits], axis=0)  # (fits, sentiments, genders, words)
-    places = np.indices(value.shape).reshape(4, -1)
-    fit, sentiment, gender, word = places
     l1, posterior = model.grid(params.l1, params.posterior)
+    return _long(found, name, value, {"l1": l1, "posterior": posterior})
+
+
+def _seeds(found: Found, name: str, params: Params) -> pl.DataFrame:
+    """Return the deviations from every start, means over the grid."""
+    return _long(found, name, found.seeds, {"seed": np.array(params.seeds)})
+
+
+def _long(found: Found, name: str, value: Array, of: dict[str, NDArray[Any]]) -> pl.DataFrame:
+    """Return a row each value.
+
+    Parameters
+    ----------
+    value : (fits, sentiments, genders, words) array
+        Deviations, nats.
+    of
+        Columns that tell the fits apart; (fits,) arrays.
+    """
+    fit, sentiment, gender, word = np.indices(value.shape).reshape(4, -1)
     return pl.DataFrame(
         {
             "model": pl.repeat(name, value.size, eager=True),
             "language": pl.repeat(found.language, value.size, eager=True),
             "pos": np.full(value.size, found.pos),
-            "l1": l1[fit],
-            "posterior": posterior[fit],
+            **{column: values[fit] for column, values in of.items()},
             "word": pl.Series(found.counts.words).gather(word),
             "sentiment": sentiment,
             "gender": np.array(found.genders)[gender],

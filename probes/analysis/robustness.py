@@ -3,8 +3,8 @@
 The differences of ``sentiment`` between men and women, and the shares of non-binary people, are
 computed anew with other settings and among other names: hyper-parameters, lists cut shorter, names
 matched on length and popularity, names in the language's own script, other frames, halves of the
-names. Those by the latent-variable model are computed for single values of its two weights, in
-place of the mean over all of them. Stańczak et al. (2023) have nothing of this.
+names. Those by the latent-variable model are computed for single values of its two weights and
+for single starts, in place of the mean over all of them. Stańczak et al. (2023) have nothing of it.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ KINDS = (
     "frame",
     "l1",
     "posterior",
+    "seed",
 )
-WEIGHTS = ("l1", "posterior")  # of the latent-variable model
+FITS = {"l1": "grid", "posterior": "grid", "seed": "seeds"}  # of `latent`: setting and its table
 ROBUSTNESS = Schema(
     columns=(
         Column("model", "string", "name of the model in params.yaml"),
@@ -196,7 +197,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def _latent_rows(
     latent: Path, whole: names.Named, params: Params, language: str, pos: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the numbers by the latent-variable model, with the whole grid and single weights.
+    """Yield the numbers by the latent-variable model: all fits, single weights, single starts.
 
     Words are ranked by the largest of their deviations over sentiments.
     """
@@ -204,17 +205,17 @@ def _latent_rows(
     table = pl.scan_parquet(latent / "latent.parquet").filter(here).collect()
     if table.is_empty():
         return
-    grid = pl.scan_parquet(latent / "grid.parquet").filter(here).collect()
     number = np.bincount(whole.genders).tolist()
     of = dict.fromkeys(range(len(GENDERS)), 0) | dict(zip(whole.labels, number, strict=True))
     keys = ["word", "sentiment", "gender"]
     known = table.select(*keys, "q")
     settings = params.settings()
     varied = [("default", "", table)]
-    for weight in WEIGHTS:
-        for (value,), part in grid.sort(weight).group_by(weight, maintain_order=True):
+    for setting, config in FITS.items():
+        fits = pl.scan_parquet(latent / f"{config}.parquet").filter(here).collect()
+        for (value,), part in fits.sort(setting).group_by(setting, maintain_order=True):
             mean = part.group_by(keys).agg(pl.col("value").mean())
-            varied.append((weight, f"{value:g}", mean.join(known, on=keys)))
+            varied.append((setting, f"{value:g}", mean.join(known, on=keys)))
     for kind, name, part in varied:
         ranking = by_latent(part, "argmax", settings)
         yield from _numbers(kind, name, ranking, of, settings, "word")

@@ -233,6 +233,23 @@ def test_recovery_holds_tables_against_what_was_planted(study):
     assert shares[1]["value"] > 0.8  # intervals
 
 
+def test_each_start_has_its_deviations_whose_mean_and_spread_are_told(study):
+    study.lexicon(Q)
+    study.write(["kind calm"] * 8 + ["cruel calm"] * 4 + ["kind cruel"] * 6, "m" * 9 + "w" * 9)
+    found = study.run(seeds=[3, 5], jitter=0.5, steps=2)
+    keys = ["word", "sentiment", "gender"]
+    starts = (
+        found["seeds"]
+        .group_by(keys)
+        .agg(pl.col("value").mean(), sd=pl.col("value").std(ddof=0), seeds=pl.col("seed").sort())
+    )
+    both = found["latent"].join(starts, on=keys, suffix="_seeds")
+    assert both["seeds"].to_list() == [[3, 5]] * 18
+    assert both["value_seeds"].to_numpy() == pytest.approx(both["value"].to_numpy(), abs=2e-6)
+    assert both["sd"].to_numpy() == pytest.approx(both["seed_sd"].to_numpy(), abs=2e-6)
+    assert both["sd"].min() > 0.01, "starts as far apart as these have not met after two steps"
+
+
 def test_the_grid_holds_the_deviations_whose_mean_is_told(study):
     study.lexicon(Q)
     study.write(["kind calm"] * 8 + ["cruel calm"] * 4 + ["kind cruel"] * 6, "m" * 9 + "w" * 9)

@@ -36,13 +36,13 @@ class Study:
         columns = ["word", "q_positive", "q_negative", "q_neutral"]
         table = pl.DataFrame(rows, schema=columns, orient="row")
         table.write_parquet(folder / "lexica/en.parquet")
-        self.latent([], [])
+        self.latent([], [], [])
 
-    def latent(self, words, grid):
+    def latent(self, words, grid, seeds):
         """Write the tables of the latent-variable model; what is not given is null."""
         folder = self.folder / "tables/latent/one"
         folder.mkdir(parents=True, exist_ok=True)
-        for name, rows in (("latent", words), ("grid", grid)):
+        for name, rows in (("latent", words), ("grid", grid), ("seeds", seeds)):
             schema = pl.from_arrow(latent.SCHEMAS[name].arrow().empty_table()).schema
             pl.DataFrame(rows, schema=schema).write_parquet(folder / f"{name}.parquet")
 
@@ -144,10 +144,10 @@ def test_an_effect_of_pieces_alone_goes_when_names_are_matched_on_pieces(study):
         assert abs(matched["value"]) < 0.35
 
 
-def test_single_weights_of_the_latent_model_stand_beside_their_mean(study):
-    """With l1 0 men's words are positive, with l1 1 women's are, twice as far."""
+def test_single_fits_of_the_latent_model_stand_beside_their_mean(study):
+    """With l1 0 men's words are positive, with l1 1 women's are, twice as far; so the seeds."""
     study.write([["w00", "w01"]] * 20, "mw" * 10, [f"Name {i}" for i in range(20)])
-    words, grid = [], []
+    words, grid, seeds = [], [], []
     for i in range(30):
         for gender, side in ((0, 1.0), (1, -1.0)):
             for s in range(3):
@@ -155,17 +155,19 @@ def test_single_weights_of_the_latent_model_stand_beside_their_mean(study):
                 at = {"word": f"w{i:02}", "sentiment": s, "gender": gender}
                 at |= {"model": "one", "language": "en", "pos": 0}
                 words.append(at | {"value": -tilt / 2, "q": float(i % 3 == s)})
+                seeds += [at | {"seed": n, "value": by * tilt} for n, by in ((7, 1.0), (8, -2.0))]
                 for l1, by in ((0.0, 1.0), (1.0, -2.0)):
                     for posterior in (0.1, 10.0):
                         weights = {"l1": l1, "posterior": posterior}
                         grid.append(at | weights | {"value": by * tilt})
-    study.latent(words, grid)
+    study.latent(words, grid, seeds)
     table = study.run()
     of = {"deviation": robustness.DEVIATIONS.index("latent")}
     (default,) = rows(table, "default", **of)
     assert (default["value"], default["largest"], default["cluster"]) == (-1, 10, "word")
     values = {r["variation"]: r["value"] for r in rows(table, "l1", **of)}
     assert values == {"0": 1, "1": -1}
+    assert {r["variation"]: r["value"] for r in rows(table, "seed", **of)} == {"7": 1, "8": -1}
     assert rows(table, "l1", "0", **of)[0]["change"] == 2
     # a mean over l1 is the default's, for either posterior
     assert [r["value"] for r in rows(table, "posterior", **of)] == [-1, -1]
@@ -184,7 +186,7 @@ def test_an_effect_of_gender_stays_whatever_is_varied(study):
     table = study.run()
     found = [r for kind in KIND for r in rows(table, kind) if r["value"] is not None]
     assert {r["kind"] for r in found} == set(KIND.values()) - {
-        KIND[kind] for kind in ("frame", "l1", "posterior")
+        KIND[kind] for kind in ("frame", "l1", "posterior", "seed")
     }
     assert all(r["value"] < -0.3 for r in found)
     assert all(r["high"] < 0 for r in found)

@@ -344,6 +344,7 @@ def test_nothing_on_the_page_names_machine_or_clock(text, finished):
     assert "<dc:date>" not in text
 
 
+@pytest.mark.slow
 def test_two_runs_write_the_same_bytes(copied, text):
     subprocess.run(
         [sys.executable, "-m", "probes", "report"],
