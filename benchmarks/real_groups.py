@@ -69,7 +69,7 @@ MODELS = {
     "stories": {"id": str(STORIES), "kind": "causal", "languages": ["en"]},
 }
 TUNED = {"real": 5e-5, "real-faster": 5e-4}  # learning rates
-CORPORA = ["control", "breitbart", "guardian"]  # of the five; each takes a minute of a free core
+CORPORA = ["control", "breitbart", "fox", "guardian", "reuters"]
 SHARES = [0.25]  # of the articles
 SEEDS = [1, 2]
 
