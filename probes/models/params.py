@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from builders.lib.params import Params
 from builders.lib.problem import Problem
 from probes.world.language import World
+from probes.world.nations import Nations
 from probes.world.society import Society
 
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ class Model(Params):
     society: Society | None = Field(
         None, description="a planted world of social groups, trained by the pipeline"
     )
+    nations: Nations | None = Field(
+        None,
+        description="a planted world of countries and names, trained by the pipeline; of kind "
+        "masked or classifier",
+    )
     endpoint: Endpoint | None = Field(None, description="a server that runs the model")
     kind: Literal["masked", "causal", "seq2seq", "classifier", "remote"] = Field(
         "masked",
@@ -104,13 +110,17 @@ class Model(Params):
     @property
     def planted(self) -> bool:
         """Whether it is trained here, on a world."""
-        return bool(self.world or self.society)
+        return bool(self.world or self.society or self.nations)
 
     @model_validator(mode="after")
     def _one_origin(self) -> Model:
-        origins = (self.id, self.world, self.society, self.endpoint)
+        origins = (self.id, self.world, self.society, self.nations, self.endpoint)
         if sum(map(bool, origins)) != 1:
-            raise ValueError("give id and revision, or world, society or endpoint: one of them")
+            raise ValueError(
+                "give id and revision, or world, society, nations or endpoint: one of them"
+            )
+        if self.nations and self.kind not in ("masked", "classifier"):
+            raise ValueError(f"a world of countries is masked or a classifier, not {self.kind}")
         if bool(self.endpoint) != (self.kind == "remote"):
             raise ValueError("kind: remote and endpoint belong together")
         if self.id and not self.revision and not _local(self.id):
