@@ -42,8 +42,9 @@ def moments(
     x, y = x - x.mean(), y - y.mean()  # or squares of large numbers would swallow the differences
     place = clusters * shape[1] + groups
     each = (np.ones(len(x)), x, y, x * x, y * y, x * y)
-    sums = [np.bincount(place, weights=w, minlength=shape[0] * shape[1]) for w in each]
-    return Moments(np.stack(sums, axis=-1).reshape(*shape, 6))
+    total = shape[0] * shape[1]
+    sums = np.stack([np.bincount(place, weights=w, minlength=total) for w in each], axis=-1)
+    return Moments(sums.astype(np.float64).reshape(*shape, 6))
 
 
 def pooled(found: Moments, weights: NDArray[np.floating] | None = None) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -90,14 +91,16 @@ def mixed(
     def parts(ratio: float) -> tuple[Floats, Floats, float]:
         shrunk = squares - (sums * (ratio / (1 + ratio * sizes))[:, None]).T @ sums
         inside = shrunk[:columns, :columns]
-        found = np.linalg.solve(inside, shrunk[:columns, columns])
+        found: Floats = np.linalg.solve(inside, shrunk[:columns, columns]).astype(np.float64)
         return inside, found, float(shrunk[columns, columns] - found @ shrunk[:columns, columns])
 
     def loss(log: float) -> float:
         ratio = float(np.exp(log))
         inside, _, rest = parts(ratio)
         determinant = float(np.linalg.slogdet(inside)[1])
-        return freedom * np.log(max(rest, 1e-300)) + np.log1p(ratio * sizes).sum() + determinant
+        spent = float(np.log1p(ratio * sizes).sum())
+        found: float = freedom * math.log(max(rest, 1e-300)) + spent + determinant
+        return found
 
     best = minimize_scalar(loss, bounds=RATIOS, method="bounded", options={"xatol": 1e-6})
     ratio = float(np.exp(best.x))
@@ -106,7 +109,8 @@ def mixed(
     se = np.sqrt(np.diag(np.linalg.inv(inside)) * residual)
     degrees = max(1, min(len(names) - columns, freedom))
     half = student.ppf((1 + confidence) / 2, degrees) * se
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2 * student.sf(np.where(se > 0, np.abs(found) / se, np.nan), degrees)
+    there = se > 0  # a design that explains all leaves nothing to judge by
+    apart = np.divide(np.abs(found), se, out=np.where(found == 0, 0.0, np.inf), where=there)
+    p = 2 * student.sf(apart, degrees)
     known = Coefficients(found, found - half, found + half, p, degrees)
     return Mixed(known, ratio * residual, residual)

@@ -1,6 +1,7 @@
 """Small datasets of names, and of texts with other names put in, written as files."""
 
 import json
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ from builders.counterfactuals import SCHEMA as ROWS
 from builders.lib import store
 from builders.names import KINDS
 from builders.names import SCHEMA as NAMES
+from probes.tables import Inputs
 
 CONFIG = "sentiment-en"
 COUNTRIES = ("aa", "bb", "cc", "dd", "ee", "ff")
@@ -72,3 +74,65 @@ def write(path, rows, schema, key):
     path.parent.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(rows, infer_schema_length=None).sort(*key)
     store.write_table(frame, schema.arrow(), path)
+
+
+class Answers(NamedTuple):
+    """A classifier and a masked model that answer exactly as planted."""
+
+    inputs: Inputs
+    rows: pl.DataFrame
+    offsets: dict
+
+
+def answered(folder, most=0.2, noise=0.0, seed=1, models=("m",), ignores=False, **sizes):
+    """Write datasets, and outputs of models in which countries have evenly spaced offsets.
+
+    P+ - P- of a text is its source's own plus the offset of the country and of the name put in;
+    the pseudo-log-likelihood is ten times the source's own plus the same offset.
+    """
+    data = folder / "data"
+    (data / "datasets").mkdir(parents=True)
+    print("seed", seed)
+    rows = datasets(data, seed=seed, **sizes)
+    inputs = Inputs(models, {n: data / "datasets" / n for n in ("counterfactuals", "names")}, data)
+    countries = sorted(set(rows["country"]) - {""})
+    for i, model in enumerate(models):
+        rng = np.random.default_rng([seed, i])
+        spaced = np.linspace(-most, most, len(countries))
+        offsets = dict(zip(countries, rng.permutation(spaced).tolist(), strict=True)) | {"": 0.0}
+        own = {name: rng.normal(0, noise) for name in rows["name"].unique().sort()} | {"": 0.0}
+        tone = {t: rng.uniform(-0.3, 0.3) for t in rows["target"].unique().sort()}
+        texts = {}
+        for row in rows.to_dicts():
+            shift = 0.0 if ignores else offsets[row["country"]] + own[row["name"]]
+            texts.setdefault(row["text"], (tone[row["target"]], shift))
+        _write(inputs, model, texts, offsets)
+    return Answers(inputs, rows, offsets)
+
+
+def _write(inputs, model, texts, offsets):
+    told, scored = [], []
+    for text, (tone, shift) in sorted(texts.items()):
+        shares = {"negative": 0.35 - (tone + shift) / 2, "neutral": 0.3}
+        shares["positive"] = 0.35 + (tone + shift) / 2
+        n = len(text.split())
+        told += [
+            {"text": text, "class": k, "logprob_nats": np.log(v), "tokens": n + 2}
+            for k, v in shares.items()
+        ]
+        sums = 10 * tone - 20 + shift
+        scored.append({"text": text, "tokens": n, "sum_original_nats": sums, "sum_l2r_nats": sums})
+    for probe, rows in (("classification", told), ("perplexity", scored)):
+        folder = inputs.outputs(probe, model) / CONFIG
+        folder.mkdir(parents=True)
+        pl.DataFrame(rows).write_parquet(folder / "00000.parquet")
+    inputs.weights(model).mkdir(parents=True)
+    known = {c: o for c, o in offsets.items() if c}
+    planted = {"country": list(known), "offset": list(known.values())}
+    pl.DataFrame(planted).write_parquet(inputs.weights(model) / "planted.parquet")
+    every = {"text": list(texts), "planted": [sum(x) for x in texts.values()]}
+    pl.DataFrame(every).write_parquet(inputs.weights(model) / "texts.parquet")
+    folder = inputs.outputs("classification", model) / "pieces"
+    folder.mkdir()
+    pieces = {"country": ["aa"] * 2, "kind": [0, 0], "name": ["x", "y"], "tokens": [1, 4]}
+    pl.DataFrame(pieces).write_parquet(folder / "aa.parquet")
