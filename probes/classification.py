@@ -15,9 +15,9 @@ import pyarrow as pa
 from pydantic import Field
 
 from builders.lib import store
+from builders.lib.namelists import KINDS
 from builders.lib.params import Params as Section
 from builders.lib.schema import Column, Schema
-from builders.names import KINDS
 from probes.counterfactuals import asked_about, part, texts
 from probes.counterfactuals import shards as cut
 from probes.models.scorer import Classifies, Scorer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from builders.names import KINDS
+from builders.lib.namelists import KINDS
 from probes.estimates import finite, significant
 from probes.stats.linear import dummies
 from probes.stats.mixed import centred, mixed

@@ -10,8 +10,8 @@ import polars as pl
 
 from builders.counterfactuals import GENDERS, READINGS
 from builders.lib import store
+from builders.lib.namelists import KINDS
 from builders.lib.problem import Problem
-from builders.names import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -9,7 +9,7 @@ import polars as pl
 from builders.counterfactuals import GENDERS, READINGS
 from builders.counterfactuals import SCHEMA as ROWS
 from builders.lib import store
-from builders.names import KINDS
+from builders.lib.namelists import KINDS
 from builders.names import SCHEMA as NAMES
 from probes.tables import Inputs
 
