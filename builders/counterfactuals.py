@@ -93,6 +93,11 @@ class _Made(NamedTuple):
     text: str
 
 
+def wanted(params: Params) -> list[str]:
+    """Return the configs that must be there."""
+    return params.configs
+
+
 def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     """Yield the row of each text that has a person, and after it those of its counterfactuals.
 

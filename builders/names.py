@@ -74,7 +74,7 @@ class _Known(NamedTuple):
     number: int | None
 
 
-def configs(params: Params) -> list[str]:
+def wanted(params: Params) -> list[str]:
     """Return the configs that must be there."""
     return params.countries
 
@@ -98,11 +98,11 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         else:
             country, kind, name, known = item
             found[country][kind, name].append(known._replace(source=source))
-    wanted = params.countries or sorted(found)
-    for country in sorted(found.keys() - set(wanted)):
+    asked = params.countries or sorted(found)
+    for country in sorted(found.keys() - set(asked)):
         yield Reject(EVERY, country, "of a country not asked for", number=len(found[country]))
     words = {word.casefold() for word in params.words}
-    for country in sorted(set(wanted) & found.keys()):
+    for country in sorted(set(asked) & found.keys()):
         rows = list(_ranked(found[country], order, words, params.spelling))
         usable = [sum(r["kind"] == k and not r["flags"] for r in rows) for k in range(len(KINDS))]
         if not params.countries and country != NOWHERE and min(usable) < params.usable_min:

@@ -44,7 +44,7 @@ class Params(Section):
     splits: list[str] = Field(default_factory=list, description="parts wanted; empty: all")
 
 
-def configs(params: Params) -> list[str]:
+def wanted(params: Params) -> list[str]:
     """Return the configs that must be there."""
     return params.configs
 
@@ -68,18 +68,18 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         seen: dict[str, str] = {}
         for corpus in corpora:
             for part in sorted(corpus.parts):
-                wanted = not params.splits or part in params.splits
-                yield from _rows(snapshot, corpus, part, seen, wanted=wanted)
+                asked = not params.splits or part in params.splits
+                yield from _rows(snapshot, corpus, part, seen, asked=asked)
 
 
 def _rows(
-    snapshot: Snapshot, corpus: Corpus, part: str, seen: dict[str, str], *, wanted: bool
+    snapshot: Snapshot, corpus: Corpus, part: str, seen: dict[str, str], *, asked: bool
 ) -> Iterator[Row | Reject]:
     try:
         found = texts(corpus, part, [snapshot.read(path) for path in corpus.paths(part)])
         for text in found:
             place = f"{corpus.name}/{text.split or part}/{text.id}"
-            if not wanted:
+            if not asked:
                 yield Reject(corpus.config, place, "of a split not asked for")
             elif not text.text:
                 yield Reject(corpus.config, place, "no text")

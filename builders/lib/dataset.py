@@ -77,7 +77,7 @@ def _write(
     """Write rows and card beside the final folder, and give it its name at the end."""
     folder = store.DATASETS / name
     counts = store.write(module.build(made_of, params), module.SCHEMA, folder)
-    wanted = module.configs(params) if hasattr(module, "configs") else params.languages
+    wanted = module.wanted(params) if hasattr(module, "wanted") else params.languages
     empty = [config for config in wanted if not counts.rows[config]]
     if empty or not counts.rows:
         where = getattr(params, "snapshot", " and ".join(getattr(module, "INPUTS", ())))

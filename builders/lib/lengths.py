@@ -20,9 +20,7 @@ class Match(Section):
     """Whose tokens are counted."""
 
     tokenizer: str = Field(description="a file tokenizer.json, as models on the Hub have it")
-    sha256: str = Field(
-        pattern="^[0-9a-f]{64}$", description="of that file: the outcome hangs on it"
-    )
+    sha256: str = Field(pattern="^[0-9a-f]{64}$", description="of that file")
 
 
 def lengths(params: Match) -> Callable[[str], int]:

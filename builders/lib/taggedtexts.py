@@ -164,7 +164,9 @@ def _jsonl(corpus: Corpus, text: str) -> Iterator[dict[str, str]]:
             raise ValueError(f"line {number}: not JSON") from error
         wanted = corpus.columns["text"]
         if not isinstance(row, dict) or not isinstance(row.get(wanted), str):
-            raise ValueError(f"line {number}: not a JSON object with a text {wanted!r}")
+            raise ValueError(  # noqa: TRY004
+                f"line {number}: not a JSON object with a text {wanted!r}"
+            )
         values = {key: row.get(column) for key, column in corpus.columns.items()}
         yield {key: "" if value is None else str(value) for key, value in values.items()}
 
