@@ -73,7 +73,11 @@ def train(nations: Nations, kind: str, into: Path) -> None:
         word: float(np.mean([offsets[c] for c in sorted(of)]) + own[i])
         for i, (word, of) in enumerate(sorted(listed.items()))
     }
-    world = Passports(texts, targets, names, [_words(tokenizer, text) for text in texts])
+    words = [_words(tokenizer, text) for text in texts]
+    folded = {word.casefold(): value for word, value in names.items()}
+    met = sorted({word for own in words for word in own if word.casefold() in folded})
+    names |= {word: folded[word.casefold()] for word in met}  # as texts spell them: in capitals
+    world = Passports(texts, targets, names, words)
     tokenizer.save_pretrained(into)
     table = pl.DataFrame({"country": countries, "offset": [offsets[c] for c in countries]})
     table.write_parquet(into / PLANTED, compression="zstd", statistics=False)
