@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ TASKS = {  # parts to train on (of sentiment there is no other), and epochs
     "offensive": (("train",), 2),
     "sentiment": (("val",), 6),
 }
-TEXTS = 600  # of 12,284 tweets, in some of which a person is found
+TEXTS = 500  # of 12,283 tweets, in some of which a person is found
 NAMES_MIN = 10  # usable names of each kind that a country must have
 
 
@@ -51,8 +52,15 @@ def main() -> int:
     start = OWN if (OWN / "model.safetensors").is_file() else random_bert(CLONE / "random-bert")
     print(f"start: {start.name}")
     probes = [sys.executable, "-m", "probes"]
-    with files(SHARED) as address:
-        write_params(address, start)
+    with (
+        files(SHARED) as address,
+        tempfile.TemporaryDirectory() as folder,
+        files(Path(folder)) as lists,
+    ):
+        for path in NAMES.glob("*.*"):  # copied with the line break that their last lines lack
+            text = path.read_text(encoding="utf-8").rstrip("\n")
+            (Path(folder) / path.name).write_text(f"{text}\n", encoding="utf-8")
+        write_params(address, lists, start)
         for source in ("names", "targets"):
             real.run(f"fetch {source}", real.builders("fetch", source, "--date", DAY), CLONE)
     for dataset in ("names", "targets", "counterfactuals"):
@@ -87,7 +95,7 @@ def random_bert(folder: Path) -> Path:
     return folder
 
 
-def write_params(address: str, start: Path) -> None:
+def write_params(address: str, named: str, start: Path) -> None:
     """Point the clone's params at the loopback server and the models."""
     path = CLONE / "params.yaml"
     params: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -95,10 +103,10 @@ def write_params(address: str, start: Path) -> None:
     sources["politeness"]["contact"] = "make real-names"
     sources["names"]["wikidata"] = None
     lists = {each["name"]: each for each in sources["names"]["lists"]}
-    lists["forenames"]["address"] = f"{address}/names/common_forenames_by_country.csv"
-    lists["surnames"]["address"] = f"{address}/names/common_surnames_by_country.csv"
-    lists["eu-first"]["address"] = f"{address}/names/firstnames_eu.json"
-    lists["eu-last"]["address"] = f"{address}/names/lastnames_eu.json"
+    lists["forenames"]["address"] = f"{named}/common_forenames_by_country.csv"
+    lists["surnames"]["address"] = f"{named}/common_surnames_by_country.csv"
+    lists["eu-first"]["address"] = f"{named}/firstnames_eu.json"
+    lists["eu-last"]["address"] = f"{named}/lastnames_eu.json"
     (corpus,) = sources["targets"]["corpora"]
     tweets = f"{address}/tweets/sentiment"
     corpus |= {
@@ -111,7 +119,7 @@ def write_params(address: str, start: Path) -> None:
     params["derived"]["counterfactuals"] |= {
         "texts": TEXTS,
         "names_min": NAMES_MIN,
-        "replacements": 2,
+        "replacements": 1,
         "placebos": 1,
     }
     validation = params["validation"]
@@ -190,8 +198,9 @@ def report() -> None:
         print(
             f"{model}, {('faithful', 'corrected', 'placebo')[reading]}: {len(own)} countries, "
             f"n {own['n'].max()}, Delta {ranked['value'].min():.2f} to "
-            f"{ranked['value'].max():.2f}, mean {own['value'].mean():.2f}, spread {own['spread'].mean():.2f}; adjusted p at most"
-            f" .05: {(own['p_bh'] <= 0.05).sum()}, against other countries "
+            f"{ranked['value'].max():.2f}, mean {own['value'].mean():.2f}, "
+            f"spread {own['spread'].mean():.2f}; adjusted p at most .05: "
+            f"{(own['p_bh'] <= 0.05).sum()}, against other countries "
             f"{(own['p_country_bh'] <= 0.05).sum()}"
         )
         print(
