@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from samples import DAY, POLITE, targets_params
+from samples import DAY, POLITE, real_names_params, targets_params
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from builders import counterfactuals, names, targets
@@ -79,7 +79,9 @@ def test_every_text_with_a_person_has_all_readings_for_all_countries(made):
         part = sizes.filter(reading=reading)
         assert set(part["len"]) == {number}
         assert part["country"].n_unique() == 13
-    assert sizes.filter(reading=FAITHFUL)["target"].n_unique() == 55
+    # the released code looks names up as they are written: Maria is not María
+    lacking = set(texts["id"]) - set(sizes.filter(reading=FAITHFUL)["target"])
+    assert set(frame.filter(pl.col("target").is_in(lacking))["entity"]) == {"", "Maria García"}
 
 
 def test_the_names_put_in_are_of_their_country_and_gender(made):
@@ -120,7 +122,7 @@ def test_a_text_with_capitals_possessives_and_two_people(made):
         possessive = "'" if name[-1] == "s" else "'s"
         assert row["text"].startswith(f"{name}{possessive} bike was stolen")
         assert f"Poor {name}, he" in row["text"]
-    pair = frame.filter(target="tweets/test/18", country="tr", reading=CORRECTED)
+    pair = frame.filter(pl.col("text").str.contains("painting the fence"), reading=CORRECTED)
     assert set(pair["entity"]) == {"Olivia", "Harry"}  # they take turns
 
 
@@ -278,7 +280,7 @@ def test_precision_and_recall_are_counted_by_hand(tmp_path, made):
     assert (whole.right, whole.found, whole.marked) == (1, 3, 3)
     assert (part.right, part.found, part.marked) == (2, 3, 3)
     file.write_text("[[Al\n", "utf-8")
-    with pytest.raises(Problem, match="line 1: .* do not pair up"):
+    with pytest.raises(Problem, match="do not pair up"):
         read(file)
 
 
@@ -298,13 +300,12 @@ def test_all_countries_with_enough_names_over_real_tweets(tmp_path, monkeypatch,
     import resource
     import time
 
-    from builders.test_names import real_params
     from conftest import copy_project
 
     from builders.sources import names as names_client
 
     monkeypatch.chdir(copy_project(tmp_path))
-    names_client.fetch(real_params(), POLITE, Path("data/raw/names") / DAY)
+    names_client.fetch(real_names_params(), POLITE, Path("data/raw/names") / DAY)
     tweets = SHARED / "tweets/emotion"
     terms = {"licence": "task terms", "citation": "TweetEval"}
     entry = {"name": "tweeteval", "task": "emotion", "language": "en", "layout": "tweeteval"}

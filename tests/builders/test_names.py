@@ -5,7 +5,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from samples import DAY, POLITE, SAMPLES, names_params
+from samples import DAY, POLITE, REAL_NAMES, SAMPLES, names_params, real_names_params
 
 from builders import names
 from builders.lib.dataset import build
@@ -16,7 +16,6 @@ from builders.lib.store import Reject
 from builders.sources import names as client
 from validation.run import validate
 
-SHARED = Path(__file__).parents[3] / "shared/data/names"
 TERMS = {"licence": "CC0-1.0", "citation": "the project"}
 HEAD = "country,kind,rank,name\n"
 
@@ -165,54 +164,10 @@ def test_a_country_that_no_list_has_is_told(project):
         build("names", names)
 
 
-REAL = {
-    "forenames": {
-        "address": str(SHARED / "common_forenames_by_country.csv"),
-        "columns": {
-            "country": "Country",
-            "kind": "Gender",
-            "rank": "Index",
-            "name": "Romanized Name",
-            "native": "Localized Name",
-        },
-        "kinds": {"M": "male", "F": "female"},
-    },
-    "surnames": {
-        "address": str(SHARED / "common_surnames_by_country.csv"),
-        "kind": "last",
-        "columns": {
-            "country": "Country",
-            "rank": "Index",
-            "name": "Romanized Name",
-            "native": "Localized Name",
-            "count": "Count",
-        },
-    },
-    "eu-first": {"address": str(SHARED / "firstnames_eu.json"), "layout": "nested"},
-    "eu-last": {"address": str(SHARED / "lastnames_eu.json"), "layout": "nested", "kind": "last"},
-    "checklist": {
-        "address": str(SHARED / "checklist_names_flat.json"),
-        "layout": "flat",
-        "country": "zz",
-        "kinds": {"men": "male", "women": "female", "last": "last"},
-    },
-    "checklist-basic": {
-        "address": str(SHARED / "checklist_basic.json"),
-        "layout": "flat",
-        "country": "us",
-        "kinds": {"male": "male", "female": "female", "last_name": "last"},
-    },
-}
-
-
-def real_params() -> client.Params:
-    return client.Params(lists=[{"name": n, **entry, **TERMS} for n, entry in REAL.items()])
-
-
 @pytest.mark.shared
-@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+@pytest.mark.skipif(not REAL_NAMES.is_dir(), reason="no shared data beside the checkout")
 def test_the_real_lists_give_every_country_with_names_of_all_kinds(tmp_path):
-    client.fetch(real_params(), POLITE, tmp_path / DAY)
+    client.fetch(real_names_params(), POLITE, tmp_path / DAY)
     found = Snapshot.open(tmp_path / DAY)
     assert found.manifest["counts"]["forenames"] == 2480
     assert found.manifest["counts"]["surnames"] == 2576
