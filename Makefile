@@ -5,7 +5,7 @@ READY := $(VENV)/ready
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 DAY ?= $(shell date -u +%F)
-SOURCES := wikidata ud lexica supersenses emotions labelled_texts social_groups autocomplete
+SOURCES := wikidata ud lexica supersenses emotions labelled_texts social_groups autocomplete names targets
 .DEFAULT_GOAL := help
 .PHONY: help setup repro test test-slow lint format bench real real-groups real-names full docs docs-data samples prune clean
 

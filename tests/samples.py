@@ -290,6 +290,57 @@ def names_params(address: Path | str | None = None, **changes) -> names.Params:
     return names.Params(**({"lists": [common]} | changes))
 
 
+REAL_NAMES = TOP.parent / "shared/data/names"
+REAL_LISTS = {
+    "forenames": {
+        "address": str(REAL_NAMES / "common_forenames_by_country.csv"),
+        "columns": {
+            "country": "Country",
+            "kind": "Gender",
+            "rank": "Index",
+            "name": "Romanized Name",
+            "native": "Localized Name",
+        },
+        "kinds": {"M": "male", "F": "female"},
+    },
+    "surnames": {
+        "address": str(REAL_NAMES / "common_surnames_by_country.csv"),
+        "kind": "last",
+        "columns": {
+            "country": "Country",
+            "rank": "Index",
+            "name": "Romanized Name",
+            "native": "Localized Name",
+            "count": "Count",
+        },
+    },
+    "eu-first": {"address": str(REAL_NAMES / "firstnames_eu.json"), "layout": "nested"},
+    "eu-last": {
+        "address": str(REAL_NAMES / "lastnames_eu.json"),
+        "layout": "nested",
+        "kind": "last",
+    },
+    "checklist": {
+        "address": str(REAL_NAMES / "checklist_names_flat.json"),
+        "layout": "flat",
+        "country": "zz",
+        "kinds": {"men": "male", "women": "female", "last": "last"},
+    },
+    "checklist-basic": {
+        "address": str(REAL_NAMES / "checklist_basic.json"),
+        "layout": "flat",
+        "country": "us",
+        "kinds": {"male": "male", "female": "female", "last_name": "last"},
+    },
+}
+
+
+def real_names_params() -> names.Params:
+    """Declare the real lists beside the checkout."""
+    terms = {"licence": "CC0-1.0", "citation": "their authors"}
+    return names.Params(lists=[{"name": n, **entry, **terms} for n, entry in REAL_LISTS.items()])
+
+
 def targets_params(*corpora: dict) -> targets.Params:
     """Declare the project's own texts, or those given."""
     own = {

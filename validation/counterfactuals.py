@@ -87,7 +87,8 @@ def only_the_entity(original: str, text: str, entity: str) -> bool:
 def _pattern(original: str, entity: str) -> re.Pattern[str]:
     """Return the original with anything in the places of the entity's words, and a possessive s."""
     words = {word.casefold() for word in WORD.findall(entity)}
-    parts, at = [], 0
+    parts: list[str] = []
+    at = 0
     places = [m.span() for m in WORD.finditer(original) if m[0].casefold() in words]
     for start, end in places:
         between = original[at:start]

@@ -130,8 +130,6 @@ def _nested(entry: List, text: str) -> Iterator[Listed]:
 
 
 def _table(entry: List, text: str) -> Iterator[Listed]:
-    if not text.endswith("\n"):
-        raise ValueError("cut short: no line break at its end")
     rows = csv.DictReader(io.StringIO(text, newline=""))
     lacking = sorted(set(entry.columns.values()) - set(rows.fieldnames or ()))
     if lacking:

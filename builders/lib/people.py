@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 LABELS = ("PER", "PERSON")
 APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, but a tag or address
 POSSESSIVE = re.compile(r"['’][sS]?$")
+INSIDE = re.compile(r"[\w-]$")  # of a longer word, such as Mary-Ann
+GOES_ON = re.compile(r"\w|-\w")
 NEXT = re.compile(r" ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*) $")
 
@@ -168,7 +170,7 @@ def _clean(text: str, spans: Iterable[Span]) -> list[Span]:
     for start, end in spans:
         name = POSSESSIVE.sub("", text[start:end].strip())
         begin = start + len(text[start:end]) - len(text[start:end].lstrip())
-        inside = begin > 0 and (text[begin - 1].isalnum() or text[begin - 1] == "_")
+        inside = INSIDE.search(text[:begin]) or GOES_ON.match(text, begin + len(name))
         if name and not inside and not APART.search(_run(text, begin)):
             found.append(Span(begin, begin + len(name)))
     return found
