@@ -5,9 +5,9 @@ READY := $(VENV)/ready
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 DAY ?= $(shell date -u +%F)
-SOURCES := wikidata ud lexica supersenses emotions labelled_texts social_groups autocomplete
+SOURCES := wikidata ud lexica supersenses emotions labelled_texts social_groups autocomplete names targets
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-slow lint format bench real real-groups full docs docs-data samples prune clean
+.PHONY: help setup repro test test-slow lint format bench real real-groups real-names full docs docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +59,9 @@ real: repro  ## run the pipeline on the real inputs beside the checkout
 
 real-groups: repro  ## run the study of social groups on the real inputs beside the checkout
 	python benchmarks/real_groups.py
+
+real-names: $(READY)  ## run the study of names and nationality on the real inputs beside the checkout
+	python benchmarks/real_nationality.py
 
 full: $(READY)  ## fetch fresh data and run the pipeline on it; needs sources.politeness.contact
 	for source in $(SOURCES); do python -m builders fetch $$source --date $(DAY) || exit 1; done

@@ -1,4 +1,4 @@
-"""Commands: build a dataset, fetch a source, compare waves, clear away stale results."""
+"""Commands: build a dataset, fetch a source, compare waves, judge finders, clear away results."""
 
 from __future__ import annotations
 
@@ -69,6 +69,22 @@ def drift(name: str, earlier: str | None, later: str | None, into: Path | None) 
         print(line)
 
 
+def people(file: Path, language: str) -> None:
+    """Print precision and recall of what finds people, on texts with the people marked."""
+    from builders import counterfactuals
+    from builders.lib import gazetteer
+    from builders.lib.marked import measured, read, table
+    from builders.lib.params import section
+    from builders.lib.people import finder
+    from builders.lib.store import require_validated
+
+    params = section("derived.counterfactuals", counterfactuals.Params)
+    known = gazetteer.load(require_validated("names"))
+    texts = read(file)
+    find = finder(params.people, known, language)
+    print(table(measured(texts, find)))
+
+
 def _is_date(day: str) -> bool:
     try:
         date.fromisoformat(day)
@@ -105,6 +121,9 @@ def main(arguments: list[str] | None = None) -> int:
     drifting.add_argument("earlier", nargs="?", help="folder of a wave (default: params.yaml)")
     drifting.add_argument("later", nargs="?", help="folder of a later wave")
     drifting.add_argument("--into", type=Path, help="folder of the tables: data/tables/drift")
+    finding = commands.add_parser("people", help="precision and recall of finding people")
+    finding.add_argument("file", type=Path, help="a text a line, people as [[First Last]]")
+    finding.add_argument("--language", default="en", help="of the texts (default: en)")
     pruning = commands.add_parser("prune", help="list results that no stage makes any more")
     pruning.add_argument("--remove", action="store_true", help="remove them")
     given = parser.parse_args(arguments)
@@ -116,6 +135,8 @@ def main(arguments: list[str] | None = None) -> int:
             fetch(given.source, given.date)
         elif given.command == "drift":
             drift(given.dataset, given.earlier, given.later, given.into)
+        elif given.command == "people":
+            people(given.file, given.language)
         elif given.command == "prune":
             prune(really=given.remove)
         else:

@@ -5,9 +5,6 @@ Stańczak et al. (2023), Table 12, compare lexica on such texts.
 
 from __future__ import annotations
 
-import html
-import re
-import unicodedata
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
@@ -16,6 +13,7 @@ from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from builders.lib.store import REJECTS, Reject, Row
+from builders.lib.taggedtexts import normal
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 LABELS = ("positive", "negative", "neutral")
 SPLITS = ("tuning", "testing")
 MAPPING = "mapping.txt"
-ESCAPES = re.compile(r"(?:\\u[0-9a-fA-F]{4})+")
 Sentiment = Literal["positive", "negative", "neutral"]
 
 SCHEMA = Schema(
@@ -194,24 +191,6 @@ def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[Labelled]:
         if key.strip() not in names:
             raise ValueError(f"labels, line {at}: {key!r} is not in the mapping")
         yield Labelled(normal(text), names[key.strip()], at)
-
-
-def normal(text: str) -> str:
-    r"""Undo the escapes of web exports; NFC, single spaces.
-
-    Examples
-    --------
-    >>> normal("Fish &amp; chips\\u002c  it\\u2019s fine ")
-    'Fish & chips, it’s fine'
-    """
-    text = html.unescape(ESCAPES.sub(_characters, text))
-    return " ".join(unicodedata.normalize("NFC", text).split())
-
-
-def _characters(found: re.Match[str]) -> str:
-    """Resolve a run of escapes as one, since a pair of surrogates is one character."""
-    units = bytes.fromhex(found[0].replace("\\u", ""))
-    return units.decode("utf-16-be", "replace")
 
 
 def _lines(body: bytes, what: str) -> list[str]:

@@ -31,6 +31,7 @@ COMMANDS = (
     ["builders"],
     ["builders", "fetch"],
     ["builders", "drift"],
+    ["builders", "people"],
     ["builders", "prune"],
     ["validation"],
     ["probes"],

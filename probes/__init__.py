@@ -5,6 +5,8 @@ PROBES = {  # module: what it does
     "representations": "look up how a model represents words",
     "stereotypes": "ask a model what it completes about social groups",
     "finetuned": "ask that again after training on news",
+    "classification": "classify texts, and them with other names",
+    "perplexity": "tell how likely a masked model finds these texts",
 }
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
@@ -23,4 +25,5 @@ ALL = {  # analyses over all models at once
     "emotions": "emotions of the words that go with social groups",
     "rsa": "how alike models are in these emotions",
     "shift": "what training on news does to what a model says of groups",
+    "nationality": "what classifiers change their mind about with another country's name",
 }

@@ -33,6 +33,10 @@ class Params(Section):
     )
     stereotypes: list[str] = Field(description="asked about social groups; recall follows")
     finetuned: list[str] = Field(description="of those: trained on news and asked again")
+    classification: list[str] = Field(
+        description="classifiers that are asked about texts with other names; nationality follows"
+    )
+    perplexity: list[str] = Field(description="masked models that are asked about these texts")
     subgroups: list[str] = Field(description="of associations: those whose subgroups are compared")
     robustness: list[str] = Field(description="of words: those that are tried otherwise")
 

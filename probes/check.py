@@ -44,7 +44,8 @@ def sections() -> dict[str, type[Params]]:
         for path in sorted(top.glob("*.py")):
             if not path.stem.startswith("_") and path.stem not in OWN:
                 module: Any = importlib.import_module(f"{package}.{path.stem}")
-                found[f"{prefix}.{path.stem}"] = module.Params
+                derived = prefix == "datasets" and hasattr(module, "INPUTS")
+                found[f"{'derived' if derived else prefix}.{path.stem}"] = module.Params
     for name in PROBES:
         found[f"probes.{name}"] = importlib.import_module(f"probes.{name}").Params
     return found

@@ -4,7 +4,7 @@ An analysis is a module of ``probes.analysis`` with
 
 - ``EACH``: whether it has tables for every model, or one set over all models,
 - ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads; one
-  with datasets alone is of no model,
+  with datasets alone is of no model; ``BESIDE``, if it has it: probes put to other models,
 - ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns them.
 """
 
@@ -110,6 +110,9 @@ def _read(module: Any, inputs: Inputs) -> Iterator[tuple[Path, str]]:
             yield folder, f"build@{dataset}"
     for probe in module.OUTPUTS:
         for model in inputs.models:
+            yield inputs.outputs(probe, model), f"{probe}@{model}"
+    for probe in getattr(module, "BESIDE", ()):
+        for model in asked(probe):
             yield inputs.outputs(probe, model), f"{probe}@{model}"
     for analysis in module.TABLES:
         if analysis in EACH:

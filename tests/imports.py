@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 from functools import cache
 from pathlib import Path
 
@@ -68,11 +69,23 @@ def names(folder: str) -> list[str]:
 
 
 @cache
+def derived() -> list[str]:
+    """Return the datasets that are made of datasets: each is a stage of its own."""
+    every = names("builders")
+    return [d for d in every if hasattr(importlib.import_module(f"builders.{d}"), "INPUTS")]
+
+
+@cache
 def stages() -> dict[str, dict[str, set[str]]]:
     """Return for every stage, and every dataset it is made for, the files that it runs."""
     datasets = names("builders")
     return {
-        "build": {d: closure("builders.lib.dataset", f"builders.{d}") for d in datasets},
+        "build": {
+            d: closure("builders.lib.dataset", f"builders.{d}")
+            for d in datasets
+            if d not in derived()
+        },
+        **{d: {"": closure("builders.lib.dataset", f"builders.{d}")} for d in derived()},
         "validate": {
             d: closure("validation.run", f"validation.{d}", f"builders.{d}") for d in datasets
         },

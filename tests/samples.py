@@ -35,9 +35,11 @@ from builders.sources import (
     emotions,
     labelled_texts,
     lexica,
+    names,
     news,
     social_groups,
     supersenses,
+    targets,
     ud,
     wikidata,
 )
@@ -279,6 +281,81 @@ def news_params(address: str, **changes) -> news.Params:
     return news.Params(corpora={"en": corpora})
 
 
+def names_params(address: Path | str | None = None, **changes) -> names.Params:
+    """Declare the project's own list of names."""
+    where = address or SAMPLES / "names" / DAY / "lists" / "common.csv"
+    columns = {k: k for k in ("country", "kind", "rank", "name", "bearer")}
+    terms = {"licence": "CC0-1.0", "citation": "the project"}
+    common = {"name": "common", "address": str(where), "columns": columns} | terms
+    return names.Params(**({"lists": [common]} | changes))
+
+
+REAL_NAMES = TOP.parent / "shared/data/names"
+REAL_LISTS = {
+    "forenames": {
+        "address": str(REAL_NAMES / "common_forenames_by_country.csv"),
+        "columns": {
+            "country": "Country",
+            "kind": "Gender",
+            "rank": "Index",
+            "name": "Romanized Name",
+            "native": "Localized Name",
+        },
+        "kinds": {"M": "male", "F": "female"},
+    },
+    "surnames": {
+        "address": str(REAL_NAMES / "common_surnames_by_country.csv"),
+        "kind": "last",
+        "columns": {
+            "country": "Country",
+            "rank": "Index",
+            "name": "Romanized Name",
+            "native": "Localized Name",
+            "count": "Count",
+        },
+    },
+    "eu-first": {"address": str(REAL_NAMES / "firstnames_eu.json"), "layout": "nested"},
+    "eu-last": {
+        "address": str(REAL_NAMES / "lastnames_eu.json"),
+        "layout": "nested",
+        "kind": "last",
+    },
+    "checklist": {
+        "address": str(REAL_NAMES / "checklist_names_flat.json"),
+        "layout": "flat",
+        "country": "zz",
+        "kinds": {"men": "male", "women": "female", "last": "last"},
+    },
+    "checklist-basic": {
+        "address": str(REAL_NAMES / "checklist_basic.json"),
+        "layout": "flat",
+        "country": "us",
+        "kinds": {"male": "male", "female": "female", "last_name": "last"},
+    },
+}
+
+
+def real_names_params() -> names.Params:
+    """Declare the real lists beside the checkout."""
+    terms = {"licence": "CC0-1.0", "citation": "their authors"}
+    return names.Params(lists=[{"name": n, **entry, **terms} for n, entry in REAL_LISTS.items()])
+
+
+def targets_params(*corpora: dict) -> targets.Params:
+    """Declare the project's own texts, or those given."""
+    own = {
+        "name": "tweets",
+        "task": "sentiment",
+        "language": "en",
+        "layout": "tsv",
+        "parts": {"test": str(SAMPLES / "targets" / DAY / "sentiment-en/tweets/test.tsv")},
+        "licence": "CC0-1.0",
+        "citation": "the project",
+        "redistribute": True,
+    }
+    return targets.Params(corpora=list(corpora) or [own])
+
+
 def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
     """Name the origin of a sample in place of the loopback server that it came through."""
     for path in folder.glob("*.json"):
@@ -326,6 +403,11 @@ def make_word_lists(into: Path) -> None:
     social_groups.fetch(social_groups_params(), POLITE, into / "social_groups" / DAY)
     relabel(into / "social_groups" / DAY, f"{TOP}/", "", social_groups.CITATION)
     make_waves(into)
+    names.fetch(names_params(), POLITE, into / "names" / DAY)
+    relabel(into / "names" / DAY, f"{TOP}/", "", "the project; which names are common is known")
+    targets.fetch(targets_params(), POLITE, into / "targets" / DAY)
+    wrote = "the project, which wrote and judged these texts"
+    relabel(into / "targets" / DAY, f"{TOP}/", "", wrote)
 
 
 def make_waves(into: Path) -> None:

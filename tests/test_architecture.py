@@ -8,10 +8,11 @@ import sys
 
 import pytest
 import yaml
-from imports import TOP, closure, imported, names, stages, wanted
+from imports import TOP, closure, derived, imported, names, stages, wanted
 
 PARAMS = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
 STAGES = yaml.safe_load((TOP / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+DATASETS = sorted(PARAMS["datasets"] | PARAMS["derived"])
 OURS = [
     p for package in ("builders", "validation", "probes") for p in (TOP / package).rglob("*.py")
 ]
@@ -27,13 +28,24 @@ def test_the_deps_of_a_stage_name_the_code_that_it_runs(stage):
     assert sorted(named) == wanted(stage), "python tests/imports.py prints them"
 
 
+def test_a_dataset_made_of_datasets_is_a_stage_that_names_them():
+    import importlib
+
+    assert derived() == sorted(PARAMS["derived"])
+    for dataset in derived():
+        inputs = importlib.import_module(f"builders.{dataset}").INPUTS
+        deps = set(STAGES[dataset]["deps"])
+        assert {f"data/datasets/{name}" for name in inputs} <= deps
+        assert {f"data/validation/{name}.json" for name in inputs} <= deps
+
+
 def test_every_stage_is_known_to_the_import_walk():
     assert set(STAGES) == set(stages())
 
 
 def test_probes_depend_on_the_validation_of_their_datasets():
     for stage, deps in ((stage, body(stage)["deps"]) for stage in STAGES):
-        for dataset in PARAMS["datasets"]:
+        for dataset in DATASETS:
             if f"data/datasets/{dataset}" in deps and stage != "validate":
                 assert f"data/validation/{dataset}.json" in deps, stage
 
@@ -52,7 +64,7 @@ def test_no_more_stages_than_dvc_makes_in_seconds():
     assert sum(map(made, STAGES.values())) < 75  # to find nothing new takes a second for five
 
 
-@pytest.mark.parametrize("dataset", sorted(PARAMS["datasets"]))
+@pytest.mark.parametrize("dataset", DATASETS)
 def test_a_dataset_has_module_checks_page_test_and_floors_under_one_name(dataset):
     for path in (
         f"builders/{dataset}.py",
@@ -85,7 +97,7 @@ def test_a_source_has_client_and_test_under_one_name(source):
 
 
 def test_nothing_is_in_the_tree_that_params_do_not_name():
-    assert names("builders") == sorted(PARAMS["datasets"])
+    assert names("builders") == DATASETS
     assert names("validation") == sorted(PARAMS["validation"])
     assert names("builders/sources") == sorted(set(PARAMS["sources"]) - {"politeness"})
     assert names("probes/analysis") == sorted(PARAMS["analysis"])
@@ -125,7 +137,7 @@ def test_imports_go_one_way(file):
 
 
 def test_builders_know_no_paths_clocks_or_network():
-    for dataset in PARAMS["datasets"]:
+    for dataset in DATASETS:
         found = {m.split(".")[0] for m in imported(TOP / f"builders/{dataset}.py")}
         assert not found & {"requests", "urllib", "socket", "time", "os", "random", "subprocess"}
 

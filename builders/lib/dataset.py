@@ -14,6 +14,7 @@ from builders.lib.snapshot import Snapshot
 if TYPE_CHECKING:
     from types import ModuleType
 
+SECTION = ("datasets", "derived")  # of the params: made of snapshots, or of datasets
 CHECKED = (
     "Every build is checked with Great Expectations before anything may use it: types, "
     "nullability, allowed values and keys from the columns above, floors and ceilings from "
@@ -25,39 +26,68 @@ CHECKED = (
 def build(name: str, module: ModuleType) -> store.Counts:
     """Build a dataset and its card into ``data/datasets/NAME``.
 
+    A dataset is made of the snapshot that its params name or, where its module has ``INPUTS``, of
+    the folders of those datasets, which must be validated.
+
     Raises
     ------
     Problem
-        If params or snapshot are wrong, or nothing is left of a config.
+        If params or snapshot are wrong, an input is not validated, or nothing is left of a config.
     """
-    params: Any = section(f"datasets.{name}", module.Params)
+    inputs = getattr(module, "INPUTS", ())
+    params: Any = section(f"{SECTION[bool(inputs)]}.{name}", module.Params)
+    folder = store.DATASETS / name
+    if inputs:
+        made_of: Any = {dataset: store.require_validated(dataset) for dataset in inputs}
+        sources = [_source(dataset, made_of[dataset]) for dataset in inputs]
+    else:
+        made_of = _snapshot(name, params)
+        sources = [made_of.manifest]
+    try:
+        return _write(name, module, params, made_of, sources)
+    except BaseException:
+        shutil.rmtree(folder.with_name(f".{name}.partial"), ignore_errors=True)
+        raise
+
+
+def _snapshot(name: str, params: Any) -> Snapshot:
     snapshot = Snapshot.open(Path(params.snapshot))
     if snapshot.manifest["source"] != params.source:
         raise Problem(
             f"{params.snapshot}: a snapshot of {snapshot.manifest['source']}, but {name} is built "
             f"from {params.source}; name another under datasets.{name}.snapshot"
         )
-    folder = store.DATASETS / name
-    try:
-        return _write(name, module, params, snapshot)
-    except BaseException:
-        shutil.rmtree(folder.with_name(f".{name}.partial"), ignore_errors=True)
-        raise
+    return snapshot
 
 
-def _write(name: str, module: ModuleType, params: Any, snapshot: Snapshot) -> store.Counts:
+def _source(dataset: str, folder: Path) -> dict[str, str]:
+    """Describe a dataset that another one is made of, for its card."""
+    return {
+        "source": f"dataset {dataset}",
+        "address": folder.as_posix(),
+        "retrieved": f"with sha256 {store.fingerprint(folder)[:16]}",
+        "licence": "as its card states",
+        "citation": "its card",
+    }
+
+
+def _write(
+    name: str, module: ModuleType, params: Any, made_of: Any, sources: list[dict[str, Any]]
+) -> store.Counts:
     """Write rows and card beside the final folder, and give it its name at the end."""
     folder = store.DATASETS / name
-    counts = store.write(module.build(snapshot, params), module.SCHEMA, folder)
-    empty = [language for language in params.languages if not counts.rows[language]]
-    if empty:
+    counts = store.write(module.build(made_of, params), module.SCHEMA, folder)
+    wanted = module.wanted(params) if hasattr(module, "wanted") else params.languages
+    empty = [config for config in wanted if not counts.rows[config]]
+    if empty or not counts.rows:
+        where = getattr(params, "snapshot", " and ".join(getattr(module, "INPUTS", ())))
         raise Problem(
-            f"{params.snapshot}: no row of {name} for {', '.join(empty)}; was the snapshot fetched "
-            "with these languages?"
+            f"{where}: no row of {name} for {', '.join(empty) or 'anything'}; was the snapshot "
+            "fetched with these?"
         )
     partial = folder.with_name(f".{name}.partial")
     origin = card.Origin(
-        sources=[snapshot.manifest],
+        sources=sources,
         command=f"make repro STAGE=validate@{name}",
         version=params.version,
         validation=CHECKED.format(name=name),

@@ -16,10 +16,10 @@ from probes.models.batches import Batches
 from probes.models.body import FEWEST, enough, packs, pretrained
 from probes.models.gate import gated, narrow
 from probes.models.scorer import DECIMALS, Classes
-from probes.models.tokens import Tokens, longest
+from probes.models.tokens import HEAD, Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 
@@ -74,7 +74,8 @@ class Classifier:
         """Give the probability of every label for each text, in the order of the texts.
 
         Probabilities are a softmax over the labels, or where the model was trained for several
-        labels at once (``problem_type``) a sigmoid of each; rounded to six decimals.
+        labels at once (``problem_type``) a sigmoid of each; they and their logarithms are rounded
+        to six decimals.
 
         Raises
         ------
@@ -84,6 +85,14 @@ class Classifier:
         source = iter(texts)
         while block := list(islice(source, batches.BLOCK)):
             yield from self._classify(block)
+
+    def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
+        """Tell how many tokens each word has behind another one."""
+        (head,), behind = (
+            self.tokens.encode(texts, language, special=False)
+            for texts in ([HEAD], [f"{HEAD} {word}" for word in words])
+        )
+        return [len(ids) - len(head) for ids in behind]
 
     def _classify(self, texts: list[str]) -> list[Classes]:
         encoded = self.tokens.encode(texts)
@@ -103,16 +112,22 @@ class Classifier:
                     f"models.{self.name}: answers are not finite in {self.dtype} (batch of "
                     f"{len(rows)}); {way}"
                 )
-            return torch.sigmoid(logits) if self.several else torch.softmax(logits, dim=1)
+            log = torch.nn.functional.logsigmoid if self.several else _log_softmax
+            return log(logits)
 
         def finish(rows: list[int], done: torch.Tensor) -> None:
-            found[rows] = torch.round(done, decimals=DECIMALS).cpu().numpy()
+            found[rows] = done.cpu().numpy()
 
         lengths = [len(ids) for ids in encoded]
         most = self.batches.tokens // FEWEST  # so many rows are computed in any case
         costs = [min(length, most) for length in lengths]
         self.batches.run(lengths, costs, torch.inference_mode()(launch), finish)
+        probabilities, logprobs = (x.round(DECIMALS) + 0.0 for x in (np.exp(found), found))
         return [
-            Classes(text, self.labels, tuple(row.tolist()))
-            for text, row in zip(texts, found, strict=True)
+            Classes(text, self.labels, tuple(p.tolist()), tuple(log.tolist()), length)
+            for text, p, log, length in zip(texts, probabilities, logprobs, lengths, strict=True)
         ]
+
+
+def _log_softmax(logits: torch.Tensor) -> torch.Tensor:
+    return torch.log_softmax(logits, dim=1)

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from builders.lib.params import Params
 from builders.lib.problem import Problem
 from probes.world.language import World
+from probes.world.nations import Nations
 from probes.world.society import Society
 
 if TYPE_CHECKING:
@@ -59,6 +60,26 @@ class Endpoint(Params):
         return self
 
 
+class Examples(Params):
+    """Labelled texts, as TweetEval lays them out: a line each."""
+
+    texts: str = Field(min_length=1, description="file of texts")
+    labels: str = Field(min_length=1, description="file of the numbers of their classes")
+
+
+class Taught(Params):
+    """A classifier that the pipeline trains: of which model, on what, and how."""
+
+    start: str = Field(min_length=1, description="folder of the masked model that it is made of")
+    examples: list[Examples] = Field(min_length=1, description="labelled texts to train on")
+    mapping: str = Field(min_length=1, description="file of the numbers and names of the classes")
+    epochs: int = Field(3, ge=1, description="times that every text is read")
+    batch: int = Field(16, ge=1, description="texts in a step")
+    length: int = Field(128, ge=8, description="tokens of a text at most; the rest is cut")
+    learning_rate: float = Field(gt=0, description="highest learning rate of AdamW")
+    seed: int = Field(1, ge=0, description="of the training")
+
+
 class Model(Params):
     """One model: a Hub ``id`` with a pinned ``revision``, a world, or an ``endpoint``."""
 
@@ -69,6 +90,14 @@ class Model(Params):
     world: World | None = Field(None, description="a planted world, trained by the pipeline")
     society: Society | None = Field(
         None, description="a planted world of social groups, trained by the pipeline"
+    )
+    nations: Nations | None = Field(
+        None,
+        description="a planted world of countries and names, trained by the pipeline; of kind "
+        "masked or classifier",
+    )
+    taught: Taught | None = Field(
+        None, description="a classifier that the pipeline trains on labelled texts"
     )
     endpoint: Endpoint | None = Field(None, description="a server that runs the model")
     kind: Literal["masked", "causal", "seq2seq", "classifier", "remote"] = Field(
@@ -103,14 +132,21 @@ class Model(Params):
 
     @property
     def planted(self) -> bool:
-        """Whether it is trained here, on a world."""
-        return bool(self.world or self.society)
+        """Whether it is trained here: on a world, or on labelled texts."""
+        return bool(self.world or self.society or self.nations or self.taught)
 
     @model_validator(mode="after")
     def _one_origin(self) -> Model:
-        origins = (self.id, self.world, self.society, self.endpoint)
+        own = (self.world, self.society, self.nations, self.taught)
+        origins = (self.id, *own, self.endpoint)
         if sum(map(bool, origins)) != 1:
-            raise ValueError("give id and revision, or world, society or endpoint: one of them")
+            raise ValueError(
+                "give id and revision, or world, society, nations, taught or endpoint: one of them"
+            )
+        if self.nations and self.kind not in ("masked", "classifier"):
+            raise ValueError(f"a world of countries is masked or a classifier, not {self.kind}")
+        if self.taught and self.kind != "classifier":
+            raise ValueError("taught and kind: classifier belong together")
         if bool(self.endpoint) != (self.kind == "remote"):
             raise ValueError("kind: remote and endpoint belong together")
         if self.id and not self.revision and not _local(self.id):

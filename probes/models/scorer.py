@@ -110,6 +110,8 @@ class Classes(NamedTuple):
     text: str
     labels: tuple[str, ...]  # in the order of the model's config
     probabilities: tuple[float, ...]
+    logprobs_nats: tuple[float, ...] = ()  # their logarithms, not taken of rounded ones
+    tokens: int = 0  # of the text, special ones included
 
 
 class Represented(NamedTuple):
@@ -220,6 +222,10 @@ class Classifies(Scorer, Protocol):
 
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
         """Give the probability of every label."""
+        ...
+
+    def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
+        """Tell how many tokens each word has behind another one."""
         ...
 
 

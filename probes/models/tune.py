@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import shutil
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -22,7 +23,7 @@ from probes.models.body import pretrained
 from probes.models.tokens import HEAD, Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 CHECKPOINT = "checkpoint.pt"
@@ -33,6 +34,8 @@ HIDDEN, RANDOM = 0.8, 0.1  # of those: shares that become the mask, and any othe
 CLIP = 1.0  # largest norm of a gradient
 IGNORED = -100
 GRID = 2.0**-18  # of weights in float64: last bits, that differ between processors, are far below
+
+Row = TypeVar("Row")  # what a model is trained on: tokens, or tokens and a label
 
 
 class Tuned(NamedTuple):
@@ -100,21 +103,27 @@ def tuned(
     # in double precision one thread, so that the last bits do not depend on their number
     torch.set_num_threads(1 if exact == "float64" else cores())
     try:
-        _fit(model, name, tokens, rows, tuning, into / CHECKPOINT, masked=kind == "masked")
+        loss = partial(_loss, model, tokens, masked=kind == "masked")
+        fit(model, name, rows, tuning, into / CHECKPOINT, loss)
     finally:
         torch.set_num_threads(threads)
     if exact == "float64":
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-    partial = into / f"{DONE}.partial"
-    shutil.rmtree(partial, ignore_errors=True)
-    model.eval().save_pretrained(partial)
-    tokens.tokenizer.save_pretrained(partial)
-    _like(where, partial)
-    partial.rename(found.folder)
-    (into / CHECKPOINT).unlink(missing_ok=True)
+    save(model, tokens, where, into)
     return found
+
+
+def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
+    """Save a trained model with the tokenizer of the one it was made of, whole or not at all."""
+    unfinished = into / f"{DONE}.partial"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    model.eval().save_pretrained(unfinished)
+    tokens.tokenizer.save_pretrained(unfinished)
+    _like(where, unfinished)
+    unfinished.rename(into / DONE)
+    (into / CHECKPOINT).unlink(missing_ok=True)
 
 
 def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> list[list[int]]:
@@ -130,17 +139,26 @@ def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> list[list[int]]
     ]
 
 
-def _fit(
+def fit(
     model: Any,
     name: str,
-    tokens: Tokens,
-    rows: list[list[int]],
+    rows: Sequence[Row],
     tuning: Tuning,
     checkpoint: Path,
-    *,
-    masked: bool,
+    loss_of: Callable[[list[Row]], torch.Tensor],
 ) -> None:
-    """Train in place, from the checkpoint on if there is one."""
+    """Train in place, from the checkpoint on if there is one.
+
+    Parameters
+    ----------
+    loss_of
+        Gives the mean loss of some rows.
+
+    Raises
+    ------
+    Problem
+        If a loss is not finite.
+    """
     optimizer = torch.optim.AdamW(model.parameters(), lr=tuning.learning_rate, weight_decay=0.0)
     each = math.ceil(len(rows) / tuning.batch)
     total = each * tuning.epochs
@@ -160,7 +178,7 @@ def _fit(
             torch.manual_seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
             for group in optimizer.param_groups:
                 group["lr"] = tuning.learning_rate * (1 - step / total)
-            loss = _loss(model, tokens, some, masked=masked)
+            loss = loss_of(some)
             if not torch.isfinite(loss):
                 raise Problem(
                     f"models.{name}: the loss is not finite at step {step}; lower the learning rate"

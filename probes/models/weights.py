@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from builders.lib import store
 from builders.lib.params import entry
 from builders.lib.snapshot import digest, write_bytes
+from probes.models import teach
 from probes.models.files import MODELS, POINTER, download, wanted
 from probes.models.params import model
 from probes.questions import Asking
-from probes.world import groups
+from probes.world import groups, passports
 from probes.world.train import train
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ def bring(name: str) -> Path:
             train(params.world, partial)
         elif params.society:
             groups.train(params.society, _asking(), partial)
+        elif params.nations:
+            passports.train(params.nations, params.kind, partial)
+        elif params.taught:
+            teach.bring(name, params.taught, partial)
         files = {p.name: digest(p) for p in sorted(partial.iterdir())}
         whole = hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
         facts: dict[str, Any] = {

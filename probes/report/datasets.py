@@ -34,7 +34,8 @@ def _group(path: Path, data: Path) -> Group:
         .agg(pl.col("number").sum())
         .sort("config", "reason")
     )
-    given = read()["datasets"][path.stem]
+    tree = read()
+    given = tree["datasets"].get(path.stem) or tree["derived"][path.stem]
     expectations = [(t, e) for t, of in report["tables"].items() for e in of["expectations"]]
     warned = [
         f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
@@ -42,7 +43,8 @@ def _group(path: Path, data: Path) -> Group:
         if not e["success"]
     ]
     about = (
-        f"From {given['snapshot']}; sha256 {report['fingerprint'][:16]}. Great Expectations: "
+        f"From {given.get('snapshot', 'other datasets')}; "
+        f"sha256 {report['fingerprint'][:16]}. Great Expectations: "
         f"{len(expectations)} expectations held against it, {len(warned)} warning(s)"
         f"{': ' + '; '.join(warned) if warned else ''}."
     )

@@ -16,6 +16,7 @@ from probes.report import (
     datasets,
     emotions,
     latent,
+    nationality,
     pooled,
     recall,
     robustness,
@@ -49,6 +50,7 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     emotions,
     rsa,
     shift,
+    nationality,
     sentiment_lexica,
     datasets,
 )

@@ -16,6 +16,7 @@ from transformers import (
     AlbertForMaskedLM,
     BertConfig,
     BertForMaskedLM,
+    BertForSequenceClassification,
     PreTrainedTokenizerFast,
 )
 
@@ -89,7 +90,26 @@ def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
 
 def model_of(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> Any:
     """Return the model with its first weights, in double precision."""
-    options: dict[str, Any] = {
+    options = _options(shape, tokenizer)
+    if shape.architecture == "albert":
+        config = AlbertConfig(**options, embedding_size=shape.hidden // 2)
+        return AlbertForMaskedLM(config).double()
+    return BertForMaskedLM(BertConfig(**options)).double()
+
+
+def classifier_of(shape: Shape, tokenizer: PreTrainedTokenizerFast, labels: Sequence[str]) -> Any:
+    """Return a BERT that tells labels, with its first weights, in double precision."""
+    named: dict[str, Any] = {
+        "id2label": dict(enumerate(labels)),
+        "label2id": {label: i for i, label in enumerate(labels)},
+        "classifier_dropout": 0.0,
+    }
+    config = BertConfig(**_options(shape, tokenizer), **named)
+    return BertForSequenceClassification(config).double()
+
+
+def _options(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
+    return {
         "vocab_size": len(tokenizer),
         "hidden_size": shape.hidden,
         "num_hidden_layers": shape.layers,
@@ -101,10 +121,6 @@ def model_of(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> Any:
         "pad_token_id": tokenizer.pad_token_id,
         "initializer_range": INIT,
     }
-    if shape.architecture == "albert":
-        config = AlbertConfig(**options, embedding_size=shape.hidden // 2)
-        return AlbertForMaskedLM(config).double()
-    return BertForMaskedLM(BertConfig(**options)).double()
 
 
 def rounded(model: Any) -> Any:

@@ -34,10 +34,10 @@ def test_a_local_folder_and_a_world_need_no_revision(tmp_path, monkeypatch):
     [
         ("{id: someone/something}", "someone/something needs a pinned revision"),
         ("{id: someone/something, revision: main}", "models.mine.revision"),
-        ("{}", "give id and revision, or world, society or endpoint: one of them"),
+        ("{}", "give id and revision, or world, society, nations, taught or endpoint: one of them"),
         (
             f"{{id: ./folder, world: {{{WORLD}}}}}",
-            "give id and revision, or world, society or endpoint: one of them",
+            "give id and revision, or world, society, nations, taught or endpoint: one of them",
         ),
         ("{id: ./folder, dtyp: float32}", "models.mine.dtyp: unknown key"),
         ("{id: ./folder, dtype: int8}", "models.mine.dtype"),

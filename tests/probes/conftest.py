@@ -25,6 +25,7 @@ def little(tree):
     asked = ["world-planted", "world-null", "tiny"]
     tree["asked"] = {name: list(asked) for name in tree["asked"]}
     tree["asked"] |= {"stereotypes": [], "finetuned": []}  # test_finetuned.py asks these
+    tree["asked"] |= {"classification": [], "perplexity": []}  # test_classification.py asks these
     tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from samples import DAY, FACTS, LANGUAGES, POLITE, SAMPLES, TOP, make, oxigraph, wikidata_params
 
 from builders import politicians
+from builders.lib.endpoint import PREFIXES
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST, Snapshot
 from builders.lib.sparql import bindings
@@ -40,9 +41,7 @@ if TYPE_CHECKING:
 
 HASTY = POLITE.model_copy(update={"timeout_s": 1.0})
 REAL = TOP.parent / "shared" / "data" / "politicians" / "wikidata_people.nt.gz"
-TURTLE = "".join(
-    f"@prefix {line.removeprefix('PREFIX ')} .\n" for line in wikidata.PREFIXES.splitlines()
-)
+TURTLE = "".join(f"@prefix {line.removeprefix('PREFIX ')} .\n" for line in PREFIXES.splitlines())
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -312,7 +311,7 @@ def test_several_countries_codes_and_labels_for_all_languages_arrive(tmp_path):
 
 
 def ask(engine: str, query: str) -> bytes:
-    body = urllib.parse.urlencode({"query": wikidata.PREFIXES + query}).encode()
+    body = urllib.parse.urlencode({"query": PREFIXES + query}).encode()
     wants = {"Accept": "application/sparql-results+json"}
     with urllib.request.urlopen(urllib.request.Request(engine, body, wants)) as answer:
         assert answer.status == 200

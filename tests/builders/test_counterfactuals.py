@@ -1,0 +1,360 @@
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import polars as pl
+import pytest
+from samples import DAY, POLITE, real_names_params, targets_params
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from builders import counterfactuals, names, targets
+from builders.__main__ import main
+from builders.counterfactuals import GENDERS, READINGS
+from builders.lib import gazetteer, store
+from builders.lib.dataset import build
+from builders.lib.marked import measured, read
+from builders.lib.people import Finder, Span, finder
+from builders.lib.problem import Problem
+from builders.lib.released import eligible, replacements, substituted
+from builders.lib.store import Reject
+from builders.sources import targets as client
+from validation.counterfactuals import only_the_entity
+from validation.run import validate
+
+TOP = Path(__file__).parents[2]
+ORIGINAL, FAITHFUL, CORRECTED, PLACEBO = range(len(READINGS))
+PERSONS = Path("data/samples/facts/persons_en.txt")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A project in which the three datasets are built and validated; not to be changed."""
+    import os
+
+    from conftest import copy_project
+
+    folder = copy_project(tmp_path_factory.mktemp("made"))
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        for name, module in (("names", names), ("targets", targets)):
+            build(name, module)
+            validate(name)
+        build("counterfactuals", counterfactuals)
+        assert validate("counterfactuals")["success"]
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture
+def own(made, tmp_path, monkeypatch):
+    shutil.copytree(made, tmp_path / "own")
+    monkeypatch.chdir(tmp_path / "own")
+    return tmp_path / "own"
+
+
+def rows(folder: Path) -> pl.DataFrame:
+    return pl.read_parquet(folder / "data/datasets/counterfactuals/sentiment-en.parquet")
+
+
+def built(folder: Path, **changes):
+    inputs = {name: folder / "data/datasets" / name for name in counterfactuals.INPUTS}
+    params = counterfactuals.Params(version="0.1.0", **({"replacements": 2} | changes))
+    items = list(counterfactuals.build(inputs, params))
+    rejects = [item for item in items if isinstance(item, Reject)]
+    return [item.values for item in items if not isinstance(item, Reject)], rejects
+
+
+def test_every_text_with_a_person_has_all_readings_for_all_countries(made):
+    frame = rows(made)
+    texts = frame.filter(reading=ORIGINAL)
+    assert len(texts) == 55  # as the page of targets counts them
+    sizes = frame.group_by("target", "country", "reading").len()
+    for reading, number in ((FAITHFUL, 8), (CORRECTED, 4), (PLACEBO, 2)):
+        part = sizes.filter(reading=reading)
+        assert set(part["len"]) == {number}
+        assert part["country"].n_unique() == 13
+    # the released code looks names up as they are written: Maria is not María
+    lacking = set(texts["id"]) - set(sizes.filter(reading=FAITHFUL)["target"])
+    assert set(frame.filter(pl.col("target").is_in(lacking))["entity"]) == {"", "Maria García"}
+
+
+def test_the_names_put_in_are_of_their_country_and_gender(made):
+    known = gazetteer.load(made / "data/datasets/names")
+    for row in rows(made).filter(pl.col("reading") != ORIGINAL).to_dicts():
+        names_ = known.by_country[row["country"]]
+        first = row["name"].split(" ")[0]
+        gender = GENDERS[row["gender"]]
+        pool = names_["last"] if gender == "unknown" else names_[gender]
+        assert first in pool, row
+        if " " in row["name"]:
+            assert row["name"].split(" ", 1)[1] in names_[f"last:{gender}"]
+
+
+def test_faithful_takes_the_gender_of_the_loop_and_corrected_the_persons_own(made):
+    frame = rows(made)
+    jennifer = frame.filter(entity="Jennifer")
+    both = Counter(jennifer.filter(reading=FAITHFUL)["gender"].to_list())
+    assert both == {0: 13 * 4, 1: 13 * 4}
+    assert set(jennifer.filter(reading=CORRECTED)["gender"]) == {GENDERS.index("female")}
+
+
+def test_czech_women_have_womens_last_names(made):
+    frame = rows(made).filter(country="cz")
+    women = frame.filter(pl.col("name").str.contains(" ") & (pl.col("gender") == 1))
+    assert len(women)
+    assert all(name.endswith("á") for name in women["name"])
+
+
+def test_a_text_with_capitals_possessives_and_two_people(made):
+    frame = rows(made)
+    shouted = frame.filter(entity="ASHLEY WILLIAMS")
+    assert all(t.isupper() for t in (r["text"][:6] for r in shouted.to_dicts() if r["reading"] > 1))
+    assert any(not r["text"][:6].isupper() for r in shouted.filter(reading=FAITHFUL).to_dicts())
+    james = frame.filter(pl.col("entity") == "James", pl.col("reading") == CORRECTED)
+    for row in james.to_dicts():
+        name = row["name"]
+        possessive = "'" if name[-1] == "s" else "'s"
+        assert row["text"].startswith(f"{name}{possessive} bike was stolen")
+        assert f"Poor {name}, he" in row["text"]
+    pair = frame.filter(pl.col("text").str.contains("painting the fence"), reading=CORRECTED)
+    assert set(pair["entity"]) == {"Olivia", "Harry"}  # they take turns
+
+
+def test_pairs_of_a_country_differ_and_share_person_and_gender(made):
+    frame = rows(made)
+    pairs = frame.filter(reading=PLACEBO).join(frame, left_on="of", right_on="id")
+    assert len(pairs) == frame.filter(reading=PLACEBO).height > 0
+    assert (pairs["country"] == pairs["country_right"]).all()
+    assert (pairs["gender"] == pairs["gender_right"]).all()
+    assert (pairs["text"] != pairs["text_right"]).all()
+
+
+def test_the_same_inputs_give_the_same_bytes_and_a_seed_other_names(own):
+    folder = own / "data/datasets/counterfactuals"
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    build("counterfactuals", counterfactuals)
+    assert before == {p.name: p.read_bytes() for p in folder.iterdir()}
+    one, other = (built(own, seed=seed, countries=["fr"])[0] for seed in (1, 2))
+    assert [r["id"] for r in one] == [r["id"] for r in other]
+    assert [r["name"] for r in one] != [r["name"] for r in other]
+
+
+def test_other_countries_and_readings_leave_the_draws_as_they_are(own):
+    every = {r["id"]: r for r in built(own)[0]}
+    for changes in ({"countries": ["fr", "us"]}, {"readings": ["corrected"]}):
+        for row in built(own, **changes)[0]:
+            assert row == every[row["id"]]
+
+
+def test_a_draw_of_texts_and_unused_countries_are_counted(own):
+    rows_, rejects = built(own, texts=20, countries=["fr"])
+    originals = [r for r in rows_ if r["reading"] == ORIGINAL]
+    reasons = Counter({r.reason: 0 for r in rejects})
+    for reject in rejects:
+        reasons[reject.reason] += reject.number
+    assert reasons["not drawn"] == 62 - 20
+    assert len(originals) + reasons["no person found in it"] == 20
+    assert reasons["names of a country that are not put in"] == 12
+
+
+def test_matching_keeps_the_number_of_tokens(own):
+    tokenizer = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")  # a token a character
+    file = own / "tokenizer.json"
+    tokenizer.save(str(file))
+    match = {
+        "tokenizer": str(file),
+        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+    }
+    found = [r for r in built(own, match=match)[0] if r["reading"] == CORRECTED]
+    assert len(found) > 100
+    for row in found:
+        lengths = [len(word) for word in row["entity"].split(" ", 1)]
+        assert [len(word) for word in row["name"].split(" ", 1)] == lengths, row
+    free = [r for r in built(own)[0] if r["reading"] == CORRECTED]
+    assert any(len(r["name"]) != len(r["entity"]) for r in free)
+    with pytest.raises(Problem, match="has another sha256"):
+        built(own, match=match | {"sha256": "0" * 64})
+
+
+def test_the_released_code_step_by_step(made):
+    known = gazetteer.load(made / "data/datasets/names")
+    entities = ["Michael", "Emily Wilson", "Emily Qwerty", "Trump", "McDonald", "DANIEL", "Emily W"]
+    assert eligible(entities, known) == ["Michael", "Emily Wilson", "DANIEL", "Emily W"]
+    text = "Emily Wilson? Emily! #Emily"
+    assert substituted(text, "Emily Wilson", "Wei Li") == "Wei Li? Emily! #Emily"
+    assert substituted(text, "Emily", "Wei") == "Wei Wilson? Wei! #Wei"
+    pairs = list(replacements(["Emily Wilson", "Bob"], ["A", "B"], ["C"], 6, "key"))
+    assert len(pairs) == 6
+    assert {e for e, _ in pairs} == {"Emily Wilson", "Bob"}
+    assert all(re.fullmatch("[AB] C" if " " in e else "[AB]", n) for e, n in pairs)
+
+
+def test_a_model_that_is_not_installed_gives_the_command_that_installs_it(made):
+    address = "https://example.org/xx_ent_wiki_sm-3.8.0-py3-none-any.whl"
+    wanted = Finder(model="xx_no_such_model", version="3.8.0", address=address)
+    known = gazetteer.load(made / "data/datasets/names")
+    with pytest.raises(Problem, match=re.escape(f"`python -m pip install {address}`")):
+        finder(wanted, known, "en")
+    with pytest.raises(ValueError, match="tell its version and the address"):
+        Finder(model="xx_ent_wiki_sm")
+
+
+def test_a_models_people_are_used_and_another_version_is_refused(made, tmp_path):
+    import spacy
+
+    nlp = spacy.blank("xx")
+    ruler = nlp.add_pipe("entity_ruler")
+    entities = [("PER", "Quirin Zauberer"), ("LOC", "Leeds"), ("PER", "Xanthippe's")]
+    ruler.add_patterns([{"label": label, "pattern": text} for label, text in entities])
+    nlp.meta["version"] = "1.2.3"
+    nlp.to_disk(tmp_path / "model")
+    known = gazetteer.load(made / "data/datasets/names")
+    wanted = {"model": str(tmp_path / "model"), "address": "x"}
+    find = finder(Finder(version="1.2.3", **wanted), known, "en")
+    text = "Quirin Zauberer left Leeds in Xanthippe's car. #Quirin Zauberer"
+    assert next(iter(find([text]))) == [Span(0, 15), Span(30, 39)]
+    with pytest.raises(Problem, match=r"in version 1\.2\.3, not 2\.0"):
+        finder(Finder(version="2.0", **wanted), known, "en")
+
+
+def test_inputs_must_be_validated_and_have_what_is_asked_for(own):
+    with pytest.raises(Problem, match=r"not 99 names of each kind for any country"):
+        built(own, names_min=99)
+    with pytest.raises(Problem, match="names of each kind for fj"):
+        built(own, countries=["fj"])
+    with pytest.raises(Problem, match="no config hate-en"):
+        built(own, configs=["hate-en"])
+    (own / "data/validation/names.json").unlink()
+    with pytest.raises(Problem, match="names is not validated"):
+        build("counterfactuals", counterfactuals)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("text", "Something else.", "differs_in_the_entity_only"),
+        ("of", "nowhere", "of_exists"),
+        ("country", "fr", "placebo_of_the_same_country"),
+    ],
+)
+def test_a_row_that_breaks_its_pair_or_its_text_fails_the_validation(own, column, value, said):
+    path = own / "data/datasets/counterfactuals/sentiment-en.parquet"
+    frame = pl.read_parquet(path)
+    chosen = (pl.col("reading") == PLACEBO) & (pl.col("country") == "us") & (pl.col("draw") == 0)
+    changed = pl.when(chosen).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
+    store.write_table(frame.with_columns(changed), counterfactuals.SCHEMA.arrow(), path)
+    with pytest.raises(Problem, match=said):
+        validate("counterfactuals")
+
+
+@pytest.mark.parametrize(
+    ("original", "text", "entity", "holds"),
+    [
+        ("I saw Al Bo.", "I saw Wei Li.", "Al Bo", True),
+        ("I saw Al Bo. Bo!", "I saw Wei Li. Li!", "Al Bo", True),
+        ("James' dog", "Wei's dog", "James", True),
+        ("James' dog", "Wei's cat", "James", False),
+        ("I saw Al.", "I met Wei.", "Al", False),
+        ("I saw Al.", "I saw .", "Al", False),
+        ("I saw Al.", "I saw Al.", "", True),
+    ],
+)
+def test_a_text_may_differ_in_the_entity_only(original, text, entity, holds):
+    assert only_the_entity(original, text, entity) is holds
+
+
+def test_precision_and_recall_are_counted_by_hand(tmp_path, made):
+    file = tmp_path / "marked.txt"
+    file.write_text("[[Al Bo]] saw [[Cy]].\nNobody here.\n[[Di]]!\n", "utf-8")
+    marked = read(file)
+    assert marked[0].people == (Span(0, 5), Span(10, 12))
+    found = [[Span(0, 5), Span(6, 9)], [], [Span(0, 1)]]  # right, wrong, a part of it
+    whole, part = measured(marked, lambda texts: iter(found[: len(list(texts))]))
+    assert (whole.right, whole.found, whole.marked) == (1, 3, 3)
+    assert (part.right, part.found, part.marked) == (2, 3, 3)
+    file.write_text("[[Al\n", "utf-8")
+    with pytest.raises(Problem, match="do not pair up"):
+        read(file)
+
+
+def test_the_page_tells_what_the_command_measures(own, capsys):
+    assert main(["people", str(PERSONS)]) == 0
+    said = capsys.readouterr().out.strip()
+    assert said in (TOP / "docs/datasets/counterfactuals.md").read_text("utf-8")
+
+
+SHARED = TOP.parent / "shared/data"
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+def test_all_countries_with_enough_names_over_real_tweets(tmp_path, monkeypatch, capsys):
+    import resource
+    import time
+
+    from conftest import copy_project
+
+    from builders.sources import names as names_client
+
+    monkeypatch.chdir(copy_project(tmp_path))
+    names_client.fetch(real_names_params(), POLITE, Path("data/raw/names") / DAY)
+    tweets = SHARED / "tweets/emotion"
+    terms = {"licence": "task terms", "citation": "TweetEval"}
+    entry = {"name": "tweeteval", "task": "emotion", "language": "en", "layout": "tweeteval"}
+    entry["parts"] = {"test": str(tweets / "test_{what}.txt")}
+    corpus = entry | terms | {"mapping": str(tweets / "mapping.txt")}
+    client.fetch(targets_params(corpus), POLITE, Path("data/raw/targets") / DAY)
+    text = Path("params.yaml").read_text("utf-8")
+    for source in ("names", "targets"):
+        text = text.replace(f"data/samples/{source}/{DAY}", f"data/raw/{source}/{DAY}")
+    text = text.replace("configs: [sentiment-en]", "configs: [emotion-en]")
+    Path("params.yaml").write_text(text, "utf-8")
+    build("names", names)
+    validate_real("names")
+    build("targets", targets)
+    validate_real("targets")
+    start = time.monotonic()
+    counts = build("counterfactuals", counterfactuals)
+    seconds = time.monotonic() - start
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    frame = pl.read_parquet("data/datasets/counterfactuals/emotion-en.parquet")
+    validate_real("counterfactuals")
+    texts_ = frame.filter(reading=ORIGINAL).height
+    countries = frame["country"].n_unique() - 1
+    with capsys.disabled():
+        print(
+            f"\n{counts.rows['emotion-en']:,} rows of {texts_} texts and {countries} countries: "
+            f"{seconds:.0f} s, {memory:,.0f} MiB at most"
+        )
+    assert countries > 60
+    assert texts_ > 50
+    assert not any("@user" in entity for entity in frame["entity"].unique())
+    assert memory < 4000
+
+
+def validate_real(name: str) -> None:
+    """Validate with floors that fit: those of params.yaml are the sample's."""
+    import yaml
+
+    tree = yaml.safe_load(Path("params.yaml").read_text("utf-8"))
+    floors = {
+        "names": {"rows_min": {}, "usable_min": 5, "flagged_max_share": 0.6},
+        "targets": {"rows_min": {}, "labels": {}, "label_min": 10},
+        "counterfactuals": {
+            "rows_min": {},
+            "texts_min": 50,
+            "countries_min": 60,
+            "same_max_share": 0.02,
+        },
+    }[name]
+    tree["validation"][name] = floors | {"other_rejects_max_share": 1.0}
+    Path("params.yaml").write_text(yaml.safe_dump(tree, allow_unicode=True), "utf-8")
+    assert validate(name)["success"]

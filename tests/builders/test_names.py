@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from samples import DAY, POLITE, REAL_NAMES, SAMPLES, names_params, real_names_params
+
+from builders import names
+from builders.lib.dataset import build
+from builders.lib.namelists import BEARERS, KINDS, List, entries, normal
+from builders.lib.problem import Problem
+from builders.lib.snapshot import Snapshot
+from builders.lib.store import Reject
+from builders.sources import names as client
+from validation.run import validate
+
+TERMS = {"licence": "CC0-1.0", "citation": "the project"}
+HEAD = "country,kind,rank,name\n"
+
+
+def snapshot(folder: Path, *lists: tuple[dict, str]) -> Snapshot:
+    declared = []
+    for entry, text in lists:
+        path = folder / f"{entry['name']}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        declared.append(List(address=str(path), **TERMS, **entry))
+    client.fetch(client.Params(lists=declared), POLITE, folder / DAY)
+    return Snapshot.open(folder / DAY)
+
+
+def made(found: Snapshot, **changes):
+    params = names.Params(version="0.1.0", snapshot="x", usable_min=1, **changes)
+    items = list(names.build(found, params))
+    rows = [item for item in items if not isinstance(item, Reject)]
+    return rows, [item for item in items if isinstance(item, Reject)]
+
+
+def test_the_default_list_is_built_and_holds_its_checks(project):
+    counts = build("names", names)
+    assert len(counts.rows) == 13
+    assert sum(counts.rows.values()) == 472
+    assert validate("names")["success"]
+    frame = pl.read_parquet("data/datasets/names/cn.parquet")
+    flagged = dict(frame.filter(pl.col("flags").list.len() > 0).select("name", "flags").iter_rows())
+    assert flagged["Go"] == ["word"]
+    czech = pl.read_parquet("data/datasets/names/cz.parquet").filter(kind=KINDS.index("last"))
+    bearers = dict(czech.select("name", "bearer").iter_rows())
+    assert BEARERS[bearers["Nováková"]] == "female"
+    assert BEARERS[bearers["Novák"]] == "male"
+
+
+def test_the_same_snapshot_gives_the_same_bytes(project):
+    build("names", names)
+    first = {p.name: p.read_bytes() for p in Path("data/datasets/names").iterdir()}
+    build("names", names)
+    assert first == {p.name: p.read_bytes() for p in Path("data/datasets/names").iterdir()}
+
+
+def test_lists_of_a_country_become_one_by_best_rank_and_the_first_count(tmp_path):
+    columns = {k: k for k in ("country", "kind", "rank", "name", "count")}
+    one = "country,kind,rank,name,count\nfr,male,1,Jean,\nfr,male,2,Luc,\nfr,male,3,Ali,\n"
+    two = "country,kind,rank,name,count\nFR,male,1,Ali,70\nFrance,male,2,Jean,60\n"
+    found = snapshot(
+        tmp_path,
+        ({"name": "one", "columns": columns}, one),
+        ({"name": "two", "columns": columns}, two),
+    )
+    rows, rejects = made(found, countries=["fr"])
+    assert not rejects
+    kept = [(r.values["name"], r.values["rank"], r.values["count"]) for r in rows]
+    # Jean and Ali are first in a list each, in two lists each; 70 people are more than 60
+    assert kept == [("Ali", 1, 70), ("Jean", 2, 60), ("Luc", 3, None)]
+    assert rows[0].values["sources"] == ["one", "two"]
+
+
+def test_nested_and_flat_lists_are_read_by_country_and_kind(tmp_path):
+    nested = {"Czech_Republic": {"male": ["Novák", "Král"], "female": ["Nováková", "Král"]}}
+    nested["Atlantis"] = {"male": ["Kida"], "female": []}
+    flat = {"men": ["Ann-Marie’s", "Bob"], "dogs": ["Rex"]}
+    found = snapshot(
+        tmp_path,
+        ({"name": "eu", "layout": "nested", "kind": "last"}, json.dumps(nested)),
+        (
+            {"name": "all", "layout": "flat", "country": "zz", "kinds": {"men": "male"}},
+            json.dumps(flat),
+        ),
+    )
+    rows, rejects = made(found)
+    kept = {(r.config, r.values["name"]): BEARERS[r.values["bearer"]] for r in rows}
+    # the Czech list has no first names; so the country is told to have too few
+    assert kept == {("zz", "Ann-Marie's"): "any", ("zz", "Bob"): "any"}
+    reasons = {(r.key, r.reason): r.number for r in rejects}
+    assert reasons["eu/Atlantis/male/1", "of no country that is known"] == 1
+    assert reasons["cz", "of a country with too few names of a kind"] == 3
+    rows, _ = made(found, countries=["cz"])
+    kept = {r.values["name"]: BEARERS[r.values["bearer"]] for r in rows}
+    assert kept == {"Novák": "male", "Nováková": "female", "Král": "any"}
+
+
+def test_what_cannot_be_a_name_in_a_text_is_flagged_with_the_reason(tmp_path):
+    listed = ["Go", "Иван", "J.", "X Æ A-12", "Jean-Luc", "O'Neil", "Nguyễn", "Al"]
+    text = HEAD + "".join(f"vn,male,{i},{n}\n" for i, n in enumerate(listed, start=1))
+    found = snapshot(tmp_path, ({"name": "one"}, text))
+    rows, _ = made(found, countries=["vn"], words=["GO"])
+    flags = {r.values["name"]: r.values["flags"] for r in rows}
+    assert {n for n, f in flags.items() if not f} == {"Jean-Luc", "O'Neil", "Nguyễn", "Al"}
+    assert flags["Go"] == ["word"]
+    assert flags["J."] == ["short"]
+    assert flags["X Æ A-12"] == ["letters"]
+    assert flags["Иван"] == ["script"]
+    rows, _ = made(found, countries=["vn"], spelling="native")
+    assert {r.values["name"] for r in rows if not r.values["flags"]} >= {"Иван", "Go"}
+
+
+def test_native_spelling_takes_the_countrys_own(tmp_path):
+    columns = {"rank": "r", "name": "latin", "native": "own", "country": "c"}
+    text = "c,r,latin,own\nAM,1,Grigoryan,Գրիգորյան\nAM,2,,Հարությունյան\n"
+    found = snapshot(tmp_path, ({"name": "one", "kind": "last", "columns": columns}, text))
+    rows, rejects = made(found, countries=["am"])
+    assert [r.values["name"] for r in rows] == ["Grigoryan"]
+    assert [r.reason for r in rejects] == ["no spelling in Latin letters"]
+    rows, rejects = made(found, countries=["am"], spelling="native")
+    assert [r.values["name"] for r in rows] == ["Գրիգորյան", "Հարությունյան"]
+    assert not rejects
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("country,kind,name\n", "line 1: no column rank"),
+        (HEAD, "no name in it"),
+        (HEAD + "fr,male,1\n", "line 2: not as many fields"),
+        (HEAD + "fr,male,first,Jean\n", "line 2: rank 'first' is no number"),
+        ("<!DOCTYPE html>\n", "a web page in place of the list"),
+    ],
+)
+def test_a_list_that_is_none_is_refused_with_the_line(text, wrong):
+    with pytest.raises(ValueError, match=wrong):
+        list(entries(List(name="x", address="x", **TERMS), text.encode()))
+
+
+def test_a_byte_order_mark_and_composed_letters_do_no_harm():
+    body = ("\ufeff" + HEAD + "fr,female,1,Ame\u0301lie\n").encode()
+    found = list(entries(List(name="x", address="x", **TERMS), body))
+    assert found[0].name == "Amélie" == normal(" Ame\u0301lie ")
+
+
+def test_norway_without_quotes_is_a_problem_that_is_told(project):
+    text = Path("params.yaml").read_text("utf-8")
+    text = text.replace("    words: [an,", "    countries: [no]\n    words: [an,")
+    Path("params.yaml").write_text(text, "utf-8")
+    with pytest.raises(Problem, match=r"datasets\.names\.countries\.0.*found False"):
+        build("names", names)
+
+
+def test_a_country_that_no_list_has_is_told(project):
+    text = Path("params.yaml").read_text("utf-8")
+    text = text.replace("    words: [an,", "    countries: [fr, fj]\n    words: [an,")
+    Path("params.yaml").write_text(text, "utf-8")
+    with pytest.raises(Problem, match="no row of names for fj"):
+        build("names", names)
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not REAL_NAMES.is_dir(), reason="no shared data beside the checkout")
+def test_the_real_lists_give_every_country_with_names_of_all_kinds(tmp_path):
+    client.fetch(real_names_params(), POLITE, tmp_path / DAY)
+    found = Snapshot.open(tmp_path / DAY)
+    assert found.manifest["counts"]["forenames"] == 2480
+    assert found.manifest["counts"]["surnames"] == 2576
+    assert found.manifest["counts"]["checklist"] == 5393 + 8052 + 9926
+    params = names.Params(version="0.1.0", snapshot="x", usable_min=5)
+    items = list(names.build(found, params))
+    rows = [item for item in items if not isinstance(item, Reject)]
+    rejects = [item for item in items if isinstance(item, Reject)]
+    countries = {row.config for row in rows} - {"zz"}
+    assert {"us", "fr", "jp", "no", "cz", "tr", "in", "lt"} < countries
+    assert len(countries) > 60
+    places = {r.key.split("/")[1] for r in rejects if r.reason == "of no country that is known"}
+    named = {"Scotland", "Northern Ireland", "Basque Country, Spain", "Catalonia, Spain"}
+    assert places == named
+    czech = {r.values["name"]: r.values for r in rows if r.config == "cz"}
+    assert BEARERS[czech["Novák"]["bearer"]] in ("male", "any")
+    # nothing is lost: every entry is a row, was merged into one, or is among the rejects
+    inputs = sum(found.manifest["counts"].values())
+    assert inputs >= len(rows) + sum(r.number for r in rejects)
+    usable = [r for r in rows if not r.values["flags"]]
+    assert len(usable) > 0.95 * len(rows)
+
+
+def test_the_sample_is_what_the_client_makes_of_its_list(tmp_path):
+    client.fetch(names_params(), POLITE, tmp_path / DAY)
+    made_ = (tmp_path / DAY / "lists/common.csv").read_bytes()
+    assert made_ == (SAMPLES / "names" / DAY / "lists/common.csv").read_bytes()

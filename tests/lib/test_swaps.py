@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+
+from builders.lib.gazetteer import Gazetteer, fold
+from builders.lib.people import Finder, Span, finder
+from builders.lib.swaps import Name, draws, draws_again, people, replaced
+
+MEN = ("Michael", "James", "José", "Łukasz", "İbrahim", "Андрей", "Jean-Luc")
+WOMEN = ("Sophie", "Zoë", "Ngozi", "Małgorzata", "Özlem", "Anna")
+LAST = ("Smith", "Okafor", "Yılmaz", "O'Brien", "García", "Jones", "van Dijk")
+
+
+def gazetteer() -> Gazetteer:
+    genders = {fold(n): "male" for n in MEN} | {fold(n): "female" for n in WOMEN}
+    return Gazetteer(
+        frozenset(MEN),
+        frozenset(WOMEN),
+        frozenset(LAST),
+        genders | {"robin": "unknown"},
+        frozenset(fold(n) for n in LAST),
+        frozenset({"will"}),
+        {},
+    )
+
+
+KNOWN = gazetteer()
+
+
+@pytest.fixture(scope="module")
+def find():
+    found = finder(Finder(), KNOWN, "en")
+    return lambda text: next(iter(found([text])))
+
+
+def named(text, find):
+    return [text[a:b] for a, b in find(text)]
+
+
+def swapped(text, find, first, last="", which=0):
+    person = people(text, find(text), KNOWN)[which]
+    return replaced(text, person, Name(first, last))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("I met Michael.", ["Michael"]),
+        ("MICHAEL SMITH WON", ["MICHAEL SMITH"]),
+        ("I like michael", []),  # a name is written with a capital
+        ("Michael's dog and James' cat", ["Michael", "James"]),
+        ("Sophie’s new job", ["Sophie"]),
+        ("#Michael @Sophie @anna_Smith https://x.org/Michael", []),
+        ("no #RIPMichael but Michael", ["Michael"]),
+        ("Jose and José", ["Jose", "José"]),  # with and without marks
+        ("Mary-Anna and Anna-Lena", []),  # parts of longer names
+        ("Jean-Luc O'Brien spoke", ["Jean-Luc O'Brien"]),
+        ("Anna van Dijk spoke", ["Anna van Dijk"]),
+        ("Michael Brexham spoke", ["Michael Brexham"]),  # a last name that no list has
+        ("Michael The great", ["Michael"]),  # a function word is none
+        ("Will Smith came", ["Will Smith"]),
+        ("Will Michael come?", ["Will Michael"]),  # a known fault: see the page
+        ("Özlem Yılmaz, İbrahim", ["Özlem Yılmaz", "İbrahim"]),
+        ("Андрей пришёл", ["Андрей"]),
+        ('(Sophie) and "Anna", Zoë/Ngozi', ["Sophie", "Anna", "Zoë", "Ngozi"]),
+    ],
+)
+def test_people_are_found_by_the_gazetteer(text, wanted, find):
+    assert named(text, find) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "first", "last", "wanted"),
+    [
+        ("Michael's dog", "Zoë", "", "Zoë's dog"),
+        ("James' dog", "Zoë", "", "Zoë's dog"),
+        ("James' dog", "Boris", "", "Boris' dog"),
+        ("JAMES' DOG", "Zoë", "", "ZOË'S DOG"),
+        ("'I met James' she said", "Zoë", "", "'I met Zoë' she said"),
+        ("MICHAEL won", "Łukasz", "", "ŁUKASZ won"),
+        ("MICHAEL Smith won", "Łukasz", "Nowak", "ŁUKASZ Nowak won"),
+        ("Michael Smith: Smith? Michael!", "Wei", "Li", "Wei Li: Li? Wei!"),
+        ("Smith said", "Wei", "Li", "Li said"),
+        ("#Michael: Michael @Michael", "Wei", "", "#Michael: Wei @Michael"),
+        ("Anna van Dijk and van Dijk", "Wei", "Li", "Wei Li and van Dijk"),
+    ],
+)
+def test_names_keep_the_case_the_possessive_and_every_mention(text, first, last, wanted, find):
+    assert swapped(text, find, first, last) == wanted
+
+
+def test_a_mention_that_was_not_found_is_replaced_with_the_others():
+    text = "Michael Smith came. Then Smith left, said Michael Smith."
+    person = people(text, [Span(0, 13), Span(25, 30)], KNOWN)[0]
+    assert replaced(text, person, Name("Wei", "Li")) == "Wei Li came. Then Li left, said Wei Li."
+
+
+def test_people_are_told_apart_and_have_the_gender_of_their_first_name(find):
+    text = "Sophie Smith met Michael, Okafor and Sophie."
+    found = people(text, find(text), KNOWN)
+    assert [(p.entity, p.gender) for p in found] == [
+        ("Sophie Smith", "female"),
+        ("Michael", "male"),
+        ("Okafor", "unknown"),
+    ]
+    assert [p.parts() for p in found] == [{"first", "last"}, {"first"}, {"last"}]
+
+
+BETWEEN = [" saw ", ", ", "! ", " and ", " 😍 ", ": “", "” ", " #tag ", " @user ", " (", ") "]
+
+
+def texts(seed: int, number: int):
+    """Yield random texts with names, possessives, capitals, hashtags and other people in them."""
+    rng = random.Random(seed)
+    for _ in range(number):
+        parts = []
+        for _ in range(rng.randint(1, 5)):
+            name = rng.choice(MEN + WOMEN)
+            if rng.random() < 0.5:
+                name += f" {rng.choice(LAST)}"
+            if rng.random() < 0.2:
+                name = name.upper()
+            ending = rng.choice(["", "'s", "’s", "'"]) if rng.random() < 0.4 else ""
+            tag = rng.choice(["#", "@"]) if rng.random() < 0.2 else ""
+            parts += [tag, name, ending, rng.choice(BETWEEN)]
+        yield "".join(parts).strip()
+
+
+def test_the_same_name_gives_the_same_text(find):
+    seed = 11
+    print("seed", seed)
+    swaps = 0
+    for text in texts(seed, 300):
+        for person in people(text, find(text), KNOWN):
+            words = person.entity.split(" ", 1)
+            own = Name(words[0], words[-1])
+            if (
+                len({text[m.start : m.end].upper() for m in person.mentions if m.part == "full"})
+                > 1
+            ):
+                continue
+            if len({text[m.start : m.end].isupper() for m in person.mentions}) > 1:
+                continue  # its own spelling is not told by the text
+            assert replaced(text, person, own) == text
+            swaps += 1
+    assert swaps > 300
+
+
+def test_nothing_but_the_name_changes(find):
+    seed = 12
+    print("seed", seed)
+    for text in texts(seed, 300):
+        tags = [part for part in text.split(" ") if part[:1] in "#@"]
+        for person in people(text, find(text), KNOWN):
+            new = replaced(text, person, Name("Qqq", "Www Xxs"))
+            outside, at = [], 0
+            for start, end, _ in person.mentions:
+                outside.append(text[at:start])
+                at = end
+            rest = new
+            for piece in [*outside, text[at:]]:
+                kept = piece.lstrip("'’") if piece[:1] in "'’" else piece
+                assert kept in rest
+                rest = rest[rest.index(kept) + len(kept) :]
+            assert [part for part in new.split(" ") if part[:1] in "#@"] == tags
+
+
+def test_draws_are_all_different_before_any_comes_again_and_even():
+    for size in (1, 5, 50):
+        for number in (1, size, 3 * size):
+            found = draws(f"key/{size}", size, number)
+            counts = Counter(found)
+            assert len(found) == number
+            assert max(counts.values()) - min(counts[i] for i in range(size)) <= 1
+    first = Counter(draws(str(i), 4, 1)[0] for i in range(4000))
+    # chi-square of 4 even classes has 3 degrees of freedom; 16.3 is its 99.9% point
+    assert sum((n - 1000) ** 2 / 1000 for n in first.values()) < 16.3
+    pairs = Counter(tuple(draws(str(i), 3, 3)) for i in range(6000))
+    assert len(pairs) == 6
+    assert sum((n - 1000) ** 2 / 1000 for n in pairs.values()) < 20.5  # 5 degrees of freedom
+    assert draws("a", 10, 3) == draws("a", 10, 5)[:3]
+    assert set(draws_again("a", 2, 50)) == {0, 1}

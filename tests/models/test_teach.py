@@ -1,0 +1,98 @@
+"""Classifiers made of masked models."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from models.tiny import bert, save, wordpiece
+
+from builders.lib.problem import Problem
+from probes.models import teach, tune
+from probes.models.classifier import Classifier
+from probes.models.params import Taught
+from probes.models.tune import Tuning
+
+GOOD = ["what a fine day", "a fine fine meal", "we had a fine time", "fine people all"]
+BAD = ["what a foul day", "a foul foul meal", "we had a foul time", "foul people all"]
+TEXTS, LABELS = GOOD + BAD, [1] * 4 + [0] * 4
+TUNING = Tuning(5e-3, 6, 2, 16, 1)
+
+
+@pytest.fixture(scope="module")
+def start(tmp_path_factory):
+    tokenizer = wordpiece(TEXTS)
+    return save(tmp_path_factory.mktemp("start"), bert(tokenizer), tokenizer)
+
+
+def learnt(start, into, tuning=TUNING):
+    return teach.taught(start, "m", TEXTS, LABELS, ["bad", "good"], tuning, into)
+
+
+def test_it_tells_apart_what_it_was_taught(start, tmp_path):
+    done = learnt(start, tmp_path, TUNING._replace(epochs=30))
+    assert done.steps == 4 * 30
+    model = Classifier(done.folder, "m", "r", dtype="float32")
+    assert model.labels == ("bad", "good")
+    found = [each.probabilities[1] for each in model.classify(TEXTS)]
+    assert min(found[:4]) > 0.9
+    assert max(found[4:]) < 0.1
+
+
+def test_a_training_that_was_stopped_goes_on_as_if_it_had_not_been(start, tmp_path, monkeypatch):
+    monkeypatch.setattr(tune, "EVERY", 5)
+    whole = learnt(start, tmp_path / "whole")
+    plain, steps = torch.nn.functional.cross_entropy, []
+
+    def stops(*given, **named):
+        steps.append(1)
+        if len(steps) == 13:
+            raise KeyboardInterrupt
+        return plain(*given, **named)
+
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", stops)
+    with pytest.raises(KeyboardInterrupt):
+        learnt(start, tmp_path / "stopped")
+    assert [p.name for p in (tmp_path / "stopped").iterdir()] == [tune.CHECKPOINT]
+    again = learnt(start, tmp_path / "stopped")
+    assert len(steps) == 13 + 24 - 10  # from the checkpoint of step 10 on
+    files = [(each.folder / "model.safetensors").read_bytes() for each in (whole, again)]
+    assert files[0] == files[1]
+
+
+def params(folder, **changed):
+    (folder / "texts").write_text("\n".join(TEXTS) + "\n", encoding="utf-8")
+    (folder / "labels").write_text("\n".join(map(str, LABELS)) + "\n", encoding="utf-8")
+    (folder / "mapping").write_text("0\tbad\n1\tgood\n", encoding="utf-8")
+    part = {"texts": str(folder / "texts"), "labels": str(folder / "labels")}
+    given = {"start": "nowhere", "examples": [part], "mapping": str(folder / "mapping")}
+    return Taught.model_validate(given | {"learning_rate": 1e-3} | changed)
+
+
+def test_texts_and_labels_are_read_as_tweeteval_has_them(tmp_path):
+    assert teach.examples(params(tmp_path)) == (TEXTS, LABELS, ["bad", "good"])
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "told"),
+    [
+        ("labels", "1\n", "8 texts, but 1 labels"),
+        ("labels", "1\n" * 7 + "2\n", "'2' is no class"),
+        ("mapping", "zero bad\n", "not of a number, a tab and a class"),
+    ],
+)
+def test_files_that_do_not_fit_are_told(tmp_path, file, text, told):
+    given = params(tmp_path)
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    with pytest.raises(Problem, match=told):
+        teach.examples(given)
+
+
+def test_a_missing_file_is_told(tmp_path):
+    given = params(tmp_path, mapping=str(tmp_path / "none"))
+    with pytest.raises(Problem, match="none: could not be read"):
+        teach.examples(given)
+
+
+def test_a_missing_start_is_told(tmp_path):
+    with pytest.raises(Problem, match=r"models\.m\.taught\.start: no folder nowhere"):
+        teach.bring("m", params(tmp_path), Path("never"))

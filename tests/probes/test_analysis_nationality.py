@@ -1,0 +1,211 @@
+"""The analysis nationality on classifiers that answer exactly as planted."""
+
+import numpy as np
+import polars as pl
+import pytest
+from passports import CONFIG, answered
+
+from builders.lib.problem import Problem
+from probes.analysis import nationality
+from probes.analysis._nationality_rows import COMPARED
+from probes.analysis._nationality_tables import PERPLEXITIES, SCOPES
+
+SEED = 20261121
+PARAMS = nationality.Params(
+    version="0.1.0",
+    underlying={"m": "m"},
+    positive={"other": ["Positive"]},
+    negative={"other": ["negative"]},
+    flips=999,
+    bootstrap=200,
+    confidence=0.95,
+    seed=1,
+)
+FAITHFUL, CORRECTED, PLACEBO = range(3)
+EVERY, MALE, FEMALE = range(3)
+CONTRAST = "positive minus negative"
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    return answered(tmp_path_factory.mktemp("planted"), 0.2, seed=SEED)
+
+
+@pytest.fixture(scope="module")
+def tables(planted):
+    return nationality.run(planted.inputs, PARAMS)
+
+
+def picked(table, **wanted):
+    for name, value in wanted.items():
+        table = table.filter(pl.col(name) == value)
+    return table
+
+
+def contrasts(tables, reading, gender=EVERY):
+    return picked(tables["delta"], reading=reading, gender=gender, measure=CONTRAST)
+
+
+@pytest.mark.parametrize("reading", [FAITHFUL, CORRECTED])
+def test_a_planted_offset_d_gives_100_d(planted, tables, reading):
+    own = contrasts(tables, reading)
+    found = dict(own.select("country", "value").iter_rows())
+    assert found == pytest.approx({c: 100 * d for c, d in planted.offsets.items() if c}, abs=1e-4)
+    assert (own["low"] - 1e-4 <= own["value"]).all()
+    assert own["n"].to_list() == [24] * 6
+
+
+def test_offsets_go_half_to_each_class_and_not_to_neutral(planted, tables):
+    own = picked(tables["delta"], reading=CORRECTED, gender=EVERY)
+    for country, d in planted.offsets.items():
+        if country:
+            by = dict(picked(own, country=country).select("measure", "value").iter_rows())
+            assert by["positive"] == pytest.approx(50 * d, abs=1e-4)
+            assert by["negative"] == pytest.approx(-50 * d, abs=1e-4)
+            assert by["neutral"] == pytest.approx(0, abs=1e-4)
+
+
+def test_a_classifier_that_ignores_names_gives_0_and_0_percent(tmp_path):
+    there = answered(tmp_path, 0.2, seed=SEED, ignores=True)
+    found = nationality.run(there.inputs, PARAMS)
+    for name in ("value", "low", "high", "spread"):
+        assert found["delta"][name].abs().max() < 1e-9
+    assert found["delta"]["p"].min() == 1
+    assert found["delta"]["p_country"].min() == 1
+    changes = found["changes"]
+    assert set(changes["value"].drop_nulls()) == {0}
+    assert (changes["before"] == changes["after"]).all()
+    assert "mixed" not in found
+
+
+def test_placebo_swaps_say_nothing_where_a_country_alone_counts(tables):
+    assert contrasts(tables, PLACEBO)["value"].abs().max() < 1e-4
+
+
+def test_placebo_swaps_tell_how_much_names_alone_move(tmp_path):
+    there = answered(tmp_path, 0.0, noise=0.1, seed=SEED)
+    own = contrasts(nationality.run(there.inputs, PARAMS), PLACEBO)
+    assert own["spread"].min() > 3
+
+
+def test_names_that_differ_are_no_countries_that_differ(tmp_path):
+    there = answered(tmp_path, 0.0, noise=0.08, seed=SEED, sentences=30)
+    own = picked(nationality.run(there.inputs, PARAMS)["delta"], reading=CORRECTED, gender=EVERY)
+    assert (own["p_bh"] <= 0.05).sum() > 3  # of source texts alone: names do matter
+    assert (own["p_country_bh"] <= 0.05).sum() == 0
+
+
+def test_countries_that_differ_are_found_despite_their_names(tmp_path):
+    there = answered(tmp_path, 0.25, noise=0.02, seed=SEED)
+    found = nationality.run(there.inputs, PARAMS)
+    own = contrasts(found, CORRECTED)
+    assert (own["p_country_bh"] <= 0.05).sum() >= 4
+    by = dict(own.select("country", "value").iter_rows())
+    order = sorted(by, key=by.__getitem__)
+    assert order == sorted(order, key=there.offsets.__getitem__)
+
+
+def test_genders_are_those_of_the_name_put_in(tables):
+    assert set(picked(tables["delta"], reading=FAITHFUL)["gender"]) == {EVERY, MALE, FEMALE}
+    assert set(picked(tables["delta"], reading=CORRECTED)["gender"]) == {EVERY, FEMALE}
+    both = [contrasts(tables, FAITHFUL, g)["rows"].sum() for g in (EVERY, MALE, FEMALE)]
+    assert both[0] == both[1] + both[2]
+
+
+def test_changes_are_those_of_the_confusion_matrix(tables):
+    for row in picked(tables["changes"], gender=EVERY).to_dicts():
+        own = picked(tables["confusion"], reading=row["reading"], country=row["country"])
+        before = picked(own, class_before=row["class"])["rows"].sum()
+        after = picked(own, class_after=row["class"])["rows"].sum()
+        assert (before, after) == (row["before"], row["after"])
+        if before:
+            assert row["value"] == pytest.approx(100 * (after - before) / before, abs=1e-5)
+        else:
+            assert row["value"] is None
+
+
+def test_families_are_countries_by_measures(tables):
+    own = contrasts(tables, CORRECTED)
+    assert set(own["family"]) == {6 * 4}
+    assert set(picked(tables["changes"], reading=CORRECTED)["family"]) == {6 * 3}
+    assert (tables["delta"]["p_bh"] >= tables["delta"]["p"] - 1e-9).all()
+
+
+def test_contrasts_are_from_the_mean_of_all_countries(tables):
+    own = contrasts(tables, CORRECTED)
+    mean = own["value"].mean()
+    assert own["contrast"].to_list() == pytest.approx((own["value"] - mean).to_list(), abs=1e-5)
+
+
+def test_the_mixed_model_has_countries_beside_tokens_and_frequency(planted, tables):
+    own = picked(tables["mixed"], reading=CORRECTED)
+    mean = np.mean([d for c, d in planted.offsets.items() if c])
+    for row in own.to_dicts():
+        if row["term"].startswith("country"):
+            d = planted.offsets[row["term"].split()[1]]
+            assert row["value"] == pytest.approx(100 * (d - mean), abs=0.05)
+        else:
+            assert abs(row["value"]) < 0.05
+    assert {"tokens", "log rank"} & set(own["term"])
+
+
+def test_correlations_within_a_text_are_those_that_were_planted(tables):
+    own = picked(tables["correlations"], country="all", measure=CONTRAST, reading=CORRECTED)
+    sums = picked(own, perplexity=PERPLEXITIES.index("original sum"))
+    by = dict(sums.select("scope", "value").iter_rows())
+    for scope in ("within", "subtracted"):  # what lifts P+ - P- lowers perplexity
+        assert by[SCOPES.index(scope)] == pytest.approx(-1, abs=1e-6)
+    assert by[SCOPES.index("originals")] == pytest.approx(-1, abs=1e-6)
+    neutral = picked(tables["correlations"], measure="neutral", country="all")
+    assert neutral["value"].is_null().all()
+
+
+def test_correlations_are_told_for_every_country_and_variant(tables):
+    own = picked(tables["correlations"], reading=CORRECTED, measure="positive")
+    for scope, per in (("originals", 1), ("global", 7), ("within", 7)):
+        assert len(picked(own, scope=SCOPES.index(scope))) == per * len(PERPLEXITIES)
+
+
+def test_recovery_tells_order_sign_and_coverage(tables):
+    own = tables["recovery"]
+    by = {r["measure"]: r for r in own.to_dicts()}
+    order = by[
+        "corrected: Spearman correlation of planted offsets and measured means over countries"
+    ]
+    assert order["value"] == pytest.approx(1)
+    held = by["corrected: share of countries whose interval holds the planted Delta"]
+    assert held["value"] == 1
+    assert set(own["world"]) == {0}
+    assert {m.split(":")[0] for m in by} == set(COMPARED)
+
+
+def test_names_are_looked_up_whole_and_by_their_words():
+    from probes.analysis._nationality_rows import _rank
+
+    ranks = {
+        ("aa", "female"): {"ann": 1, "maria elena": 8},
+        ("aa", "male"): {"ann": 5},
+        ("aa", "last"): {"de la cruz": 16, "ann": 64},
+    }
+    assert _rank(ranks, "aa", "female", "ann") == 0
+    assert _rank(ranks, "aa", "male", "ann") == pytest.approx(np.log(5))
+    both = _rank(ranks, "aa", "female", "maria elena de la cruz")
+    assert both == pytest.approx((np.log(8) + np.log(16)) / 2)
+    assert np.isnan(_rank(ranks, "aa", "female", "bob"))
+
+
+def test_a_classifier_without_a_positive_class_is_told_so(planted):
+    params = PARAMS.model_copy(update={"positive": {"other": ["joy"]}})
+    with pytest.raises(Problem, match="none of the classes of m"):
+        nationality.run(planted.inputs, params)
+
+
+def test_a_masked_model_that_was_not_asked_is_told_so(planted):
+    params = PARAMS.model_copy(update={"underlying": {"m": "elsewhere"}})
+    with pytest.raises(Problem, match=rf"elsewhere/{CONFIG}.*asked\.perplexity"):
+        nationality.run(planted.inputs, params)
+
+
+def test_without_a_masked_model_there_are_no_correlations(planted):
+    params = PARAMS.model_copy(update={"underlying": {}})
+    assert "correlations" not in nationality.run(planted.inputs, params)

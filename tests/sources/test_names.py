@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from samples import DAY, POLITE, SAMPLES, files, names_params, oxigraph
+
+from builders import names as dataset
+from builders.lib.endpoint import PREFIXES
+from builders.lib.problem import Problem
+from builders.lib.snapshot import MANIFEST, Snapshot
+from builders.lib.store import Reject
+from builders.sources import names
+from sources.misbehaving import always, at_first, cut, misbehaving, web_page
+
+LIST = SAMPLES / "names" / DAY / "lists" / "common.csv"
+TURTLE = "".join(f"@prefix {line.removeprefix('PREFIX ')} .\n" for line in PREFIXES.splitlines())
+# name, gender, given name, family name, citizenship, year of birth
+PEOPLE = [
+    *[("Q6581097", "Q101", "Q201", "Q142", 1950 + i) for i in range(5)],  # Jean Martin, French
+    *[("Q6581097", "Q102", "Q201", "Q142", 1960 + i) for i in range(4)],  # Luc Martin
+    *[("Q6581072", "Q103", "Q202", "Q142", 1970 + i) for i in range(6)],  # Léa Petit
+    *[("Q1052281", "Q103", "Q203", "Q142", 1990) for _ in range(3)],  # trans women, Léa Go
+    *[("Q48270", "Q103", "Q203", "Q142", 1991) for _ in range(2)],  # non-binary, Léa Go
+    *[("Q6581097", "Q101", "Q201", "Q30", 1980) for _ in range(7)],  # Jean Martin, American
+    *[("Q6581097", "Q102", "Q203", "Q142", 1890) for _ in range(9)],  # born before the range
+]
+NAMES = {"Q101": "Jean", "Q102": "Luc", "Q103": "Léa", "Q201": "Martin", "Q202": "Petit"}
+
+
+def turtle() -> str:
+    lines = [TURTLE]
+    for number, (gender, given, family, country, year) in enumerate(PEOPLE, start=1000):
+        lines.append(
+            f"wd:Q{number} wdt:P31 wd:Q5 ; wdt:P21 wd:{gender} ; wdt:P735 wd:{given} ; "
+            f"wdt:P734 wd:{family} ; wdt:P27 wd:{country} ; "
+            f'wdt:P569 "{year}-05-01T00:00:00Z"^^xsd:dateTime .'
+        )
+    lines += [f'wd:{qid} rdfs:label "{label}"@en .' for qid, label in NAMES.items()]
+    lines += ['wd:Q203 rdfs:label "Go"@mul .', 'wd:Q201 rdfs:label "Мартин"@ru .']
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def counting(tmp_path_factory):
+    """A real SPARQL engine over a few invented people."""
+    file = tmp_path_factory.mktemp("people") / "people.ttl"
+    file.write_text(turtle(), encoding="utf-8")
+    with oxigraph(file) as address:
+        yield address
+
+
+def params(address: str, **changes) -> names.Params:
+    wikidata = {"endpoint": address, "countries": {"fr": "Q142", "us": "Q30"}} | changes
+    return names.Params(lists=[], wikidata=wikidata)
+
+
+def test_names_of_people_are_counted_by_citizenship_and_gender(counting, tmp_path):
+    names.fetch(params(counting, range_days=7000, batch_size=2), POLITE, tmp_path / DAY)
+    found = Snapshot.open(tmp_path / DAY)
+    assert found.manifest["counts"] == {"wikidata": 6}
+    wanted = dataset.Params(version="0.1.0", snapshot="x", countries=["fr", "us"], words=["go"])
+    items = list(dataset.build(found, wanted))
+    rows = [
+        (i.config, dataset.KINDS[i.values["kind"]], i.values["name"], i.values["count"])
+        for i in items
+        if not isinstance(i, Reject)
+    ]
+    assert rows == [
+        ("fr", "male", "Jean", 5),
+        ("fr", "male", "Luc", 4),
+        ("fr", "female", "Léa", 9),  # with the trans women, without the non-binary people
+        ("fr", "last", "Martin", 9),
+        ("fr", "last", "Petit", 6),
+        ("fr", "last", "Go", 5),
+        ("us", "male", "Jean", 7),
+        ("us", "last", "Martin", 7),
+    ]
+    flagged = [i.values["name"] for i in items if not isinstance(i, Reject) and i.values["flags"]]
+    assert flagged == ["Go"]
+
+
+def test_counts_do_not_hang_on_how_the_dates_are_cut(counting, tmp_path):
+    wanted = dataset.Params(version="0.1.0", snapshot="x", countries=["fr"])
+    built = []
+    for number, days in enumerate((3000, 30000)):
+        folder = tmp_path / str(number)
+        names.fetch(params(counting, range_days=days), POLITE, folder)
+        built.append(list(dataset.build(Snapshot.open(folder), wanted)))
+    assert built[0] == built[1]
+    assert any(not isinstance(item, Reject) for item in built[0])
+
+
+def test_a_name_of_few_people_is_left_out_and_counted(counting, tmp_path):
+    names.fetch(params(counting, range_days=30000), POLITE, tmp_path / DAY)
+    wanted = dataset.Params(version="0.1.0", snapshot="x", countries=["fr"], people_min=6)
+    items = list(dataset.build(Snapshot.open(tmp_path / DAY), wanted))
+    few = {i.key for i in items if isinstance(i, Reject) and i.reason.startswith("of fewer people")}
+    assert few == {"fr/male/Jean", "fr/male/Luc", "fr/last/Go"}
+
+
+def test_a_fetch_that_was_stopped_goes_on_and_ends_with_the_same_bytes(counting, tmp_path):
+    whole, stopped = tmp_path / "a" / DAY, tmp_path / "b" / DAY
+    names.fetch(params(counting, range_days=7000), POLITE, whole)
+    names.fetch(params(counting, range_days=7000), POLITE, stopped)
+    (stopped / MANIFEST).unlink()
+    for path in sorted((stopped / "wikidata/labels").glob("*"))[:1]:
+        path.unlink()
+    (stopped / "wikidata/counts/fr/given/.writing-x").write_bytes(b"half")
+    names.fetch(params(counting, range_days=7000), POLITE, stopped)
+    kept = {p.relative_to(whole): p.read_bytes() for p in whole.rglob("*") if p.is_file()}
+    assert kept == {p.relative_to(stopped): p.read_bytes() for p in stopped.rglob("*.*")}
+    answer = gzip.decompress(next((whole / "wikidata/labels").glob("*")).read_bytes())
+    assert b"Jean" in answer
+
+
+def test_a_country_of_nobody_is_told(counting, tmp_path):
+    with pytest.raises(Problem, match="nobody of fj has a name there"):
+        names.fetch(params(counting, countries={"fj": "Q712"}), POLITE, tmp_path / DAY)
+    assert not (tmp_path / DAY / MANIFEST).exists()
+
+
+def test_a_list_comes_from_the_checkout_and_from_afar_as_it_is(tmp_path):
+    with files(LIST.parent) as address, misbehaving(address, at_first(1, cut)) as server:
+        names.fetch(names_params(f"{server.address}/common.csv"), POLITE, tmp_path / "a")
+        assert len(server.asked) == 2
+    names.fetch(names_params(), POLITE, tmp_path / "b")
+    for folder in ("a", "b"):
+        assert (tmp_path / folder / "lists/common.csv").read_bytes() == LIST.read_bytes()
+
+
+def test_a_web_page_and_a_missing_list_are_told(tmp_path):
+    with (
+        files(LIST.parent) as address,
+        misbehaving(address, always(web_page)) as server,
+        pytest.raises(Problem, match="a web page in place of the list"),
+    ):
+        names.fetch(names_params(f"{server.address}/common.csv"), POLITE, tmp_path / "a")
+    with pytest.raises(Problem, match=r"nowhere\.csv: no such list of names"):
+        names.fetch(names_params("nowhere.csv"), POLITE, tmp_path / "b")
+
+
+def test_other_parameters_are_refused_when_a_fetch_is_continued(tmp_path):
+    names.fetch(names_params(), POLITE, tmp_path / DAY)
+    other = names_params().lists[0].model_copy(update={"name": "other"})
+    with pytest.raises(Problem, match="begun with other parameters"):
+        names.fetch(names.Params(lists=[other]), POLITE, tmp_path / DAY)
+
+
+def test_params_need_a_list_or_a_count():
+    with pytest.raises(ValueError, match="name a list"):
+        names.Params()
+    with pytest.raises(ValueError, match="a name of its own"):
+        names.Params(lists=[names_params().lists[0]] * 2)
