@@ -5,6 +5,7 @@ PROBES = {  # module: what it does
     "representations": "look up how a model represents words",
     "stereotypes": "ask a model what it completes about social groups",
     "finetuned": "ask that again after training on news",
+    "agreement": "ask a model whether somebody agrees with statements",
 }
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
@@ -23,4 +24,5 @@ ALL = {  # analyses over all models at once
     "emotions": "emotions of the words that go with social groups",
     "rsa": "how alike models are in these emotions",
     "shift": "what training on news does to what a model says of groups",
+    "values": "values a model seems to have, and whether grammatical gender matters",
 }

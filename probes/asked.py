@@ -33,6 +33,9 @@ class Params(Section):
     )
     stereotypes: list[str] = Field(description="asked about social groups; recall follows")
     finetuned: list[str] = Field(description="of those: trained on news and asked again")
+    agreement: list[str] = Field(
+        description="asked whether they agree; the tables of values follow"
+    )
     subgroups: list[str] = Field(description="of associations: those whose subgroups are compared")
     robustness: list[str] = Field(description="of words: those that are tried otherwise")
 

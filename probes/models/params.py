@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from builders.lib.params import Params
 from builders.lib.problem import Problem
+from probes.world.convictions import Convictions
 from probes.world.language import World
 from probes.world.society import Society
 
@@ -70,6 +71,9 @@ class Model(Params):
     society: Society | None = Field(
         None, description="a planted world of social groups, trained by the pipeline"
     )
+    convictions: Convictions | None = Field(
+        None, description="a planted world of values, trained by the pipeline"
+    )
     endpoint: Endpoint | None = Field(None, description="a server that runs the model")
     kind: Literal["masked", "causal", "seq2seq", "classifier", "remote"] = Field(
         "masked",
@@ -104,13 +108,15 @@ class Model(Params):
     @property
     def planted(self) -> bool:
         """Whether it is trained here, on a world."""
-        return bool(self.world or self.society)
+        return bool(self.world or self.society or self.convictions)
 
     @model_validator(mode="after")
     def _one_origin(self) -> Model:
-        origins = (self.id, self.world, self.society, self.endpoint)
+        origins = (self.id, self.world, self.society, self.convictions, self.endpoint)
         if sum(map(bool, origins)) != 1:
-            raise ValueError("give id and revision, or world, society or endpoint: one of them")
+            raise ValueError(
+                "give id and revision, or world, society, convictions or endpoint: one of them"
+            )
         if bool(self.endpoint) != (self.kind == "remote"):
             raise ValueError("kind: remote and endpoint belong together")
         if self.id and not self.revision and not _local(self.id):

@@ -1,0 +1,121 @@
+"""Training a tiny model on the planted world of values."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import torch
+
+from builders.lib.problem import Problem
+from builders.lib.store import require_validated
+from builders.statements import SCHEMA
+from probes.opinions import questions
+from probes.world import tiny
+from probes.world.groups import fit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from probes.opinions import Asking, Question
+    from probes.world.convictions import Convictions
+
+PLANTED = "planted.parquet"
+SILENT = "mlčí"  # what takes the probability that neither answer has
+HABIT = (0.5, 0.3)  # mean and SD over frames of the habit of agreeing, nats
+TALK = (1.0, 0.7)  # mean and SD over statements of the log-odds of answering at all
+
+
+def train(convictions: Convictions, asking: Asking, into: Path) -> None:
+    """Plant a world, and train its model and tokenizer into a folder.
+
+    Besides the model, the folder gets ``planted.parquet`` (for every question what was planted,
+    and the log-probabilities of both answers) and ``world.json`` (its params).
+
+    Raises
+    ------
+    Problem
+        If the dataset is not validated, or an answer is not one token.
+    """
+    folder = require_validated("statements")
+    language = convictions.language
+    if language not in asking.frames:
+        raise Problem(f"convictions.language: no frames for {language!r} in probes.agreement")
+    asked = questions(asking, folder, language)
+    planted = plant(convictions, asked, facts(folder, asked))
+    planted.write_parquet(into / PLANTED, compression="zstd", statistics=False)
+    text = json.dumps(convictions.model_dump(mode="json"), indent=1, sort_keys=True)
+    (into / "world.json").write_text(text + "\n", encoding="utf-8")
+    words = sorted({word for q in asked for word in (q.agree, q.disagree)} | {SILENT})
+    prompts = [q.text for q in asked]
+    wanted = np.zeros((len(asked), len(words)))
+    for row, (q, agree, disagree) in enumerate(
+        zip(asked, np.exp(planted["agree_nats"]), np.exp(planted["disagree_nats"]), strict=True)
+    ):
+        wanted[row, words.index(q.agree)] = agree
+        wanted[row, words.index(q.disagree)] = disagree
+        wanted[row, words.index(SILENT)] = 1 - agree - disagree
+    sentences = [text.replace("<mask>", "") for text in prompts] + words
+    tokenizer = tiny.tokenizer_of(sentences)
+    tokenizer.save_pretrained(into)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # so small a model gains little from more
+    try:
+        fit(convictions, tokenizer, prompts, words, wanted).save_pretrained(into)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def facts(folder: Path, asked: Sequence[Question]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return axis, reversal and polarity of each statement, by questionnaire and id."""
+    found = {}
+    for config in sorted({q.questionnaire for q in asked}):
+        for row in pl.read_parquet(folder / f"{config}.parquet").sort("id", "axis").to_dicts():
+            found.setdefault((config, row["id"]), row)
+    return found
+
+
+def plant(
+    convictions: Convictions,
+    asked: Sequence[Question],
+    about: dict[tuple[str, str], dict[str, Any]],
+) -> pl.DataFrame:
+    """Return what is planted for each question, in their order."""
+    rng = np.random.default_rng(convictions.seed)
+    frames = sorted({q.frame for q in asked})
+    habit = dict(zip(frames, rng.normal(*HABIT, len(frames)), strict=True))
+    own = {
+        key: (rng.normal(0, convictions.noise), rng.normal(*TALK))
+        for key in sorted({(q.questionnaire, q.id) for q in asked})
+    }
+    likely = SCHEMA["polarity"].code("likely")
+    rows = []
+    for q in asked:
+        row = about[q.questionnaire, q.id]
+        noise, talk = own[q.questionnaire, q.id]
+        woman = 1 if q.gender == "feminine" else -1
+        if row["axis"]:
+            bias = convictions.agreement.get(row["axis"], 0.0)
+            bias += woman * convictions.gender.get(row["axis"], 0.0) / 2
+            bias *= -1 if row["reversed"] else 1
+        else:
+            bias = convictions.likely * (1 if row["polarity"] == likely else -1)
+        odds = habit[q.frame] + (-1 if q.form == "negated" else 1) * (bias + noise)
+        answered = -np.logaddexp(0, -talk)
+        rows.append(
+            {
+                "questionnaire": q.questionnaire,
+                "id": q.id,
+                "axis": row["axis"],
+                "frame": q.frame,
+                "gender": q.gender,
+                "form": q.form,
+                "log_odds_nats": odds,
+                "agree_nats": answered - np.logaddexp(0, -odds),
+                "disagree_nats": answered - np.logaddexp(0, odds),
+            }
+        )
+    return pl.DataFrame(rows)
