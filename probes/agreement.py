@@ -207,5 +207,5 @@ def _table(rows: list[dict[str, object]], scorer: Scorer) -> pa.Table:
     """Return rows in the order of their key, with what model answered."""
     facts = scorer.facts()
     about = {name: str(facts[name]) for name in ("model", "revision")}
-    rows.sort(key=lambda r: tuple(r[name] for name in SCHEMA.key))  # type: ignore[arg-type]
+    rows.sort(key=lambda r: tuple(r[name] for name in SCHEMA.key))
     return pa.Table.from_pylist([row | about for row in rows], schema=SCHEMA.arrow())

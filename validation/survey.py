@@ -53,7 +53,8 @@ def tables(params: Params, folder: Path) -> list[Table]:
         found.append(Table(f"items-{config}", used, ["item"], [holds("answers_differ")]))
         terms = frame.select("scale", "simulated", "source", "licence").unique()
         rows.append((config, "terms", len(terms), 1, len(terms) == 1))
-        span = frame["answer"].max() - frame["answer"].min()  # type: ignore[operator]
+        used_answers = frame["answer"].to_numpy()
+        span = int(used_answers.max()) - int(used_answers.min())
         rows.append((config, "span of answers", span, HIGHEST - LOWEST, span == HIGHEST - LOWEST))
         for gender, floor in params.gender_min.items():
             own = frame.filter(pl.col("gender") == GENDERS.index(gender))["respondent"].n_unique()

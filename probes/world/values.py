@@ -71,7 +71,7 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
 
 def facts(folder: Path, asked: Sequence[Question]) -> dict[tuple[str, str], dict[str, Any]]:
     """Return axis, reversal and polarity of each statement, by questionnaire and id."""
-    found = {}
+    found: dict[tuple[str, str], dict[str, Any]] = {}
     for config in sorted({q.questionnaire for q in asked}):
         for row in pl.read_parquet(folder / f"{config}.parquet").sort("id", "axis").to_dicts():
             found.setdefault((config, row["id"]), row)
@@ -113,6 +113,7 @@ def plant(
                 "frame": q.frame,
                 "gender": q.gender,
                 "form": q.form,
+                "planted_nats": bias,
                 "log_odds_nats": odds,
                 "agree_nats": answered - np.logaddexp(0, -odds),
                 "disagree_nats": answered - np.logaddexp(0, odds),
