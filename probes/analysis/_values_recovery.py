@@ -86,7 +86,7 @@ def recovery(measured: Reading, true: Reading, null: bool, params: Params) -> Ro
     rows.append(
         _bare(
             "values on which gender is said to make a difference",
-            np.mean(apart),
+            sum(apart) / len(apart),
             len(apart),
             "value",
         )
