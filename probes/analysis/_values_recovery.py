@@ -68,16 +68,16 @@ def recovery(measured: Reading, true: Reading, null: bool, params: Params) -> Ro
         {r["axis"]: r for r in gender(each, params) if _default(r) and r["measure"] == 0}
         for each in (measured, true)
     )
-    for axis in [*axes, ALL]:
-        rows.append(
-            {k: v for k, v in differences[axis].items() if k in _COLUMNS}
-            | {
-                "measure": f"feminine minus masculine, {axis}",
-                "null": f"planted: {true_differences[axis]['value'] + 0.0:.3f}",
-                "p": None,
-                "p_bh": None,
-            }
-        )
+    rows += [
+        {k: v for k, v in differences[axis].items() if k in _COLUMNS}
+        | {
+            "measure": f"feminine minus masculine, {axis}",
+            "null": f"planted: {true_differences[axis]['value'] + 0.0:.3f}",
+            "p": None,
+            "p_bh": None,
+        }
+        for axis in [*axes, ALL]
+    ]
     found = [
         r for r in gender(measured, params) if _default(r) and r["axis"] not in (ALL, CALIBRATION)
     ]

@@ -174,21 +174,18 @@ def baselines(about: pl.DataFrame, language: str, found: list[Survey], params: P
             BASELINES[2]: _always(6 - agrees, load),
         }
         for name, (value, low, high, sd) in ends.items():
-            for place in _places(found, scale, axis, value):
-                rows.append(
-                    {
-                        "language": language,
-                        "scale": scale,
-                        "baseline": BASELINES.index(name),
-                        "axis": axis,
-                        "items": len(own),
-                        "value": finite(value),
-                        "low": finite(low),
-                        "high": finite(high),
-                        "sd": finite(sd),
-                    }
-                    | place
-                )
+            about_it = {
+                "language": language,
+                "scale": scale,
+                "baseline": BASELINES.index(name),
+                "axis": axis,
+                "items": len(own),
+                "value": finite(value),
+                "low": finite(low),
+                "high": finite(high),
+                "sd": finite(sd),
+            }
+            rows += [about_it | place for place in _places(found, scale, axis, value)]
     return rows
 
 

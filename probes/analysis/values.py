@@ -136,8 +136,9 @@ def _model(
                 for row in recovery(reading, true, null, params):
                     found["recovery"].append({"world": int(null)} | row)
         blocks = {m: _blocks(answered, pair, m) for m in sorted(there, reverse=True)}
-        drawn = tuple(b.weights(params.bootstrap, params.seed) for b in next(iter(blocks.values())))
-        found["consistency"] += consistency(blocks, drawn, params)
+        first = next(iter(blocks.values()))
+        drawn = [b.weights(params.bootstrap, params.seed) for b in first]
+        found["consistency"] += consistency(blocks, (drawn[0], drawn[1]), params)
     for name in ("answers", "points", "calibration", "consistency"):  # of several scales once
         key = [k for k in SCHEMAS[name].key if k not in ("model", "language")]
         found[name] = list({tuple(row[k] for k in key): row for row in found[name]}.values())
