@@ -25,6 +25,7 @@ from probes.report import (
     shift,
     subgroups,
     supersenses,
+    values,
     words,
 )
 from probes.report.blocks import files
@@ -49,6 +50,7 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     emotions,
     rsa,
     shift,
+    values,
     sentiment_lexica,
     datasets,
 )
