@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from probes.questions import Asking, Frames, Query
-    from probes.world.convictions import Convictions
     from probes.world.society import Society
 
 PLANTED = "planted.parquet"
@@ -64,7 +63,7 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # so small a model gains little from more
     try:
-        fit(society, tokenizer, prompts, words, wanted).save_pretrained(into)
+        _fit(society, tokenizer, prompts, words, wanted).save_pretrained(into)
     finally:
         torch.set_num_threads(threads)
 
@@ -149,31 +148,20 @@ def _lessons(
     return prompts, np.array(wanted)
 
 
-def fit(
-    society: Society | Convictions,
+def _fit(
+    society: Society,
     tokenizer: Any,
     prompts: Sequence[str],
     words: Sequence[str],
     wanted: NDArray[np.float64],
 ) -> Any:
-    """Return a model trained on the probability of each word at the last mask of each prompt.
-
-    Parameters
-    ----------
-    wanted : (prompts, words) array
-        What it is to answer; cross-entropy is minimised, some prompts at a time.
-
-    Raises
-    ------
-    Problem
-        If a word is not one token.
-    """
+    """Minimise the cross-entropy at the last mask of each prompt, some prompts at a time."""
     torch.manual_seed(society.seed)
     model = tiny.model_of(society, tokenizer)
     head = tiny.head_of(model)
     pieces = tokenizer.convert_tokens_to_ids(list(words))
     if tokenizer.unk_token_id in pieces:
-        raise Problem("a word of the world is not one piece of its tokenizer; name others")
+        raise Problem("society: a word of the language is not one piece of its tokenizer")
     target = torch.zeros(len(prompts), len(tokenizer), dtype=torch.float64)
     target[:, pieces] = torch.from_numpy(wanted)
     encoded = tokenizer([text.replace(MASK, "[MASK]") for text in prompts])["input_ids"]

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import torch
+from tqdm import tqdm
 
 from builders.lib.problem import Problem
 from builders.lib.store import require_validated
 from builders.statements import SCHEMA
+from probes.models.scorer import MASK
 from probes.opinions import questions
 from probes.world import tiny
-from probes.world.groups import fit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from probes.opinions import Asking, Question
     from probes.world.convictions import Convictions
@@ -58,13 +61,13 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
         wanted[row, words.index(q.agree)] = agree
         wanted[row, words.index(q.disagree)] = disagree
         wanted[row, words.index(SILENT)] = 1 - agree - disagree
-    sentences = [text.replace("<mask>", "") for text in prompts] + words
+    sentences = [text.replace(MASK, "") for text in prompts] + words
     tokenizer = tiny.tokenizer_of(sentences)
     tokenizer.save_pretrained(into)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # so small a model gains little from more
     try:
-        fit(convictions, tokenizer, prompts, words, wanted).save_pretrained(into)
+        _fit(convictions, tokenizer, prompts, words, wanted).save_pretrained(into)
     finally:
         torch.set_num_threads(threads)
 
@@ -120,3 +123,49 @@ def plant(
             }
         )
     return pl.DataFrame(rows)
+
+
+def _fit(
+    convictions: Convictions,
+    tokenizer: Any,
+    prompts: Sequence[str],
+    words: Sequence[str],
+    wanted: NDArray[np.float64],
+) -> Any:
+    """Minimise the cross-entropy at the mask of each prompt, some prompts at a time.
+
+    Prompts are filled up to one length, which so small a model computes fastest.
+    """
+    torch.manual_seed(convictions.seed)
+    model = tiny.model_of(convictions, tokenizer)
+    head = tiny.head_of(model)
+    pieces = tokenizer.convert_tokens_to_ids(list(words))
+    if tokenizer.unk_token_id in pieces:
+        raise Problem("convictions: an answer is not one piece of its tokenizer; name others")
+    target = torch.zeros(len(prompts), len(tokenizer), dtype=torch.float64)
+    target[:, pieces] = torch.from_numpy(wanted)
+    written = [text.replace(MASK, "[MASK]") for text in prompts]
+    encoded = tokenizer(written, padding=True, return_tensors="pt")
+    ids, seen = encoded["input_ids"], encoded["attention_mask"]
+    at = (ids == tokenizer.mask_token_id).int().argmax(dim=1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=convictions.learning_rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=convictions.learning_rate, total_steps=convictions.steps, pct_start=0.1
+    )
+    draw = np.random.default_rng(convictions.seed)
+    size = min(convictions.batch, len(prompts))
+    bar = tqdm(range(convictions.steps), desc="training", unit="step", disable=None)
+    for _ in bar:
+        some = torch.from_numpy(np.sort(draw.choice(len(prompts), size, replace=False)))
+        longest = int(seen[some].sum(dim=1).max())
+        optimizer.zero_grad()
+        hidden = model.base_model(
+            input_ids=ids[some, :longest], attention_mask=seen[some, :longest]
+        )[0]
+        scores = head(hidden[torch.arange(size), at[some]])
+        loss = -(target[some] * torch.log_softmax(scores, dim=-1)).sum() / size
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedule.step()
+        bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
+    return tiny.rounded(model)

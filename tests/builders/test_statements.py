@@ -110,7 +110,7 @@ def test_a_file_of_pi34_has_34_items_on_the_four_values():
 def test_pi34_is_asked_for_where_it_is_absent():
     params = statements.Params(version="0.1.0", snapshot="x", configs=["pi34"])
     with pytest.raises(
-        Problem, match="no questionnaire 'pi34'.*not shipped.*statements.md"
+        Problem, match=r"no questionnaire 'pi34'.*not shipped.*statements\.md"
     ) as told:
         list(statements.build(Snapshot.open(SAMPLES / "statements" / DAY), params))
     assert "10.1177/14747049221112657" in str(told.value)
