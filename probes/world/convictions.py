@@ -33,9 +33,9 @@ class Convictions(Params):
     noise: float = Field(gt=0, description="SD of what a statement has of its own, nats")
     architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
     layers: int = Field(1, ge=1, description="layers of the model")
-    hidden: int = Field(64, ge=8, description="width of the model")
+    hidden: int = Field(128, ge=8, description="width of the model")
     steps: int = Field(ge=1, description="training steps")
-    batch: int = Field(128, ge=1, description="prompts in each of them")
+    batch: int = Field(64, ge=1, description="prompts in each of them")
     learning_rate: float = Field(gt=0, description="highest learning rate of Adam")
 
     @property

@@ -188,7 +188,7 @@ def test_causal_models_give_the_probability_of_the_whole_text(folder, tmp_path):
 def test_a_word_that_the_model_cannot_write_is_named(folder, tmp_path):
     frames = {"en": FRAMES["en"] | {"frames": {"said": SAID | {"disagree": "不同意ж"}}}}
     asked = questions(params(**frames), folder, "en")
-    tokenizer = wordpiece(sentences(asked))
+    tokenizer = wordpiece([*sentences(asked), "agree"])
     scorer = Masked(save(tmp_path / "m", bert(tokenizer), tokenizer), "m", "r1", dtype="float64")
     with pytest.raises(Problem, match=r"models\.m: cannot write '不同意ж'"):
         masked(asked, scorer, "en", together=True)
