@@ -7,6 +7,7 @@ PROBES = {  # module: what it does
     "finetuned": "ask that again after training on news",
     "classification": "classify texts, and them with other names",
     "perplexity": "tell how likely a masked model finds these texts",
+    "agreement": "ask a model whether somebody agrees with statements",
 }
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
@@ -26,4 +27,5 @@ ALL = {  # analyses over all models at once
     "rsa": "how alike models are in these emotions",
     "shift": "what training on news does to what a model says of groups",
     "nationality": "what classifiers change their mind about with another country's name",
+    "values": "values a model seems to have, and whether grammatical gender matters",
 }

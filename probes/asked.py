@@ -37,6 +37,9 @@ class Params(Section):
         description="classifiers that are asked about texts with other names; nationality follows"
     )
     perplexity: list[str] = Field(description="masked models that are asked about these texts")
+    agreement: list[str] = Field(
+        description="asked whether they agree; the tables of values follow"
+    )
     subgroups: list[str] = Field(description="of associations: those whose subgroups are compared")
     robustness: list[str] = Field(description="of words: those that are tried otherwise")
 

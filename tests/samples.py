@@ -26,6 +26,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import articles
+import respondents
 import suggesting
 
 from builders.lib.http import Politeness
@@ -38,7 +39,9 @@ from builders.sources import (
     names,
     news,
     social_groups,
+    statements,
     supersenses,
+    survey,
     targets,
     ud,
     wikidata,
@@ -233,6 +236,35 @@ def social_groups_params(**files: str) -> social_groups.Params:
     return social_groups.Params(files=given, licence="CC0-1.0")
 
 
+def statements_params(**changes) -> statements.Params:
+    """Declare the project's own questionnaires, files of the checkout."""
+    folder = SAMPLES / "statements" / DAY
+    terms = {"licence": "CC0-1.0", "source": "the project, which wrote these statements"}
+    own = {
+        f"{scale}-{code}": {
+            "file": str(folder / f"{scale}-{code}.csv"),
+            "language": code,
+            "scale": scale,
+        }
+        | terms
+        for scale in ("calibration", "values")
+        for code in ("cs", "en", "es", "ru")
+    }
+    return statements.Params(questionnaires=own | changes)
+
+
+def survey_params(address: str, **changes) -> survey.Params:
+    """Declare the simulated survey."""
+    simulated = {
+        "file": f"{address}/simulated.csv",
+        "scale": "values",
+        "simulated": True,
+        "licence": "CC0-1.0",
+        "source": "simulated by the project: nobody was asked",
+    }
+    return survey.Params(surveys={"simulated": simulated | changes})
+
+
 def autocomplete_params(address: str, groups: Path | str, **changes) -> autocomplete.Params:
     """Declare three engines on one server, and where the file in the authors' format is."""
     places = {"google": "firefox", "yahoo": "gossip", "duckduckgo": "phrases"}
@@ -377,6 +409,7 @@ def make(into: Path) -> None:
     relabel(treebanks, address, origin, "the project")
     make_word_lists(into)
     make_news(into)
+    make_opinions(into)
 
 
 def make_word_lists(into: Path) -> None:
@@ -437,6 +470,21 @@ def make_news(into: Path) -> None:
         with files(Path(folder)) as address:
             news.fetch(news_params(address), POLITE, texts)
     relabel(texts, address, "tests/articles.py", "the project, which wrote these articles")
+
+
+def make_opinions(into: Path) -> None:
+    """Make the samples of questionnaires, and of a survey, whose answers are drawn anew."""
+    said, asked = into / "statements" / DAY, into / "survey" / DAY
+    statements.fetch(statements_params(), POLITE, said)
+    relabel(said, f"{TOP}/", "", "the project, which wrote these statements")
+    with tempfile.TemporaryDirectory() as folder:
+        body = respondents.survey_file((said / "values-cs.csv").read_bytes())
+        (Path(folder) / "simulated.csv").write_bytes(body)
+        with files(Path(folder)) as address:
+            survey.fetch(survey_params(address), POLITE, asked)
+    relabel(
+        asked, address, f"data/samples/survey/{DAY}", "simulated by the project: nobody was asked"
+    )
 
 
 if __name__ == "__main__":

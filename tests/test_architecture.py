@@ -61,7 +61,7 @@ def made(entry: dict) -> int:
 def test_no_more_stages_than_dvc_makes_in_seconds():
     assert made(STAGES["build"]) == len(PARAMS["datasets"])
     assert made(STAGES["report"]) == 1
-    assert sum(map(made, STAGES.values())) < 75  # to find nothing new takes a second for five
+    assert sum(map(made, STAGES.values())) < 90  # to find nothing new takes a second for five
 
 
 @pytest.mark.parametrize("dataset", DATASETS)

@@ -86,6 +86,7 @@ class Masked:
         top_k: int,
         *,
         multi: bool = False,
+        together: bool = False,
         language: str = "",
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts.
@@ -96,6 +97,8 @@ class Masked:
             Also rank words of several pieces: as many masks as pieces, each piece scored with
             the ones before it in place and the ones behind it masked, and the sum taken
             (within-word left-to-right). Such sums are marked by ``pieces`` above 1.
+        together
+            With ``multi``: score each piece with all pieces of the word masked instead.
 
         Raises
         ------
@@ -109,10 +112,15 @@ class Masked:
         source = iter(prompts)
         while block := list(islice(source, batches.BLOCK)):
             written = self.tokens.masked([self.context + prompt for prompt in block])
-            yield self._block(written, known, min(top_k, len(known)), language)
+            yield self._block(written, known, min(top_k, len(known)), language, together)
 
     def _block(
-        self, prompts: list[str], known: dict[str, tuple[int, ...]], top_k: int, language: str
+        self,
+        prompts: list[str],
+        known: dict[str, tuple[int, ...]],
+        top_k: int,
+        language: str,
+        together: bool,
     ) -> Filled:
         """Rank the candidates for one block of prompts."""
         encoded = self.tokens.encode(prompts, language)
@@ -126,10 +134,9 @@ class Masked:
         single = [i for i, tail in enumerate(tails) if len(tail) == 1]
         several = [i for i, tail in enumerate(tails) if len(tail) > 1]
         first = self.batches.move([tails[i][0] for i in single])
+        read = pieces.together if together else pieces.sums
         sums = (
-            pieces.sums(self, encoded, places, [tails[i] for i in several], language)
-            if several
-            else None
+            read(self, encoded, places, [tails[i] for i in several], language) if several else None
         )
         best = np.zeros((len(prompts), top_k), np.int32)
         values = np.zeros((len(prompts), top_k))

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 
 from builders.lib.params import Params
 from builders.lib.problem import Problem
+from probes.world.convictions import Convictions
 from probes.world.language import World
 from probes.world.nations import Nations
 from probes.world.society import Society
@@ -91,6 +92,9 @@ class Model(Params):
     society: Society | None = Field(
         None, description="a planted world of social groups, trained by the pipeline"
     )
+    convictions: Convictions | None = Field(
+        None, description="a planted world of values, trained by the pipeline"
+    )
     nations: Nations | None = Field(
         None,
         description="a planted world of countries and names, trained by the pipeline; of kind "
@@ -133,15 +137,16 @@ class Model(Params):
     @property
     def planted(self) -> bool:
         """Whether it is trained here: on a world, or on labelled texts."""
-        return bool(self.world or self.society or self.nations or self.taught)
+        return bool(self.world or self.society or self.convictions or self.nations or self.taught)
 
     @model_validator(mode="after")
     def _one_origin(self) -> Model:
-        own = (self.world, self.society, self.nations, self.taught)
+        own = (self.world, self.society, self.convictions, self.nations, self.taught)
         origins = (self.id, *own, self.endpoint)
         if sum(map(bool, origins)) != 1:
             raise ValueError(
-                "give id and revision, or world, society, nations, taught or endpoint: one of them"
+                "give id and revision, or world, society, convictions, nations, taught or "
+                "endpoint: one of them"
             )
         if self.nations and self.kind not in ("masked", "classifier"):
             raise ValueError(f"a world of countries is masked or a classifier, not {self.kind}")

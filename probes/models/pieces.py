@@ -1,4 +1,4 @@
-"""Candidates of several pieces: as many masks as pieces, scored from left to right."""
+"""Candidates of several pieces: as many masks as pieces, from left to right or all at once."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def sums(
     found = [np.zeros((len(encoded), len(pieces))) for pieces in asked]
     jobs = [(i, s) for i in range(len(encoded)) for s in range(len(steps))]
     mask = int(scorer.tokens.mask_id or 0)
+    _fit(scorer, encoded, tails)
 
     def written(prompt: int, step: Step) -> list[int]:
         ids, place = encoded[prompt], places[prompt]
@@ -73,9 +74,6 @@ def sums(
             found[jobs[r][1]][jobs[r][0]] = values.cpu().numpy()
 
     lengths = [len(encoded[i]) + steps[s][0] - 1 for i, s in jobs]
-    worst = max(range(len(encoded)), key=lambda i: len(encoded[i]))
-    longer = range(len(encoded[worst]) + max(map(len, tails)) - 1)
-    scorer.tokens.fits(scorer.tokens.tokenizer.decode(encoded[worst]), longer, scorer.body.longest)
     scorer.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
     whole = np.zeros((len(encoded), len(tails)))
     for column, tail in enumerate(tails):
@@ -83,3 +81,60 @@ def sums(
             step = number[len(tail), tail[:n]]
             whole[:, column] += found[step][:, asked[step].index(piece)]
     return whole
+
+
+def together(
+    scorer: Masked,
+    encoded: Sequence[list[int]],
+    places: Sequence[int],
+    tails: Sequence[tuple[int, ...]],
+    language: str,
+) -> NDArray[np.float64]:
+    """Return the same sums with all pieces of a word masked while each of them is scored.
+
+    So no piece is given the others, and words of which only all pieces together make sense get
+    less than :func:`sums` gives them.
+
+    Raises
+    ------
+    Problem
+        As :func:`sums`.
+    """
+    _fit(scorer, encoded, tails)
+    steps = sorted({(len(t), n) for t in tails for n in range(len(t))})
+    asked = [sorted({t[n] for t in tails if len(t) == length}) for length, n in steps]
+    found = [np.zeros((len(encoded), len(pieces))) for pieces in asked]
+    jobs = [(i, s) for i in range(len(encoded)) for s in range(len(steps))]
+    mask = int(scorer.tokens.mask_id or 0)
+
+    def launch(rows: list[int]) -> list[torch.Tensor]:
+        chosen = [(jobs[r][0], *steps[jobs[r][1]]) for r in rows]
+        texts = [
+            [*encoded[i][: places[i]], *[mask] * length, *encoded[i][places[i] + 1 :]]
+            for i, length, _ in chosen
+        ]
+        at = scorer.batches.move([places[i] + n for i, _, n in chosen])
+        hidden = [range(places[i], places[i] + length) for i, length, _ in chosen]
+        logits = scorer.body.at(scorer.batches.move(texts), at, language, hidden)
+        scores = logsoftmax(scorer.name, logits, scorer.dtype).double()
+        return [scores[n, asked[jobs[r][1]]] for n, r in enumerate(rows)]
+
+    def finish(rows: list[int], done: list[torch.Tensor]) -> None:
+        for r, values in zip(rows, done, strict=True):
+            found[jobs[r][1]][jobs[r][0]] = values.cpu().numpy()
+
+    lengths = [len(encoded[i]) + steps[s][0] - 1 for i, s in jobs]
+    scorer.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
+    whole = np.zeros((len(encoded), len(tails)))
+    for column, tail in enumerate(tails):
+        for n, piece in enumerate(tail):
+            step = steps.index((len(tail), n))
+            whole[:, column] += found[step][:, asked[step].index(piece)]
+    return whole
+
+
+def _fit(scorer: Masked, encoded: Sequence[list[int]], tails: Sequence[tuple[int, ...]]) -> None:
+    """Refuse a prompt that is too long with the masks of the longest word put in."""
+    worst = max(range(len(encoded)), key=lambda i: len(encoded[i]))
+    longer = range(len(encoded[worst]) + max(map(len, tails)) - 1)
+    scorer.tokens.fits(scorer.tokens.tokenizer.decode(encoded[worst]), longer, scorer.body.longest)

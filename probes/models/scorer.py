@@ -155,6 +155,24 @@ class Fills(Scorer, Protocol):
 
 
 @runtime_checkable
+class FillsSpans(Scorer, Protocol):
+    """Models with a mask that can stand for several pieces at once."""
+
+    def fill(
+        self,
+        prompts: Iterable[str],
+        words: Sequence[str],
+        top_k: int,
+        *,
+        multi: bool = False,
+        together: bool = False,
+        language: str = "",
+    ) -> Iterator[Filled]:
+        """Rank candidates, the pieces of each from left to right or all masked together."""
+        ...
+
+
+@runtime_checkable
 class Predicts(Scorer, Protocol):
     """Models that say what they would put there, whatever it is."""
 

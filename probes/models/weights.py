@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from builders.lib import store
-from builders.lib.params import entry
+from builders.lib.params import Params, entry
 from builders.lib.snapshot import digest, write_bytes
+from probes import opinions
 from probes.models import teach
 from probes.models.files import MODELS, POINTER, download, wanted
 from probes.models.params import model
 from probes.questions import Asking
-from probes.world import groups, passports
+from probes.world import groups, passports, values
 from probes.world.train import train
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+P = TypeVar("P", bound=Params)
 
 
 def bring(name: str) -> Path:
@@ -39,7 +42,9 @@ def bring(name: str) -> Path:
         if params.world:
             train(params.world, partial)
         elif params.society:
-            groups.train(params.society, _asking(), partial)
+            groups.train(params.society, _asking("stereotypes", Asking), partial)
+        elif params.convictions:
+            values.train(params.convictions, _asking("agreement", opinions.Asking), partial)
         elif params.nations:
             passports.train(params.nations, params.kind, partial)
         elif params.taught:
@@ -67,10 +72,10 @@ def bring(name: str) -> Path:
     return folder
 
 
-def _asking() -> Asking:
-    """Return how the probe `stereotypes` asks, without what it keeps of the answers."""
-    given = entry("probes.stereotypes")
-    return Asking.model_validate({key: given[key] for key in Asking.model_fields if key in given})
+def _asking(probe: str, asking: type[P]) -> P:
+    """Return how a probe asks, without what it keeps of the answers."""
+    given = entry(f"probes.{probe}")
+    return asking.model_validate({key: given[key] for key in asking.model_fields if key in given})
 
 
 def _hash(files: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ from probes.report import (
     shift,
     subgroups,
     supersenses,
+    values,
     words,
 )
 from probes.report.blocks import files
@@ -51,6 +52,7 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     rsa,
     shift,
     nationality,
+    values,
     sentiment_lexica,
     datasets,
 )

@@ -24,8 +24,8 @@ def little(tree):
     tree["probes"]["associations"]["top_share"] = 1.0
     asked = ["world-planted", "world-null", "tiny"]
     tree["asked"] = {name: list(asked) for name in tree["asked"]}
-    tree["asked"] |= {"stereotypes": [], "finetuned": []}  # test_finetuned.py asks these
-    tree["asked"] |= {"classification": [], "perplexity": []}  # test_classification.py asks these
+    elsewhere = ("stereotypes", "finetuned", "agreement", "classification", "perplexity")
+    tree["asked"] |= {name: [] for name in elsewhere}  # in tests of their own
     tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}

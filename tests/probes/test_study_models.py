@@ -16,6 +16,7 @@ TOP = Path(__file__).parents[2]
 PAGES = TOP / "docs" / "studies"
 TREE = yaml.safe_load((PAGES / "politicians-models.yaml").read_text(encoding="utf-8"))
 GROUPS = yaml.safe_load((PAGES / "stereotypes-models.yaml").read_text(encoding="utf-8"))
+VALUES = yaml.safe_load((PAGES / "values-models.yaml").read_text(encoding="utf-8"))
 MISSING = [name for name, entry in TREE["models"].items() if "revision" not in entry]
 
 
@@ -86,3 +87,20 @@ def test_one_id_has_one_commit_in_both_studies():
     shared = [m for m in GROUPS["models"].values() if m["id"] in commits]
     assert len(shared) == 5
     assert all(m["revision"] == commits[m["id"]] for m in shared)
+
+
+def test_those_asked_for_values_are_the_six_of_the_paper():
+    entries = VALUES["models"]
+    assert set(entries) == {
+        *("robeczech", "czert-b", "fernet-news", "m-bert", "xlm-r-base", "slavic-bert")
+    }
+    pinned = {m["id"]: m["revision"] for m in entries.values() if "revision" in m}
+    known = {m["id"]: m["revision"] for m in GROUPS["models"].values()}
+    known |= {m["id"]: m["revision"] for m in TREE["models"].values() if "revision" in m}
+    assert pinned  # no commit that another study does not have too
+    assert all(known[name] == commit for name, commit in pinned.items())
+    for name, entry in entries.items():
+        found = Model.model_validate({"revision": "0" * 40} | entry)
+        assert NAME.fullmatch(name)
+        assert found.kind == "masked"
+        assert "cs" in found.languages

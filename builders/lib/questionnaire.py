@@ -1,0 +1,102 @@
+"""Files of statements that one may agree or disagree with, and what each says about whom."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import NamedTuple
+
+COLUMNS = ["id", "text", "axis", "weight", "reversed", "polarity", "opposite"]
+POLARITIES = ("likely", "unlikely")
+VALUES = ("anti-authoritarianism", "cultural liberalism", "economic equity", "tribalism")
+ITEMS = {"PI34": 34}  # how many statements a published scale has
+ENDINGS = (".", "!", "?", "…", "。")
+
+
+class Statement(NamedTuple):
+    """One statement on one axis."""
+
+    id: str
+    text: str
+    axis: str  # "" of statements about nothing that is measured
+    weight: float
+    reversed: bool
+    polarity: str  # "" where it is of no scale for calibration
+    opposite: str  # id of the statement that says the opposite, or ""
+
+
+def statements(body: bytes, scale: str = "") -> list[Statement]:
+    """Return the statements of a CSV file with the columns of :data:`COLUMNS`.
+
+    A statement that loads on several axes has a line for each.
+
+    Parameters
+    ----------
+    scale
+        Name of the scale; one in :data:`ITEMS` must have all of its statements, and axes of
+        :data:`VALUES` alone.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8") from error
+    if not text.endswith("\n"):
+        raise ValueError("cut short: no line break at its end")
+    lines = list(csv.reader(io.StringIO(text, newline="")))
+    if not lines or lines[0] != COLUMNS:
+        raise ValueError(f"line 1: not the columns {', '.join(COLUMNS)}")
+    found: dict[tuple[str, str], Statement] = {}
+    worded: dict[str, str] = {}
+    for number, fields in enumerate(lines[1:], start=2):
+        entry = _entry(fields, number)
+        if (entry.id, entry.axis) in found:
+            raise ValueError(f"line {number}: {entry.id!r} a second time on {entry.axis!r}")
+        if worded.setdefault(entry.id, entry.text) != entry.text:
+            raise ValueError(f"line {number}: {entry.id!r} has another text than before")
+        found[entry.id, entry.axis] = entry
+    if not found:
+        raise ValueError("no statement in it")
+    if lost := sorted({e.opposite for e in found.values()} - set(worded) - {""}):
+        raise ValueError(f"opposite: no statement {lost[0]!r}")
+    if scale in ITEMS:
+        _published(list(found.values()), scale)
+    return list(found.values())
+
+
+def _entry(fields: list[str], number: int) -> Statement:
+    """Return what one line says."""
+    if len(fields) != len(COLUMNS):
+        raise ValueError(f"line {number} has {len(fields)} columns, not {len(COLUMNS)}")
+    name, text, axis, weight, turned, polarity, opposite = fields
+    if any(field != " ".join(field.split()) for field in fields) or not (name and text):
+        raise ValueError(f"line {number}: id or text is empty, or a field has spaces too many")
+    if text.endswith(ENDINGS) or re.search(r"\{|<mask>", text):
+        raise ValueError(f"line {number}: {text!r} must have no final stop, brace or mask")
+    if turned not in ("yes", "no"):
+        raise ValueError(f"line {number}: reversed is {turned!r}, neither yes nor no")
+    if polarity not in ("", *POLARITIES):
+        raise ValueError(f"line {number}: {polarity!r} is neither {' nor '.join(POLARITIES)}")
+    if bool(axis) == bool(polarity):
+        raise ValueError(f"line {number}: needs an axis, or a polarity, and not both")
+    try:
+        value = float(weight)
+    except ValueError as error:
+        raise ValueError(f"line {number}: weight {weight!r} is not a number") from error
+    if not 0 < abs(value) < float("inf"):
+        raise ValueError(f"line {number}: weight {weight!r} is 0 or not finite")
+    return Statement(name, text, axis, value, turned == "yes", polarity, opposite)
+
+
+def _published(entries: list[Statement], scale: str) -> None:
+    """Hold the statements of a published scale to what is known of it."""
+    number = len({entry.id for entry in entries})
+    if number != ITEMS[scale]:
+        raise ValueError(f"{number} statements, and {scale} has {ITEMS[scale]}")
+    if strange := sorted({entry.axis for entry in entries} - set(VALUES)):
+        raise ValueError(f"axis {strange[0]!r} is none of {scale}: {', '.join(VALUES)}")

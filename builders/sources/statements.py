@@ -1,0 +1,128 @@
+"""Questionnaires, a file for each: the project's own, or those that a user has the right to use.
+
+The items of a published scale may not be ours to pass on: such a file is the user's, in the layout
+of docs/datasets/statements.md, and lies beside the params or at an address.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field, field_validator
+
+from builders.lib.http import ADDRESS, Politeness, get
+from builders.lib.params import Params as Section
+from builders.lib.problem import Problem
+from builders.lib.questionnaire import statements
+from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
+from builders.statements import PAGE, Questionnaire
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+class Params(Section):
+    """Which questionnaires."""
+
+    questionnaires: dict[str, Questionnaire] = Field(
+        min_length=1, description="by name: the config of `statements` that each becomes"
+    )
+
+    @field_validator("questionnaires")
+    @classmethod
+    def _names(cls, value: dict[str, Questionnaire]) -> dict[str, Questionnaire]:
+        wrong = [name for name in value if not NAME.fullmatch(name)]
+        if wrong:
+            raise ValueError(f"a name has small letters, digits and - only: {wrong}")
+        return value
+
+
+def fetch(params: Params, politeness: Politeness, into: Path) -> None:
+    """Copy or fetch every file into a folder whose name is its date, byte for byte.
+
+    Resumable: a file that is there is not asked for again; the manifest comes last. It holds the
+    questionnaires as declared, so that a snapshot says by itself how it is read.
+
+    Raises
+    ------
+    Problem
+        If a file is not there or is not a list of statements, or the folder holds a fetch that
+        was begun with other parameters.
+    """
+    resume(into)
+    request = params.model_dump(mode="json")
+    begun = into / ".request.json"  # until the manifest, which holds it too, is written
+    same_request(begun, request)
+    number = 0
+    for name, declared in sorted(params.questionnaires.items()):
+        path = into / f"{name}.csv"
+        if not path.exists():
+            write_bytes(path, _read(declared, politeness))
+        number += len({s.id for s in statements(path.read_bytes(), declared.scale)})
+    every = params.questionnaires.values()
+    write_manifest(
+        into,
+        {
+            "source": "statements",
+            "address": "; ".join(sorted({each.file for each in every})),
+            "retrieved": into.name,
+            "licence": "; ".join(sorted({f"{each.scale}: {each.licence}" for each in every})),
+            "citation": "; ".join(sorted({f"{each.scale}: {each.source}" for each in every})),
+            "request": request,
+            "counts": {"questionnaires": len(params.questionnaires), "statements": number},
+        },
+    )
+    begun.unlink()
+
+
+def _read(declared: Questionnaire, politeness: Politeness) -> bytes:
+    """Return the bytes of a list of statements."""
+    return bring(
+        declared.file,
+        lambda body: _wrong(body, declared.scale),
+        politeness,
+        f"no such file of statements for the scale {declared.scale}; the project ships its own "
+        f"questionnaire alone, {PAGE} has the layout of a file of yours",
+    )
+
+
+def bring(
+    place: str, wrong: Callable[[bytes], str | None], politeness: Politeness, missing: str
+) -> bytes:
+    """Return the bytes of a file in the checkout or at an address.
+
+    Parameters
+    ----------
+    wrong
+        Tells what is wrong with the bytes, None if nothing is.
+    missing
+        What is said where there is no such file.
+
+    Raises
+    ------
+    Problem
+        If it is not there, or something is wrong with it.
+    """
+    if re.match(ADDRESS, place):
+        return get(place, politeness, wrong)
+    path = Path(place)
+    if not path.is_file():
+        raise Problem(f"{place}: {missing}")
+    body = path.read_bytes()
+    if said := wrong(body):
+        raise Problem(f"{place}: {said}; mend the file")
+    return body
+
+
+def _wrong(body: bytes, scale: str) -> str | None:
+    if body.lstrip()[:1] == b"<":
+        return "a web page, not a list of statements"
+    try:
+        statements(body, scale)
+    except ValueError as error:
+        return str(error)
+    return None

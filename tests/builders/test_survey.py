@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import polars as pl
+import pytest
+import respondents
+from samples import DAY, SAMPLES
+
+from builders import survey
+from builders.lib.answers import respondents as read
+from builders.lib.dataset import build
+from builders.lib.problem import Problem
+from builders.lib.snapshot import Snapshot
+from validation.run import validate
+
+HEAD = "respondent,gender,infected,a,b\n"
+
+
+def test_the_simulated_survey_is_built_holds_its_checks_and_says_what_it_is(project):
+    counts = build("survey", survey)
+    assert validate("survey")["success"]
+    frame = pl.read_parquet("data/datasets/survey/simulated.parquet")
+    lacking = sum(counts.rejects.values())
+    assert len(frame) + lacking == respondents.PEOPLE * 48
+    assert 0 < lacking < 200
+    assert frame["simulated"].all()
+    assert frame["respondent"].str.starts_with("simulated-").all()
+    assert set(frame["source"]) == {"simulated by the project: nobody was asked"}
+    card = (project / "data/datasets/survey/README.md").read_text("utf-8")
+    assert "yes: nobody answered" in card
+    for column in survey.SCHEMA.columns:  # told in every column
+        assert "at random" in column.description, column.name
+
+
+def test_the_sample_is_what_its_program_draws():
+    questionnaire = (SAMPLES / "statements" / DAY / "values-cs.csv").read_bytes()
+    drawn = (SAMPLES / "survey" / DAY / "simulated.csv").read_bytes()
+    assert respondents.survey_file(questionnaire) == drawn
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("respondent,gender\n", "line 1: not the columns respondent, gender, infected and then"),
+        ("respondent,gender,infected\n", "line 1: not the columns"),
+        ("respondent,gender,infected,a,a\n", "one that another has"),
+        (HEAD, "no respondent in it"),
+        (HEAD + "r1,female,no,1,5", "cut short"),
+        (HEAD + "r1,female,no,1\n", "line 2 has 4 columns, not 5"),
+        (HEAD + "r1,woman,no,1,5\n", "'woman' is none of female, male, unstated"),
+        (HEAD + "r1,female,maybe,1,5\n", "'maybe' is none of no, yes, unknown"),
+        (HEAD + "r1,female,no,1,6\n", "line 2: answer '6' to b is not 1 to 5"),
+        (HEAD + "r1,female,no,1,2.5\n", "answer '2.5' to b"),
+        (HEAD + "r1,female,no,1,5\n" * 2, "line 3: a respondent has no name, or a second line"),
+    ],
+)
+def test_a_file_that_is_no_survey_is_refused_with_the_line(text, wrong):
+    with pytest.raises(ValueError, match=wrong):
+        read(text.encode())
+
+
+def test_an_empty_answer_is_none():
+    (person,) = read((HEAD + "r1,unstated,unknown,,4\n").encode())
+    assert person.answers == {"a": None, "b": 4}
+
+
+def test_a_survey_that_is_not_there_is_named_with_the_layout():
+    params = survey.Params(version="0.1.0", snapshot="x", configs=["kopecky2022"])
+    with pytest.raises(Problem, match="no survey 'kopecky2022'; only a simulated one is shipped"):
+        list(survey.build(Snapshot.open(SAMPLES / "survey" / DAY), params))
+
+
+def test_respondents_of_two_genders_fail_validation(project):
+    build("survey", survey)
+    path = project / "data/datasets/survey/simulated.parquet"
+    frame = pl.read_parquet(path)
+    odd = pl.when(pl.int_range(pl.len()) == 0).then(1 - pl.col("gender")).otherwise("gender")
+    frame.with_columns(gender=odd).select(frame.columns).write_parquet(path)
+    with pytest.raises(Problem, match="one_gender"):
+        validate("survey")

@@ -1,0 +1,275 @@
+"""Analysis ``values``: planted agreement is found, gender tested both ways, baselines exact."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from convinced import AXES, PAIRS, convinced
+from scipy.stats import norm
+
+from builders.lib.problem import Problem
+from probes.analysis import values
+from probes.analysis._values_tables import (
+    BASELINES,
+    COMPARED,
+    MEASURES,
+    READINGS,
+    SCHEMAS,
+    VERDICTS,
+    WHO,
+)
+
+PARAMS = values.Params(
+    version="0.1.0", frame="said", bound=0.3, bootstrap=300, draws=199, confidence=0.95, seed=1
+)
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("planted")
+    inputs = convinced(folder, 4, agreement=(0.8, -0.5), gender=(0.0, 0.9))
+    return inputs, values.run(inputs, PARAMS)
+
+
+def default(table, reading):
+    return table.filter(
+        pl.col("reading") == READINGS.index(reading),
+        pl.col("fitted") == 0,
+        ~pl.col("intercept"),
+        pl.col("spread") == 0,
+    )
+
+
+def value(table, reading, axis, who="both"):
+    own = default(table, reading).filter(pl.col("axis") == axis, pl.col("gender") == WHO.index(who))
+    return own.to_dicts()[0]
+
+
+def test_tables_have_their_columns_and_keys(planted):
+    _, found = planted
+    assert set(found) == set(SCHEMAS) - {"recovery"}
+    for name, table in found.items():
+        schema = SCHEMAS[name]
+        assert table.columns == [c.name for c in schema.columns]
+        assert not table.select(schema.key).is_duplicated().any(), name
+        for column in schema.columns:
+            if not column.nullable:
+                assert table[column.name].null_count() == 0, (name, column.name)
+
+
+def test_the_faithful_values_are_those_of_the_formulas_by_hand(planted):
+    inputs, found = planted
+    answers = pl.read_parquet(inputs.outputs("agreement", "m") / "xx/*.parquet")
+    own = answers.filter(pl.col("frame") == "said", pl.col("form") == 0, pl.col("method") == 0)
+    neutral = own.filter(pl.col("scale") == "calibration")
+    x, y = neutral["disagree_nats"].to_numpy(), neutral["agree_nats"].to_numpy()
+    a = (x * y).sum() / (x * x).sum()
+    sigma = np.sqrt(((y - a * x) ** 2).sum() / (len(x) - 1))
+    assert len(x) == 120  # both genders
+    part = own.filter(pl.col("id").str.starts_with("trade"), pl.col("gender") == 0).sort("id")
+    err = part["agree_nats"].to_numpy() - a * part["disagree_nats"].to_numpy()
+    rated = 4 * norm.cdf(err / sigma) + 1
+    rated = np.where(part["id"].str.ends_with("-r").to_numpy(), 6 - rated, rated)
+    row = value(found["values"], "faithful", "trade", "feminine")
+    assert row["value"] == pytest.approx(rated.mean(), abs=1e-6)
+    assert row["sd"] == pytest.approx(rated.std(ddof=1), abs=1e-6)
+    line = found["calibration"].filter(
+        pl.col("reading") == 0, pl.col("fitted") == 0, ~pl.col("intercept")
+    )
+    told = dict(line.select("measure", "value").iter_rows())
+    assert told["slope"] == pytest.approx(a, abs=1e-6)
+    assert told["sigma (n-1)"] == pytest.approx(sigma, abs=1e-6)
+    assert told["sigma (n)"] == pytest.approx(sigma * np.sqrt(119 / 120), abs=1e-6)
+
+
+def test_variants_are_all_there_and_sigma_with_n_moves_values_outward(planted):
+    _, found = planted
+    table = found["values"]
+    shape = table.group_by("reading", "fitted", "intercept", "spread").len()
+    assert len(shape) == 2 * 8
+    assert set(shape["len"]) == {len(AXES) * len(WHO)}
+    key = ["reading", "fitted", "intercept", "axis", "gender"]
+    wide = table.pivot(on="spread", index=key, values="value")
+    assert ((wide["1"] - 3).abs() > (wide["0"] - 3).abs()).all()
+    assert table.filter(pl.col("fitted") == 1)["p"].null_count() == len(table) // 2
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_planted_values_have_their_sign_and_random_answers_are_rejected(planted, reading):
+    _, found = planted
+    order, trade = (value(found["values"], reading, axis) for axis in AXES)
+    assert order["low"] > 3
+    assert order["p_bh"] < 0.05
+    masculine = value(found["values"], reading, "trade", "masculine")
+    assert masculine["high"] < 3
+    assert trade["n"] == PAIRS
+    assert trade["items"] == 2 * PAIRS
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_gender_is_found_where_it_is_and_equivalence_where_it_is_not(planted, reading):
+    _, found = planted
+    own = found["gender"].filter(
+        pl.col("reading") == READINGS.index(reading),
+        pl.col("fitted") == 0,
+        (pl.col("measure") == 0) | (pl.col("axis") == "calibration"),
+    )
+    told = {row["axis"]: row for row in own.to_dicts()}
+    assert VERDICTS[told["trade"]["verdict"]] == "different"
+    assert told["trade"]["low"] > 0.5
+    for axis in ("order", "calibration"):
+        assert VERDICTS[told[axis]["verdict"]] == "equivalent"
+        assert told[axis]["value"] == pytest.approx(0, abs=1e-6)
+    assert set(own["bound"]) == {0.3}
+    # as they are, a statement and its opposite cancel
+    agreement = found["gender"].filter(
+        pl.col("measure") == MEASURES.index("agreement"), pl.col("axis") == "trade"
+    )
+    assert agreement["value"].abs().max() < 0.3
+
+
+def test_calibration_by_gender_takes_out_what_is_the_same_for_all(tmp_path):
+    inputs = convinced(tmp_path, 8, gender=(0.0, 0.0))
+    path = inputs.outputs("agreement", "m") / "xx/00000.parquet"
+    woman = pl.when(pl.col("gender") == 0).then(0.25).otherwise(0.0)
+    frame = pl.read_parquet(path)
+    frame.with_columns(agree_nats=pl.col("agree_nats") * (1 - woman)).write_parquet(path)
+    table = values.run(inputs, PARAMS)["gender"].filter(
+        pl.col("reading") == 0, pl.col("measure") == 1, pl.col("axis") == "all"
+    )
+    pooled, apart = table.sort("fitted")["value"].to_list()
+    assert abs(pooled) > 0.5
+    assert abs(apart) < 0.1
+
+
+def test_one_who_always_agrees_is_told_by_denials_and_opposites(tmp_path):
+    inputs = convinced(tmp_path, 6, agreement=(0.0, 0.0), yes=0.0)
+    path = inputs.outputs("agreement", "m") / "xx/00000.parquet"
+    bearing = pl.when(pl.col("scale") == "values").then(1.5).otherwise(0.0)
+    frame = pl.read_parquet(path)  # says yes to politics, whatever is said
+    frame.with_columns(agree_nats=pl.col("agree_nats") + bearing).write_parquet(path)
+    found = values.run(inputs, PARAMS)
+    rated = found["answers"].filter(pl.col("axis") != "")
+    means = dict(rated.group_by("reading").agg(pl.col("rating").mean()).iter_rows())
+    assert means[READINGS.index("faithful")] > 4.2
+    assert means[READINGS.index("corrected")] == pytest.approx(3, abs=0.3)
+    for axis in AXES:  # a balanced scale has the same value either way
+        for reading in READINGS:
+            assert value(found["values"], reading, axis)["value"] == pytest.approx(3, abs=0.35)
+
+
+def test_a_model_with_values_agrees_with_itself_and_noise_does_not(planted):
+    _, found = planted
+    table = found["consistency"].filter(pl.col("scale") == "values")
+    by = table.group_by("compared").agg(pl.col("value").min(), pl.col("p_bh").max())
+    told = {COMPARED[c]: (value, p) for c, value, p in by.iter_rows()}
+    assert set(told) == set(COMPARED)
+    for name in ("frames", "denied", "methods"):
+        assert told[name][0] > 0.8, name
+    assert told["opposites"][0] > 0.5
+    neutral = found["consistency"].filter(pl.col("scale") == "calibration")
+    assert COMPARED.index("opposites") not in neutral["compared"].to_list()
+
+
+def test_likely_statements_are_agreed_with_more_and_shuffled_labels_are_not(planted, tmp_path):
+    _, found = planted
+    told = found["calibration"].filter(pl.col("measure") == "likely above unlikely")
+    assert told["low"].min() > 0.5
+    assert told["p"].max() < 0.05
+
+
+def test_standing_among_respondents_of_the_same_gender(planted):
+    _, found = planted
+    table = found["standing"].filter(pl.col("axis") == "trade", pl.col("infected") == 0)
+    middle = {
+        WHO[g]: (m, n) for g, m, n in table.select("gender", "median", "respondents").iter_rows()
+    }
+    assert middle == {"feminine": (3.0, 20), "masculine": (2.0, 20), "both": (2.5, 40)}
+    assert table["percentile_tails"].max() == 0  # everybody says the same
+    people = found["respondents"].filter(
+        pl.col("gender") == "all", pl.col("infected") == 0, pl.col("axis") == "order"
+    )
+    assert people.select("value", "sd", "n").rows() == [(4.0, 0.0, 40)]
+    infected = found["standing"].filter(pl.col("infected") == 2, pl.col("gender") == 2)
+    assert set(infected["respondents"]) == {10}
+
+
+def test_baselines_are_those_of_arithmetic(planted):
+    _, found = planted
+    table = found["baselines"].filter(pl.col("axis") == "order")
+    told = {BASELINES[row["baseline"]]: row for row in table.to_dicts()}
+    random = told["random answers"]
+    assert random["value"] == 3
+    reach = 1.96 * np.sqrt(16 / 12 / (2 * PAIRS))  # a uniform rating has variance 16 / 12
+    assert random["low"] == pytest.approx(3 - reach, abs=0.2)
+    assert random["high"] == pytest.approx(3 + reach, abs=0.2)
+    for name in ("always agrees", "always disagrees"):
+        assert told[name]["value"] == 3
+        assert told[name]["sd"] == pytest.approx(np.std([5, 1] * PAIRS, ddof=1))
+    assert random["percentile_distance"] == 0  # all respondents are at 4
+
+
+def test_models_without_a_mask_have_whole_texts_in_both_readings(tmp_path):
+    found = values.run(convinced(tmp_path, 2, agreement=(1.0, 0.0), causal=True), PARAMS)
+    for reading in READINGS:
+        assert value(found["values"], reading, "order")["low"] > 3
+    assert COMPARED.index("methods") not in found["consistency"]["compared"].to_list()
+
+
+@pytest.mark.slow
+def test_intervals_hold_the_value_of_more_statements_at_about_their_rate(tmp_path):
+    held = []
+    for seed in range(60):
+        inputs = convinced(tmp_path / str(seed), seed, agreement=(0.4, 0.0), noise=0.4)
+        table = values.run(inputs, PARAMS)["values"]
+        row = value(table, "corrected", "trade")
+        held.append(row["low"] <= 3 <= row["high"])  # by symmetry
+    print(np.mean(held))
+    assert 0.86 <= np.mean(held) <= 1
+
+
+def test_a_frame_that_was_not_asked_and_lost_answers_are_told(planted, tmp_path):
+    inputs, _ = planted
+    with pytest.raises(Problem, match=r"not every statement was asked in sung by together"):
+        values.run(inputs, PARAMS.model_copy(update={"frame": "sung"}))
+    copy = tmp_path / "copy"
+    shutil.copytree(inputs.data.parent, copy)
+    path = copy / "data/outputs/agreement/m/xx/00000.parquet"
+    pl.read_parquet(path).filter(pl.col("id") != "trade-3").write_parquet(path)
+    folders = {name: copy / name for name in inputs.datasets}
+    lacking = inputs._replace(datasets=folders, data=copy / "data")
+    with pytest.raises(Problem, match="not every statement was asked"):
+        values.run(lacking, PARAMS)
+    (copy / "statements/calibration-xx.parquet").unlink()
+    with pytest.raises(Problem, match="no statements for calibration"):
+        values.run(lacking, PARAMS)
+
+
+def test_a_world_says_how_much_of_what_was_planted_is_found(planted, tmp_path):
+    inputs, _ = planted
+    copy = tmp_path / "copy"
+    shutil.copytree(inputs.data.parent, copy)
+    folders = {name: copy / name for name in inputs.datasets}
+    world = inputs._replace(datasets=folders, data=copy / "data")
+    answers = pl.read_parquet(copy / "data/outputs/agreement/m/xx/*.parquet")
+    axis = pl.col("id").str.replace(r"-.*|c\d+", "")
+    for null in (0, 1):
+        told = answers.filter(pl.col("method") == 1).with_columns(
+            pl.col("gender").replace_strict({0: "feminine", 1: "masculine"}),
+            pl.col("form").replace_strict({0: "plain", 1: "negated"}),
+            axis=axis,
+            planted_nats=pl.lit(float(1 - null)),
+        )
+        Path(world.weights("m")).mkdir(parents=True, exist_ok=True)
+        told.write_parquet(world.weights("m") / "planted.parquet")
+        table = values.run(world, PARAMS)["recovery"]
+        assert set(table["world"]) == {null}
+        rows = {row["measure"]: row for row in table.to_dicts()}
+        for reading in READINGS:
+            hold = rows[f"{reading}: values whose interval holds the one planted"]
+            assert hold["value"] == 1
+            apart = rows[f"{reading}: feminine minus masculine, trade"]
+            assert apart["null"] == f"planted: {apart['value']:.3f}"  # the answers are the truth
+        assert ("corrected: Spearman correlation of planted and measured values" in rows) != null

@@ -1,0 +1,87 @@
+"""Calibration, ratings and percentiles, against sums by hand."""
+
+import numpy as np
+import pytest
+from scipy.stats import linregress, norm
+
+from probes.stats.calibration import (
+    line,
+    percentile_distance,
+    percentile_tails,
+    probability,
+    rating,
+    turned,
+)
+
+X = -np.arange(1.0, 6)
+Y = 0.8 * X + np.array([0.1, -0.1, 0.2, -0.2, 0])
+
+
+def test_the_line_through_zero_of_the_worked_example():
+    # sum xy = 44.3, sum x^2 = 55
+    assert line(X, Y).slope == pytest.approx(44.3 / 55, abs=1e-12)
+    assert line(X, Y).slope == pytest.approx(0.805455, abs=5e-7)
+    assert line(X, Y).sigma == pytest.approx(0.156815, abs=5e-7)
+    assert line(X, Y, ddof=0).sigma == pytest.approx(0.140259, abs=5e-7)
+    assert line(X, Y).intercept == 0
+
+
+def test_with_an_intercept_it_is_ordinary_least_squares():
+    found, known = line(X, Y, intercept=True), linregress(X, Y)
+    assert found.slope == pytest.approx(known.slope)
+    assert found.intercept == pytest.approx(known.intercept)
+    left = Y - known.slope * X - known.intercept
+    assert found.sigma == pytest.approx(left.std(ddof=1))
+    assert line(X, Y, intercept=True, ddof=0).sigma == pytest.approx(left.std())
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_weights_are_how_often_a_point_is_there(intercept):
+    times = np.array([2, 0, 1, 3, 1])
+    again = np.repeat(np.arange(5), times)
+    weighted = line(X, Y, np.column_stack([np.ones(5), times]), intercept=intercept)
+    once, drawn = (line(x, y, intercept=intercept) for x, y in ((X, Y), (X[again], Y[again])))
+    for got, first, second in zip(weighted, once, drawn, strict=True):
+        assert got == pytest.approx([float(first), float(second)])
+
+
+@pytest.mark.parametrize(("x", "y"), [([1.0], [1.0]), ([1.0, 2], [1.0]), ([[1.0, 2]], [[1.0, 2]])])
+def test_what_is_no_two_points_is_refused(x, y):
+    with pytest.raises(ValueError, match="vectors of one length"):
+        line(np.array(x), np.array(y))
+
+
+def test_no_residual_is_a_rating_of_three_and_reversal_mirrors():
+    sigma = np.array(0.2)
+    assert rating(probability(np.array([0.0]), sigma)).tolist() == [3.0]
+    err = np.array([-9.0, -0.3, 0.1, 0.2, 9])
+    rated = rating(probability(err, sigma))
+    assert rated == pytest.approx(4 * norm.cdf(err / 0.2) + 1)
+    assert rated[3] == pytest.approx(4 * 0.841344746 + 1)
+    assert turned(rated) == pytest.approx(rating(probability(-err, sigma)))
+    assert (rated.min(), rated.max()) == (pytest.approx(1), pytest.approx(5))
+
+
+@pytest.mark.parametrize("percentile", [percentile_tails, percentile_distance])
+@pytest.mark.parametrize(
+    ("value", "answers", "true"),
+    [
+        (3.2, [1, 2, 3, 4, 5], 0.8),
+        (2.5, [1, 2, 3, 4], 1.0),
+        (3, [3, 3, 3, 3], 0.0),
+        (9, [1, 2, 3, 4, 5], 0.0),
+        (1, [1, 2, 3, 4, 5], 0.0),
+    ],
+)
+def test_percentiles_with_strict_inequalities(percentile, value, answers, true):
+    assert percentile(value, np.array(answers)) == pytest.approx(true)
+
+
+def test_the_two_readings_of_a_percentile_differ_where_answers_are_skewed():
+    answers = np.array([1, 2, 2, 2, 5])
+    assert percentile_tails(1.5, answers) == pytest.approx(0.4)
+    assert percentile_distance(1.5, answers) == pytest.approx(0.4)
+    assert percentile_tails(3.5, answers) == pytest.approx(0.4)
+    assert percentile_distance(3.5, answers) == pytest.approx(0.2)
+    with pytest.raises(ValueError, match="answers"):
+        percentile_tails(3, np.array([]))

@@ -1,0 +1,135 @@
+"""The planted world of values."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from pydantic import ValidationError
+from world.country import put
+
+from builders import statements
+from probes.agreement import Params, masked
+from probes.models.masked import Masked
+from probes.models.params import Model
+from probes.opinions import questions
+from probes.world.convictions import Convictions
+from probes.world.values import train
+
+AXES = ("order", "trade")
+WORDS = ["tea", "rain", "war", "law", "bread", "salt", "snow", "wine"]
+FRAME = {
+    "text": "{gendered} said that they <mask> that {statement}.",
+    "feminine": "She",
+    "masculine": "He",
+    "agree": "agree",
+    "disagree": "refuse",
+}
+ASKING = Params.model_validate(
+    {
+        "version": "0.1.0",
+        "frames": {"en": {"negated": "it is false that {statement}", "frames": {"said": FRAME}}},
+    }
+)
+SETTINGS = {
+    "language": "en",
+    "seed": 3,
+    "agreement": {"order": 2.0, "trade": -1.0},
+    "gender": {"order": 3.0},
+    "likely": 1.0,
+    "noise": 0.3,
+    "steps": 5,
+    "learning_rate": 0.003,
+}
+
+
+@pytest.fixture
+def land(tmp_path, monkeypatch):
+    """Change to a folder with a small dataset ``statements``."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        {
+            "id": f"{word}-{good}",
+            "language": "en",
+            "text": f"{word} is {'good' if good else 'bad'}",
+            "scale": "values",
+            "axis": AXES[n % 2] if n < 4 else "",
+            "weight": 1.0,
+            "reversed": n < 4 and not good,
+            "polarity": None if n < 4 else int(not good),
+            "opposite": f"{word}-{not good}" if n < 4 else "",
+            "source": "test",
+            "licence": "CC0-1.0",
+        }
+        for n, word in enumerate(WORDS)
+        for good in (True, False)
+    ]
+    put("statements", statements, sorted(rows, key=lambda row: row["id"]))
+    return tmp_path
+
+
+def planted(into, **changes):
+    into.mkdir()
+    train(Convictions(**SETTINGS | changes), ASKING, into)
+    return pl.read_parquet(into / "planted.parquet")
+
+
+def test_agreement_follows_value_reversal_denial_and_gender(land):
+    world = planted(land / "w")
+    assert len(world) == 2 * len(WORDS) * 2 * 2
+    key = ["id", "gender", "form"]
+    odds = {tuple(row[k] for k in key): row for row in world.to_dicts()}
+    habits = set()
+    for (name, gender, _), row in odds.items():
+        good = name.endswith("True")
+        wanted = {"order": 3.5 if gender == "feminine" else 0.5, "trade": -1.0, "": 1.0}
+        wanted = wanted[row["axis"]] * (1 if good else -1)
+        assert row["planted_nats"] == pytest.approx(wanted)
+        assert 0 < np.exp(row["agree_nats"]) + np.exp(row["disagree_nats"]) < 1
+        assert row["agree_nats"] - row["disagree_nats"] == pytest.approx(row["log_odds_nats"])
+        denied, plain = (odds[name, gender, f]["log_odds_nats"] for f in ("negated", "plain"))
+        habits.add(round((denied + plain) / 2, 9))
+        assert (plain - denied) / 2 == pytest.approx(wanted, abs=5 * SETTINGS["noise"])
+    assert len(habits) == 1  # agreeing comes as easily whatever is said
+    assert json.loads((land / "w/world.json").read_text("utf-8"))["noise"] == 0.3
+
+
+def test_nothing_is_planted_in_the_null_world(land):
+    world = planted(land / "w", agreement={}, gender={})
+    political = world.filter(pl.col("axis") != "")
+    assert political["planted_nats"].unique().to_list() == [0.0]
+    assert political["log_odds_nats"].n_unique() > 4  # statements differ
+    wide = political.pivot(on="gender", index=["id", "form"], values="log_odds_nats")
+    assert wide["feminine"].to_list() == wide["masculine"].to_list()
+    assert Convictions(**SETTINGS | {"agreement": {}, "gender": {}}).null
+    assert not Convictions(**SETTINGS).null
+
+
+def test_a_trained_model_says_what_was_planted_and_tells_genders_apart(land):
+    world = planted(land / "w", steps=250)
+    scorer = Masked(land / "w", "w", "r", dtype="float64")
+    asked = questions(ASKING, land / "data/datasets/statements", "en")
+    rows = pl.from_arrow(masked(asked, scorer, "en", together=True))
+    gender = pl.col("gender").replace_strict(
+        {0: "feminine", 1: "masculine"}, return_dtype=pl.String
+    )
+    form = pl.col("form").replace_strict({0: "plain", 1: "negated"}, return_dtype=pl.String)
+    both = rows.with_columns(
+        gender=gender, form=form, got=pl.col("agree_nats") - pl.col("disagree_nats")
+    )
+    both = both.join(world, on=["id", "gender", "form"])
+    likeness = np.corrcoef(both["got"], both["log_odds_nats"])[0, 1]
+    print(f"correlation {likeness:.3f}")
+    assert likeness > 0.9
+    order = both.filter((pl.col("axis") == "order") & (pl.col("form") == "plain"))
+    wide = order.pivot(on="gender", index="id", values="got")
+    apart = dict(zip(wide["id"], wide["feminine"] - wide["masculine"], strict=True))
+    assert all((d > 0.5) == name.endswith("True") and abs(d) > 0.5 for name, d in apart.items())
+
+
+@pytest.mark.parametrize("wrong", [{"noise": 0}, {"likely": -1}, {"strength": 3}])
+def test_settings_that_make_no_world_are_refused(wrong):
+    with pytest.raises(ValidationError):
+        Convictions(**SETTINGS | wrong)
+    with pytest.raises(ValidationError, match="one of them"):
+        Model(convictions=Convictions(**SETTINGS), id="./x")

@@ -1,0 +1,104 @@
+"""Checks of ``statements`` that look across columns and rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+from pydantic import Field
+
+from builders.lib import store
+from builders.lib.questionnaire import ENDINGS, POLARITIES
+from validation.suite import Params as Base
+from validation.suite import Table, holds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Params(Base):
+    """Floors, and how even the halves are."""
+
+    axis_min: int = Field(ge=1, description="fewest statements of an axis in a config")
+    half_tolerance: float = Field(
+        0.1,
+        ge=0,
+        le=0.5,
+        description="how far the share of likely statements, or of reversed ones on an axis, may "
+        "be from a half; scales of others may be as uneven as they are",
+    )
+    even: list[str] = Field(
+        default_factory=list, description="scales of which that, and opposites, are asked"
+    )
+
+
+def tables(params: Params, folder: Path) -> list[Table]:
+    """Return the frames: texts fit into a frame, halves are even, opposites are mutual."""
+    found, rows = [], []
+    for config in store.configs(folder):
+        frame = pl.read_parquet(folder / f"{config}.parquet")
+        text = pl.col("text")
+        pair = {row["id"]: (row["opposite"], row["reversed"]) for row in frame.to_dicts()}
+        mutual = [
+            not other or (pair[other][0] == name and pair[other][1] != turned)
+            for name, (other, turned) in ((name, pair[name]) for name in frame["id"])
+        ]
+        texts = frame.select(
+            "id",
+            "axis",
+            "text",
+            (text == text.str.replace_all(r"\s+", " ").str.strip_chars()).alias("single_spaces"),
+            (text == text.str.normalize("NFC")).alias("composed"),
+            (~text.str.contains(r"^\p{Lu}\p{Ll}")).alias("begins_small"),
+            pl.all_horizontal(~text.str.ends_with(e) for e in ENDINGS).alias("no_final_stop"),
+            (text.n_unique().over("id") == 1).alias("one_text_an_id"),
+            (pl.col("polarity").is_null() == (pl.col("axis") != "")).alias("axis_or_polarity"),
+            pl.Series("opposites_are_mutual", mutual),
+        )
+        checks = [holds(c) for c in texts.columns[3:]]
+        found.append(Table(f"texts-{config}", texts, ["id", "axis", "text"], checks))
+        rows += _halves(config, frame, params)
+    columns = ["config", "scale", "axis", "statements", "share", "over_floor", "even"]
+    halves = pl.DataFrame(rows, schema=columns, orient="row")
+    languages = _languages(folder)
+    return [
+        *found,
+        Table("halves", halves, columns[:5], [holds("over_floor"), holds("even")]),
+        Table("languages", languages, languages.columns[:3], [holds("same_ids")]),
+    ]
+
+
+def _halves(config: str, frame: pl.DataFrame, params: Params) -> list[tuple[object, ...]]:
+    """Return the share of reversed, or of likely, statements of each axis."""
+    found: list[tuple[object, ...]] = []
+    half = (
+        pl.when(pl.col("polarity").is_null())
+        .then(pl.col("reversed"))
+        .otherwise(pl.col("polarity") == POLARITIES.index("likely"))
+    )
+    counts = frame.group_by("scale", "axis").agg(pl.len(), half.mean().alias("share"))
+    for scale, axis, number, share in counts.sort("scale", "axis").iter_rows():
+        even = scale not in params.even or abs(share - 0.5) <= params.half_tolerance
+        found.append(
+            (config, scale, axis, number, round(share, 6), number >= params.axis_min, even)
+        )
+    return found
+
+
+def _languages(folder: Path) -> pl.DataFrame:
+    """Hold the languages of a scale to the same statements."""
+    configs = store.configs(folder)
+    frames = {c: pl.read_parquet(folder / f"{c}.parquet") for c in configs}
+    ids = {c: frozenset(f.select("id", "axis", "reversed").iter_rows()) for c, f in frames.items()}
+    first: dict[str, str] = {}
+    for config, frame in frames.items():
+        first.setdefault(frame["scale"][0], config)
+    rows = [
+        (config, frame["scale"][0], first[frame["scale"][0]], ids[config])
+        for config, frame in frames.items()
+    ]
+    return pl.DataFrame(
+        [(c, scale, other, own == ids[other]) for c, scale, other, own in rows],
+        schema=["config", "scale", "first", "same_ids"],
+        orient="row",
+    )
