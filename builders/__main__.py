@@ -75,13 +75,14 @@ def people(file: Path, language: str) -> None:
     from builders.lib import gazetteer
     from builders.lib.marked import measured, read, table
     from builders.lib.params import section
-    from builders.lib.people import finder
+    from builders.lib.people import finder, small_words
     from builders.lib.store import require_validated
 
     params = section("derived.counterfactuals", counterfactuals.Params)
     known = gazetteer.load(require_validated("names"))
     texts = read(file)
-    find = finder(params.people, known, language)
+    small = small_words((text.text for text in texts), params.people.capital_min_share)
+    find = finder(params.people, known, language, small)
     print(table(measured(texts, find)))
 
 

@@ -15,7 +15,7 @@ from pydantic import Field
 from builders.lib import gazetteer, released
 from builders.lib.lengths import Match, lengths
 from builders.lib.params import Params as Section
-from builders.lib.people import Finder, finder
+from builders.lib.people import Finder, finder, small_words
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
 from builders.lib.store import EVERY, REJECTS, Reject, Row, configs, stream
@@ -118,13 +118,14 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     count = lengths(params.match) if params.match else None
     for config in _configs(inputs["targets"], params):
         rows = list(stream(inputs["targets"] / f"{config}.parquet", _columns()))
+        small = small_words((row["text"] for row in rows), params.people.capital_min_share)
         if params.texts is not None and params.texts < len(rows):
             drawn = set(draws(f"{params.seed}/texts/{config}", len(rows), params.texts))
             number = len(rows) - len(drawn)
             rows = [row for at, row in enumerate(rows) if at in drawn]
             yield Reject(config, config, "not drawn", number=number)
         language = rows[0]["language"] if rows else ""
-        find = finder(params.people, known, language)
+        find = finder(params.people, known, language, small)
         for row, spans in zip(rows, find(row["text"] for row in rows), strict=True):
             if not spans:
                 yield Reject(config, row["id"], "no person found in it")

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from builders.lib.namelists import BEARERS, KINDS, NOWHERE, List, entries
+from builders.lib.gazetteer import fold
+from builders.lib.namelists import BEARERS, KINDS, NOWHERE, List, entries, places
 from builders.lib.namesakes import SOURCE, counted
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from builders.lib.snapshot import Snapshot
 
-FLAGS = ("word", "short", "letters", "script")
+FLAGS = ("word", "place", "short", "letters", "script")
 LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '.·\-\u0300-\u036f])*")
 
 SCHEMA = Schema(
@@ -101,7 +102,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     asked = params.countries or sorted(found)
     for country in sorted(found.keys() - set(asked)):
         yield Reject(EVERY, country, "of a country not asked for", number=len(found[country]))
-    words = {word.casefold() for word in params.words}
+    words = {fold(word) for word in params.words}
     for country in sorted(set(asked) & found.keys()):
         rows = list(_ranked(found[country], order, words, params.spelling))
         usable = [sum(r["kind"] == k and not r["flags"] for r in rows) for k in range(len(KINDS))]
@@ -200,7 +201,8 @@ def flags(name: str, words: set[str], spelling: str = "latin") -> list[str]:
     letters = [c for c in name if c.isalpha()]
     latin = all("LATIN" in unicodedata.name(c, "") for c in letters)
     wrong = {
-        "word": name.casefold() in words,
+        "word": fold(name) in words,
+        "place": fold(name) in places(),
         "short": len(letters) < 2 and (latin or spelling == "latin"),
         "letters": LETTERS.fullmatch(name) is None,
         "script": spelling == "latin" and not latin,

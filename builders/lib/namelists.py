@@ -204,3 +204,11 @@ def codes() -> dict[str, str]:
         if len(code) == 2 and code.isalpha() and code != NOWHERE.upper()
     }
     return found | OTHER_NAMES
+
+
+@cache
+def places() -> frozenset[str]:
+    """Return the English names of countries, continents and regions (CLDR), in small letters."""
+    from babel import Locale
+
+    return frozenset(name.casefold() for name in Locale("en").territories.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field, model_validator
@@ -21,6 +22,7 @@ APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, b
 POSSESSIVE = re.compile(r"['’][sS]?$")
 INSIDE = re.compile(r"[\w-]$")  # of a longer word, such as Mary-Ann
 GOES_ON = re.compile(r"\w|-\w")
+WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
 NEXT = re.compile(r" ([^\W\d_][\w'’-]*\w)")
 BEFORE = re.compile(r"([^\W\d_]\w*) $")
 
@@ -35,6 +37,17 @@ class Finder(Section):
     )
     version: str = Field("", description="version of the model, which the outcome depends on")
     address: str = Field("", description="where pip finds the model; told if it is missing")
+    capital_min_share: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="without a model: a word is a name only if so much of it in the config's texts "
+        "begins with a capital",
+    )
+    titles: list[str] = Field(
+        ["mr", "mrs", "ms", "miss", "dr", "prof", "sir", "lady", "lord", "president", "senator"],
+        description="without a model: words before a last name that are no first name",
+    )
 
     @model_validator(mode="after")
     def _told(self) -> Finder:
@@ -50,13 +63,33 @@ class Span(NamedTuple):
     end: int
 
 
+def small_words(texts: Iterable[str], share: float) -> frozenset[str]:
+    """Return the words, folded, that begin with a capital in less than a share of their places.
+
+    What is all in capitals counts for neither.
+    """
+    capitals: Counter[str] = Counter()
+    every: Counter[str] = Counter()
+    for text in texts:
+        for word in WORD.findall(text):
+            if not word.isupper() or len(word) == 1:
+                every[fold(word)] += 1
+                capitals[fold(word)] += word[0].isupper()
+    return frozenset(word for word, number in every.items() if capitals[word] < share * number)
+
+
 def finder(
-    params: Finder, gazetteer: Gazetteer, language: str
+    params: Finder, gazetteer: Gazetteer, language: str, small: frozenset[str] = frozenset()
 ) -> Callable[[Iterable[str]], Iterator[list[Span]]]:
     """Return a function that yields for each text the people in it, in their order.
 
     What is part of a hashtag, a user's mark or an address is none of them; a possessive 's is not
     part of a name.
+
+    Parameters
+    ----------
+    small
+        Words, folded, that are no names in these texts; see :func:`small_words`.
 
     Raises
     ------
@@ -73,11 +106,12 @@ def finder(
 
         return find
     rules, stops = _ruler(gazetteer), _stops(language)
+    none = stops | small | set(params.titles)
 
     def find_listed(texts: Iterable[str]) -> Iterator[list[Span]]:
         for doc in rules.pipe(texts):
-            spans = [Span(e.start_char, e.end_char) for e in doc.ents]
-            yield _clean(doc.text, _joined(doc.text, spans, gazetteer, stops))
+            spans = [Span(e.start_char, e.end_char) for e in doc.ents if fold(e.text) not in small]
+            yield _clean(doc.text, _joined(doc.text, spans, gazetteer, none))
 
     return find_listed
 
@@ -133,28 +167,30 @@ def _stops(language: str) -> frozenset[str]:
 
 
 def _joined(
-    text: str, spans: Iterable[Span], gazetteer: Gazetteer, stops: frozenset[str]
+    text: str, spans: Iterable[Span], gazetteer: Gazetteer, none: frozenset[str]
 ) -> list[Span]:
-    """Join names that stand side by side, and take in a last name that no list has."""
+    """Join names that stand side by side, and take in what is of a name but in no list."""
     found: list[Span] = []
     for span in spans:
-        start, end = span
+        start = span.start
         if found and text[found[-1].end : start] == " ":
             start = found.pop().start
         elif (before := BEFORE.search(text[:start])) and _named(before[1]):
-            start = before.start(1) if fold(before[1]) in gazetteer.words else start
-        found.append(Span(start, end))
-    return [_longer(text, span, gazetteer, stops) for span in found]
+            unlisted = fold(text[start : span.end]) not in gazetteer.genders
+            first = unlisted and fold(before[1]) not in none
+            start = before.start(1) if first or fold(before[1]) in gazetteer.words else start
+        found.append(Span(start, span.end))
+    return [_longer(text, span, gazetteer, none) for span in found]
 
 
-def _longer(text: str, span: Span, gazetteer: Gazetteer, stops: frozenset[str]) -> Span:
+def _longer(text: str, span: Span, gazetteer: Gazetteer, none: frozenset[str]) -> Span:
     """Take in the capitalised word after a single first name, unless it is a function word."""
     name = text[span.start : span.end]
     following = NEXT.match(text, span.end)
     if " " in name or fold(name) not in gazetteer.genders or not following:
         return span
     word = POSSESSIVE.sub("", following[1])
-    if not _named(word) or word.casefold() in stops or APART.search(_run(text, following.start(1))):
+    if not _named(word) or fold(word) in none or APART.search(_run(text, following.start(1))):
         return span
     return Span(span.start, following.start(1) + len(word))
 

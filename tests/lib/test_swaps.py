@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from builders.lib.gazetteer import Gazetteer, fold
-from builders.lib.people import Finder, Span, finder
+from builders.lib.people import Finder, Span, finder, small_words
 from builders.lib.swaps import Name, draws, draws_again, people, replaced
 
 MEN = ("Michael", "James", "José", "Łukasz", "İbrahim", "Андрей", "Jean-Luc")
@@ -62,6 +62,8 @@ def swapped(text, find, first, last="", which=0):
         ("Michael Brexham spoke", ["Michael Brexham"]),  # a last name that no list has
         ("Michael The great", ["Michael"]),  # a function word is none
         ("Will Smith came", ["Will Smith"]),
+        ("I saw Gustav Smith", ["Gustav Smith"]),  # a first name that no list has
+        ("The Smith. Dr Smith, Mr Jones", ["Smith", "Smith", "Jones"]),
         ("Will Michael come?", ["Will Michael"]),  # a known fault: see the page
         ("Özlem Yılmaz, İbrahim", ["Özlem Yılmaz", "İbrahim"]),
         ("Андрей пришёл", ["Андрей"]),
@@ -183,3 +185,13 @@ def test_draws_are_all_different_before_any_comes_again_and_even():
     assert sum((n - 1000) ** 2 / 1000 for n in pairs.values()) < 20.5  # 5 degrees of freedom
     assert draws("a", 10, 3) == draws("a", 10, 5)[:3]
     assert set(draws_again("a", 2, 50)) == {0, 1}
+
+
+def test_a_word_that_is_mostly_small_in_the_texts_is_no_name():
+    texts_ = ["Anna, a rose. Rose? the rose", "ROSE and Rose and anna", "Anna Anna"]
+    assert "rose" in small_words(texts_, 0.6)  # 2 of 4 begin with a capital; ROSE counts for none
+    assert "rose" not in small_words(texts_, 0.5)
+    assert "anna" not in small_words(texts_, 0.6)  # 3 of 4
+    assert not small_words(texts_, 0.0)
+    found = finder(Finder(), KNOWN, "en", frozenset({"sophie"}))
+    assert next(iter(found(["Sophie and Anna"]))) == [Span(11, 15)]
