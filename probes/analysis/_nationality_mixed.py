@@ -44,8 +44,9 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> list[d
         if centred(column, case.sentence).std() > 1e-9
     ]
     design = centred(np.column_stack([coded.reshape(len(labels), -1), extra]), case.sentence)
-    units = {name: i for i, name in enumerate(sorted(set(case.names)))}
-    group = np.array([units[name] for name in case.names], dtype=np.int64)
+    first = [name.split(" ", 1)[0] for name in case.names]
+    units = {name: i for i, name in enumerate(sorted(set(first)))}
+    group = np.array([units[name] for name in first], dtype=np.int64)
     if not design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]:
         return []  # names of one country alone, or a covariate that says what the countries say
     outcome = centred(response, case.sentence)
@@ -57,7 +58,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> list[d
     p = benjamini_hochberg(found.p)
     rest = {
         "n": len(units),
-        "cluster": "name",
+        "cluster": "first word of a name",
         "rows": len(labels),
         "sd_names": finite(np.sqrt(fitted.between)),
         "sd_rest": finite(np.sqrt(fitted.residual)),

@@ -26,7 +26,7 @@ DELTA = Schema(
         MEASURE,
         *ESTIMATE,
         Column("rows", "int64", "counterfactuals", minimum=1),
-        Column("names", "int64", "distinct names among them", minimum=1),
+        Column("names", "int64", "distinct first words of names among them", minimum=1),
         Column("before", "float64", "100 times the mean of what they are compared with"),
         Column("spread", "float64", "mean distance from it, whatever the direction, in points"),
         Column("contrast", "float64", "value minus the mean over all countries", nullable=True),

@@ -169,7 +169,7 @@ def _delta(case: Case, params: Params) -> list[dict[str, Any]]:
     of_texts = params.weights(case.sentences)
     units = sorted(set(case.names))
     unit = {name: i for i, name in enumerate(units)}
-    of_names = params.weights([f"name\t{name}" for name in units])
+    of_names = _weights_of_names(units, params)
     named = np.array([unit[name] for name in case.names], dtype=np.int64)
     for gender in SEXES:
         own = case.of(gender)
@@ -188,7 +188,10 @@ def _delta(case: Case, params: Params) -> list[dict[str, Any]]:
         )
         against, drawn_against = (_against(x) for x in (value, twice))
         counts = [
-            (len(np.unique(sentence[country == c])), len(np.unique(named[own][country == c])))
+            (
+                len(np.unique(sentence[country == c])),
+                len({units[i].split(" ", 1)[0] for i in set(named[own][country == c].tolist())}),
+            )
             for c in range(case.shape[1])
         ]
         freedom = np.array([max(1, min(pair) - 1) for pair in counts])[:, None]
@@ -233,6 +236,18 @@ def _delta(case: Case, params: Params) -> list[dict[str, Any]]:
                     }
                 )
     return result
+
+
+def _weights_of_names(units: Sequence[str], params: Params) -> NDArray[np.float64]:
+    """Return how often each name is drawn, (units, replicates): first words times what follows.
+
+    Whole names share first and last names, so that these are what is drawn.
+    """
+    parts = [name.split(" ", 1) for name in units]
+    found = params.weights([f"name\t{part[0]}" for part in parts])
+    after = [i for i, part in enumerate(parts) if len(part) > 1]
+    found[after] *= params.weights([f"rest\t{parts[i][1]}" for i in after])
+    return found
 
 
 def _against(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ import pytest
 import torch
 import yaml
 from models.tiny import bert, save, wordpiece
+from passports import CONFIG, datasets
 
 from builders import labelled_texts, lexica, politicians, supersenses, words
 from builders.lib.dataset import build
@@ -139,3 +140,40 @@ def copied(finished, tmp_path, monkeypatch):
     shutil.copytree(finished, folder, symlinks=True)
     monkeypatch.chdir(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def asked_nations(tmp_path_factory):
+    """Return a folder in which two worlds of countries were trained and asked; only to be read."""
+    from probes.models.weights import bring
+    from probes.outputs import probe
+
+    folder = tmp_path_factory.mktemp("nations")
+    given = {"targets": [CONFIG], "noise": 0.02, "batch": 96, "steps": 120, "seed": 1}
+    given |= {"learning_rate": 0.008}
+    exact = {"dtype": "float64", "languages": ["en"]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        (folder / "docs").symlink_to(TOP / "docs")
+        (folder / "data").mkdir()
+        sizes = {"countries": ("aa", "bb", "cc"), "sentences": 12, "draws": 3, "placebos": 2}
+        datasets(folder / "data", **sizes)
+        tree = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+        tree["models"] = {
+            "planted": exact | {"kind": "classifier", "nations": given | {"offset": 0.2}},
+            "masked": exact | {"nations": given | {"offset": 1.5}},
+        }
+        tree["probes"]["perplexity"]["readings"] = ["corrected"]
+        Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+        for name in tree["models"]:
+            bring(name)
+        probe("classification", "planted")
+        probe("perplexity", "masked")
+    return folder
+
+
+@pytest.fixture
+def nations(asked_nations, monkeypatch):
+    """Change to the folder in which the worlds of countries were asked, and return it."""
+    monkeypatch.chdir(asked_nations)
+    return asked_nations

@@ -17,6 +17,7 @@ PAGES = TOP / "docs" / "studies"
 TREE = yaml.safe_load((PAGES / "politicians-models.yaml").read_text(encoding="utf-8"))
 GROUPS = yaml.safe_load((PAGES / "stereotypes-models.yaml").read_text(encoding="utf-8"))
 VALUES = yaml.safe_load((PAGES / "values-models.yaml").read_text(encoding="utf-8"))
+NAMES = yaml.safe_load((PAGES / "nationality-models.yaml").read_text(encoding="utf-8"))
 MISSING = [name for name, entry in TREE["models"].items() if "revision" not in entry]
 
 
@@ -104,3 +105,16 @@ def test_those_asked_for_values_are_the_six_of_the_paper():
         assert NAME.fullmatch(name)
         assert found.kind == "masked"
         assert "cs" in found.languages
+
+
+def test_each_classifier_of_names_has_its_masked_model():
+    entries = {n: {"revision": "0" * 40} | entry for n, entry in NAMES["models"].items()}
+    found = Models.model_validate({"models": entries}).models
+    assert all(NAME.fullmatch(name) for name in found)
+    classifiers = {name for name, m in found.items() if m.kind == "classifier"}
+    assert classifiers == set(NAMES["underlying"])
+    assert set(NAMES["underlying"].values()) == set(found) - classifiers
+    commits = [entry["revision"] for entry in NAMES["models"].values() if "revision" in entry]
+    assert len(set(commits)) == len(commits) == 5
+    for name, below in NAMES["underlying"].items():
+        assert found[name].id.startswith(found[below].id)

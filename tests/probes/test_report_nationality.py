@@ -1,0 +1,67 @@
+"""The section of names and nationality, from tables of a classifier that answers as planted."""
+
+import re
+
+import polars as pl
+import pytest
+from passports import answered
+from test_analysis_nationality import PARAMS, SEED
+
+from probes.analysis import nationality
+from probes.report import controls
+from probes.report import nationality as section
+from probes.report.page import render
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    there = answered(folder, 0.25, noise=0.02, seed=SEED)
+    into = folder / "data/tables/nationality"
+    into.mkdir(parents=True)
+    for name, table in nationality.run(there.inputs, PARAMS).items():
+        table.write_parquet(into / f"{name}.parquet")
+    return folder / "data", render([section.section(folder / "data")])
+
+
+def test_countries_are_ranked_in_a_figure_for_each_reading(page):
+    _, text = page
+    assert text.count("<svg") == 2
+    first = text[text.index("<svg") : text.index("</svg>")]
+    assert "faithful" in re.sub(r"<[^>]+>", "", first) or "faithful" in first
+
+
+def test_every_country_has_its_change_and_interval(page):
+    data, text = page
+    delta = pl.read_parquet(data / "tables/nationality/delta.parquet")
+    own = delta.filter(
+        (pl.col("measure") == "positive minus negative")
+        & (pl.col("gender") == 0)
+        & (pl.col("reading") == 1)
+    )
+    plain = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+    for row in own.to_dicts():
+        shown = (
+            f"{row['country']} corrected {row['value']:.2f} {row['low']:.2f} to {row['high']:.2f}"
+        )
+        assert shown in plain
+
+
+def test_predictions_mixed_model_and_correlations_are_there(page):
+    _, text = page
+    for what in ("predictions by country", "length and frequency", "perplexity and probabilities"):
+        assert what in text
+    assert "log rank" in text
+    assert "within" in text
+
+
+def test_controls_have_what_was_recovered(page, monkeypatch):
+    data, _ = page
+    monkeypatch.setattr(controls, "WITH_RECOVERY", ())
+    text = render([controls.section(data)])
+    assert "share of countries whose interval holds the planted Delta" in text
+    assert "positive control" in text
+
+
+def test_without_tables_there_is_an_empty_section(tmp_path):
+    assert section.section(tmp_path).groups == []
