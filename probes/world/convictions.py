@@ -2,7 +2,8 @@
 
 For a statement i of value v, somebody of gender g and a frame f
 
-    log p(agrees) - log p(disagrees) = habit_f + s (d_i (agreement_v + g gender_v / 2) + noise_i)
+    log p(agrees) - log p(disagrees) = habit_f,s + g habit / 2
+                                       + s (d_i (agreement_v + g gender_v / 2) + noise_i)
 
 with d = 1 or, for a reversed statement, -1; s = 1 or, for a denied one, -1; g = 1 for women and
 -1 for men. Statements for calibration have ``likely`` in place of the bracket with d = 1 or, for
@@ -29,6 +30,9 @@ class Convictions(Params):
     gender: dict[str, float] = Field(
         description="by value: how much larger these are for women than for men"
     )
+    habit: float = Field(
+        0.0, description="how much more women agree with anything, apolitical statements too"
+    )
     likely: float = Field(ge=0, description="log-odds of agreeing with a likely statement")
     noise: float = Field(gt=0, description="SD of what a statement has of its own, nats")
     architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
@@ -41,4 +45,4 @@ class Convictions(Params):
     @property
     def null(self) -> bool:
         """Whether nothing is planted in it."""
-        return not (any(self.agreement.values()) or any(self.gender.values()))
+        return not (self.habit or any(self.agreement.values()) or any(self.gender.values()))

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 PLANTED = "planted.parquet"
 SILENT = "mlčí"  # what takes the probability that neither answer has
 HABIT = (0.5, 0.3)  # mean and SD over frames of the habit of agreeing, nats
+DENIED = -1.0  # habit of agreeing with what is denied, less that with what is said, nats
+UNSAID = -10.0  # log-probability that the other words begin with, nats
 TALK = (1.0, 0.7)  # mean and SD over statements of the log-odds of answering at all
 
 
@@ -106,7 +108,9 @@ def plant(
             bias *= -1 if row["reversed"] else 1
         else:
             bias = convictions.likely * (1 if row["polarity"] == likely else -1)
-        odds = habit[q.frame] + (-1 if q.form == "negated" else 1) * (bias + noise)
+        denied = q.form == "negated"
+        odds = habit[q.frame] + woman * convictions.habit / 2 + (DENIED if denied else 0.0)
+        odds += (-1 if denied else 1) * (bias + noise)
         answered = -np.logaddexp(0, -talk)
         rows.append(
             {
@@ -142,6 +146,10 @@ def _fit(
     pieces = tokenizer.convert_tokens_to_ids(list(words))
     if tokenizer.unk_token_id in pieces:
         raise Problem("convictions: an answer is not one piece of its tokenizer; name others")
+    with torch.no_grad():  # begin with what is said whatever is asked: much is learnt sooner
+        bias = model.get_output_embeddings().bias
+        bias.fill_(UNSAID)
+        bias[pieces] = torch.from_numpy(np.log(wanted.mean(axis=0)))
     target = torch.zeros(len(prompts), len(tokenizer), dtype=torch.float64)
     target[:, pieces] = torch.from_numpy(wanted)
     written = [text.replace(MASK, "[MASK]") for text in prompts]

@@ -105,6 +105,7 @@ def test_nothing_is_planted_in_the_null_world(land):
     assert not Convictions(**SETTINGS).null
 
 
+@pytest.mark.slow
 def test_a_trained_model_says_what_was_planted_and_tells_genders_apart(land):
     world = planted(land / "w", steps=250)
     scorer = Masked(land / "w", "w", "r", dtype="float64")

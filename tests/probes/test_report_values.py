@@ -1,0 +1,74 @@
+"""The section of the report about values."""
+
+import polars as pl
+import pytest
+from convinced import convinced
+
+from probes.analysis import values as analysis
+from probes.analysis._values_tables import SCHEMAS
+from probes.report import values
+from probes.report.page import render
+
+PARAMS = analysis.Params(
+    version="0.1.0", frame="said", bound=0.3, bootstrap=100, draws=99, confidence=0.95, seed=1
+)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """Return a folder ``data`` with the tables of a model that agrees with order."""
+    folder = tmp_path_factory.mktemp("report")
+    inputs = convinced(folder, 9, agreement=(0.9, 0.0), gender=(0.0, 0.9))
+    into = inputs.data / "tables/values"
+    into.mkdir(parents=True)
+    for name, table in analysis.run(inputs, PARAMS).items():
+        table.write_parquet(into / f"{name}.parquet")
+    return inputs.data
+
+
+def cells(section, caption):
+    """Return the rows of all tables of that caption."""
+    parts = [p for g in section.groups for b in g.blocks for p in b.parts]
+    return [row for p in parts for t in p.tables if t.caption == caption for row in t.rows]
+
+
+def test_a_section_shows_the_line_values_over_the_survey_and_both_tests(data):
+    section = values.section(data)
+    (group,) = section.groups
+    (block,) = group.blocks
+    assert block.title == "m, xx, values"
+    figures = [part.figure for part in block.parts if part.figure]
+    assert len(figures) == 3  # the scatter with its line, and values in both readings
+    assert all(figure.count("<svg") == 1 for figure in figures)
+    gender = {(row[0], row[1]): row[2] for row in cells(section, "gender")}
+    assert gender["trade", "faithful"] == "different"
+    assert gender["order", "corrected"] == "equivalent"
+    assert gender["calibration", "faithful"] == "equivalent"
+    told = pl.read_parquet(data / "tables/values/calibration.parquet")
+    slope = told.filter(
+        pl.col("measure") == "slope", pl.col("reading") == 0, pl.col("fitted") == 0
+    ).filter(~pl.col("intercept"))["value"][0]
+    wanted = ["faithful", "said", "plain", "slope"]
+    shown = [row[4] for row in cells(section, "calibration") if row[:4] == wanted]
+    assert shown == [f"{slope:.3f}"]
+    assert "equivalent" in render([section])
+    assert cells(section, "does the model agree with itself?")
+
+
+def test_the_simulated_survey_is_called_so():
+    names = {"value": [3.0], "low": [2.0], "high": [4.0], "n": [9], "sd": [1.0], "median": [3.0]}
+    frame = pl.DataFrame(
+        names
+        | {"survey": "simulated", "simulated": True, "scale": "values", "axis": "order"}
+        | {"gender": "all", "infected": "all", "quartile_low": 2.5, "quartile_high": 3.5}
+    )
+    people, about = values._survey({"respondents": frame}, "values")
+    assert about == "the SIMULATED survey 'simulated'"
+    assert people["order"]["quartile_high"] == 3.5
+    assert values._survey({"respondents": frame}, "PI34") == ({}, "")
+    assert values._survey({}, "values") == ({}, "")
+
+
+def test_without_tables_the_section_is_empty(tmp_path):
+    assert values.section(tmp_path).groups == []
+    assert set(SCHEMAS) >= {"values", "gender", "calibration"}
