@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from probes.analysis.values import Params
 
-LEVEL = 0.05
-
 
 def planted(weights: Path) -> pl.DataFrame | None:
     """Return what was planted for each question; None of a model that is no world of values."""
@@ -90,7 +88,11 @@ def recovery(measured: Reading, true: Reading, null: bool, params: Params) -> Ro
             len(apart),
             "value",
         )
-        | {"null": "0 of them planted" if null else _planted_share(true_differences, axes)}
+        | {
+            "null": "0 of them planted"
+            if null
+            else _planted_share(true_differences, axes, params.bound)
+        }
     )
     return [{"measure": f"{measured.name}: {row.pop('measure')}"} | row for row in rows]
 
@@ -98,9 +100,9 @@ def recovery(measured: Reading, true: Reading, null: bool, params: Params) -> Ro
 _COLUMNS = {"value", "low", "high", "n", "cluster", "method"}
 
 
-def _planted_share(true: dict[str, Any], axes: list[str]) -> str:
-    number = sum(abs(true[axis]["value"]) > LEVEL for axis in axes)
-    return f"{number} of {len(axes)} planted"
+def _planted_share(true: dict[str, Any], axes: list[str], bound: float) -> str:
+    number = sum(abs(true[axis]["value"]) > bound for axis in axes)
+    return f"{number} of {len(axes)} planted above the bound"
 
 
 def _default(row: dict[str, Any]) -> bool:

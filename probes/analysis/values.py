@@ -46,7 +46,7 @@ class Params(Section):
         gt=0, lt=4, description="difference in rating between genders that would matter"
     )
     bootstrap: int = Field(ge=100, description="bootstrap replicates over statements")
-    draws: int = Field(ge=99, description="random answers, shuffles and flipped signs")
+    draws: int = Field(ge=99, description="random answers, and shuffles")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
     seed: int = Field(ge=0, description="of the resampling")
 

@@ -18,6 +18,7 @@ class Equivalence(NamedTuple):
     low: float  # the interval of confidence 1 - 2 level: inside the bounds if p is at most level
     high: float
     p: float  # the larger of the two
+    p_difference: float  # two-sided, of the t test against 0
     n: int
 
 
@@ -62,8 +63,9 @@ def tost(differences: NDArray[np.float64], bound: float, level: float = 0.05) ->
     n, mean = len(values), float(values.mean())
     error = float(values.std(ddof=1)) / np.sqrt(n)
     if error == 0:
-        return Equivalence(mean, mean, mean, 0.0 if abs(mean) < bound else 1.0, n)
+        return Equivalence(mean, mean, mean, float(abs(mean) >= bound), float(mean == 0), n)
     above, below = (mean + bound) / error, (mean - bound) / error
     p = max(float(stdtr(n - 1, -above)), float(stdtr(n - 1, below)))
     reach = float(stdtrit(n - 1, 1 - level)) * error
-    return Equivalence(mean, mean - reach, mean + reach, p, n)
+    apart = 2 * float(stdtr(n - 1, -abs(mean / error)))
+    return Equivalence(mean, mean - reach, mean + reach, p, apart, n)
