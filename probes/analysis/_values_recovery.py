@@ -80,10 +80,10 @@ def recovery(measured: Reading, true: Reading, null: bool, params: Params) -> Ro
         r for r in gender(measured, params) if _default(r) and r["axis"] not in (ALL, CALIBRATION)
     ]
     found = [r for r in found if r["measure"] == MEASURES.index("value")]
-    apart = [VERDICTS[r["verdict"]].startswith("different") for r in found]
+    apart = [VERDICTS[r["verdict"]] == "different" for r in found]
     rows.append(
         _bare(
-            "values on which gender is said to make a difference",
+            "values on which gender is said to make a difference that matters",
             sum(apart) / len(apart),
             len(apart),
             "value",
