@@ -91,7 +91,7 @@ def values(
     axes.axvline(3, color="0.7", lw=0.8, ls=":")
     axes.set_yticks(range(len(names)), list(reversed(names)))
     axes.set_xlim(1, 5)
-    note = f"; grey: quartiles and median of {about}" if survey else ""
+    note = f"\ngrey: quartiles and median of {about}" if survey else ""
     axes.set_xlabel(f"mean rating; white: feminine, black: masculine{note}", fontsize=8)
     axes.set_title(title, fontsize=9, loc="left")
     return svg(figure)

@@ -222,7 +222,7 @@ def test_models_without_a_mask_have_whole_texts_in_both_readings(tmp_path):
 @pytest.mark.slow
 def test_intervals_hold_the_value_of_more_statements_at_about_their_rate(tmp_path):
     held = []
-    for seed in range(60):
+    for seed in range(40):
         inputs = convinced(tmp_path / str(seed), seed, agreement=(0.4, 0.0), noise=0.4)
         table = values.run(inputs, PARAMS)["values"]
         row = value(table, "corrected", "trade")
