@@ -7,7 +7,7 @@ needs, in ``../shared/data``: ``tweets`` (TweetEval: emotion, hate, offensive, s
 same shape with random weights is the start. Works in a clone of the checkout under
 ``.real-nationality``. A classifier is taught for each task, and all are asked about the same tweets
 of the test part of sentiment, as in the authors' code. Small on purpose: some fifteen minutes of
-one core.
+one core, of which the trainings take half.
 """
 
 from __future__ import annotations
@@ -176,7 +176,6 @@ def write_params(address: str, named: str, start: Path) -> None:
 
 def report() -> None:
     """Print how good the classifiers are, and what stands in the tables."""
-    import numpy as np
     import polars as pl
 
     data = CLONE / "data"
@@ -218,7 +217,10 @@ def report() -> None:
             told = f"{values.min():.1f} to {values.max():.1f}%"
             print(f"change {model} {reading} {name}: {told}, before {own['before'].max()}")
     mixed = pl.read_parquet(tables / "mixed.parquet")
-    print(mixed.filter(~pl.col("term").str.starts_with("country")))
+    for row in mixed.filter(~pl.col("term").str.starts_with("country")).to_dicts():
+        print(
+            {key: row[key] for key in ("model", "reading", "term", "value", "low", "high", "p_bh")}
+        )
     correlations = pl.read_parquet(tables / "correlations.parquet")
     every = correlations.filter((pl.col("country") == "all") & (pl.col("perplexity") < 3))
     with pl.Config(tbl_rows=-1, tbl_width_chars=160, fmt_str_lengths=40):
@@ -227,7 +229,6 @@ def report() -> None:
                 "model", "scope", "perplexity", "measure", "value", "low", "high", "n"
             ).sort("model", "measure", "scope", "perplexity")
         )
-    assert np.isfinite(delta["value"]).all()
 
 
 def accuracy(task: str) -> tuple[float, float, float]:
@@ -241,7 +242,7 @@ def accuracy(task: str) -> tuple[float, float, float]:
     some = range(0, len(texts), max(1, len(texts) // 1000))
     model = Classifier(CLONE / "data/models" / task, task, "", dtype="float32")
     true = np.array([int(labels[i]) for i in some])
-    answers = model.classify([" ".join(texts[i].split()[:60]) for i in some])
+    answers = model.classify([" ".join(texts[i].split()[:30]) for i in some])
     said = np.array([int(np.argmax(each.probabilities)) for each in answers])
     classes = range(len(model.labels))
     f1 = []

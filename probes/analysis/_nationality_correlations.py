@@ -36,27 +36,29 @@ class Perplexity(NamedTuple):
     before: NDArray[np.float64]
 
 
-def variants(case: Case, table: pl.DataFrame) -> Perplexity:
-    """Return the pseudo-log-perplexities of the rows, sums and means over tokens, both variants.
+def scored(case: Case, table: pl.DataFrame) -> bool:
+    """Tell whether the masked model was asked about a reading: it may be about some alone.
 
     Raises
     ------
     Problem
-        If a text was not scored.
+        If it was not asked about the originals.
     """
+    known = set(table["text"].to_list())
+    if case.reading != "placebo" and not set(case.compared) <= known:
+        raise Problem(
+            "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
+        )
+    return set(case.text) <= known
+
+
+def variants(case: Case, table: pl.DataFrame) -> Perplexity:
+    """Return the pseudo-log-perplexities of the rows, sums and means over tokens, both variants."""
     sums = table.select("sum_original_nats", "sum_l2r_nats").to_numpy()
     tokens = table["tokens"].to_numpy()[:, None]
     every = -np.stack([sums, sums / tokens], axis=-1).reshape(len(table), len(PERPLEXITIES))
     place = {text: i for i, text in enumerate(table["text"].to_list())}
-    try:
-        after, before = (
-            every[[place[text] for text in texts]] for texts in (case.text, case.compared)
-        )
-    except KeyError as error:
-        raise Problem(
-            f"perplexity: {case.reading} has texts that were not scored; add it to "
-            "probes.perplexity.readings"
-        ) from error
+    after, before = (every[[place[text] for text in texts]] for texts in (case.text, case.compared))
     return Perplexity(after, before)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import rankdata
 
-from probes.analysis._nationality_correlations import variants
+from probes.analysis._nationality_correlations import scored, variants
 from probes.analysis._nationality_rows import CONTRAST, SEXES
 from probes.estimates import finite
 from probes.planted import PLANTED, Planted, recovery_row
@@ -126,7 +126,8 @@ def masked_recovery(
         return []
     result = []
     for case in cases:
-        if case.reading == "placebo" or not set(case.text) <= set(known.texts):
+        placebo = case.reading == "placebo"
+        if placebo or not set(case.text) <= set(known.texts) or not scored(case, table):
             continue
         found = variants(case, table)
         change = -(found.after[:, 0] - found.before[:, 0])  # of the log-probability

@@ -17,7 +17,7 @@ from scipy.stats import t as student
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from probes.analysis import _nationality_rows as rows_of
-from probes.analysis._nationality_correlations import correlations
+from probes.analysis._nationality_correlations import correlations, scored
 from probes.analysis._nationality_mixed import confounders, effects
 from probes.analysis._nationality_recovery import masked_recovery, recovery
 from probes.analysis._nationality_rows import COMPARED, OTHER, SEXES, Case
@@ -126,7 +126,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                     found["mixed"] += [
                         place | row for row in effects(case, ranks, params.confidence)
                     ]
-                if perplexity is not None and case.reading != "placebo":
+                placebo = case.reading == "placebo"
+                if perplexity is not None and not placebo and scored(case, perplexity):
                     found["correlations"] += [
                         place | {"masked": masked} | row
                         for row in correlations(case, perplexity, params)

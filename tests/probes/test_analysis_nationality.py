@@ -209,3 +209,18 @@ def test_a_masked_model_that_was_not_asked_is_told_so(planted):
 def test_without_a_masked_model_there_are_no_correlations(planted):
     params = PARAMS.model_copy(update={"underlying": {}})
     assert "correlations" not in nationality.run(planted.inputs, params)
+
+
+def test_readings_that_were_not_scored_have_no_correlations(tmp_path):
+    there = answered(tmp_path, 0.2, seed=SEED, sentences=8)
+    wanted = there.rows.filter(pl.col("reading").is_in([0, 2]))["text"].to_list()
+    path = there.inputs.outputs("perplexity", "m") / CONFIG / "00000.parquet"
+    whole = pl.read_parquet(path)
+    whole.filter(pl.col("text").is_in(wanted)).write_parquet(path)
+    found = nationality.run(there.inputs, PARAMS)
+    assert set(found["correlations"]["reading"]) == {CORRECTED}
+    assert set(found["delta"]["reading"]) == {FAITHFUL, CORRECTED, PLACEBO}
+    originals = there.rows.filter(pl.col("reading") == 0)["text"].to_list()
+    whole.filter(~pl.col("text").is_in(originals)).write_parquet(path)
+    with pytest.raises(Problem, match="originals were not scored"):
+        nationality.run(there.inputs, PARAMS)
