@@ -51,8 +51,8 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     emotions,
     rsa,
     shift,
-    nationality,
     values,
+    nationality,
     sentiment_lexica,
     datasets,
 )
