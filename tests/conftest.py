@@ -46,6 +46,12 @@ def once(tmp_path_factory):
     return made
 
 
+@pytest.fixture(scope="session")
+def copying():
+    """Return what copies a project of one's own into a folder, for fixtures of a wider scope."""
+    return copy_project
+
+
 @pytest.fixture
 def project(tmp_path, monkeypatch):
     """An empty project with the samples, as the working folder."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 from collections import Counter
@@ -31,13 +32,9 @@ PERSONS = Path("data/samples/facts/persons_en.txt")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, copying):
     """A project in which the three datasets are built and validated; not to be changed."""
-    import os
-
-    from conftest import copy_project
-
-    folder = copy_project(tmp_path_factory.mktemp("made"))
+    folder = copying(tmp_path_factory.mktemp("made"))
     before = Path.cwd()
     os.chdir(folder)
     try:
@@ -294,15 +291,13 @@ SHARED = TOP.parent / "shared/data"
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
-def test_all_countries_with_enough_names_over_real_tweets(tmp_path, monkeypatch, capsys):
+def test_all_countries_with_enough_names_over_real_tweets(tmp_path, monkeypatch, capsys, copying):
     import resource
     import time
 
-    from conftest import copy_project
-
     from builders.sources import names as names_client
 
-    monkeypatch.chdir(copy_project(tmp_path))
+    monkeypatch.chdir(copying(tmp_path))
     names_client.fetch(real_names_params(), POLITE, Path("data/raw/names") / DAY)
     tweets = SHARED / "tweets/emotion"
     terms = {"licence": "task terms", "citation": "TweetEval"}

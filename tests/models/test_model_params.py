@@ -29,15 +29,18 @@ def test_a_local_folder_and_a_world_need_no_revision(tmp_path, monkeypatch):
     assert entry(tmp_path, monkeypatch, f"{{world: {{{WORLD}}}}}").world.seed == 1
 
 
+ORIGIN = "give id and revision, or world, society, convictions, nations, taught or endpoint: one of"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("{id: someone/something}", "someone/something needs a pinned revision"),
         ("{id: someone/something, revision: main}", "models.mine.revision"),
-        ("{}", "give id and revision, or world, society, nations, taught or endpoint: one of them"),
+        ("{}", ORIGIN),
         (
             f"{{id: ./folder, world: {{{WORLD}}}}}",
-            "give id and revision, or world, society, nations, taught or endpoint: one of them",
+            ORIGIN,
         ),
         ("{id: ./folder, dtyp: float32}", "models.mine.dtyp: unknown key"),
         ("{id: ./folder, dtype: int8}", "models.mine.dtype"),

@@ -11,6 +11,7 @@ from statsmodels.stats.anova import anova_lm
 from builders.lib.problem import Problem
 from probes import tables
 from probes.analysis import anova, sentiment
+from probes.asked import Params as Asked
 from probes.estimates import typed
 from probes.tables import Inputs
 
@@ -271,8 +272,7 @@ def test_without_family_and_size_the_command_is_told(study):
 
 def test_models_are_those_of_the_shares_that_it_reads(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    others = ("words", "representations", "stereotypes", "finetuned", "subgroups", "robustness")
-    lists = {key: [] for key in others}
-    tree = {"asked": {"associations": ["b", "a"], **lists}}
+    lists = {key: [] for key in Asked.model_fields} | {"associations": ["b", "a"]}
+    tree = {"asked": lists}
     (tmp_path / "params.yaml").write_text(json.dumps(tree), encoding="utf-8")
     assert tables._all(anova) == tables._all(sentiment) == ("a", "b")
