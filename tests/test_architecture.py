@@ -221,3 +221,19 @@ def test_the_lock_was_made_with_the_code_that_is_here():
             if dep["path"].endswith(".py"):
                 here = hashlib.md5((TOP / dep["path"]).read_bytes()).hexdigest()
                 assert here == dep["md5"], f"{name}: {dep['path']}; run make repro, commit dvc.lock"
+
+
+def test_the_lock_names_what_the_pipeline_names():
+    # `dvc repro` leaves a stage alone that lost a dependency, and its lock keeps the old list: a
+    # run from nothing would then write another lock.
+    from dvc.repo import Repo
+
+    lock = yaml.safe_load((TOP / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    with Repo(str(TOP)) as repo:
+        stages = {stage.addressing: stage for stage in repo.index.stages}
+    assert set(stages) == set(lock)
+    for name, stage in stages.items():
+        for kind in ("deps", "outs"):
+            named = {o.def_path for o in getattr(stage, kind) if not hasattr(o, "params")}
+            locked = {o["path"] for o in lock[name].get(kind, [])}
+            assert named == locked, f"{name}: {kind} {named ^ locked}; run dvc commit -f {name}"

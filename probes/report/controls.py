@@ -16,15 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WITH_RECOVERY = ("pmi", "latent", "supersenses")  # a table for each world
-OVER_ALL = (
-    "sentiment",
-    "recall",
-    "emotions",
-    "rsa",
-    "shift",
-    "nationality",
-    "values",
-)  # one for all
+# one for all models
+OVER_ALL = ("sentiment", "recall", "emotions", "rsa", "shift", "values", "nationality")
 NOTE = (
     "Worlds are languages with biases that are known, and models trained on them. Where biases "
     "were planted the probe should find them; where none were, it should find nothing. Read these "
