@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 TEXTS = "texts.parquet"
 LEVEL = 0.05
+FOUND = "share of tests of all, men and women with adjusted p at most .05"
 ROUNDED = 1e-5  # points: what tables and log-probabilities leave out
 BOOTSTRAP = "bootstrap percentile over source texts (Poisson weights)"
 
@@ -92,7 +93,7 @@ def recovery(
             f"{params.confidence:g}; the planted Delta is that of the same texts",
         ),
         (
-            "share of tests of all, men and women with adjusted p at most .05, originals exchanged",
+            f"{FOUND}, originals exchanged",
             _share([r["p_bh"] for r in table], params),
             "0 where names say nothing; above it names differ, if countries do not",
         ),
@@ -100,8 +101,7 @@ def recovery(
     if case.reading != "placebo":
         told.append(
             (
-                "share of tests of all, men and women with adjusted p at most .05, "
-                "against all countries",
+                f"{FOUND}, against all countries",
                 _share([r["p_country_bh"] for r in table], params),
                 "0 where countries are alike, whatever their names",
             )
