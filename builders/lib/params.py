@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FILE = Path("params.yaml")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, where libyaml is there
 
 
 class Params(BaseModel):
@@ -36,7 +37,7 @@ def read(path: Path = FILE) -> dict[str, Any]:
     if not path.is_file():
         raise Problem(f"{path}: no such file; run the command in the project's top folder")
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 - safe loaders
     except UnicodeDecodeError as error:
         raise Problem(f"{path}: not UTF-8; save it as UTF-8") from error
     except yaml.YAMLError as error:

@@ -39,7 +39,7 @@ class Convictions(Params):
     layers: int = Field(1, ge=1, description="layers of the model")
     hidden: int = Field(128, ge=8, description="width of the model")
     steps: int = Field(ge=1, description="training steps")
-    batch: int = Field(64, ge=1, description="prompts in each of them")
+    batch: int = Field(64, ge=2, description="prompts in each of them, of both genders")
     learning_rate: float = Field(gt=0, description="highest learning rate of Adam")
 
     @property
