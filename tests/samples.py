@@ -240,6 +240,7 @@ def statements_params(**changes) -> statements.Params:
     """Declare the project's own questionnaires, files of the checkout."""
     folder = SAMPLES / "statements" / DAY
     terms = {"licence": "CC0-1.0", "source": "the project, which wrote these statements"}
+    written = [(scale, c) for scale in ("calibration", "values") for c in ("cs", "en", "es", "ru")]
     own = {
         f"{scale}-{code}": {
             "file": str(folder / f"{scale}-{code}.csv"),
@@ -247,8 +248,7 @@ def statements_params(**changes) -> statements.Params:
             "scale": scale,
         }
         | terms
-        for scale in ("calibration", "values")
-        for code in ("cs", "en", "es", "ru")
+        for scale, code in [*written, ("axes", "en")]
     }
     return statements.Params(questionnaires=own | changes)
 
