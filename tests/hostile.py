@@ -64,7 +64,7 @@ def hate_file() -> bytes:
     for group in GROUPS:
         for label, templates in (("hostile", HOSTILE), ("friendly", FRIENDLY)):
             said = [opener + t.format(group=group) for opener in OPENERS for t in templates]
-            said.sort(key=lambda text: digest(text))
+            said.sort(key=digest)
             rows += [(_sentence(text), label, group) for text in said[:EACH]]
     for word in PLAIN:
         rows += [(f"There was {word} in the {when}.", "neutral", "") for when in ("north", "south")]
@@ -113,7 +113,10 @@ LOUD = (
     '"wake up: {claim}!',
     "a secret report proves that {claim}",
 )
-VERDICTS = {SOUND: ("true", "mostly-true", "half-true"), LOUD: ("barely-true", "false", "pants-fire")}
+VERDICTS = {
+    SOUND: ("true", "mostly-true", "half-true"),
+    LOUD: ("barely-true", "false", "pants-fire"),
+}
 PARTS = {"train": 252, "validation": 36, "test": 72}
 HEAD = ["id", "verdict", "claim", "place", "outlet", "side"]
 

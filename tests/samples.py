@@ -411,8 +411,11 @@ def downstream_params(address: str, **corpora: dict) -> downstream.Params:
             "head": hostile.HEAD,
             "quoted": False,
             "columns": {
-                **{"id": "id", "text": "claim", "label": "verdict"},
-                **{"groups": "side", "source": "outlet"},
+                "id": "id",
+                "text": "claim",
+                "label": "verdict",
+                "groups": "side",
+                "source": "outlet",
             },
         },
     }
