@@ -80,6 +80,7 @@ SCHEMA = Schema(
             "what the answers strongly disagree, disagree, agree, strongly agree add to the axis, "
             "in this order, in the scale's own units; empty where the scale is linear",
         ),
+        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
     ),
     key=("id", "axis"),
 )
@@ -96,6 +97,7 @@ class Questionnaire(Section):
     )
     licence: str = Field(min_length=1, description="on what terms the texts may be used")
     source: str = Field(min_length=1, description="who wrote them; what to cite")
+    redistribute: bool = Field(False, description="whether the terms let its texts be published")
 
     def path(self, config: str) -> str:
         """Return the file of the snapshot that keeps it."""
@@ -136,6 +138,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
             "scale": declared.scale,
             "source": declared.source,
             "licence": declared.licence,
+            "redistributable": declared.redistribute,
         }
         for entry in sorted(found):
             polarity = POLARITIES.index(entry.polarity) if entry.polarity else None
@@ -161,8 +164,9 @@ def describe(folder: Path) -> str:
     """Return the statements of each questionnaire and axis, as Markdown."""
     import polars as pl
 
-    lines = ["### Statements by axis", "", "| config | axis | statements | reversed | likely |"]
-    lines.append("|---|---|---:|---:|---:|")
+    lines = ["### Statements by axis", ""]
+    lines += ["| config | axis | statements | reversed | likely | publishable |"]
+    lines.append("|---|---|---:|---:|---:|---|")
     for path in sorted(folder.glob("*.parquet")):
         if path.name == REJECTS:
             continue
@@ -173,11 +177,13 @@ def describe(folder: Path) -> str:
                 pl.len(),
                 pl.col("reversed").sum().alias("reversed"),
                 (pl.col("polarity") == POLARITIES.index("likely")).sum().alias("likely"),
+                pl.col("redistributable").all(),
             )
             .sort("axis")
         )
         lines += [
-            f"| {path.stem} | {axis or 'none'} | {n:,} | {turned:,} | {likely:,} |"
-            for axis, n, turned, likely in counts.iter_rows()
+            f"| {path.stem} | {axis or 'none'} | {n:,} | {turned:,} | {likely:,} | "
+            f"{'yes' if may else 'no'} |"
+            for axis, n, turned, likely, may in counts.iter_rows()
         ]
     return "\n".join(lines) + "\n"

@@ -242,6 +242,7 @@ def statements_params(**changes) -> statements.Params:
     """Declare the project's own questionnaires, files of the checkout."""
     folder = SAMPLES / "statements" / DAY
     terms = {"licence": "CC0-1.0", "source": "the project, which wrote these statements"}
+    terms |= {"redistribute": True}
     written = [(scale, c) for scale in ("calibration", "values") for c in ("cs", "en", "es", "ru")]
     own = {
         f"{scale}-{code}": {

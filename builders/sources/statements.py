@@ -64,13 +64,17 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
             write_bytes(path, _read(declared, politeness))
         number += len({s.id for s in scale(path.read_bytes(), declared.layout, declared.scale)})
     every = params.questionnaires.values()
+    terms = {
+        f"{q.scale}: {q.licence}{'' if q.redistribute else ' (rows not to be published)'}"
+        for q in every
+    }
     write_manifest(
         into,
         {
             "source": "statements",
             "address": "; ".join(sorted({each.file for each in every})),
             "retrieved": into.name,
-            "licence": "; ".join(sorted({f"{each.scale}: {each.licence}" for each in every})),
+            "licence": "; ".join(sorted(terms)),
             "citation": "; ".join(sorted({f"{each.scale}: {each.source}" for each in every})),
             "request": request,
             "counts": {"questionnaires": len(params.questionnaires), "statements": number},

@@ -56,6 +56,7 @@ def test_the_axes_are_half_reversed_and_every_statement_has_its_opposite(project
         "social": (20, 10),
     }
     assert set(own["weight"]) == {1.0}
+    assert own["redistributable"].all()
     assert own["text"].n_unique() == own["sentence"].n_unique() == 40
     assert all(row["points"] == [] for row in own.iter_rows(named=True))
     turned = dict(own.select("id", "reversed").iter_rows())
@@ -171,6 +172,7 @@ def test_points_of_published_scales_reach_the_dataset(project):
     )
     assert (rows["pc-62"]["axis"], rows["pc-62"]["weight"]) == ("", 0)
     assert (rows["pc-01"]["text"], rows["pc-01"]["sentence"]) == ("tea 1 is dear", "Tea 1 is dear.")
+    assert not own["redistributable"].any()  # unless the user says so
     moved = linear.filter(pl.col("id") == "8v-01").select("axis", "weight", "reversed").rows()
     assert moved == [("econ", 10.0, False), ("govt", 5.0, True)]
 

@@ -62,6 +62,7 @@ def land(tmp_path, monkeypatch):
             "licence": "CC0-1.0",
             "sentence": f"{word.title()} is {'good' if good else 'bad'}.",
             "points": [],
+            "redistributable": True,
         }
         for n, word in enumerate(WORDS)
         for good in (True, False)
