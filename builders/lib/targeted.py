@@ -189,16 +189,22 @@ def _groups(corpus: Corpus, value: Any) -> tuple[str, ...]:
 def _table(corpus: Corpus, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if corpus.quoted else csv.QUOTE_NONE
     rows = csv.reader(
-        io.StringIO(text, newline=""), delimiter=DELIMITERS[corpus.layout], quoting=quoting
+        io.StringIO(text, newline=""),
+        delimiter=DELIMITERS[corpus.layout],
+        quoting=quoting,
+        strict=corpus.quoted,
     )
-    head = corpus.head or next(rows, [])
-    if lacking := sorted(set(corpus.columns.values()) - set(head)):
-        raise ValueError(f"line 1: no column {', '.join(lacking)}")
-    wanted = {key: head.index(column) for key, column in corpus.columns.items()}
-    for row in rows:
-        if len(row) != len(head):
-            raise ValueError(f"line {rows.line_num}: {len(row)} fields, not {len(head)}")
-        yield rows.line_num, {key: row[place] for key, place in wanted.items()}
+    try:
+        head = corpus.head or next(rows, [])
+        if lacking := sorted(set(corpus.columns.values()) - set(head)):
+            raise ValueError(f"line 1: no column {', '.join(lacking)}")
+        wanted = {key: head.index(column) for key, column in corpus.columns.items()}
+        for row in rows:
+            if len(row) != len(head):
+                raise ValueError(f"line {rows.line_num}: {len(row)} fields, not {len(head)}")
+            yield rows.line_num, {key: row[place] for key, place in wanted.items()}
+    except csv.Error as error:  # a quote that is never closed: half a file
+        raise ValueError(f"line {rows.line_num}: {error}") from error
 
 
 def _jsonl(corpus: Corpus, text: str) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from datasets import load_dataset
@@ -18,6 +20,7 @@ from builders.lib.problem import Problem
 from builders.lib.snapshot import Snapshot
 from builders.lib.store import Reject
 from builders.sources import downstream as client
+from validation import downstream as checks
 from validation.run import validate
 
 TOP = Path(__file__).parents[2]
@@ -51,6 +54,19 @@ def rows_of(snapshot: Path, config: str, **changes):
     items = list(downstream.build(Snapshot.open(snapshot), params))
     rejects = [item for item in items if isinstance(item, Reject)]
     return [item.values for item in items if not isinstance(item, Reject)], rejects
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    """The configs of the sample, as the default params build them."""
+    folder = tmp_path_factory.mktemp("sample")
+    section = PARAMS["datasets"]["downstream"]
+    for config in section["configs"]:
+        tables = {key: section[key] for key in ("labels", "groups", "seed")}
+        rows, _ = rows_of(SAMPLES / "downstream" / DAY, config, **tables)
+        table = pa.Table.from_pylist(rows, schema=downstream.SCHEMA.arrow())
+        pq.write_table(table, folder / f"{config}.parquet")
+    return folder
 
 
 def test_the_sample_is_built_holds_its_checks_and_loads(project, tmp_path):
@@ -209,12 +225,29 @@ def test_one_id_in_two_parts_is_told(tmp_path):
         ({"task": pl.lit(1, pl.Int64)}, "of_its_task"),
     ],
 )
-def test_what_does_not_hold_fails_validation(project, edit, told):
+def test_what_does_not_hold_is_told(sample, tmp_path, edit, told):
+    frame = pl.read_parquet(sample / "hate-en.parquet")
+    frame.with_columns(**edit).select(frame.columns).write_parquet(tmp_path / "hate-en.parquet")
+    params = checks.Params(**PARAMS["validation"]["downstream"])
+
+    def fails(folder):
+        return {
+            check.arguments["column"]
+            for table in checks.tables(params, folder)
+            for check in table.checks
+            if not table.frame[check.arguments["column"]].all()
+        }
+
+    assert not fails(sample)
+    assert told in fails(tmp_path)
+
+
+def test_what_does_not_hold_fails_validation(project):
     build("downstream", downstream)
     path = project / "data/datasets/downstream/hate-en.parquet"
     frame = pl.read_parquet(path)
-    frame.with_columns(**edit).select(frame.columns).write_parquet(path)
-    with pytest.raises(Problem, match=told):
+    frame.with_columns(text=pl.lit("The same again.")).write_parquet(path)
+    with pytest.raises(Problem, match="in_one_split"):
         validate("downstream")
 
 

@@ -84,6 +84,7 @@ def test_a_member_of_an_archive_is_read_and_a_damaged_one_told():
     [
         ({}, "id,text\n", "line 1: no column about, label"),
         ({}, "id,text,label,about\n1,tea\n", "line 2: 2 fields, not 4"),
+        ({}, 'id,text,label,about\n1,"tea,a,\n', "line 2: unexpected end of data"),
         ({}, "id,text,label,about\n", "all: no text in it"),
         ({}, "<html>", "a web page in place of the file"),
         ({}, "id,text,label,about\n1,tea,a,[x\n", "line 2: groups: '\\[x' is not a list"),

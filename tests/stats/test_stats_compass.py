@@ -27,6 +27,7 @@ from probes.stats.compass import (
     stance,
 )
 
+SAMPLE = Path(__file__).parents[2] / "data/samples/statements/2026-11-21"
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
 real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
 
@@ -170,6 +171,18 @@ def test_stances_that_are_none_are_refused():
 
 def test_halves_are_rounded_up_as_javascript_does():
     assert [one_decimal(v) for v in (50, 12.25, 12.75, 58.974359)] == [50, 12.3, 12.8, 59.0]
+
+
+def test_who_agrees_with_all_of_the_projects_axes_is_in_their_middle():
+    rows = scale((SAMPLE / "axes-en.csv").read_bytes(), "csv", "axes")
+    axes = ["economic", "social"]
+    effects = np.zeros((len(rows), 2))
+    for number, row in enumerate(rows):
+        effects[number, axes.index(row.axis)] = (-1) ** row.reversed * row.weight
+    right = np.array([-1.0 if row.reversed else 1.0 for row in rows])
+    every = np.stack([np.ones(len(rows)), -np.ones(len(rows)), right, -right, right / 2])
+    found = percents(every, effects).percent
+    assert found.tolist() == [[50, 50], [50, 50], [100, 100], [0, 0], [75, 75]]
 
 
 def compass():
