@@ -45,10 +45,11 @@ def tables(params: Params, folder: Path) -> list[Table]:
         found.append(_texts(config, frame, params))
         classes += _classes(config, frame, params)
         counts = dict(frame["mapped"].explode().drop_nulls().value_counts().iter_rows())
-        for group in sorted({*counts, *params.groups.get(config, [])}):
-            known = group in params.groups.get(config, [group])
+        told = params.groups.get(config, [])
+        for group in sorted({*counts, *told}):
             number = counts.get(group, 0)
-            groups.append((config, group, number, known, not known or number >= params.group_min))
+            over = group not in told or number >= params.group_min
+            groups.append((config, group, number, not told or group in told, over))
     columns = ["config", "class", "split", "texts", "share", "over_floor", "alike"]
     by_class = pl.DataFrame(classes, schema=columns, orient="row")
     tables = [
