@@ -1,7 +1,7 @@
 """Dataset ``statements``: sentences that one may agree with, of every questionnaire in one schema.
 
-Scales that measure values, and statements about nothing political by which a model's habit of
-agreeing is calibrated (Al Ali and Libovický 2024).
+Scales that measure values, or a leaning on two axes or four, and statements about nothing
+political by which a model's habit of agreeing is calibrated (Al Ali and Libovický 2024).
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from pydantic import Field, ValidationError
 
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
-from builders.lib.questionnaire import POLARITIES, statements
+from builders.lib.questionnaire import POLARITIES
+from builders.lib.scales import FILES, Layout, scale
 from builders.lib.schema import Column, Schema
 from builders.lib.store import REJECTS, Row
 
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
     from builders.lib.snapshot import Snapshot
 
 PAGE = "docs/datasets/statements.md"
-PI34 = "https://doi.org/10.1177/14747049221112657"
+NOT_SHIPPED = {  # by how a config's name begins
+    "pi34": "The items of PI34 (https://doi.org/10.1177/14747049221112657) are not shipped",
+    "political-compass": "The propositions (https://www.politicalcompass.org) are not shipped",
+    "8values": "The questions (https://8values.github.io) are not shipped",
+}
 
 SCHEMA = Schema(
     columns=(
@@ -36,8 +41,18 @@ SCHEMA = Schema(
             "does not tell the gender of whoever says it",
         ),
         Column("scale", "string", "questionnaire that it is of"),
-        Column("axis", "string", "value that it bears on; empty for calibration"),
-        Column("weight", "float64", "how much, in the scale's own units"),
+        Column(
+            "axis",
+            "string",
+            "value that it bears on; empty for calibration, and for an item that bears on none",
+        ),
+        Column(
+            "weight",
+            "float64",
+            "how much, in the scale's own units: agreeing strongly adds this to the axis, or takes "
+            "it away where `reversed`; 0 for an item that bears on none. Of a scale with `points`, "
+            "half the distance of its outer answers",
+        ),
         Column("reversed", "bool", "whether agreeing speaks against the value"),
         Column(
             "polarity",
@@ -53,6 +68,19 @@ SCHEMA = Schema(
         ),
         Column("source", "string", "who wrote it"),
         Column("licence", "string", "on what terms it may be used"),
+        Column(
+            "sentence",
+            "string",
+            "the statement as a sentence by itself: letter for letter as its source words it; of a "
+            "file with frames in mind, `text` with a capital and a stop",
+        ),
+        Column(
+            "points",
+            "floats",
+            "what the answers strongly disagree, disagree, agree, strongly agree add to the axis, "
+            "in this order, in the scale's own units; empty where the scale is linear",
+        ),
+        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
     ),
     key=("id", "axis"),
 )
@@ -64,8 +92,16 @@ class Questionnaire(Section):
     file: str = Field(min_length=1, description="a file in the checkout, or an http address")
     language: str = Field(pattern=r"^[a-z]{2,3}$", description="language of the texts")
     scale: str = Field(min_length=1, description="name of the questionnaire, PI34 for instance")
+    layout: Layout = Field(
+        "csv", description="csv: that of the page; else the published file that it names, as it is"
+    )
     licence: str = Field(min_length=1, description="on what terms the texts may be used")
     source: str = Field(min_length=1, description="who wrote them; what to cite")
+    redistribute: bool = Field(False, description="whether the terms let its texts be published")
+
+    def path(self, config: str) -> str:
+        """Return the file of the snapshot that keeps it."""
+        return f"{config}.{FILES[self.layout]}"
 
 
 class Params(Section):
@@ -92,9 +128,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     """
     for config in params.configs:
         declared = _declared(snapshot, config)
-        name = f"{config}.csv"
+        name = declared.path(config)
         try:
-            found = statements(snapshot.read(name), declared.scale)
+            found = scale(snapshot.read(name), declared.layout, declared.scale)
         except ValueError as error:
             raise Problem(f"{snapshot.folder / name}: {error}; mend it and fetch again") from error
         facts = {
@@ -102,10 +138,12 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
             "scale": declared.scale,
             "source": declared.source,
             "licence": declared.licence,
+            "redistributable": declared.redistribute,
         }
         for entry in sorted(found):
             polarity = POLARITIES.index(entry.polarity) if entry.polarity else None
-            yield Row(config, entry._asdict() | {"polarity": polarity} | facts)
+            row = entry._asdict() | {"polarity": polarity, "points": list(entry.points)}
+            yield Row(config, row | facts)
 
 
 def _declared(snapshot: Snapshot, config: str) -> Questionnaire:
@@ -113,11 +151,8 @@ def _declared(snapshot: Snapshot, config: str) -> Questionnaire:
     try:
         return Questionnaire.model_validate(snapshot.manifest["request"]["questionnaires"][config])
     except (KeyError, TypeError, ValidationError) as error:
-        why = (
-            f" The items of PI34 ({PI34}) are not shipped: bring a file of yours."
-            if config.startswith("pi34")
-            else ""
-        )
+        own = [why for name, why in NOT_SHIPPED.items() if config.startswith(name)]
+        why = f" {own[0]}: bring a file of yours." if own else ""
         raise Problem(
             f"{snapshot.folder}: has no questionnaire {config!r}.{why} Name its file under "
             f"sources.statements.questionnaires ({PAGE} has the layout) and fetch, or take it out "
@@ -129,8 +164,9 @@ def describe(folder: Path) -> str:
     """Return the statements of each questionnaire and axis, as Markdown."""
     import polars as pl
 
-    lines = ["### Statements by axis", "", "| config | axis | statements | reversed | likely |"]
-    lines.append("|---|---|---:|---:|---:|")
+    lines = ["### Statements by axis", ""]
+    lines += ["| config | axis | statements | reversed | likely | publishable |"]
+    lines.append("|---|---|---:|---:|---:|---|")
     for path in sorted(folder.glob("*.parquet")):
         if path.name == REJECTS:
             continue
@@ -141,11 +177,13 @@ def describe(folder: Path) -> str:
                 pl.len(),
                 pl.col("reversed").sum().alias("reversed"),
                 (pl.col("polarity") == POLARITIES.index("likely")).sum().alias("likely"),
+                pl.col("redistributable").all(),
             )
             .sort("axis")
         )
         lines += [
-            f"| {path.stem} | {axis or 'none'} | {n:,} | {turned:,} | {likely:,} |"
-            for axis, n, turned, likely in counts.iter_rows()
+            f"| {path.stem} | {axis or 'none'} | {n:,} | {turned:,} | {likely:,} | "
+            f"{'yes' if may else 'no'} |"
+            for axis, n, turned, likely, may in counts.iter_rows()
         ]
     return "\n".join(lines) + "\n"

@@ -26,6 +26,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 import articles
+import hostile
 import respondents
 import suggesting
 
@@ -33,6 +34,7 @@ from builders.lib.http import Politeness
 from builders.lib.snapshot import MANIFEST, write_manifest
 from builders.sources import (
     autocomplete,
+    downstream,
     emotions,
     labelled_texts,
     lexica,
@@ -240,6 +242,8 @@ def statements_params(**changes) -> statements.Params:
     """Declare the project's own questionnaires, files of the checkout."""
     folder = SAMPLES / "statements" / DAY
     terms = {"licence": "CC0-1.0", "source": "the project, which wrote these statements"}
+    terms |= {"redistribute": True}
+    written = [(scale, c) for scale in ("calibration", "values") for c in ("cs", "en", "es", "ru")]
     own = {
         f"{scale}-{code}": {
             "file": str(folder / f"{scale}-{code}.csv"),
@@ -247,8 +251,7 @@ def statements_params(**changes) -> statements.Params:
             "scale": scale,
         }
         | terms
-        for scale in ("calibration", "values")
-        for code in ("cs", "en", "es", "ru")
+        for scale, code in [*written, ("axes", "en")]
     }
     return statements.Params(questionnaires=own | changes)
 
@@ -388,6 +391,38 @@ def targets_params(*corpora: dict) -> targets.Params:
     return targets.Params(corpora=list(corpora) or [own])
 
 
+def downstream_params(address: str, **corpora: dict) -> downstream.Params:
+    """Declare the project's own sentences, or the corpora given."""
+    terms = {
+        "language": "en",
+        "licence": "CC0-1.0",
+        "citation": "the project, which made these sentences up; some are hostile",
+        "redistribute": True,
+    }
+    own = {
+        "hate-en": {
+            "layout": "csv",
+            "parts": {"all": f"{address}/hate.csv"},
+            "columns": {"id": "id", "text": "sentence", "label": "class", "groups": "about"},
+            "group_separator": ";",
+        },
+        "misinformation-en": {
+            "layout": "tsv",
+            "parts": {part: f"{address}/{part}.tsv" for part in hostile.PARTS},
+            "head": hostile.HEAD,
+            "quoted": False,
+            "columns": {
+                "id": "id",
+                "text": "claim",
+                "label": "verdict",
+                "groups": "side",
+                "source": "outlet",
+            },
+        },
+    }
+    return downstream.Params(corpora=corpora or {name: own[name] | terms for name in own})
+
+
 def relabel(folder: Path, loopback: str, address: str, citation: str) -> None:
     """Name the origin of a sample in place of the loopback server that it came through."""
     for path in folder.glob("*.json"):
@@ -410,6 +445,7 @@ def make(into: Path) -> None:
     make_word_lists(into)
     make_news(into)
     make_opinions(into)
+    make_downstream(into)
 
 
 def make_word_lists(into: Path) -> None:
@@ -485,6 +521,19 @@ def make_opinions(into: Path) -> None:
     relabel(
         asked, address, f"data/samples/survey/{DAY}", "simulated by the project: nobody was asked"
     )
+
+
+def make_downstream(into: Path) -> None:
+    """Make the sample of sentences for classifiers, which are written by templates each time."""
+    texts = into / "downstream" / DAY
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "hate.csv").write_bytes(hostile.hate_file())
+        for name, body in hostile.claims_files().items():
+            (Path(folder) / name).write_bytes(body)
+        with files(Path(folder)) as address:
+            downstream.fetch(downstream_params(address), POLITE, texts)
+    notice = "the project, which made these sentences up; content notice: some are hostile"
+    relabel(texts, address, "tests/hostile.py", notice)
 
 
 if __name__ == "__main__":

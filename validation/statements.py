@@ -9,6 +9,7 @@ from pydantic import Field
 
 from builders.lib import store
 from builders.lib.questionnaire import ENDINGS, POLARITIES
+from builders.lib.scales import COMPASS_OPTIONS as OPTIONS
 from validation.suite import Params as Base
 from validation.suite import Table, holds
 
@@ -37,7 +38,7 @@ def tables(params: Params, folder: Path) -> list[Table]:
     found, rows = [], []
     for config in store.configs(folder):
         frame = pl.read_parquet(folder / f"{config}.parquet")
-        text = pl.col("text")
+        text, moves = pl.col("text"), pl.col("weight") != 0
         pair = {row["id"]: (row["opposite"], row["reversed"]) for row in frame.to_dicts()}
         mutual = [
             not other or (pair[other][0] == name and pair[other][1] != turned)
@@ -52,7 +53,11 @@ def tables(params: Params, folder: Path) -> list[Table]:
             (~text.str.contains(r"^\p{Lu}\p{Ll}")).alias("begins_small"),
             pl.all_horizontal(~text.str.ends_with(e) for e in ENDINGS).alias("no_final_stop"),
             (text.n_unique().over("id") == 1).alias("one_text_an_id"),
-            (pl.col("polarity").is_null() == (pl.col("axis") != "")).alias("axis_or_polarity"),
+            (
+                pl.sum_horizontal(pl.col("axis") != "", pl.col("polarity").is_not_null(), ~moves)
+                == 1
+            ).alias("axis_or_polarity_or_nothing"),
+            _points_fit().alias("points_fit_weight"),
             pl.Series("opposites_are_mutual", mutual),
         )
         checks = [holds(c) for c in texts.columns[3:]]
@@ -68,6 +73,15 @@ def tables(params: Params, folder: Path) -> list[Table]:
     ]
 
 
+def _points_fit() -> pl.Expr:
+    """Tell whether the points of the answers, where there are any, say what the weight says."""
+    points = pl.col("points")
+    span = points.list.get(3, null_on_oob=True) - points.list.get(0, null_on_oob=True)
+    fit = (span.abs() / 2 == pl.col("weight")) & ((span < 0) == pl.col("reversed"))
+    number = points.list.len()
+    return (number == 0) | ((number == OPTIONS) & fit.fill_null(value=False))
+
+
 def _halves(config: str, frame: pl.DataFrame, params: Params) -> list[tuple[object, ...]]:
     """Return the share of reversed, or of likely, statements of each axis."""
     found: list[tuple[object, ...]] = []
@@ -76,7 +90,8 @@ def _halves(config: str, frame: pl.DataFrame, params: Params) -> list[tuple[obje
         .then(pl.col("reversed"))
         .otherwise(pl.col("polarity") == POLARITIES.index("likely"))
     )
-    counts = frame.group_by("scale", "axis").agg(pl.len(), half.mean().alias("share"))
+    moving = frame.filter(pl.col("weight") != 0)  # an item that moves nothing is of no axis
+    counts = moving.group_by("scale", "axis").agg(pl.len(), half.mean().alias("share"))
     for scale, axis, number, share in counts.sort("scale", "axis").iter_rows():
         even = scale not in params.even or abs(share - 0.5) <= params.half_tolerance
         found.append(

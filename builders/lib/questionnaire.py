@@ -24,6 +24,8 @@ class Statement(NamedTuple):
     reversed: bool
     polarity: str  # "" where it is of no scale for calibration
     opposite: str  # id of the statement that says the opposite, or ""
+    sentence: str  # the same, as a sentence by itself
+    points: tuple[float, ...] = ()  # of the four answers; none where the scale is linear
 
 
 def statements(body: bytes, scale: str = "") -> list[Statement]:
@@ -90,7 +92,8 @@ def _entry(fields: list[str], number: int) -> Statement:
         raise ValueError(f"line {number}: weight {weight!r} is not a number") from error
     if not 0 < abs(value) < float("inf"):
         raise ValueError(f"line {number}: weight {weight!r} is 0 or not finite")
-    return Statement(name, text, axis, value, turned == "yes", polarity, opposite)
+    sentence = f"{text[0].upper()}{text[1:]}."
+    return Statement(name, text, axis, value, turned == "yes", polarity, opposite, sentence)
 
 
 def _published(entries: list[Statement], scale: str) -> None:

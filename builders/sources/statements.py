@@ -15,7 +15,7 @@ from pydantic import Field, field_validator
 from builders.lib.http import ADDRESS, Politeness, get
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
-from builders.lib.questionnaire import statements
+from builders.lib.scales import scale
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 from builders.statements import PAGE, Questionnaire
 
@@ -59,18 +59,22 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     same_request(begun, request)
     number = 0
     for name, declared in sorted(params.questionnaires.items()):
-        path = into / f"{name}.csv"
+        path = into / declared.path(name)
         if not path.exists():
             write_bytes(path, _read(declared, politeness))
-        number += len({s.id for s in statements(path.read_bytes(), declared.scale)})
+        number += len({s.id for s in scale(path.read_bytes(), declared.layout, declared.scale)})
     every = params.questionnaires.values()
+    terms = {
+        f"{q.scale}: {q.licence}{'' if q.redistribute else ' (rows not to be published)'}"
+        for q in every
+    }
     write_manifest(
         into,
         {
             "source": "statements",
             "address": "; ".join(sorted({each.file for each in every})),
             "retrieved": into.name,
-            "licence": "; ".join(sorted({f"{each.scale}: {each.licence}" for each in every})),
+            "licence": "; ".join(sorted(terms)),
             "citation": "; ".join(sorted({f"{each.scale}: {each.source}" for each in every})),
             "request": request,
             "counts": {"questionnaires": len(params.questionnaires), "statements": number},
@@ -83,10 +87,10 @@ def _read(declared: Questionnaire, politeness: Politeness) -> bytes:
     """Return the bytes of a list of statements."""
     return bring(
         declared.file,
-        lambda body: _wrong(body, declared.scale),
+        lambda body: _wrong(body, declared),
         politeness,
         f"no such file of statements for the scale {declared.scale}; the project ships its own "
-        f"questionnaire alone, {PAGE} has the layout of a file of yours",
+        f"questionnaires alone, {PAGE} has the layout of a file of yours",
     )
 
 
@@ -118,11 +122,11 @@ def bring(
     return body
 
 
-def _wrong(body: bytes, scale: str) -> str | None:
+def _wrong(body: bytes, declared: Questionnaire) -> str | None:
     if body.lstrip()[:1] == b"<":
         return "a web page, not a list of statements"
     try:
-        statements(body, scale)
+        scale(body, declared.layout, declared.scale)
     except ValueError as error:
         return str(error)
     return None

@@ -109,7 +109,7 @@ def _model(
     """Return the rows of one model in one language, by table."""
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     there = answered["method"].unique().to_list()
-    neutral = about.filter(pl.col("axis") == "")
+    neutral = about.filter(pl.col("polarity").is_not_null())
     bearing = about.filter(pl.col("axis") != "")
     if neutral.is_empty() or bearing.is_empty():
         lacking = "for calibration" if neutral.is_empty() else "that bear on a value"

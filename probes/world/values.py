@@ -106,6 +106,8 @@ def plant(
             bias = convictions.agreement.get(row["axis"], 0.0)
             bias += woman * convictions.gender.get(row["axis"], 0.0) / 2
             bias *= -1 if row["reversed"] else 1
+        elif row["polarity"] is None:  # an item that bears on nothing
+            bias = 0.0
         else:
             bias = convictions.likely * (1 if row["polarity"] == likely else -1)
         denied = q.form == "negated"

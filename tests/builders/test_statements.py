@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import polars as pl
 import pytest
 import yaml
-from samples import DAY, SAMPLES
+from published import compass, eight
+from samples import DAY, POLITE, SAMPLES
 
 from builders import statements
 from builders.lib.dataset import build
@@ -13,8 +15,11 @@ from builders.lib.problem import Problem
 from builders.lib.questionnaire import VALUES
 from builders.lib.questionnaire import statements as read
 from builders.lib.snapshot import Snapshot
+from builders.sources import statements as client
+from validation import statements as checks
 from validation.run import validate
 
+SHARED = Path(__file__).parents[3] / "shared/data/statements"
 HEAD = "id,text,axis,weight,reversed,polarity,opposite\n"
 ONE = "a,tea is good,tribalism,1,no,,\n"
 
@@ -25,7 +30,7 @@ def test_the_default_questionnaires_are_built_and_hold_their_checks(project):
         f"{scale}-{code}": number
         for scale, number in (("calibration", 100), ("values", 48))
         for code in ("cs", "en", "es", "ru")
-    }
+    } | {"axes-en": 40}
     assert validate("statements")["success"]
 
 
@@ -43,6 +48,23 @@ def test_calibration_is_balanced_and_values_are_half_reversed(project):
             assert reversal[name] != reversal[other]
 
 
+def test_the_axes_are_half_reversed_and_every_statement_has_its_opposite(project):
+    build("statements", statements)
+    own = pl.read_parquet("data/datasets/statements/axes-en.parquet")
+    counts = own.group_by("axis").agg(pl.len(), pl.col("reversed").sum().alias("turned"))
+    assert {axis: (n, t) for axis, n, t in counts.iter_rows()} == {
+        "economic": (20, 10),
+        "social": (20, 10),
+    }
+    assert set(own["weight"]) == {1.0}
+    assert own["redistributable"].all()
+    assert own["text"].n_unique() == own["sentence"].n_unique() == 40
+    assert all(row["points"] == [] for row in own.iter_rows(named=True))
+    turned = dict(own.select("id", "reversed").iter_rows())
+    assert all(turned[a] != turned[b] for a, b in own.select("id", "opposite").iter_rows())
+    assert "Rents should be left to supply and demand." in own["sentence"].to_list()
+
+
 # Letters and endings that would tell the gender of whoever says the sentence.
 GENDERED = {
     "cs": (r"\bjsem\b", r"\bbych\b", r"\brád[a]?\b"),
@@ -55,11 +77,7 @@ GENDERED = {
 @pytest.mark.parametrize("code", sorted(GENDERED))
 def test_no_statement_speaks_in_the_first_person(code):
     folder = SAMPLES / "statements" / DAY
-    texts = [
-        s.text
-        for scale in ("calibration", "values")
-        for s in read((folder / f"{scale}-{code}.csv").read_bytes())
-    ]
+    texts = [s.text for path in folder.glob(f"*-{code}.csv") for s in read(path.read_bytes())]
     frame = pl.DataFrame({"text": texts})
     for pattern in GENDERED[code]:
         assert frame.filter(pl.col("text").str.contains(pattern)).is_empty(), pattern
@@ -114,6 +132,84 @@ def test_pi34_is_asked_for_where_it_is_absent():
     ) as told:
         list(statements.build(Snapshot.open(SAMPLES / "statements" / DAY), params))
     assert "10.1177/14747049221112657" in str(told.value)
+
+
+@pytest.mark.parametrize("config", ["political-compass", "8values"])
+def test_published_scales_are_asked_for_where_they_are_absent(config):
+    params = statements.Params(version="0.1.0", snapshot="x", configs=[config])
+    with pytest.raises(Problem, match=rf"no questionnaire '{config}'.*not shipped.*statements\.md"):
+        list(statements.build(Snapshot.open(SAMPLES / "statements" / DAY), params))
+
+
+def fetched(project, **published):
+    """Build and validate the questionnaires of others, from files of the user's."""
+    declared = {
+        name: {"file": str(path), "layout": name, "scale": name, "language": "en"}
+        | {"licence": "its authors'", "source": "its authors"}
+        for name, path in published.items()
+    }
+    client.fetch(client.Params(questionnaires=declared), POLITE, project / "theirs" / DAY)
+    params = yaml.safe_load((project / "params.yaml").read_text("utf-8"))
+    params["datasets"]["statements"] |= {"snapshot": f"theirs/{DAY}", "configs": [*published]}
+    params["validation"]["statements"]["rows_min"] = dict.fromkeys(published, 60)
+    params["validation"]["statements"]["axis_min"] = 1
+    (project / "params.yaml").write_text(yaml.safe_dump(params), "utf-8")
+    build("statements", statements)
+    assert validate("statements")["success"]
+    return [pl.read_parquet(f"data/datasets/statements/{name}.parquet") for name in published]
+
+
+def test_points_of_published_scales_reach_the_dataset(project):
+    (project / "compass.json").write_text(compass(), "utf-8")
+    (project / "eight.js").write_text(eight(), "utf-8")
+    own, linear = fetched(project, **{"political-compass": "compass.json", "8values": "eight.js"})
+    rows = {row["id"]: row for row in own.iter_rows(named=True)}
+    assert len(rows) == len(own) == 62
+    assert rows["pc-01"]["points"] == [77, 5, 0, -83]
+    assert (rows["pc-01"]["axis"], rows["pc-01"]["weight"], rows["pc-01"]["reversed"]) == (
+        "economic",
+        80,
+        True,
+    )
+    assert (rows["pc-62"]["axis"], rows["pc-62"]["weight"]) == ("", 0)
+    assert (rows["pc-01"]["text"], rows["pc-01"]["sentence"]) == ("tea 1 is dear", "Tea 1 is dear.")
+    assert not own["redistributable"].any()  # unless the user says so
+    params = checks.Params(rows_min={}, axis_min=1)
+    for points, fit in (([77.0, 5, 0, -83], True), ([-83.0, 0, 5, 77], False), ([77.0], False)):
+        told = own.head(1).with_columns(points=pl.lit(points))
+        told.write_parquet(project / "political-compass.parquet")
+        frame = checks.tables(params, project)[0].frame
+        assert frame["points_fit_weight"].to_list() == [fit]
+    moved = linear.filter(pl.col("id") == "8v-01").select("axis", "weight", "reversed").rows()
+    assert moved == [("econ", 10.0, False), ("govt", 5.0, True)]
+
+
+@pytest.mark.shared
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+def test_the_real_compass_and_8values_are_read_whole(project):
+    own, linear = fetched(
+        project,
+        **{
+            "political-compass": SHARED / "political_compass.json",
+            "8values": SHARED / "8values_questions.js.txt",
+        },
+    )
+    by_axis = {
+        axis: set(own.filter(pl.col("axis") == axis)["id"]) for axis in ("economic", "social", "")
+    }
+    assert {axis: len(ids) for axis, ids in by_axis.items()} == {
+        "economic": 18,
+        "social": 43,
+        "": 1,
+    }
+    assert by_axis[""] == {"pc-21"}
+    words = dict(own.select("id", "sentence").iter_rows())
+    assert words["pc-23"] == "All authority should be questioned."
+    assert linear["id"].n_unique() == 70
+    counts = dict(linear.group_by("axis").agg(pl.len()).iter_rows())
+    assert counts == {"econ": 22, "dipl": 24, "govt": 37, "scty": 33}
+    totals = dict(linear.group_by("axis").agg(pl.col("weight").sum()).iter_rows())
+    assert totals == {"econ": 195, "dipl": 225, "govt": 320, "scty": 292}
 
 
 def test_an_uneven_questionnaire_and_a_lost_statement_fail_validation(project):

@@ -248,6 +248,26 @@ def test_a_frame_that_was_not_asked_and_lost_answers_are_told(planted, tmp_path)
         values.run(lacking, PARAMS)
 
 
+def test_an_item_that_bears_on_nothing_is_in_no_calibration_and_no_value(planted, tmp_path):
+    inputs, found = planted
+    copy = tmp_path / "copy"
+    shutil.copytree(inputs.data.parent, copy)
+    path = copy / "statements/values-xx.parquet"
+    about = pl.read_parquet(path)
+    still = about.head(1).with_columns(id=pl.lit("still"), axis=pl.lit(""), weight=pl.lit(0.0))
+    pl.concat([about, still]).write_parquet(path)
+    path = copy / "data/outputs/agreement/m/xx/00000.parquet"
+    answers = pl.read_parquet(path)
+    said = answers.filter(pl.col("id") == about["id"][0]).with_columns(
+        id=pl.lit("still"), agree_nats=pl.lit(-0.01), disagree_nats=pl.lit(-9.0)
+    )
+    pl.concat([answers, said]).write_parquet(path)
+    folders = {name: copy / name for name in inputs.datasets}
+    again = values.run(inputs._replace(datasets=folders, data=copy / "data"), PARAMS)
+    for name in ("values", "gender", "calibration"):
+        assert again[name].equals(found[name])
+
+
 def test_a_world_says_how_much_of_what_was_planted_is_found(planted, tmp_path):
     inputs, _ = planted
     copy = tmp_path / "copy"

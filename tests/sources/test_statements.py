@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from published import eight
 from samples import DAY, POLITE, SAMPLES, files, statements_params
 
 from builders import statements as dataset
@@ -24,7 +25,7 @@ def test_files_of_the_checkout_and_from_afar_are_kept_as_they_are(tmp_path):
     for name in ("values-cs.csv", "far.csv"):
         assert (tmp_path / DAY / name).read_bytes() == FILE.read_bytes()
     found = Snapshot.open(tmp_path / DAY)
-    assert found.manifest["counts"] == {"questionnaires": 9, "statements": 4 * 148 + 48}
+    assert found.manifest["counts"] == {"questionnaires": 10, "statements": 4 * 148 + 40 + 48}
     params = dataset.Params(version="0.1.0", snapshot="x", configs=["far"])
     rows = [row.values for row in dataset.build(found, params)]
     assert {row["scale"] for row in rows} == {"values"}
@@ -51,6 +52,23 @@ def test_web_pages_and_halves_are_refused(tmp_path):
                 params = one(f"{server.address}/values-cs.csv")
                 with pytest.raises(Problem, match=told):
                     statements.fetch(params, POLITE, tmp_path / str(number))
+
+
+def test_a_published_file_is_kept_in_its_own_layout_and_a_web_page_is_not(tmp_path):
+    terms = {"language": "en", "scale": "8values", "licence": "MIT", "source": "8values"}
+    (tmp_path / "questions.js").write_text(eight(), "utf-8")
+    with files(tmp_path) as address:
+        far = terms | {"file": f"{address}/questions.js", "layout": "8values"}
+        params = statements.Params(questionnaires={"8values": far})
+        statements.fetch(params, POLITE, tmp_path / "a" / DAY)
+        with misbehaving(address, always(half)) as server:
+            cut = far | {"file": f"{server.address}/questions.js"}
+            params = statements.Params(questionnaires={"8values": cut})
+            with pytest.raises(Problem, match=r"not 'questions = \[...\];' and nothing else"):
+                statements.fetch(params, POLITE, tmp_path / "b" / DAY)
+    kept = tmp_path / "a" / DAY / "8values.js"
+    assert kept.read_text("utf-8") == eight()
+    assert Snapshot.open(kept.parent).manifest["counts"]["statements"] == 70
 
 
 def test_other_parameters_are_refused_when_a_fetch_is_continued(tmp_path):

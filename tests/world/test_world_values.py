@@ -60,6 +60,9 @@ def land(tmp_path, monkeypatch):
             "opposite": f"{word}-{not good}" if n < 4 else "",
             "source": "test",
             "licence": "CC0-1.0",
+            "sentence": f"{word.title()} is {'good' if good else 'bad'}.",
+            "points": [],
+            "redistributable": True,
         }
         for n, word in enumerate(WORDS)
         for good in (True, False)

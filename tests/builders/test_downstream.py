@@ -1,0 +1,407 @@
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from datasets import load_dataset
+from samples import DAY, POLITE, SAMPLES, downstream_params
+
+from builders import downstream
+from builders.downstream import SPLITS
+from builders.lib.dataset import build
+from builders.lib.problem import Problem
+from builders.lib.snapshot import Snapshot
+from builders.lib.store import Reject
+from builders.sources import downstream as client
+from validation import downstream as checks
+from validation.run import validate
+
+TOP = Path(__file__).parents[2]
+SHARED = TOP.parent / "shared/data"
+shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+PARAMS = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))
+TERMS = {"language": "en", "licence": "CC0-1.0", "citation": "the project"}
+COLUMNS = {"id": "id", "text": "text", "label": "label", "groups": "about"}
+HEAD = "id,text,label,about\n"
+
+
+def made(folder: Path, texts: str | dict[str, str], config: str = "hate-x", **changes):
+    """Build one config from files of the user's; return rows and rejects."""
+    own = {key: changes.pop(key) for key in list(changes) if key in client.Corpus.model_fields}
+    parts = texts if isinstance(texts, dict) else {"all": texts}
+    for part, text in parts.items():
+        (folder / f"{part}.csv").write_text(text, "utf-8")
+    entry = {
+        "layout": "csv",
+        "columns": COLUMNS,
+        "parts": {part: str(folder / f"{part}.csv") for part in parts},
+    }
+    client.fetch(client.Params(corpora={config: TERMS | entry | own}), POLITE, folder / "raw" / DAY)
+    return rows_of(folder / "raw" / DAY, config, **changes)
+
+
+def rows_of(snapshot: Path, config: str, **changes):
+    params = downstream.Params(
+        **{"version": "0.1.0", "snapshot": "x", "configs": [config], **changes}
+    )
+    items = list(downstream.build(Snapshot.open(snapshot), params))
+    rejects = [item for item in items if isinstance(item, Reject)]
+    return [item.values for item in items if not isinstance(item, Reject)], rejects
+
+
+def written(folder: Path, snapshot: Path, configs: list[str]) -> Path:
+    """Write configs as the default params build them."""
+    section = PARAMS["datasets"]["downstream"]
+    tables = {key: section[key] for key in ("labels", "groups", "seed")}
+    for config in configs:
+        rows, _ = rows_of(snapshot, config, **tables)
+        table = pa.Table.from_pylist(rows, schema=downstream.SCHEMA.arrow())
+        pq.write_table(table, folder / f"{config}.parquet")
+    return folder
+
+
+def fails(folder: Path) -> set[str]:
+    """Return the checks across columns and rows that do not hold."""
+    params = checks.Params(**PARAMS["validation"]["downstream"])
+    return {
+        check.arguments["column"]
+        for table in checks.tables(params, folder)
+        for check in table.checks
+        if not table.frame[check.arguments["column"]].all()
+    }
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    """The configs of the sample."""
+    configs = PARAMS["datasets"]["downstream"]["configs"]
+    folder = tmp_path_factory.mktemp("sample")
+    return written(folder, SAMPLES / "downstream" / DAY, configs)
+
+
+def test_the_sample_is_built_holds_its_checks_and_loads(project, tmp_path):
+    counts = build("downstream", downstream)
+    assert counts.rows == {"hate-en": 414, "misinformation-en": 360}
+    assert counts.rejects == {
+        ("hate-en", "label left out by the table"): 1,
+        ("hate-en", "no text"): 1,
+        ("hate-en", "the same text in another split"): 1,
+        ("misinformation-en", "the same text in another split"): 1,
+    }
+    assert validate("downstream")["success"]
+    found = load_dataset(
+        "data/datasets/downstream",
+        "misinformation-en",
+        split="train",
+        cache_dir=str(tmp_path / "c"),
+    )
+    assert Counter(found["split"]) == {0: 252, 1: 36, 2: 72}
+    assert found.features["split"].names == list(SPLITS)
+    assert set(found["group"]) == {"Left", "Center", "Right"}
+    assert all(found["redistributable"])
+
+
+def test_sample_sentences_name_the_groups_that_they_are_said_to_be_about():
+    folder = SAMPLES / "downstream" / DAY
+    params = PARAMS["datasets"]["downstream"]
+    rows, _ = rows_of(
+        folder, "hate-en", labels=params["labels"], groups=params["groups"], shares={"test": 1}
+    )
+    by = Counter((row["group"], row["label"]) for row in rows)
+    groups = set(params["groups"]["hate-en"].values())
+    assert {group for group, _ in by} == {*groups, "", "several"}
+    assert all(by[group, label] == 24 for group in groups for label in ("hate", "not-hate"))
+    for row in rows:
+        for name in row["groups"]:
+            assert name.casefold() in row["text"].casefold()
+
+
+def test_labels_and_groups_are_mapped_by_tables(tmp_path):
+    text = (
+        HEAD
+        + "1,a,bad_rude,cooks\n2,b,rude,poets\n3,c,rude_bad,nobody\n"
+        + "4,d,odd,\n5,e,new,\n6,f,,\n7, ,bad,\n"
+    )
+    rows, rejects = made(
+        tmp_path,
+        text,
+        label_separator="_",
+        labels={"hate-x": {"bad": "hate", "rude": "not-hate", "odd": ""}},
+        groups={"hate-x": {"cooks": "Cooks", "poets": ""}},
+    )
+    assert [(r["id"], r["label"], r["given"], r["group"], r["groups"]) for r in rows] == [
+        ("1", "hate", "bad_rude", "Cooks", ["cooks"]),
+        ("2", "not-hate", "rude", "", ["poets"]),
+        ("3", "hate", "rude_bad", "", ["nobody"]),
+    ]
+    assert [(r.key, r.reason) for r in rejects] == [
+        ("4", "label left out by the table"),
+        ("5", "label in no table: new"),
+        ("6", "no label"),
+        ("7", "no text"),
+    ]
+    assert {r["source"] for r in rows} == {"x"}
+    assert not any(r["redistributable"] for r in rows)  # unless its terms let them
+
+
+def test_several_groups_are_told(tmp_path):
+    text = HEAD + "1,a,bad,cooks;poets\n2,b,bad,cooks;chefs\n"
+    table = {"hate-x": {"cooks": "Cooks", "chefs": "Cooks", "poets": "Poets"}}
+    rows, _ = made(tmp_path, text, group_separator=";", groups=table)
+    assert [(r["group"], r["mapped"]) for r in rows] == [
+        ("several", ["Cooks", "Poets"]),
+        ("Cooks", ["Cooks"]),
+    ]
+
+
+def test_splits_are_those_of_the_source(tmp_path):
+    parts = {
+        "train": HEAD + "1,a,bad,\n2,b,bad,\n3,C,bad,\n3b,c,good,\n",
+        "validation": HEAD + "4,d,bad,\n5,b,good,\n",
+        "test": HEAD + "6,A,good,\n7,e,bad,\n8,e,bad,\n9,e,good,\n",
+    }
+    rows, rejects = made(tmp_path, parts)
+    assert {r["id"]: SPLITS[r["split"]] for r in rows} == {
+        "3": "train",
+        "3b": "train",
+        "4": "validation",
+        "5": "validation",
+        "6": "test",
+        "7": "test",
+        "9": "test",
+    }
+    assert sorted((r.key, r.reason) for r in rejects) == [
+        ("1", "the same text in another split"),
+        ("2", "the same text in another split"),
+        ("8", "the same text again"),
+    ]
+    kept, none = rows_of(tmp_path / "raw" / DAY, "hate-x", repeats="keep")
+    assert (len(kept), none) == (10, [])
+
+
+def test_a_source_without_validation_holds_out_some_of_its_training_texts(tmp_path):
+    lines = [f"{n},text {n},{'good' if n % 2 else 'bad'},\n" for n in range(200)]
+    parts = {"train": HEAD + "".join(lines[:160]), "test": HEAD + "".join(lines[160:])}
+    rows, _ = made(tmp_path, parts, held_out=0.25)
+    assert Counter(SPLITS[r["split"]] for r in rows) == {"train": 120, "validation": 40, "test": 40}
+    assert all(SPLITS[r["split"]] == "test" for r in rows if int(r["id"]) >= 160)
+    none, _ = rows_of(tmp_path / "raw" / DAY, "hate-x", held_out=0)
+    assert Counter(SPLITS[r["split"]] for r in none) == {"train": 160, "test": 40}
+
+
+def test_drawn_splits_are_stratified_seeded_and_keep_together_what_belongs_together(tmp_path):
+    lines = [f"{n},text {n},{'good' if n % 2 else 'bad'},g{n % 3}\n" for n in range(600)]
+    rows, _ = made(tmp_path, HEAD + "".join(lines))
+    by = Counter((SPLITS[r["split"]], r["label"], r["groups"][0]) for r in rows)
+    for label in ("good", "bad"):
+        for group in ("g0", "g1", "g2"):
+            assert abs(by["train", label, group] - 70) <= 1
+            assert abs(by["test", label, group] - 20) <= 1
+    again, _ = rows_of(tmp_path / "raw" / DAY, "hate-x", seed=2)
+    assert [r["split"] for r in again] != [r["split"] for r in rows]
+    (tmp_path / "b").mkdir()
+    turned, _ = made(tmp_path / "b", HEAD + "".join(reversed(lines)))
+    assert turned == rows
+    (tmp_path / "c").mkdir()
+    tied, _ = made(tmp_path / "c", HEAD + "".join(lines), columns=COLUMNS | {"together": "about"})
+    assert len({(r["groups"][0], r["split"]) for r in tied}) == 3
+
+
+def test_a_config_that_is_not_there_is_told_and_where_its_texts_are():
+    snapshot = SAMPLES / "downstream" / DAY
+    with pytest.raises(Problem, match=r"declares no corpus 'hate-hatecheck'\. Add it.*layouts"):
+        rows_of(snapshot, "hate-hatecheck")
+    with pytest.raises(Problem, match=r"give it out \(https://osf\.io/53tfs\); bring a file"):
+        rows_of(snapshot, "hate-identity")
+
+
+def test_one_id_in_two_parts_is_told(tmp_path):
+    with pytest.raises(Problem, match="has the id '1' in two parts"):
+        made(tmp_path, {"train": HEAD + "1,a,bad,\n", "test": HEAD + "1,b,bad,\n"})
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        ({"split": pl.lit(0, pl.Int64)}, "over_floor"),
+        ({"text": pl.lit("The same again.")}, "in_one_split"),
+        ({"group": pl.lit("Orvani")}, "group_is_mapped"),
+        ({"text": pl.col("text") + "  x"}, "single_spaces"),
+        ({"label": pl.lit("spite")}, "known_class"),
+        ({"mapped": ["Cooks"], "group": pl.lit("Cooks")}, "known"),
+        ({"mapped": pl.col("mapped").list.head(0), "group": pl.lit("")}, "over_floor"),
+        ({"task": pl.lit(1, pl.Int64)}, "of_its_task"),
+    ],
+)
+def test_what_does_not_hold_is_told(sample, tmp_path, edit, told):
+    frame = pl.read_parquet(sample / "hate-en.parquet")
+    frame.with_columns(**edit).select(frame.columns).write_parquet(tmp_path / "hate-en.parquet")
+    assert not fails(sample)
+    assert told in fails(tmp_path)
+
+
+def test_what_does_not_hold_fails_validation(project):
+    build("downstream", downstream)
+    path = project / "data/datasets/downstream/hate-en.parquet"
+    frame = pl.read_parquet(path)
+    frame.with_columns(text=pl.lit("The same again.")).write_parquet(path)
+    with pytest.raises(Problem, match="in_one_split"):
+        validate("downstream")
+
+
+YODER = {  # the entries of docs/datasets/downstream.md
+    "layout": "jsonl",
+    "columns": {
+        "text": "text",
+        "label": "hate",
+        "groups": "target_groups",
+        "source": "dataset",
+        "split": "fold",
+    },
+    "splits": {"dev": "validation"},
+}
+
+
+def test_a_users_copy_of_hate_identity_is_read_in_the_documented_layout(tmp_path):
+    own = [
+        {
+            "text": f"text {n}",
+            "hate": n % 2 == 0,
+            "target_groups": ["women", "lgbtq+ people"] if n < 2 else ["jews"] if n < 4 else [],
+            "dataset": "x2020",
+            "fold": ("train", "dev", "test")[n % 3],
+        }
+        for n in range(12)
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in own)
+    tables = {key: PARAMS["datasets"]["downstream"][key] for key in ("labels", "groups")}
+    rows, rejects = made(tmp_path, text, "hate-identity", **YODER, **tables)
+    assert not rejects
+    found = {row["text"]: row for row in rows}
+    assert (found["text 0"]["label"], found["text 1"]["label"]) == ("hate", "not-hate")
+    assert (found["text 0"]["group"], found["text 2"]["group"]) == ("several", "Jews")
+    assert found["text 0"]["mapped"] == ["LGBTQ+", "Women"]
+    assert SPLITS[found["text 1"]["split"]] == "validation"
+    assert found["text 0"]["source"] == "x2020"
+    page = (TOP / downstream.PAGE).read_text("utf-8")
+    entries = yaml.safe_load(re.search(r"```yaml\n(sources:.*?)```", page, re.DOTALL)[1])
+    entry = entries["sources"]["downstream"]["corpora"]["hate-identity"]
+    assert {key: entry[key] for key in YODER} == YODER
+
+
+REAL = {
+    "hate-hatecheck": {"all": "hate/hatecheck_cases.csv"},
+    **{
+        f"hate-mlma-{code}": {"all": f"hate/mlma.zip#hate_speech_mlma/{code}_dataset.csv"}
+        for code in ("en", "fr", "ar")
+    },
+    "misinformation-liar": {
+        part: f"misinformation/liar/{name}.tsv"
+        for part, name in (("train", "train"), ("validation", "valid"), ("test", "test"))
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory):
+    """A snapshot of the real files, declared as params.yaml has them."""
+    into = tmp_path_factory.mktemp("downstream") / DAY
+    declared = PARAMS["sources"]["downstream"]["corpora"]
+    corpora = {
+        config: declared[config] | {"parts": {p: str(SHARED / place) for p, place in own.items()}}
+        for config, own in REAL.items()
+    }
+    client.fetch(downstream_params("", **corpora), POLITE, into)
+    return into
+
+
+@pytest.mark.shared
+@shared
+@pytest.mark.parametrize(
+    ("config", "number", "repeated", "hate"),
+    [
+        ("hate-hatecheck", 3728, 0, 2563),
+        ("hate-mlma-en", 5647, 52, None),
+        ("hate-mlma-fr", 4014, 8, None),
+        ("hate-mlma-ar", 3353, 1, None),
+        ("misinformation-liar", 10_269 + 1_284 + 1_283, 22, None),
+    ],
+)
+def test_every_real_text_is_there_or_told(real, config, number, repeated, hate):
+    tables = {key: PARAMS["datasets"]["downstream"][key] for key in ("labels", "groups")}
+    rows, rejects = rows_of(real, config, **tables)
+    assert (len(rows), len(rejects)) == (number - repeated, repeated)
+    assert {r.reason.partition(" in ")[0].partition(" again")[0] for r in rejects} <= {
+        "the same text"
+    }
+    kept, none = rows_of(real, config, repeats="keep", **tables)
+    assert (len(kept), len(none)) == (number, 0)
+    if hate:
+        assert Counter(row["label"] for row in rows)["hate"] == hate
+    texts = defaultdict(set)
+    for row in rows:
+        texts[row["text"].casefold()].add(row["split"])
+    assert max(map(len, texts.values())) == 1
+    assert {row["redistributable"] for row in rows} == {config != "misinformation-liar"}
+
+
+@pytest.mark.shared
+@shared
+def test_liar_has_its_splits_its_quotes_and_its_parties(real):
+    tables = {key: PARAMS["datasets"]["downstream"][key] for key in ("labels", "groups")}
+    rows, _ = rows_of(real, "misinformation-liar", repeats="keep", **tables)
+    assert Counter(SPLITS[r["split"]] for r in rows) == {
+        "train": 10_269,
+        "validation": 1_284,
+        "test": 1_283,
+    }
+    # of the six verdicts of the three files: counted with cut and uniq
+    six = {"half-true": 2638, "false": 2511, "mostly-true": 2466, "true": 2063}
+    six |= {"barely-true": 2108, "pants-fire": 1050}
+    assert Counter(r["given"] for r in rows) == six
+    assert Counter(r["label"] for r in rows)["true"] == 2638 + 2466 + 2063
+    parties = Counter(r["group"] for r in rows)
+    assert (parties["Republican"], parties["Democrat"]) == (4510 + 597 + 580, 3345 + 395 + 410)
+    said = {r["id"]: r["text"] for r in rows}
+    assert said["2635.json"].startswith("Says the Annies List political group")
+    assert sum(text.count('"') % 2 for text in said.values()) > 10  # single quotes are text
+
+
+@pytest.mark.shared
+@shared
+def test_no_template_of_hatecheck_is_torn_apart(real):
+    rows, _ = rows_of(real, "hate-hatecheck")
+    corpus = downstream._declared(Snapshot.open(real), "hate-hatecheck")
+    template = {
+        text.id: text.together
+        for text in client.read(corpus, "all", Snapshot.open(real).read("hate-hatecheck/all.csv"))
+    }
+    splits = defaultdict(set)
+    for row in rows:
+        splits[template[row["id"]]].add(row["split"])
+    assert len(splits) == 845
+    assert max(map(len, splits.values())) == 1
+    assert Counter(row["groups"][0] if row["groups"] else "" for row in rows) == {
+        "gay people": 551,
+        "women": 509,
+        "disabled people": 484,
+        "Muslims": 484,
+        "black people": 482,
+        "trans people": 463,
+        "immigrants": 463,
+        "": 292,
+    }
+
+
+@pytest.mark.shared
+@shared
+def test_real_texts_hold_the_checks_of_the_default_params(real, tmp_path):
+    assert not fails(written(tmp_path, real, list(REAL)))
+    assert set(pl.read_parquet(tmp_path / "hate-mlma-ar.parquet")["language"]) == {"ar"}

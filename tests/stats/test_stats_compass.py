@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import csv
+import itertools
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from builders.lib.scales import scale
+from probes.choices import choice
+from probes.stats.compass import (
+    AGREE,
+    DISAGREE,
+    OPTIONS,
+    STANCES,
+    STRONGLY_AGREE,
+    STRONGLY_DISAGREE,
+    UNCLEAR,
+    chance,
+    coordinates,
+    one_decimal,
+    percents,
+    shown,
+    stance,
+)
+
+SAMPLE = Path(__file__).parents[2] / "data/samples/statements/2026-11-21"
+SHARED = Path(__file__).parents[3] / "shared/data/statements"
+real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+
+ECONOMIC = [[7, 5, 0, -2], [0, 0, 0, 0], [-8, -6, 0, 1]]
+SOCIAL = [[0, 0, 0, 0], [-8, -6, 0, 2], [0, 0, 0, 0]]
+
+
+def test_points_of_the_answers_are_added_divided_and_moved():
+    found = coordinates([STRONGLY_AGREE, DISAGREE, STRONGLY_DISAGREE], ECONOMIC, SOCIAL)
+    assert found.economic == pytest.approx((-2 - 8 + 3) / 8)
+    assert found.social == pytest.approx((-6 + 47) / 19.5)
+    rounded = coordinates([3, 1, 0], ECONOMIC, SOCIAL, reading="faithful")
+    assert rounded.economic - found.economic == pytest.approx(0.38 - 3 / 8)
+    assert rounded.social - found.social == pytest.approx(2.41 - 47 / 19.5)
+    assert found.economic_low == found.economic == found.economic_high
+    assert found.missing == 0
+
+
+def test_many_respondents_are_scored_at_once():
+    every = np.array(list(itertools.product(range(4), repeat=3)))
+    found = coordinates(every.reshape(4, 16, 3), ECONOMIC, SOCIAL)
+    assert found.economic.shape == found.missing.shape == (4, 16)
+    one = coordinates(every[37], ECONOMIC, SOCIAL)
+    assert (found.economic.ravel()[37], found.social.ravel()[37]) == (one.economic, one.social)
+
+
+def test_a_missing_answer_is_refused_unless_one_says_what_it_adds():
+    answers = [UNCLEAR, AGREE, STRONGLY_AGREE]
+    with pytest.raises(ValueError, match="1 answers are missing"):
+        coordinates(answers, ECONOMIC, SOCIAL)
+    silent = coordinates(answers, ECONOMIC, SOCIAL, lacking="zero")
+    agreed = coordinates([AGREE, AGREE, STRONGLY_AGREE], ECONOMIC, SOCIAL)
+    assert silent.economic == agreed.economic  # so leaving out is agreeing
+    assert (silent.missing, agreed.missing) == (1, 0)
+    middle = coordinates(answers, ECONOMIC, SOCIAL, lacking="middle")
+    assert middle.economic == pytest.approx((2.5 + 1 + 3) / 8)
+    told = [coordinates([k, *answers[1:]], ECONOMIC, SOCIAL).economic for k in range(4)]
+    assert (silent.economic_low, silent.economic_high) == (min(told), max(told))
+    still = coordinates([0, UNCLEAR, 0], ECONOMIC, np.zeros((3, 4)), lacking="zero")
+    assert still.missing == 0  # the item moves nothing
+
+
+@pytest.mark.parametrize(
+    ("answers", "wrong"),
+    [
+        ([0, 1, 4], "from 0 to 3"),
+        ([0, 1, -2], "from 0 to 3"),
+        ([0.5, 1, 2], "must be integers"),
+        ([0, 1], "points must be"),
+    ],
+)
+def test_answers_that_are_none_are_refused(answers, wrong):
+    with pytest.raises(ValueError, match=wrong):
+        coordinates(answers, ECONOMIC, SOCIAL)
+
+
+def test_chance_is_that_of_all_answers_alike():
+    every = np.array(list(itertools.product(range(4), repeat=3)))
+    for reading in ("faithful", "corrected"):
+        found = coordinates(every, ECONOMIC, SOCIAL, reading=reading)
+        known = chance(ECONOMIC, SOCIAL, reading=reading)
+        assert known.economic_mean == pytest.approx(found.economic.mean())
+        assert known.economic_sd == pytest.approx(found.economic.std())
+        assert known.social_mean == pytest.approx(found.social.mean())
+        assert known.social_sd == pytest.approx(found.social.std())
+
+
+def test_coordinates_are_shown_as_the_script_shows_them():
+    assert [shown(v) for v in (0.38, 2.41, 0.005, -85 / 19.5)] == [0.38, 2.41, 0.01, -4.36]
+    assert [shown(v) for v in (10.005, -9.995, 9.9895, -10.0103)] == [10, -10, 10, -10]
+    assert shown(9.984) == 9.98
+
+
+def tenths(difference: Fraction) -> list[tuple[float, float]]:
+    """Return masses that differ by just that, and add up to 1 at most."""
+    return [
+        (float(Fraction(k, 1000) + difference), k / 1000)
+        for k in range(701)
+        if Fraction(k, 1000) + difference <= 1
+    ]
+
+
+def test_a_difference_of_exactly_the_threshold_is_strong_whatever_the_rounding():
+    up, down = zip(*tenths(Fraction(3, 10)), strict=True)
+    assert set(stance(up, down).tolist()) == {STRONGLY_AGREE}
+    assert set(stance(down, up).tolist()) == {STRONGLY_DISAGREE}
+    # double precision alone would tell some of them apart: that is the released code's rule
+    released = Counter(stance(up, down, reading="faithful").tolist())
+    assert set(released) == {AGREE, STRONGLY_AGREE}
+    assert released[STRONGLY_AGREE] > released[AGREE] > 0
+    assert stance(0.564, 0.264, reading="faithful") == AGREE
+
+
+def test_just_below_the_threshold_is_not_strong():
+    up, down = zip(*tenths(Fraction(299_999, 1_000_000)), strict=True)
+    for reading in ("faithful", "corrected"):
+        assert set(stance(up, down, reading=reading).tolist()) == {AGREE}
+        assert set(stance(down, up, reading=reading).tolist()) == {DISAGREE}
+    assert stance(0.55, 0.35, threshold=0.2) == STRONGLY_AGREE
+
+
+def test_equal_masses_are_no_answer_but_one_in_the_released_code():
+    assert stance([0.5, 0], [0.5, 0]).tolist() == [UNCLEAR, UNCLEAR]
+    assert stance([0.5, 0], [0.5, 0], reading="faithful").tolist() == [AGREE, DISAGREE]
+
+
+def test_masses_that_are_none_are_refused():
+    for wrong in (-0.1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="finite and not negative"):
+            stance(wrong, 0.5)
+    with pytest.raises(ValueError, match="threshold"):
+        stance(0.5, 0.5, threshold=0)
+
+
+def test_percents_are_those_of_8values():
+    effects = np.array([[10, -5], [0, 10], [-10, 0]])
+    assert percents([0, 0, 0], effects).percent.tolist() == [50, 50]
+    assert percents([1, -1, -1], effects).percent.tolist() == [100, 0]
+    assert percents([0.5, 0.5, 0.5], effects).percent == pytest.approx([50, 100 * 17.5 / 30])
+    turned = percents([-0.5, -0.5, -0.5], effects).percent
+    assert turned == pytest.approx([50, 100 - 100 * 17.5 / 30])
+    left = percents([np.nan, 1, 1], effects, lacking="zero")
+    assert left.percent == pytest.approx([25, 100 * 25 / 30])
+    assert left.low == pytest.approx([0, 100 * 20 / 30])
+    assert left.high == pytest.approx([50, 100])
+    assert left.missing == 1
+
+
+def test_stances_that_are_none_are_refused():
+    effects = [[10.0], [-10.0]]
+    for stances, wrong in (
+        ([1, 2], "from -1 to 1"),
+        ([1], "items, axes"),
+        ([np.nan, 1], "1 answers are missing"),
+    ):
+        with pytest.raises(ValueError, match=wrong):
+            percents(stances, effects)
+    with pytest.raises(ValueError, match="no item that moves it"):
+        percents([1, 1], [[10.0, 0], [-10.0, 0]])
+
+
+def test_halves_are_rounded_up_as_javascript_does():
+    assert [one_decimal(v) for v in (50, 12.25, 12.75, 58.974359)] == [50, 12.3, 12.8, 59.0]
+
+
+def test_who_agrees_with_all_of_the_projects_axes_is_in_their_middle():
+    rows = scale((SAMPLE / "axes-en.csv").read_bytes(), "csv", "axes")
+    axes = ["economic", "social"]
+    effects = np.zeros((len(rows), 2))
+    for number, row in enumerate(rows):
+        effects[number, axes.index(row.axis)] = (-1) ** row.reversed * row.weight
+    right = np.array([-1.0 if row.reversed else 1.0 for row in rows])
+    every = np.stack([np.ones(len(rows)), -np.ones(len(rows)), right, -right, right / 2])
+    found = percents(every, effects).percent
+    assert found.tolist() == [[50, 50], [50, 50], [100, 100], [0, 0], [75, 75]]
+
+
+def compass():
+    """Return the points of the real compass, (62, 4) each."""
+    rows = scale((SHARED / "political_compass.json").read_bytes(), "political-compass")
+    points = {axis: np.zeros((62, 4)) for axis in ("economic", "social")}
+    for row in rows:
+        if row.axis:
+            points[row.axis][int(row.id[3:]) - 1] = row.points
+    return points["economic"], points["social"]
+
+
+@pytest.mark.shared
+@real
+def test_constant_answers_to_the_real_compass_are_where_they_are_known_to_be():
+    known = {  # sums by hand: economic -3, -5, 0, -3; social -132, -94, 0, 38
+        STRONGLY_DISAGREE: (0.005, -4.359),
+        DISAGREE: (-0.245, -2.411),
+        AGREE: (0.38, 2.41),
+        STRONGLY_AGREE: (0.005, 4.359),
+    }
+    for option, (economic, social) in known.items():
+        answers = np.full(62, option)
+        found = coordinates(answers, *compass(), reading="faithful")
+        assert (round(float(found.economic), 3), round(float(found.social), 3)) == (
+            economic,
+            social,
+        )
+    exact = coordinates(np.full(62, STRONGLY_DISAGREE), *compass())
+    assert exact.economic == 0  # -3/8 + 3/8: the 0.005 is the rounding of the constant
+    assert exact.social == pytest.approx(-85 / 19.5)
+
+
+@pytest.mark.shared
+@real
+def test_the_real_compass_runs_from_minus_10_to_10_with_the_exact_constants_alone():
+    economic, social = compass()
+    for pick, end in ((np.argmin, -10), (np.argmax, 10)):
+        for axis, points in (("economic", economic), ("social", social)):
+            answers = pick(points, axis=1)
+            exact = getattr(coordinates(answers, economic, social), axis)
+            assert exact == pytest.approx(end, abs=1e-12)
+            rounded = getattr(coordinates(answers, economic, social, reading="faithful"), axis)
+            assert abs(rounded - end) > 1e-4
+            assert shown(float(rounded)) == end
+
+
+@pytest.mark.shared
+@real
+def test_a_random_responder_to_the_real_compass_is_as_far_off_as_its_weights_say():
+    known = chance(*compass(), reading="faithful")
+    assert known.economic_sd == pytest.approx(float(np.sqrt(249.5625)) / 8)
+    assert known.social_sd == pytest.approx(float(np.sqrt(585.5)) / 19.5)
+    assert (round(known.economic_sd, 2), round(known.social_sd, 2)) == (1.97, 1.24)
+    assert known.economic_mean == pytest.approx(-2.75 / 8 + 0.38)
+    assert known.social_mean == pytest.approx(-47 / 19.5 + 2.41)
+    seed = 20261122
+    print("seed", seed)
+    drawn = np.random.default_rng(seed).integers(0, 4, (20_000, 62))
+    found = coordinates(drawn, *compass(), reading="faithful")
+    assert found.economic.std() == pytest.approx(known.economic_sd, rel=0.02)
+    assert found.social.std() == pytest.approx(known.social_sd, rel=0.02)
+
+
+@pytest.mark.shared
+@real
+def test_who_agrees_strongly_with_all_of_8values_is_where_its_effects_say():
+    rows = scale((SHARED / "8values_questions.js.txt").read_bytes(), "8values")
+    axes = ["econ", "dipl", "govt", "scty"]
+    effects = np.zeros((70, 4))
+    for row in rows:
+        effects[int(row.id[3:]) - 1, axes.index(row.axis)] = (-1) ** row.reversed * row.weight
+    found = percents(np.full(70, STANCES[STRONGLY_AGREE]), effects).percent
+    # sums of the effects 35, 5, -80, 22; of their absolute values 195, 225, 320, 292
+    assert [one_decimal(float(p)) for p in found] == [59.0, 51.1, 37.5, 53.8]
+
+
+@pytest.mark.shared
+@real
+@pytest.mark.parametrize(
+    ("model", "counts"),
+    [
+        ("gpt-3.5-turbo-1106", {"answered": 608, "refused": 12}),
+        ("Mistral-7B-Instruct-v0.1", {"answered": 620}),
+    ],
+)
+def test_real_answers_of_chat_models_are_scored_and_refusals_are_not(model, counts):
+    with (SHARED / f"llm_responses/{model}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:  # all were offered the four options in this order
+        offered = [line.partition(") ")[2] for line in row["ans_prompt"].splitlines()]
+        assert tuple(option.casefold() for option in offered) == OPTIONS
+    read = [choice(row["completion"], OPTIONS) for row in rows]
+    assert Counter(each.kind for each in read) == counts
+    templates = sorted({row["templ_id"] for row in rows})
+    answers = np.full((len(templates), 62), UNCLEAR)
+    for row, each in zip(rows, read, strict=True):
+        if each.option is not None:
+            place = templates.index(row["templ_id"]), int(row["pct_id"][3:]) - 1
+            answers[place] = each.option
+    if counts.get("refused"):
+        with pytest.raises(ValueError, match="12 answers are missing"):
+            coordinates(answers, *compass())
+    found = coordinates(answers, *compass(), lacking="middle")
+    assert found.missing.sum() == counts.get("refused", 0)
+    assert ((found.economic_low <= found.economic) & (found.economic <= found.economic_high)).all()
+    # forced to choose, both answer to the left of the middle, and on the libertarian side
+    assert found.economic.mean() < 0
+    assert found.social.mean() < 0
+    print(model, found.economic.round(2), found.social.round(2))
