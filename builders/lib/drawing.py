@@ -173,8 +173,7 @@ class _Drawing:
         del self.signatures
         suspects = {place for place in buckets if place not in self.out}
         sets = {
-            place: near.hashed(near.shingles(text, params.words))
-            for place, _, text in self._drawable(suspects)
+            place: near.shingles(text, params.words) for place, _, text in self._drawable(suspects)
         }
         found = near.twins(sorted(suspects), self.corpus, buckets, sets, params.threshold)
         for place, twin in found.same.items():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame (RFC 8878, 3.1.1)
 SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
 WINDOW = 1 << 31  # largest window of a frame; only as much is taken as a frame asks for
-PIECE = 1 << 16  # compressed bytes at once
+PIECE = 1 << 12  # compressed bytes at once: they may stand for a thousand times as many
 LINE = 1 << 26  # a longer line is none
 NAMED = re.compile(rb'"subreddit"\s*:\s*"([^"\\]*)"')
 MENTION = re.compile(r"(?i)(?<![a-z0-9_])(u|user)/[a-z0-9_-]{3,20}")
