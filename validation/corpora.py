@@ -68,7 +68,7 @@ def _texts(config: str, frame: pl.LazyFrame, params: Params) -> Table:
     flagged = pl.col("flags").list.contains("date")
     texts = frame.select(
         "id",
-        (clean == text).alias("clean"),
+        (clean.str.strip_chars() == text).alias("clean"),
         (text == text.str.normalize("NFC")).alias("composed"),
         text.str.contains(r"\p{L}").alias("has_a_letter"),
         (text.str.count_matches(r"\S+") == pl.col("words")).alias("as_many_words"),
