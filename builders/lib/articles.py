@@ -50,7 +50,7 @@ class Corpus(Section):
     """Articles of one file, and on what terms they may be used."""
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="name of the corpus")
-    address: str = Field(description="address of the file")
+    address: str = Field(description="address of the file, or a path that begins with / or ./")
     format: Format = Field(description="jsons: a zip archive of JSON files, an article each")
     columns: Columns = Field(description="names of its columns, or of the keys of its objects")
     dates: list[str] = Field(

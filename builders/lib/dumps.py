@@ -24,7 +24,6 @@ SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.
 WINDOW = 1 << 31  # largest window of a frame; only as much is taken as a frame asks for
 PIECE = 1 << 12  # compressed bytes at once: they may stand for a thousand times as many
 LINE = 1 << 26  # a longer line is none
-NAMED = re.compile(rb'"subreddit"\s*:\s*"([^"\\]*)"')
 MENTION = re.compile(r"(?i)(?<![a-z0-9_])(u|user)/[a-z0-9_-]{3,20}")
 LISTED = "communities.csv"  # of a snapshot: which communities, and their leanings
 SIDES = ("left", "center", "right")
@@ -127,13 +126,16 @@ def posts(
     ValueError
         If a line is not JSON or lacks a field, with its number.
     """
-    wanted = {name.encode() for name in communities}
+    names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
+    wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
+    blank = 0
     for number, line in enumerate(found, start=1):
-        if not line.strip():
+        count["lines"] = number - blank
+        if not wanted(line) and b'"subreddit"' in line:
             continue
-        count["lines"] += 1
-        names = NAMED.findall(line)
-        if names and not any(name.lower() in wanted for name in names):
+        if not line.strip():
+            blank += 1
+            count["lines"] -= 1
             continue
         record = _object(line, number)
         community = communities.get(str(record.get("subreddit", "")).lower())
@@ -177,7 +179,7 @@ def masked(text: str) -> str:
     >>> masked("as /u/Some_body said, see example.org/user/Some-body")
     'as /u/[user] said, see example.org/user/[user]'
     """
-    return MENTION.sub(r"\1/[user]", text)
+    return MENTION.sub(r"\1/[user]", text) if "/" in text else text
 
 
 def _object(line: bytes, number: int) -> dict[str, Any]:

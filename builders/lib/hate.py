@@ -6,6 +6,7 @@ nothing of it goes unread.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import defaultdict
 from pathlib import Path
@@ -66,6 +67,7 @@ class Classifier:
     """
 
     def __init__(self, params: Params) -> None:
+        import torch
         from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
         from transformers.utils import logging
 
@@ -91,7 +93,10 @@ class Classifier:
             ) from error
         finally:
             logging.enable_progress_bar()  # type: ignore[no-untyped-call]
-        self._model.eval().float()
+        self._device = os.environ.get("PLUMBLINE_DEVICE") or (
+            "cuda" if torch.cuda.is_available() else "cpu"
+        )
+        self._model.eval().float().to(self._device)
         labels = {name: i for i, name in (config.id2label or {}).items()}
         if params.label not in labels:
             raise Problem(
@@ -104,9 +109,10 @@ class Classifier:
         self._batch = params.batch
 
     def scores(self, texts: Sequence[str]) -> list[float]:
-        """Return the probability of the label for each text, rounded to 6 digits.
+        """Return the probability of the label for each text, rounded to 4 digits.
 
-        Windows of one length are classified together, so that no padding is in any of them.
+        Windows of one length are classified together, so that no padding is in any of them, and on
+        a CPU by one thread: the number of cores does not change a digit.
         """
         import torch
 
@@ -115,19 +121,29 @@ class Classifier:
             for window in self._windows(text):
                 windows[len(window)].append((window, number))
         highest = [0.0] * len(texts)
-        with torch.inference_mode():
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
             for length in sorted(windows):
                 same = sorted(windows[length])
                 for start in range(0, len(same), self._batch):
                     batch = same[start : start + self._batch]
-                    ids = torch.tensor([window for window, _ in batch])
-                    logits = self._model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits
-                    shares = logits.sigmoid() if self._several else logits.softmax(-1)
-                    for (_, number), share in zip(
-                        batch, shares[:, self._column].tolist(), strict=True
-                    ):
-                        highest[number] = max(highest[number], round(share, 6))
+                    shares = self._shares([window for window, _ in batch])
+                    for (_, number), share in zip(batch, shares, strict=True):
+                        highest[number] = max(highest[number], round(share, 4))
+        finally:
+            torch.set_num_threads(threads)
         return highest
+
+    def _shares(self, windows: list[list[int]]) -> list[float]:
+        """Return the probability of the label for windows of one length."""
+        import torch
+
+        with torch.inference_mode():
+            ids = torch.tensor(windows, device=self._device)
+            logits = self._model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits.float()
+            shares = logits.sigmoid() if self._several else logits.softmax(-1)
+            return [float(share) for share in shares[:, self._column]]
 
     def _windows(self, text: str) -> list[list[int]]:
         """Return the tokens of a text in windows, each with the special tokens."""

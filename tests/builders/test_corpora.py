@@ -10,6 +10,7 @@ import datasets
 import partisans
 import polars as pl
 import pytest
+import yaml
 import zstandard
 from pydantic import ValidationError
 from samples import DAY, PARTISAN, SAMPLES
@@ -364,6 +365,17 @@ def test_every_text_of_the_sample_is_what_it_was_written_as(project):
     whole = "".join(str(frame.rows()) for frame in frames.values())
     rejects = str(pl.read_parquet(folder / "rejects.parquet").rows())
     assert "writer_" not in whole + rejects
+
+
+def test_snapshots_in_each_others_place_are_refused(project):
+    path = project / "params.yaml"
+    params = yaml.safe_load(path.read_text("utf-8"))
+    own = params["derived"]["corpora"]["snapshots"]
+    own["news"], own["reddit"] = own["reddit"], own["news"]
+    path.write_text(yaml.safe_dump(params), "utf-8")
+    with pytest.raises(Problem, match="a snapshot of reddit, but corpora is built from news"):
+        build("corpora", corpora)
+    assert not (project / "data/datasets/corpora").exists()
 
 
 def test_two_builds_have_the_same_bytes(project):
