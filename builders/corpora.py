@@ -8,8 +8,10 @@ there is.
 from __future__ import annotations
 
 import html
+import re
 from collections import Counter
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
@@ -95,7 +97,7 @@ class Params(Section):
         description="texts that stand in place of a post that was taken away, in small letters",
     )
     bots: list[str] = Field(
-        ["i am a bot", "i'm a bot", "^beep boop", "this action was performed automatically"],
+        ["i am a bot", "i'm a bot", "beep boop", "this action was performed automatically"],
         description="words by which a post says that a program wrote it, in small letters",
     )
     near: Near = Field(Near(), description="near-duplicates")
@@ -194,11 +196,10 @@ def _post(record: dict[str, Any], leanings: dict[str, str], until: date, params:
     parts = [record.get(name) or "" for name in ("title", "selftext", "body")]
     parts = [html.unescape(part).strip() for part in parts]
     text = "\n".join(part for part in parts if part)
-    small = text.lower()
     reason = ""
     if any(part.lower() in params.gone for part in parts):
         reason = "deleted"
-    elif record["account"] == "bot" or any(said in small for said in params.bots):
+    elif record["account"] == "bot" or _says(tuple(params.bots), text):
         reason = "bot"
     community = record["subreddit"]
     return Found(
@@ -209,6 +210,16 @@ def _post(record: dict[str, Any], leanings: dict[str, str], until: date, params:
         _day(record["created_utc"], until),
         reason,
     )
+
+
+def _says(words: tuple[str, ...], text: str) -> bool:
+    """Tell whether one of some runs of words is in a text, as whole words."""
+    return bool(_pattern(words).search(text.lower().replace("’", "'")))
+
+
+@lru_cache
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words)) or '(?!)'})(?!\w)")
 
 
 def _day(seconds: object, until: date) -> date | None:

@@ -208,7 +208,7 @@ def write(path: Path, found: Iterator[bytes]) -> None:
     """Write lines into a file, compressed; the same lines always give the same bytes."""
     import zstandard
 
-    compressor = zstandard.ZstdCompressor(level=6, write_checksum=True)
+    compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
     with path.open("wb") as file, compressor.stream_writer(file, closefd=False) as writer:
         for line in found:
             writer.write(line)

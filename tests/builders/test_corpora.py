@@ -146,6 +146,27 @@ def test_what_cannot_be_taken_is_counted_by_outlet_with_its_reason(tmp_path):
     assert "reddit/t1_3" in rows  # its author left, its text stands
 
 
+@pytest.mark.parametrize(
+    ("said", "bot"),
+    [
+        ("Beep boop! It counts words", True),
+        ("Well, I’m a bot. It counts words", True),
+        ("it counts words - I AM A BOT", True),
+        ("I am a botanist and count words", False),
+        ("I am not a bot and count words", False),
+    ],
+)
+def test_a_post_says_that_a_program_wrote_it_in_whole_words(tmp_path, said, bot):
+    rows, rejects, _ = built(tmp_path, posts=[post("7", body=said)])
+    assert ("reddit/t1_7" in rows) != bot
+    assert [i.reason for i in rejects.values()] == (["bot"] if bot else [])
+
+
+def test_no_words_of_bots_reject_nothing(tmp_path):
+    rows, _, _ = built(tmp_path, posts=[post("7", body="I am a bot")], params={"bots": []})
+    assert "reddit/t1_7" in rows
+
+
 def test_near_duplicates_at_a_known_index(tmp_path):
     # one-word shingles: 9 of 10 words shared is 9/11, 4 of 5 is 4/6, 8 of 9 and one is 8/10
     near = {"words": 1, "threshold": 0.8}
