@@ -43,6 +43,11 @@ class Found(NamedTuple):
         """Return the text NFC, a paragraph a line, with single spaces."""
         return "\n".join(paragraphs(self.text.encode("utf-8", "replace").decode()))
 
+    def digest(self, text: str) -> int:
+        """Return a number of 64 bits for all that a row will say of it, its clean text given."""
+        whole = f"{self.outlet}\n{self.when}\n{text}"
+        return int.from_bytes(hashlib.blake2b(whole.encode(), digest_size=8).digest())
+
 
 class Asked(NamedTuple):
     """How much is to be drawn of each corpus, and what counts as too much alike, short or hateful.
@@ -132,7 +137,7 @@ class _Drawing:
                 continue
             self.sound[found.config, found.outlet] += 1
             weight = words if asked.in_words else 1
-            pools[found.config].add(rank(asked.seed, found.id), _digest(text), weight)
+            pools[found.config].add(rank(asked.seed, found.id), found.digest(text), weight)
         for (config, outlet, reason), number in sorted(out.items()):
             yield Reject(config, outlet, reason, number=number)
         keys = []
@@ -159,12 +164,16 @@ class _Drawing:
             self.ids[place], self.outlets[place] = found.id, found.outlet
             self.words[place], self.lengths[place] = len(text.split()), len(text)
             self.signatures[place] = signer.sign(text)
-        digests = [digest for _, digest, _ in self.place]
         seen: dict[str, int] = {}
         for place, own in enumerate(self.ids):
             first = seen.setdefault(own, place)
-            if digests[first] != digests[place]:  # the same text would be a leak
-                self._reject(place, "duplicate", f"{own} with another text")
+            if first == place:
+                continue
+            if self.corpus[first] == self.corpus[place]:
+                self._reject(place, "duplicate", f"{own} with another text, outlet or date")
+            else:
+                self._reject(place, "leak", f"{self.names[self.corpus[first]]} {own}")
+                self._reject(first, "leak", f"{self.names[self.corpus[place]]} {own}")
 
     def compare(self) -> None:
         """Set aside near-duplicates and leaks."""
@@ -265,6 +274,8 @@ class _Drawing:
         self.taken[self.names[self.corpus[place]], self.outlets[place]] += 1
 
     def _reject(self, place: int, reason: str, detail: str) -> None:
+        if place in self.out:
+            return
         self._take(place)
         config = self.names[self.corpus[place]]
         self.out[place] = Reject(config, self.ids[place], reason, detail)
@@ -279,14 +290,10 @@ class _Drawing:
             if found.reason:
                 continue
             text = found.clean()
-            key = rank(seed, found.id), _digest(text), self.names.index(found.config)
+            key = rank(seed, found.id), found.digest(text), self.names.index(found.config)
             place = self.place.get(key)
             if place is None or (left is not None and place not in left):
                 continue
             if left is not None:
                 left.discard(place)
             yield place, found, text
-
-
-def _digest(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())

@@ -245,9 +245,31 @@ def test_an_id_is_there_once(tmp_path):
     told = [i for i in items if isinstance(i, Reject)]
     assert {(i.reason, i.detail) for i in told} == {
         ("duplicate", "the same id and text"),
-        ("duplicate", "mine/2 with another text"),
+        ("duplicate", "mine/2 with another text, outlet or date"),
     }
     assert rows["mine/2"].values["text"] in {again[2]["text"], again[3]["text"]}
+
+
+def test_an_id_of_two_corpora_is_in_neither(tmp_path):
+    both = [article("1", "left"), article("1", "center"), article("1", "left")]
+    rows, _, items = built(tmp_path, both)
+    assert "mine/1" not in rows
+    told = sorted((i.config, i.reason, i.detail) for i in items if isinstance(i, Reject))
+    assert ("news-center", "leak", "news-left mine/1") in told
+    assert ("news-left", "leak", "news-center mine/1") in told
+    assert {i[:2] for i in told} <= {
+        ("news-center", "leak"),
+        ("news-left", "leak"),
+        ("news-left", "duplicate"),
+    }
+    assert len(told) == 3
+
+
+def test_of_two_rows_that_differ_in_the_date_alone_one_stays_whatever_their_order(tmp_path):
+    text = words(12)
+    both = [article("1", text=text, date=f"2018-01-0{n}") for n in (1, 2)]
+    first = built(tmp_path / "a", both)[0]["mine/1"]
+    assert built(tmp_path / "b", both[::-1])[0]["mine/1"] == first
 
 
 def test_the_draw_does_not_depend_on_the_order_of_the_input(tmp_path):
