@@ -53,6 +53,7 @@ bench: $(READY)  ## measure the builder at scale, the engine and the reader agai
 	python benchmarks/memory.py
 	python benchmarks/latent.py
 	python benchmarks/aggregate.py
+	python benchmarks/corpora.py
 
 real: repro  ## run the pipeline on the real inputs beside the checkout
 	python benchmarks/real.py

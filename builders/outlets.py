@@ -7,15 +7,14 @@ corpus about other things, which the paper has not, tells what any fine-tuning d
 from __future__ import annotations
 
 import hashlib
-import unicodedata
 from array import array
 from collections import Counter, defaultdict
-from datetime import date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from builders.lib.articles import LEANINGS, Article, Corpus
+from builders.lib.articles import LEANINGS, declared, every, paragraphs, published
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
@@ -25,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
+    from builders.lib.articles import Article, Corpus
     from builders.lib.snapshot import Snapshot
 
 CONTROL = "control"
-EARLIEST = date(1900, 1, 1)  # before it, a date is a slip (0001-11-30), not a date
 UNDRAWN = "not drawn"
 
 SCHEMA = Schema(
@@ -99,12 +98,12 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """
     lacking = {*params.outlets, CONTROL}
     for language in params.languages:
-        corpora = _declared(snapshot, language)
+        corpora = declared(snapshot, language, "outlets")
         repeated = _repeated(snapshot, corpora, language, params)
         places = yield from _drawn(snapshot, corpora, language, repeated, params)
         lacking -= set(places.values())
         rows = []
-        for corpus, found in _every(snapshot, corpora, language):
+        for corpus, found in every(snapshot, corpora, language):
             outlet = place(found, params)
             if outlet is not None and places.get(found.article) == outlet:
                 del places[found.article]  # the first of those with one id
@@ -133,31 +132,6 @@ def _row(
     }
 
 
-def _declared(snapshot: Snapshot, language: str) -> list[Corpus]:
-    """Return the corpora of a language as the snapshot's manifest declares them."""
-    try:
-        found = snapshot.manifest["request"]["corpora"][language]
-        corpora = [Corpus.model_validate(corpus) for corpus in found]
-    except (KeyError, TypeError, ValidationError) as error:
-        raise Problem(
-            f"{snapshot.folder}: declares no readable corpus for {language!r}; add one under "
-            "sources.news.corpora and fetch, or take it out of datasets.outlets.languages"
-        ) from error
-    return sorted(corpora, key=lambda corpus: corpus.name)
-
-
-def _every(
-    snapshot: Snapshot, corpora: list[Corpus], language: str
-) -> Iterator[tuple[Corpus, Article]]:
-    for corpus in corpora:
-        path = snapshot.folder / corpus.path(language)
-        try:
-            for found in corpus.articles(path):
-                yield corpus, found
-        except (ValueError, OSError) as error:
-            raise Problem(f"{path}: cannot be read ({error}); fetch it again") from error
-
-
 def place(found: Article, params: Params) -> str | None:
     """Return the outlet that an article counts for, the control, or None.
 
@@ -176,7 +150,7 @@ def _repeated(
     import numpy as np
 
     lines: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
-    for _, found in _every(snapshot, corpora, language):
+    for _, found in every(snapshot, corpora, language):
         outlet = place(found, params)
         if outlet is not None:
             lines[outlet].extend({_hash(line) for line in paragraphs(found.text)})
@@ -197,7 +171,7 @@ def _drawn(
     """Return the outlet of each article that is drawn; yield what is left out, by outlet."""
     out: Counter[tuple[str, str]] = Counter()
     pools: defaultdict[str, list[Kept]] = defaultdict(list)
-    for same in _sound(_every(snapshot, corpora, language), repeated, params, out):
+    for same in _sound(every(snapshot, corpora, language), repeated, params, out):
         outlets = {outlet for outlet, _ in same}
         for outlet in outlets:
             own = sorted(kept for name, kept in same if name == outlet)
@@ -218,7 +192,7 @@ def _drawn(
 
 
 def _sound(
-    every: Iterator[tuple[Corpus, Article]],
+    articles: Iterator[tuple[Corpus, Article]],
     repeated: dict[str, set[int]],
     params: Params,
     out: Counter[tuple[str, str]],
@@ -226,7 +200,7 @@ def _sound(
     """Return the articles that may be drawn, those of one text together; count the others."""
     seen: set[str] = set()
     texts: defaultdict[bytes, list[tuple[str, Kept]]] = defaultdict(list)
-    for _, found in every:
+    for _, found in articles:
         outlet = place(found, params)
         if outlet is None:
             out[found.outlet, "neither of an outlet nor of the control"] += 1
@@ -255,37 +229,6 @@ def _short(whole: list[str], left: list[str], words_min: int) -> str:
 
 def _words(lines: list[str]) -> int:
     return sum(len(line.split()) for line in lines)
-
-
-def paragraphs(text: str) -> list[str]:
-    r"""Return the paragraphs of a text, NFC, with single spaces.
-
-    Examples
-    --------
-    >>> paragraphs(" It  rains.\r\n\n\tStill. ")
-    ['It rains.', 'Still.']
-    """
-    lines = unicodedata.normalize("NFC", text).splitlines()
-    return [line for line in (" ".join(line.split()) for line in lines) if line]
-
-
-def published(text: str, formats: list[str], until: date) -> date | None:
-    """Read a date; None where there is none, it cannot be read, or it cannot be.
-
-    Examples
-    --------
-    >>> published("9/16/17", ["%Y-%m-%d", "%m/%d/%y"], date(2020, 1, 1))
-    datetime.date(2017, 9, 16)
-    >>> published("0001-11-30", ["%Y-%m-%d"], date(2020, 1, 1)) is None
-    True
-    """
-    for layout in formats:
-        try:
-            found = datetime.strptime(text.strip(), layout).date()  # noqa: DTZ007 - a day, no time
-        except ValueError:
-            continue
-        return found if EARLIEST <= found <= until else None
-    return None
 
 
 def describe(folder: Path) -> str:

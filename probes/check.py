@@ -44,7 +44,8 @@ def sections() -> dict[str, type[Params]]:
         for path in sorted(top.glob("*.py")):
             if not path.stem.startswith("_") and path.stem not in OWN:
                 module: Any = importlib.import_module(f"{package}.{path.stem}")
-                derived = prefix == "datasets" and hasattr(module, "INPUTS")
+                several = hasattr(module, "INPUTS") or hasattr(module, "SOURCES")
+                derived = prefix == "datasets" and several
                 found[f"{'derived' if derived else prefix}.{path.stem}"] = module.Params
     for name in PROBES:
         found[f"probes.{name}"] = importlib.import_module(f"probes.{name}").Params
@@ -102,6 +103,11 @@ def _snapshots(tree: dict[str, Any]) -> list[str]:
         f"datasets.{name}.snapshot": entry.get("snapshot") if isinstance(entry, dict) else None
         for name, entry in (datasets if isinstance(datasets, dict) else {}).items()
     }
+    derived = tree.get("derived")
+    for name, entry in (derived if isinstance(derived, dict) else {}).items():
+        several = entry.get("snapshots") if isinstance(entry, dict) else None
+        for source, folder in (several if isinstance(several, dict) else {}).items():
+            named[f"derived.{name}.snapshots.{source}"] = folder
     waves = tree.get("drift")
     for end in ("earlier", "later"):
         named[f"drift.{end}"] = waves.get(end) if isinstance(waves, dict) else None

@@ -70,9 +70,9 @@ def names(folder: str) -> list[str]:
 
 @cache
 def derived() -> list[str]:
-    """Return the datasets that are made of datasets: each is a stage of its own."""
-    every = names("builders")
-    return [d for d in every if hasattr(importlib.import_module(f"builders.{d}"), "INPUTS")]
+    """Return the datasets made of datasets or of several snapshots: each is a stage of its own."""
+    modules = {d: importlib.import_module(f"builders.{d}") for d in names("builders")}
+    return [d for d, m in modules.items() if hasattr(m, "INPUTS") or hasattr(m, "SOURCES")]
 
 
 @cache

@@ -27,6 +27,7 @@ from pathlib import Path
 
 import articles
 import hostile
+import partisans
 import respondents
 import suggesting
 
@@ -40,6 +41,7 @@ from builders.sources import (
     lexica,
     names,
     news,
+    reddit,
     social_groups,
     statements,
     supersenses,
@@ -54,6 +56,7 @@ SAMPLES = TOP / "data" / "samples"
 FACTS = [SAMPLES / "facts" / "people.ttl", SAMPLES / "facts" / "countries.ttl"]
 DAY = "2026-11-21"
 EARLIER = "2026-11-14"
+PARTISAN = "2026-11-22"
 LANGUAGES = ["ar", "zh", "en", "fr", "hi", "ru", "es"]
 POLITE = Politeness(contact="tests", attempts=3, backoff_s=0.01, timeout_s=20)
 OXIGRAPH = Path(sys.executable).parent / "oxigraph"
@@ -316,6 +319,34 @@ def news_params(address: str, **changes) -> news.Params:
     return news.Params(corpora={"en": corpora})
 
 
+def partisan_news_params(address: str, **changes) -> news.Params:
+    """Declare the project's own partisan articles, in the layout of AllSides'."""
+    columns = {"article": "ID", "outlet": "source", "leaning": "bias_text", "date": "date"}
+    corpus = {
+        "name": "town",
+        "address": f"{address}/articles.jsonl",
+        "format": "jsonl",
+        "columns": columns | {"topic": "topic", "text": "content_original"},
+        "dates": ["%Y-%m-%d", "%m/%d/%y"],
+        "licence": "CC0-1.0",
+        "citation": "the project",
+        "redistribute": True,
+    }
+    return news.Params(corpora={"en": [corpus | changes]})
+
+
+def reddit_params(address: str, communities: Path, **changes) -> reddit.Params:
+    """Declare the dumps of the invented communities."""
+    wanted = {
+        "dumps": {name: f"{address}/{name}.zst" for name in partisans.DUMPS},
+        "communities": str(communities),
+        "licence": "CC0-1.0",
+        "citation": "the project",
+        "redistribute": True,
+    }
+    return reddit.Params(**(wanted | changes))
+
+
 def names_params(address: Path | str | None = None, **changes) -> names.Params:
     """Declare the project's own list of names."""
     where = address or SAMPLES / "names" / DAY / "lists" / "common.csv"
@@ -444,6 +475,7 @@ def make(into: Path) -> None:
     relabel(treebanks, address, origin, "the project")
     make_word_lists(into)
     make_news(into)
+    make_partisans(into)
     make_opinions(into)
     make_downstream(into)
 
@@ -506,6 +538,24 @@ def make_news(into: Path) -> None:
         with files(Path(folder)) as address:
             news.fetch(news_params(address), POLITE, texts)
     relabel(texts, address, "tests/articles.py", "the project, which wrote these articles")
+
+
+def make_partisans(into: Path) -> None:
+    """Make the samples of partisan articles and posts."""
+    texts, talk = into / "news" / PARTISAN, into / "reddit" / PARTISAN
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "articles.jsonl").write_bytes(partisans.articles_file())
+        (Path(folder) / "communities.csv").write_bytes(partisans.listed())
+        for name, found in partisans.entries().items():
+            (Path(folder) / f"{name}.zst").write_bytes(partisans.dump(found))
+        with files(Path(folder)) as address:
+            news.fetch(partisan_news_params(address), POLITE, texts)
+            listed = Path(folder) / "communities.csv"
+            reddit.fetch(reddit_params(address, listed), POLITE, talk)
+    wrote = "the project, which made these texts up"
+    relabel(texts, address, "tests/partisans.py", wrote)
+    relabel(talk, address, "tests/partisans.py", wrote)
+    relabel(talk, folder, "tests/partisans.py", wrote)
 
 
 def make_opinions(into: Path) -> None:

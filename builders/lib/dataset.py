@@ -14,7 +14,7 @@ from builders.lib.snapshot import Snapshot
 if TYPE_CHECKING:
     from types import ModuleType
 
-SECTION = ("datasets", "derived")  # of the params: made of snapshots, or of datasets
+SECTION = ("datasets", "derived")  # of the params: made of one snapshot, or of several things
 CHECKED = (
     "Every build is checked with Great Expectations before anything may use it: types, "
     "nullability, allowed values and keys from the columns above, floors and ceilings from "
@@ -26,8 +26,9 @@ CHECKED = (
 def build(name: str, module: ModuleType) -> store.Counts:
     """Build a dataset and its card into ``data/datasets/NAME``.
 
-    A dataset is made of the snapshot that its params name or, where its module has ``INPUTS``, of
-    the folders of those datasets, which must be validated.
+    A dataset is made of the snapshot that its params name; where its module has ``SOURCES``, of one
+    snapshot of each of them; or, where it has ``INPUTS``, of the folders of those datasets, which
+    must be validated.
 
     Raises
     ------
@@ -35,13 +36,17 @@ def build(name: str, module: ModuleType) -> store.Counts:
         If params or snapshot are wrong, an input is not validated, or nothing is left of a config.
     """
     inputs = getattr(module, "INPUTS", ())
-    params: Any = section(f"{SECTION[bool(inputs)]}.{name}", module.Params)
+    several = getattr(module, "SOURCES", ())
+    params: Any = section(f"{SECTION[bool(inputs or several)]}.{name}", module.Params)
     folder = store.DATASETS / name
     if inputs:
         made_of: Any = {dataset: store.require_validated(dataset) for dataset in inputs}
         sources = [_source(dataset, made_of[dataset]) for dataset in inputs]
+    elif several:
+        made_of = {s: _opened(name, s, getattr(params.snapshots, s)) for s in several}
+        sources = [made_of[source].manifest for source in several]
     else:
-        made_of = _snapshot(name, params)
+        made_of = _opened(name, params.source, params.snapshot)
         sources = [made_of.manifest]
     try:
         return _write(name, module, params, made_of, sources)
@@ -50,12 +55,12 @@ def build(name: str, module: ModuleType) -> store.Counts:
         raise
 
 
-def _snapshot(name: str, params: Any) -> Snapshot:
-    snapshot = Snapshot.open(Path(params.snapshot))
-    if snapshot.manifest["source"] != params.source:
+def _opened(name: str, source: str, folder: str) -> Snapshot:
+    snapshot = Snapshot.open(Path(folder))
+    if snapshot.manifest["source"] != source:
         raise Problem(
-            f"{params.snapshot}: a snapshot of {snapshot.manifest['source']}, but {name} is built "
-            f"from {params.source}; name another under datasets.{name}.snapshot"
+            f"{folder}: a snapshot of {snapshot.manifest['source']}, but {name} is built "
+            f"from {source}; name another for {name} in params.yaml"
         )
     return snapshot
 
@@ -80,7 +85,8 @@ def _write(
     wanted = module.wanted(params) if hasattr(module, "wanted") else params.languages
     empty = [config for config in wanted if not counts.rows[config]]
     if empty or not counts.rows:
-        where = getattr(params, "snapshot", " and ".join(getattr(module, "INPUTS", ())))
+        inputs = getattr(module, "INPUTS", getattr(module, "SOURCES", ()))
+        where = getattr(params, "snapshot", " and ".join(inputs))
         raise Problem(
             f"{where}: no row of {name} for {', '.join(empty) or 'anything'}; was the snapshot "
             "fetched with these?"
@@ -93,6 +99,8 @@ def _write(
         validation=CHECKED.format(name=name),
     )
     extra = module.describe(partial)
+    if hasattr(module, "recorded"):
+        extra = f"{module.recorded(params)}\n{extra}"
     card.write(partial, card.PAGES / f"{name}.md", module.SCHEMA, counts, origin, extra)
     store.finish(folder)
     return counts

@@ -1,9 +1,11 @@
-"""Articles of news outlets, each file from the address that the params give."""
+"""Articles of news outlets, each file from the address or place that the params give."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
@@ -13,12 +15,13 @@ from builders.lib.articles import Corpus
 from builders.lib.download import download
 from builders.lib.http import ADDRESS
 from builders.lib.params import Params as Section
+from builders.lib.problem import Problem
 from builders.lib.snapshot import resume, same_request, write_manifest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from builders.lib.http import Politeness
+
+OWN = r"\.{0,2}/"  # how a path of the user's begins
 
 
 class Params(Section):
@@ -33,9 +36,10 @@ class Params(Section):
             if len(set(names)) < len(names) or not names:
                 raise ValueError(f"{language}: needs corpora, each under a name of its own")
             for corpus in corpora:
-                if not re.match(ADDRESS, corpus.address):
+                if not re.match(f"{ADDRESS}|{OWN}", corpus.address):
                     raise ValueError(
-                        f"{language}/{corpus.name}: {corpus.address!r} is no http address"
+                        f"{language}/{corpus.name}: {corpus.address!r} is no http address; a file "
+                        "of your own begins with / or ./"
                     )
         return self
 
@@ -61,7 +65,11 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     counts = {}
     for language, corpus in tqdm(every, desc="news", unit="corpus", disable=None):
         path = into / corpus.path(language)
-        if not path.exists():
+        if path.exists():
+            pass
+        elif re.match(OWN, corpus.address):
+            _copy(corpus, path)
+        else:
             download(corpus.address, politeness, path, partial(_wrong, corpus))
         counts[f"{language}/{corpus.name}"] = sum(1 for _ in corpus.articles(path))
     terms = {
@@ -81,6 +89,26 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         },
     )
     begun.unlink()
+
+
+def _copy(corpus: Corpus, path: Path) -> None:
+    """Copy the user's own file, if it is one of articles."""
+    own = Path(corpus.address)
+    if not own.is_file():
+        raise Problem(f"{own}: no such file; name your copy under sources.news in params.yaml")
+    if wrong := _wrong(corpus, own):
+        raise Problem(f"{own}: {wrong}; mend it, or how it is declared under sources.news")
+    writing = path.with_name(f".writing-{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(own, writing)
+        writing.chmod(0o644)
+        writing.replace(path)
+    except OSError as error:
+        raise Problem(
+            f"{path}: could not be written ({error.strerror}); free some space and run the same "
+            "command again, it continues where it stopped"
+        ) from error
 
 
 def _wrong(corpus: Corpus, file: Path) -> str | None:

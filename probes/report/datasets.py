@@ -36,6 +36,7 @@ def _group(path: Path, data: Path) -> Group:
     )
     tree = read()
     given = tree["datasets"].get(path.stem) or tree["derived"][path.stem]
+    origin = given.get("snapshot") or ", ".join(given.get("snapshots", {}).values())
     expectations = [(t, e) for t, of in report["tables"].items() for e in of["expectations"]]
     warned = [
         f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
@@ -43,7 +44,7 @@ def _group(path: Path, data: Path) -> Group:
         if not e["success"]
     ]
     about = (
-        f"From {given.get('snapshot', 'other datasets')}; "
+        f"From {origin or 'other datasets'}; "
         f"sha256 {report['fingerprint'][:16]}. Great Expectations: "
         f"{len(expectations)} expectations held against it, {len(warned)} warning(s)"
         f"{': ' + '; '.join(warned) if warned else ''}."

@@ -73,3 +73,12 @@ def test_a_model_must_be_in_the_lists_that_its_tables_are_made_from(project):
     assert "asked.words: world-planted must be in asked.associations too" in message
     assert "asked.representations: world-null must be in asked.words too" in message
     assert message.startswith("params.yaml: 2 problem")
+
+
+def test_so_is_one_of_several_snapshots_of_a_dataset(project):
+    def spoil(params):
+        params["derived"]["corpora"]["snapshots"]["reddit"] = "data/raw/reddit/2020-01-01"
+
+    message = told(project, spoil)
+    where = "derived.corpora.snapshots.reddit: no whole snapshot in data/raw/reddit/2020-01-01"
+    assert where in message

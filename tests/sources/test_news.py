@@ -102,6 +102,22 @@ def test_corpora_that_cannot_be_kept_apart_and_bad_addresses_are_refused(address
         news.Params(corpora={"en": [entry | {"address": "ftp.example.org/a"}]})
 
 
+def test_a_file_of_ones_own_is_copied_byte_for_byte_and_checked(address, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own = Path("mine.jsonl")
+    own.write_bytes(FILES["herald.jsonl"]())
+    entry = news_params(address).model_dump()["corpora"]["en"][0]
+    params = news.Params(corpora={"en": [entry | {"address": "./mine.jsonl"}]})
+    news.fetch(params, POLITE, tmp_path / DAY)
+    assert (tmp_path / DAY / "en/herald.jsonl").read_bytes() == own.read_bytes()
+    own.write_bytes(own.read_bytes()[:-9])
+    with pytest.raises(Problem, match=r"^mine\.jsonl: cut short"):
+        news.fetch(params, POLITE, tmp_path / "b")
+    own.unlink()
+    with pytest.raises(Problem, match="no such file"):
+        news.fetch(params, POLITE, tmp_path / "b")
+
+
 @pytest.mark.shared
 def test_the_real_articles_come_whole_over_the_network(tmp_path):
     if not REAL.is_dir():

@@ -1,0 +1,161 @@
+"""The filter of hate, by a classifier whose weights are set by hand: its scores are known.
+
+A GPT-2 without layers sees the last word of a window alone. Words are one of two vectors, which
+the layer norm leaves as they are, and the head makes log-odds of them: a window that ends with
+`bad` has log 9, so a probability of 0.9, any other -log 9, so 0.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+
+import pytest
+import torch
+from pydantic import ValidationError
+from small_corpora import PARAMS, base, post, snapshots
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTokenizerFast
+
+from builders import corpora
+from builders.lib import hate
+from builders.lib.problem import Problem
+from builders.lib.store import Reject, Row
+
+WORDS = {"[PAD]": 0, "[UNK]": 1, "bad": 2}
+LOG_9 = math.log(9)
+PLACES = 8  # longest window
+
+
+def saved(folder, problem="single_label_classification", odds=LOG_9, **options):
+    words = Tokenizer(models.WordLevel(WORDS, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", model_max_length=PLACES
+    )
+    labels = {0: "kind", 1: "unkind"}
+    config = GPT2Config(
+        vocab_size=len(WORDS),
+        n_positions=PLACES,
+        n_embd=2,
+        n_layer=0,
+        n_head=1,
+        layer_norm_epsilon=0.0,
+        pad_token_id=0,
+        id2label=labels,
+        label2id={name: i for i, name in labels.items()},
+        problem_type=problem,
+    )
+    model = GPT2ForSequenceClassification(config)
+    with torch.no_grad():
+        model.transformer.wte.weight.copy_(torch.tensor([[-1.0, 1], [-1, 1], [1, -1]]))
+        model.transformer.wpe.weight.zero_()
+        model.score.weight.copy_(torch.tensor([[0.0, 0], [odds / 2, -odds / 2]]))
+    model.save_pretrained(folder, **options)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return saved(tmp_path_factory.mktemp("classifier"))
+
+
+def params(folder, **changes) -> hate.Params:
+    sha256 = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
+    wanted = {"model": str(folder), "revision": sha256, "label": "unkind", "batch": 3}
+    return hate.Params(**(wanted | changes))
+
+
+TEXTS = {
+    "this is bad": 0.9,
+    "bad this is": 0.1,
+    "fine": 0.1,
+    "a b c d e f g bad": 0.9,  # eight words: one window
+    "a b c d e f g h bad": 0.9,  # the last word is a window of its own
+    "a b c d e f g bad and fine again": 0.9,  # the first window is
+    "a b bad c d e f g fine": 0.1,  # bad is in no window's last place
+}
+
+
+def test_scores_are_the_known_ones_and_windows_count_by_their_highest(folder):
+    classifier = hate.Classifier(params(folder))
+    assert dict(zip(TEXTS, classifier.scores(list(TEXTS)), strict=True)) == TEXTS
+    assert classifier.scores([]) == []
+
+
+def test_a_score_does_not_depend_on_the_company(folder):
+    classifier = hate.Classifier(params(folder, batch=32))
+    assert [classifier.scores([text])[0] for text in TEXTS] == classifier.scores(list(TEXTS))
+
+
+def test_the_other_label_has_the_rest_and_several_labels_are_taken_each_for_itself(tmp_path):
+    many = saved(tmp_path, "multi_label_classification", odds=math.log(4))
+    found = hate.Classifier(params(many)).scores(["bad", "fine"])
+    assert found == [0.8, 0.2]
+    assert hate.Classifier(params(many, label="kind")).scores(["bad", "fine"]) == [0.5, 0.5]
+
+
+def test_shorter_windows_than_the_models_own(folder):
+    short = hate.Classifier(params(folder, tokens=8).model_copy(update={"tokens": 2}))
+    assert short.scores(["a bad b c", "a b bad c", "a b c bad", "a b c"]) == [0.9, 0.1, 0.9, 0.1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "wrong"),
+    [
+        ({"label": "hateful"}, "no label 'hateful' under hate.label; it has kind, unkind"),
+        ({"revision": "0" * 64}, "not the one under hate.revision"),
+    ],
+)
+def test_a_label_or_weights_that_are_not_the_ones_named_are_told(folder, changes, wrong):
+    with pytest.raises(Problem, match=wrong):
+        hate.Classifier(params(folder, **changes))
+
+
+def test_pickled_weights_are_refused(folder, tmp_path):
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json"):
+        (tmp_path / name).write_bytes((folder / name).read_bytes())
+    torch.save({}, tmp_path / "pytorch_model.bin")
+    given = params(folder).model_copy(update={"model": str(tmp_path)})
+    with pytest.raises(Problem, match=r"could not be loaded .*safetensors are needed"):
+        hate.Classifier(given)
+
+
+def test_a_revision_is_needed():
+    for revision in ("main", "", "abc"):
+        with pytest.raises(ValidationError, match="needs a pinned revision"):
+            hate.Params(model="somebody/something", revision=revision, label="hate")
+
+
+def test_removed_rows_are_rejects_with_their_score_and_the_rest_keep_theirs(folder, tmp_path):
+    mean = [post(str(n), body=f"one two three {n} bad") for n in range(5)]
+    articles, posts = base()
+    own = snapshots(tmp_path, articles, posts + mean)
+    given = params(folder).model_dump()
+    for threshold, out in ((0.5, 5), (0.9, 5), (0.91, 0)):
+        chosen = corpora.Params(**(PARAMS | {"hate": given | {"threshold": threshold}}))
+        items = list(corpora.build(own, chosen))
+        rejects = {i.key: i for i in items if isinstance(i, Reject)}
+        rows = {i.values["id"]: i.values["hate_score"] for i in items if isinstance(i, Row)}
+        assert set(rejects) == ({f"reddit/t1_{n}" for n in range(5)} if out else set())
+        for reject in rejects.values():
+            assert reject.reason == "hate"
+            assert reject.detail == f"0.9 for unkind, threshold {threshold:g}"
+        assert len(rows) == 11 - out
+        assert set(rows.values()) == ({0.1} if out else {0.1, 0.9})
+        assert f"probability of {threshold} or more for the label 'unkind'" in corpora.recorded(
+            chosen
+        )
+
+
+def test_the_draw_goes_on_until_there_is_enough_that_is_not_hate(folder, tmp_path):
+    mean = [post(str(n), body=f"one two three {n} {'bad' if n % 3 else 'fine'}") for n in range(90)]
+    articles, posts = base()
+    own = snapshots(tmp_path, articles, posts + mean)
+    sizes = dict.fromkeys(corpora.CONFIGS, 1) | {"social-left": 20}
+    chosen = PARAMS | {"sizes": sizes, "pool": 5, "near": {"threshold": 1}}
+    items = list(corpora.build(own, corpora.Params(**(chosen | {"hate": params(folder)}))))
+    rows = [i for i in items if isinstance(i, Row) and i.config == "social-left"]
+    assert len(rows) == 20
+    assert all(row.values["text"].endswith("fine") for row in rows if "three" in row.values["text"])

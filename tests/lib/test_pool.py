@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import random
+import tracemalloc
+
+import pytest
+
+from builders.lib.pool import LEAST, Pool, rank
+
+
+def held(items, limit) -> list[tuple[int, int]]:
+    pool = Pool(limit)
+    for item in items:
+        pool.add(*item)
+    return [(int(r), int(d)) for r, d in zip(*pool.items(), strict=True)]
+
+
+def plain(items, limit) -> list[tuple[int, int]]:
+    """Sort everything, and take from the front until the limit is reached."""
+    found, total = [], 0
+    for r, d, weight in sorted(items):
+        if total >= limit:
+            break
+        found.append((r, d))
+        total += weight
+    return found
+
+
+@pytest.mark.parametrize("limit", [1, 7.5, 500, 30_000, 10**9])
+@pytest.mark.parametrize("heaviest", [1, 40])
+def test_a_pool_holds_what_sorting_everything_would_find(limit, heaviest):
+    rng = random.Random(1)
+    print("seed 1")
+    items = [
+        (rng.getrandbits(64), rng.getrandbits(64), rng.randint(1, heaviest)) for _ in range(20_000)
+    ]
+    assert held(items, limit) == plain(items, limit)
+    rng.shuffle(items)
+    assert held(items, limit) == plain(items, limit)
+
+
+def test_memory_does_not_grow_with_the_stream():
+    def peak(number: int) -> int:
+        tracemalloc.start()
+        pool = Pool(100)
+        for n in range(number):
+            pool.add(rank(1, str(n)), n, 1)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert len(pool.items()[0]) == 100
+        return found
+
+    assert peak(10 * LEAST) < 1.1 * peak(2 * LEAST)
+
+
+def test_ranks_are_those_of_the_hash_and_uniform():
+    # first eight bytes of BLAKE2b of "1/x" with a digest of 8 bytes, by coreutils' b2sum -l 64
+    assert rank(1, "x") == RANK
+    ranks = [rank(1, str(n)) / 2**64 for n in range(4000)]
+    assert abs(sum(ranks) / 4000 - 0.5) < 4 * (1 / 12 / 4000) ** 0.5
+
+
+RANK = 0xA3E6766A50EF562A

@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tracemalloc
+from collections import Counter
+
+import partisans
+import pytest
+import zstandard
+from pydantic import ValidationError
+from samples import (
+    PARTISAN,
+    POLITE,
+    SAMPLES,
+    TOP,
+    files,
+    make_partisans,
+    reddit_params,
+)
+
+from builders.lib import dumps
+from builders.lib.problem import Problem
+from builders.lib.snapshot import MANIFEST, Snapshot
+from builders.sources import reddit
+from sources.misbehaving import always, at_first, cut, half, misbehaving, says, status, web_page
+
+KEPT = SAMPLES / "reddit" / PARTISAN
+NOBODY = dumps.Bots(frozenset(), re.compile("(?!)"))
+LISTED = {"one": "One", "two": "Two"}
+
+
+def contents(folder):
+    found = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    return {name: path.read_bytes() for name, path in found.items()}
+
+
+def texts(folder):
+    """Return the posts that a snapshot has: all of its files that do not name their address."""
+    return {n: b for n, b in contents(folder).items() if n.endswith((".zst", ".csv"))}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reddit")
+    (folder / "communities.csv").write_bytes(partisans.listed())
+    for name, found in partisans.entries().items():
+        (folder / f"{name}.zst").write_bytes(partisans.dump(found))
+    with files(folder) as address:
+        yield folder, address
+
+
+def fetch(address, folder, into, **changes):
+    params = reddit_params(address, folder / "communities.csv", **changes)
+    reddit.fetch(params, POLITE, into)
+
+
+def cut_of(tmp_path, lines, bots=NOBODY, listed=LISTED):
+    """Return what is kept of some lines, and the counts."""
+    path, count = tmp_path / "dump.zst", Counter()
+    path.write_bytes(zstandard.ZstdCompressor().compress(b"".join(lines)))
+    found = [json.loads(line) for line in dumps.posts(dumps.lines(path), listed, bots, count)]
+    return found, count
+
+
+def line(**changes) -> bytes:
+    entry = {"id": "a1", "subreddit": "One", "author": "somebody", "created_utc": 1}
+    return json.dumps(entry | {"body": "Text."} | changes).encode() + b"\n"
+
+
+def test_the_sample_snapshots_are_what_the_clients_make_of_the_written_texts(tmp_path):
+    make_partisans(tmp_path)
+    for source in ("news", "reddit"):
+        kept = SAMPLES / source / PARTISAN
+        assert contents(tmp_path / source / PARTISAN) == contents(kept)
+        assert Snapshot.open(kept).manifest["source"] == source
+
+
+def test_no_author_is_in_a_snapshot(served, tmp_path):
+    folder, address = served
+    authors = {e["author"] for found in partisans.entries().values() for e in found}
+    authors -= {"[deleted]"}
+    assert len(authors) > 15
+    fetch(address, folder, tmp_path / PARTISAN)
+    for name in ("comments", "submissions"):
+        for row in dumps.records(tmp_path / PARTISAN / f"{name}.jsonl.zst"):
+            assert not any(author in json.dumps(row) for author in authors), row["id"]
+            assert set(row) <= {*("id", "subreddit", "created_utc", "account", "body")} | {
+                *("title", "selftext")
+            }
+    whole = b"".join(contents(tmp_path / PARTISAN).values())
+    assert b"writer_" not in whole
+    assert b"flair" not in whole
+
+
+def test_only_wanted_communities_are_kept_and_counted(served, tmp_path):
+    folder, address = served
+    fetch(address, folder, tmp_path / PARTISAN)
+    facts = json.loads((tmp_path / PARTISAN / "submissions.json").read_text("utf-8"))
+    every = partisans.entries()["submissions"]
+    wanted = Counter(e["subreddit"] for e in every if e["subreddit"] != "OtherPlace")
+    assert facts["lines"] == len(every)
+    assert facts["kept"] == len(every) - 1
+    assert facts["posts"] == wanted
+    sent = (folder / "submissions.zst").read_bytes()
+    assert facts["bytes"] == len(sent)
+    assert facts["sha256"] == hashlib.sha256(sent).hexdigest()
+
+
+def test_a_file_of_ones_own_gives_the_same_posts_and_stays_where_it_is(served, tmp_path):
+    folder, address = served
+    own = {name: str(folder / f"{name}.zst") for name in partisans.DUMPS}
+    fetch(address, folder, tmp_path / "a", dumps=own)
+    fetch(address, folder, tmp_path / "b")
+    assert texts(tmp_path / "a") == texts(tmp_path / "b") == texts(KEPT)
+    assert all((folder / f"{name}.zst").is_file() for name in partisans.DUMPS)
+
+
+def test_a_cut_of_a_cut_is_the_cut(served, tmp_path):
+    folder, address = served
+    again = {name: str(KEPT / f"{name}.jsonl.zst") for name in partisans.DUMPS}
+    fetch(address, folder, tmp_path / PARTISAN, dumps=again)
+    assert texts(tmp_path / PARTISAN) == texts(KEPT)
+
+
+def test_an_interrupted_fetch_continues_with_the_dump_that_is_missing(served, tmp_path):
+    folder, address = served
+    into = tmp_path / PARTISAN
+    tired = True
+    with misbehaving(address, lambda n, body: status(403) if tired and n else None) as server:
+        with pytest.raises(Problem, match=r"submissions.zst: HTTP 403"):
+            fetch(server.address, folder, into)
+        assert not (into / MANIFEST).exists()
+        tired, number = False, len(server.asked)
+        fetch(server.address, folder, into)
+    assert [request.path for request in server.asked[number:]] == ["/submissions.zst"]
+    assert texts(into) == texts(KEPT)
+    assert not list(into.glob(".*"))
+
+
+@pytest.mark.parametrize("behaviour", [cut, status(429), status(500)])
+def test_a_failure_that_passes_leaves_no_trace(served, tmp_path, behaviour):
+    folder, address = served
+    with misbehaving(address, at_first(2, behaviour)) as server:
+        fetch(server.address, folder, tmp_path / PARTISAN)
+    assert texts(tmp_path / PARTISAN) == texts(KEPT)
+
+
+KILLED = """
+import os, signal, sys
+sys.path[:0] = {path!r}
+from pathlib import Path
+from samples import POLITE, reddit_params
+from builders.lib import dumps
+from builders.sources import reddit
+real = dumps.posts
+def posts(found, communities, bots, count):
+    for number, line in enumerate(real(found, communities, bots, count)):
+        if number == {number} and "{name}" == sys.argv[1]:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield line
+    sys.argv[1] = "submissions"
+dumps.posts = posts
+reddit.fetch(reddit_params({address!r}, Path({listed!r})), POLITE, Path({into!r}))
+"""
+
+
+@pytest.mark.parametrize(("name", "number"), [("comments", 20), ("submissions", 40)])
+def test_a_fetch_that_was_killed_goes_on_and_ends_with_the_same_bytes(
+    served, tmp_path, name, number
+):
+    folder, address = served
+    into = tmp_path / PARTISAN
+    given = {"path": [str(TOP), str(TOP / "tests")], "number": number, "name": name}
+    given |= {"address": address, "listed": str(folder / "communities.csv"), "into": str(into)}
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED.format(**given), "comments"],
+        env=os.environ | {"PYTHONPATH": str(TOP)},
+        check=False,
+        capture_output=True,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    assert (into / f".dump-{name}.jsonl.zst").exists()  # it came whole and is not asked for again
+    fetch(address, folder, into)
+    assert texts(into) == texts(KEPT)
+    assert not list(into.glob(".*"))
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "wrong"),
+    [
+        (half, "cut short in the middle of a zstd frame"),
+        (web_page, "a web page in place of the dump"),
+        (says(b'{"id": "1"}\n'), "not compressed with zstd"),
+        (says(b""), "empty"),
+        (says(zstandard.compress(b"no\n")), "line 1: not JSON"),
+        (says(zstandard.compress(b"[1]\n")), "line 1: no JSON object"),
+        (says(zstandard.compress(b'{"subreddit": "OwnMeans"}\n')), "line 1: no 'id'"),
+        (says(partisans.dump([])[:4] + b"\xff" * 40), "damaged"),
+    ],
+    ids=["half", "HTML", "plain", "empty", "no JSON", "list", "no id", "damaged"],
+)
+def test_what_is_no_dump_is_refused_in_one_sentence_and_not_kept(
+    served, tmp_path, behaviour, wrong
+):
+    folder, address = served
+    with misbehaving(address, always(behaviour)) as server:
+        with pytest.raises(Problem, match=wrong) as caught:
+            fetch(server.address, folder, tmp_path / PARTISAN)
+        assert str(caught.value).startswith(f"{server.address}/comments.zst: ")
+        assert "\n" not in str(caught.value)
+    left = {p.name for p in (tmp_path / PARTISAN).iterdir()}
+    assert not {name for name in left if name.startswith((".dump", ".part"))}
+    assert not (tmp_path / PARTISAN / MANIFEST).exists()
+
+
+def test_a_truncated_copy_of_ones_own_is_refused_and_left_alone(served, tmp_path):
+    folder, address = served
+    own = tmp_path / "mine.zst"
+    own.write_bytes((folder / "comments.zst").read_bytes()[:-7])
+    with pytest.raises(Problem, match=r"mine\.zst: cut short"):
+        fetch(address, folder, tmp_path / PARTISAN, dumps={"mine": str(own)})
+    assert own.is_file()
+    with pytest.raises(Problem, match="no such dump"):
+        fetch(address, folder, tmp_path / "b", dumps={"mine": str(tmp_path / "none.zst")})
+
+
+def test_a_window_of_two_gibibytes_is_read(tmp_path):
+    parameters = zstandard.ZstdCompressionParameters(window_log=10, write_content_size=False)
+    frame = bytearray(zstandard.ZstdCompressor(compression_params=parameters).compress(line()))
+    assert not frame[4] & 0x20  # not a single segment: byte 5 is the window's (RFC 8878, 3.1.1.1)
+    frame[5] = (31 - 10) << 3
+    with pytest.raises(zstandard.ZstdError, match="too much memory"):
+        zstandard.ZstdDecompressor().decompressobj().decompress(bytes(frame))
+    path = tmp_path / "long.zst"
+    path.write_bytes(frame)
+    assert list(dumps.lines(path)) == [line().rstrip(b"\n")]
+
+
+def test_frames_one_after_another_are_one_dump(tmp_path):
+    whole = b"".join(line(id=str(n), body="a long text " * n) for n in range(500))
+    skipped = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc"
+    parts = [zstandard.compress(whole[i : i + 1013]) for i in range(0, len(whole), 1013)]
+    path = tmp_path / "frames.zst"
+    path.write_bytes(skipped + b"".join(parts))
+    assert b"\n".join(dumps.lines(path)) + b"\n" == whole
+
+
+def test_the_community_is_the_lines_own_not_one_that_it_quotes(tmp_path):
+    crossed = line(subreddit="Three", crosspost_parent_list=[{"subreddit": "One"}])
+    quoted = line(subreddit="Three", body='he wrote {"subreddit":"One"}')
+    spelt = line(id="a2").replace(b'"subreddit"', b'"\\u0073ubreddit"')
+    spaced = line(id="a3", subreddit="ONE").replace(b": ", b" :  ")
+    found, count = cut_of(tmp_path, [crossed, quoted, spelt, spaced, b"\n"])
+    assert [row["id"] for row in found] == ["t1_a2", "t1_a3"]
+    assert {row["subreddit"] for row in found} == {"One"}
+    assert count == {"lines": 4, "kept": 2, "One": 2}
+
+
+def test_an_account_is_told_to_be_a_programs_or_gone_and_not_named(tmp_path):
+    names = ["AutoModerator", "price_bot", "PriceBot", "SUMBOT", "Talbot", "botanist", "[deleted]"]
+    lines = [line(id=str(n), author=name) for n, name in enumerate(names)]
+    given = reddit.Bots()
+    bots = dumps.Bots(frozenset(n.lower() for n in given.names), re.compile(given.pattern))
+    found, _ = cut_of(tmp_path, lines, bots)
+    assert [row["account"] for row in found] == ["bot"] * 4 + ["", "", "deleted"]
+
+
+def test_names_of_users_are_masked_wherever_a_path_names_them(tmp_path):
+    said = "as u/Some_one-2 and /U/x12 said at https://old.reddit.com/user/some_one/posts, not in/u"
+    (row,), _ = cut_of(tmp_path, [line(body=said)])
+    masked = "as u/[user] and /U/[user] said at https://old.reddit.com/user/[user]/posts, not in/u"
+    assert row["body"] == masked
+
+
+def test_half_a_surrogate_pair_does_not_stop_a_dump(tmp_path):
+    (row,), _ = cut_of(tmp_path, [line(body="broken \ud83d here")])
+    assert row["body"] == "broken \ud83d here"
+
+
+def test_memory_does_not_grow_with_the_dump(tmp_path):
+    filler = "never the same twice "
+
+    def peak(number: int) -> tuple[int, int]:
+        path = tmp_path / f"{number}.zst"
+        with path.open("wb") as file, zstandard.ZstdCompressor().stream_writer(file) as writer:
+            for n in range(number):
+                name = "One" if n % 50 == 0 else "Other"
+                writer.write(line(id=str(n), subreddit=name, body=f"{n} {filler * 20}"))
+        tracemalloc.start()
+        dumps.write(
+            tmp_path / "cut", dumps.posts(dumps.lines(path), {"one": "One"}, NOBODY, Counter())
+        )
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found, sum(1 for _ in dumps.records(tmp_path / "cut"))
+
+    small, large = peak(20_000), peak(60_000)
+    assert (small[1], large[1]) == (400, 1200)
+    assert large[0] < 1.2 * small[0]
+    assert large[0] < 5_000_000  # of 29 MB unpacked
+
+
+@pytest.mark.parametrize(
+    ("body", "wrong"),
+    [
+        (b"name,side\nOne,left\n", "columns community and leaning"),
+        (b"community,leaning\nOne,far left\n", "'One' with the leaning 'far left'"),
+        (b"community,leaning\nr/One,left\n", "without r/"),
+        (b"community,leaning\nOne,left\none,right\n", "stands there twice"),
+        (b"community,leaning\n", "empty"),
+    ],
+)
+def test_a_list_that_is_none_is_refused(tmp_path, body, wrong):
+    with pytest.raises(Problem, match=wrong):
+        dumps.communities(body, "mine.csv")
+
+
+def test_the_list_of_real_communities_is_one(tmp_path):
+    path = SAMPLES / "facts" / "communities.csv"
+    found = dumps.communities(path.read_bytes(), str(path))
+    assert min(Counter(found.values()).values()) >= 15
+    assert set(found.values()) == {"left", "center", "right"}
+
+
+def test_another_list_under_the_same_date_is_refused(served, tmp_path):
+    folder, address = served
+    fetch(address, folder, tmp_path / PARTISAN)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "communities.csv").write_bytes(b"community,leaning\nOwnMeans,right\n")
+    with pytest.raises(Problem, match="begun with other parameters"):
+        fetch(address, other, tmp_path / PARTISAN)
+
+
+def test_a_pattern_that_does_not_compile_is_told():
+    with pytest.raises(ValidationError, match="no regular expression"):
+        reddit.Bots(pattern="(")
