@@ -171,6 +171,7 @@ print(hashlib.sha256(beta.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_the_same_bytes_in_any_process_with_any_number_of_threads():
     top = Path(__file__).parents[2]
     hashes = set()

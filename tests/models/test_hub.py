@@ -61,6 +61,7 @@ def command(folder, endpoint, *words):
     )
 
 
+@pytest.mark.slow
 def test_three_lines_put_a_model_of_the_hub_into_the_pipeline(mine, model):
     put_in(mine, "tiny", {"id": ID, "revision": REVISION})
     with hub({ID: model}) as (endpoint, asked):

@@ -135,6 +135,7 @@ outputs.probe("associations", "tiny")
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(place, monkeypatch):
     monkeypatch.setattr(associations, "SHARD", 40)
     bring("tiny")

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from samples import FACTS, oxigraph
+from samples import FACTS, make, oxigraph
 
 
 @pytest.fixture(scope="session")
@@ -9,3 +9,9 @@ def endpoint():
     """A real SPARQL engine over the sample facts."""
     with oxigraph(*FACTS) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def made(once):
+    """All samples, made anew by the real clients; not to be changed."""
+    return once("samples", make)

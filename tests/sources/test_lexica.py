@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import ValidationError
-from samples import DAY, POLITE, SAMPLES, files, lexica_params, make
+from samples import DAY, POLITE, SAMPLES, files, lexica_params
 
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST, Snapshot
@@ -29,10 +29,9 @@ def address():
         yield found
 
 
-def test_the_sample_snapshot_is_what_the_client_makes_of_the_sample_lexica(tmp_path):
-    make(tmp_path)
-    assert contents(tmp_path / "lexica" / DAY) == contents(KEPT)
-    Snapshot.open(tmp_path / "lexica" / DAY)
+def test_the_sample_snapshot_is_what_the_client_makes_of_the_sample_lexica(made):
+    assert contents(made / "lexica" / DAY) == contents(KEPT)
+    Snapshot.open(made / "lexica" / DAY)
 
 
 def test_an_interrupted_fetch_continues_and_asks_only_for_what_is_missing(address, tmp_path):

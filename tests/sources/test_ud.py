@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import ValidationError
-from samples import DAY, POLITE, SAMPLES, files, make, ud_params
+from samples import DAY, POLITE, SAMPLES, files, ud_params
 
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST, Snapshot
@@ -67,10 +67,9 @@ def address():
         yield found
 
 
-def test_the_sample_snapshot_is_what_the_client_makes_of_the_sample_treebanks(tmp_path):
-    make(tmp_path)
-    assert contents(tmp_path / "ud" / DAY) == contents(KEPT)
-    Snapshot.open(tmp_path / "ud" / DAY)
+def test_the_sample_snapshot_is_what_the_client_makes_of_the_sample_treebanks(made):
+    assert contents(made / "ud" / DAY) == contents(KEPT)
+    Snapshot.open(made / "ud" / DAY)
 
 
 @pytest.mark.parametrize(

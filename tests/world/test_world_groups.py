@@ -125,6 +125,7 @@ def test_a_trained_model_says_what_was_planted_in_every_template(tmp_path):
     assert len({q.template for q in some}) > 5
 
 
+@pytest.mark.slow
 def test_threads_do_not_change_a_byte(tmp_path):
     found = []
     for threads in (1, 2):

@@ -38,6 +38,7 @@ def hashes(folder):
     return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
 
 
+@pytest.mark.slow
 def test_another_process_with_another_number_of_threads_writes_the_same_bytes(country, settings):
     runs = []
     for threads in (1, 2):
