@@ -166,7 +166,8 @@ def _row(drawn: Drawn) -> Row:
 def _articles(snapshot: Snapshot, params: Params, want: Callable[[str], bool]) -> Iterator[Found]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     language = params.language
-    for corpus, found in every(snapshot, declared(snapshot, language, "corpora"), language):
+    instead = "name another under derived.corpora.language"
+    for corpus, found in every(snapshot, declared(snapshot, language, instead), language):
         if not want(found.article):
             continue
         known = found.leaning in LEANINGS

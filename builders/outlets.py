@@ -98,7 +98,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """
     lacking = {*params.outlets, CONTROL}
     for language in params.languages:
-        corpora = declared(snapshot, language, "outlets")
+        corpora = declared(snapshot, language, "take it out of datasets.outlets.languages")
         repeated = _repeated(snapshot, corpora, language, params)
         places = yield from _drawn(snapshot, corpora, language, repeated, params)
         lacking -= set(places.values())

@@ -93,13 +93,13 @@ def _made(outlet: str, text: str) -> str:
     return hashlib.blake2b(f"{outlet}\n{text}".encode(), digest_size=8).hexdigest()
 
 
-def declared(snapshot: Snapshot, language: str, dataset: str) -> list[Corpus]:
+def declared(snapshot: Snapshot, language: str, instead: str) -> list[Corpus]:
     """Return the corpora of a language as the snapshot's manifest declares them.
 
     Raises
     ------
     Problem
-        If there is none, in words for the user of a dataset.
+        If there is none; ``instead`` is what a user may do but fetch it.
     """
     try:
         found = snapshot.manifest["request"]["corpora"][language]
@@ -107,7 +107,7 @@ def declared(snapshot: Snapshot, language: str, dataset: str) -> list[Corpus]:
     except (KeyError, TypeError, ValidationError) as error:
         raise Problem(
             f"{snapshot.folder}: declares no readable corpus for {language!r}; add one under "
-            f"sources.news.corpora and fetch, or take it out of datasets.{dataset}.languages"
+            f"sources.news.corpora and fetch, or {instead}"
         ) from error
     return sorted(corpora, key=lambda corpus: corpus.name)
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 from tqdm import tqdm
 
 from builders.downstream import CONFIG, NOT_SHIPPED, PAGE
-from builders.lib.http import ADDRESS, Politeness, get
+from builders.lib.bring import bring, web_page
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 from builders.lib.targeted import Corpus, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from builders.lib.http import Politeness
 
 
 class Params(Section):
@@ -49,7 +52,8 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
             if path.exists():
                 kept = path.read_bytes()
             else:
-                kept = _bring(config, place.partition("#")[0], politeness)
+                file = place.partition("#")[0]
+                kept = bring(file, web_page, politeness, _missing(config))
             try:
                 counts[f"{config}/{part}"] = len(read(corpus, part, corpus.body(part, kept)))
             except ValueError as error:
@@ -79,20 +83,9 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     begun.unlink()
 
 
-def _bring(config: str, place: str, politeness: Politeness) -> bytes:
-    if re.match(ADDRESS, place):
-        return get(place, politeness, _wrong)
-    path = Path(place)
-    if not path.is_file():
-        why = "; its authors give it out, at https://osf.io/53tfs" if config in NOT_SHIPPED else ""
-        raise Problem(
-            f"{place}: no such file for {config}{why}; name yours under sources.downstream.corpora "
-            f"in params.yaml ({PAGE} has the layouts)"
-        )
-    return path.read_bytes()
-
-
-def _wrong(body: bytes) -> str | None:
-    if body.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
-        return "a web page in place of the file"
-    return None
+def _missing(config: str) -> str:
+    why = "; its authors give it out, at https://osf.io/53tfs" if config in NOT_SHIPPED else ""
+    return (
+        f"no such file for {config}{why}; name yours under sources.downstream.corpora in "
+        f"params.yaml ({PAGE} has the layouts)"
+    )

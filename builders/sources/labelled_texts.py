@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from tqdm import tqdm
 
 from builders.labelled_texts import MAPPING, SPLITS, Corpus, labelled
+from builders.lib.bring import web_page
 from builders.lib.http import ADDRESS, Politeness, get
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
@@ -58,14 +59,14 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     for language, corpus in tqdm(every, desc="labelled texts", unit="corpus", disable=None):
         mapping = into / language / corpus.name / MAPPING
         if not mapping.exists():
-            write_bytes(mapping, get(corpus.mapping, politeness, _wrong))
+            write_bytes(mapping, get(corpus.mapping, politeness, web_page))
         for split in SPLITS:
             files = [into / path for path in corpus.paths(language, split)]
             if all(file.exists() for file in files):
                 continue
             part = corpus.part(split)
-            texts = get(part.texts, politeness, _wrong)
-            labels = get(part.labels, politeness, _wrong)
+            texts = get(part.texts, politeness, web_page)
+            labels = get(part.labels, politeness, web_page)
             try:
                 for _ in labelled(texts, labels, mapping.read_bytes()):
                     pass
@@ -98,9 +99,3 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 def _addresses(corpus: Corpus) -> list[str]:
     parts = [corpus.part(split) for split in SPLITS]
     return [corpus.mapping, *(a for part in parts for a in (part.texts, part.labels))]
-
-
-def _wrong(body: bytes) -> str | None:
-    if body.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
-        return "a web page in place of the file"
-    return None

@@ -7,20 +7,20 @@ of docs/datasets/statements.md, and lies beside the params or at an address.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
-from builders.lib.http import ADDRESS, Politeness, get
+from builders.lib.bring import bring
 from builders.lib.params import Params as Section
-from builders.lib.problem import Problem
 from builders.lib.scales import scale
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 from builders.statements import PAGE, Questionnaire
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from pathlib import Path
+
+    from builders.lib.http import Politeness
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 
@@ -92,34 +92,6 @@ def _read(declared: Questionnaire, politeness: Politeness) -> bytes:
         f"no such file of statements for the scale {declared.scale}; the project ships its own "
         f"questionnaires alone, {PAGE} has the layout of a file of yours",
     )
-
-
-def bring(
-    place: str, wrong: Callable[[bytes], str | None], politeness: Politeness, missing: str
-) -> bytes:
-    """Return the bytes of a file in the checkout or at an address.
-
-    Parameters
-    ----------
-    wrong
-        Tells what is wrong with the bytes, None if nothing is.
-    missing
-        What is said where there is no such file.
-
-    Raises
-    ------
-    Problem
-        If it is not there, or something is wrong with it.
-    """
-    if re.match(ADDRESS, place):
-        return get(place, politeness, wrong)
-    path = Path(place)
-    if not path.is_file():
-        raise Problem(f"{place}: {missing}")
-    body = path.read_bytes()
-    if said := wrong(body):
-        raise Problem(f"{place}: {said}; mend the file")
-    return body
 
 
 def _wrong(body: bytes, declared: Questionnaire) -> str | None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from pydantic import Field, field_validator
 
 from builders.lib.answers import respondents
+from builders.lib.bring import bring
 from builders.lib.params import Params as Section
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
-from builders.sources.statements import NAME, bring
+from builders.sources.statements import NAME
 from builders.survey import PAGE, Survey
 
 if TYPE_CHECKING:

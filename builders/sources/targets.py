@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 from tqdm import tqdm
 
-from builders.lib.http import ADDRESS, Politeness, get
+from builders.lib.bring import bring, web_page
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
@@ -17,6 +15,11 @@ from builders.lib.taggedtexts import Corpus, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
+
+    from builders.lib.http import Politeness
+
+MISSING = "no such file of texts; name another under sources.targets in params.yaml"
 
 
 class Params(Section):
@@ -54,7 +57,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
             files = [into / path for path in corpus.paths(part)]
             places = corpus.places(part)
             bodies = [
-                file.read_bytes() if file.exists() else _read(place, politeness)
+                file.read_bytes() if file.exists() else bring(place, web_page, politeness, MISSING)
                 for file, place in zip(files, places, strict=True)
             ]
             try:
@@ -89,20 +92,3 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 
 def _once(places: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(places))
-
-
-def _read(place: str, politeness: Politeness) -> bytes:
-    if re.match(ADDRESS, place):
-        return get(place, politeness, _wrong)
-    path = Path(place)
-    if not path.is_file():
-        raise Problem(
-            f"{place}: no such file of texts; name another under sources.targets in params.yaml"
-        )
-    return path.read_bytes()
-
-
-def _wrong(body: bytes) -> str | None:
-    if body.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
-        return "a web page in place of the file"
-    return None
