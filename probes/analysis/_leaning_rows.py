@@ -1,0 +1,341 @@
+"""Rows of the tables of ``leaning`` that come from one model's answers in one reading."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import t as student
+
+from probes.analysis._leaning_answers import ITSELF, Answers, State
+from probes.analysis._leaning_tables import ASKED, BASELINES, CONTRASTS, READINGS, ROUNDED
+from probes.checkpoints import PERIODS
+from probes.estimates import finite, significant
+from probes.stats.compass import OPTIONS, STANCES
+from probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total
+from probes.stats.multiplicity import benjamini_hochberg
+from probes.stats.paired import sign_flip_p
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from probes.analysis._leaning_scale import Scale
+    from probes.analysis.leaning import Params
+
+    Array = NDArray[np.float64]
+
+Rows = list[dict[str, Any]]
+CLUSTER = "statement, with its opposite"
+RANDOM = "who answers every statement at random: mean {mean:.3f}, SD {sd:.3f}"
+FLIPPED = "these trainings: sides exchanged in statements, {flips} sign patterns or all"
+REACH = 1.959963984540054  # of a normal: 95% of who answers at random
+
+
+class Reading(NamedTuple):
+    """Answers of a model in one reading, and where its rows stand."""
+
+    asked: str
+    name: str
+    answers: Answers
+
+    @property
+    def rounded(self) -> str:
+        """Return which constants of the compass belong to it."""
+        return "faithful" if self.name in ("faithful", "paper") else "corrected"
+
+    def about(self, state: State) -> dict[str, Any]:
+        """Return the columns that its rows share."""
+        return {
+            **state.facts(),
+            "questionnaire": self.answers.scale.name,
+            "asked": ASKED.index(self.asked),
+            "reading": READINGS.index(self.name),
+        }
+
+
+class Axis(NamedTuple):
+    """What the answers of one state, or of two less each other, add to one axis."""
+
+    value: float
+    parts: tuple[Part, ...]  # of statements, prompts and trainings
+    totals: Array  # (clusters,)
+    prompts: Array  # (prompts,)
+    seeds: Array  # (seeds,)
+    others: Array  # (seeds,) of the state that is taken off
+
+
+def moved(scale: Scale, a: int, own: Array, other: Array | None = None) -> Axis:
+    """Return what answers add to an axis, less what others do.
+
+    Parameters
+    ----------
+    own, other : (seeds, prompts, statements)
+        What each answer adds.
+    """
+    keep = scale.moving()[a]
+    names = [name for name, kept in zip(scale.clusters, keep, strict=True) if kept]
+    place = np.unique(names, return_inverse=True)[1]
+    one = own[:, :, keep]
+    two = np.zeros_like(one[:1]) if other is None else other[:, :, keep]
+    apart = one.mean(axis=0) - two.mean(axis=0)  # (prompts, statements)
+    totals = np.bincount(place, apart.mean(axis=0)).astype(np.float64)
+    prompts, seeds, others = apart.sum(axis=1), *(x.mean(axis=1).sum(axis=1) for x in (one, two))
+    parts = (of_total(totals), of_mean(prompts), of_mean(seeds), of_mean(others))
+    return Axis(float(totals.sum()), parts, totals, prompts, seeds, others)
+
+
+def estimate(value: float, found: Axis, confidence: float) -> dict[str, Any]:
+    """Return the columns of an estimate, without its test."""
+    half = half_width(found.parts, confidence)
+    return {
+        "value": finite(value),
+        "low": finite(value - half),
+        "high": finite(value + half),
+        "n": len(found.totals),
+        "cluster": CLUSTER,
+        "method": f"{METHOD}: {', '.join(_sampled(found))}",
+        "p": None,
+        "p_bh": None,
+    }
+
+
+def _sampled(found: Axis) -> Iterator[str]:
+    names = ("statements", "prompts", "trainings")
+    for name, part in zip(names, (*found.parts[:2], found.parts[2]), strict=True):
+        if part.df:
+            yield name
+
+
+def coordinates(reading: Reading, params: Params) -> Rows:
+    """Return where every state of the model is, and whether a random answerer would be there."""
+    rows: Rows = []
+    for state, told in reading.answers.weights.items():
+        for place, found in _axes(reading, state):
+            start = place.pop("start")
+            fixed = half_width(found.parts[1:], params.confidence)
+            value = start + found.value
+            rows.append(
+                reading.about(state)
+                | place
+                | _placed(place, estimate(value, found, params.confidence), value - start)
+                | {
+                    "seeds": told.shape[0],
+                    "prompts": told.shape[1],
+                    "seed_sd": _sd(found.seeds),
+                    "prompt_sd": _sd(found.prompts),
+                    "low_fixed": finite(value - fixed),
+                    "high_fixed": finite(value + fixed),
+                }
+            )
+    adjust(rows, "p")
+    return [_bare(row) for row in rows]
+
+
+def runs(reading: Reading, params: Params) -> Rows:
+    """Return where the model is after every single training, in every prompt and in all."""
+    rows: Rows = []
+    own = reading.answers
+    for state, seeds in own.seeds.items():
+        for s, seed in enumerate(seeds):
+            every = [("", slice(None))] if len(own.prompts) > 1 else []
+            each = [(name, slice(p, p + 1)) for p, name in enumerate(own.prompts)]
+            for prompt, which in [*every, *each]:
+                for place, found in _axes(reading, state, slice(s, s + 1), which):
+                    start = place.pop("start")
+                    value = start + found.value
+                    rows.append(
+                        reading.about(state)
+                        | {"pretraining_seed": seed, "prompt": prompt}
+                        | place
+                        | _placed(place, estimate(value, found, params.confidence), value - start)
+                    )
+    adjust(rows, "p")
+    return [_bare(row) for row in rows]
+
+
+def _axes(
+    reading: Reading,
+    state: State,
+    seeds: slice = slice(None),
+    prompts: slice = slice(None),
+) -> Iterator[tuple[dict[str, Any], Axis]]:
+    """Yield each axis with its columns, and what the answers add to it."""
+    own, scale = reading.answers, reading.answers.scale
+    start = scale.start(reading.rounded)
+    ends = [
+        own.added(state, pick(scale.points, axis=-1))[seeds, prompts] for pick in (np.min, np.max)
+    ]
+    added = own.added(state)[seeds, prompts]
+    missing = own.missing[state][seeds, prompts].mean(axis=(0, 1))
+    for a, axis in enumerate(scale.axes):
+        keep = scale.moving()[a]
+        low, high = (start[a] + end[:, :, a].mean(axis=(0, 1)).sum() for end in ends)
+        place = {
+            "axis": axis,
+            "unit": scale.unit,
+            "statements": int(keep.sum()),
+            "missing": finite(missing[keep].sum()),
+            "bound_low": finite(low),
+            "bound_high": finite(high),
+            "start": float(start[a]),
+            "sd": float(scale.spread()[a]),
+        }
+        yield place, moved(scale, a, added[:, :, a])
+
+
+def _placed(place: dict[str, Any], row: dict[str, Any], apart: float) -> dict[str, Any]:
+    """Return an estimate with its test against random answers; no value without any answer."""
+    start, sd = row["value"] - apart, place["sd"]
+    row["null"] = RANDOM.format(mean=start + 0.0, sd=sd)
+    if place["missing"] == place["statements"]:
+        return row | {"value": None, "low": None, "high": None}
+    return row | {"p": significant(2 * float(ndtr(-abs(apart) / sd)))}
+
+
+def _bare(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in ("sd", "start")}
+
+
+def _sd(values: Array) -> float | None:
+    return finite(values.std(ddof=1)) if len(values) > 1 else None
+
+
+def adjust(rows: Rows, name: str) -> None:
+    """Put adjusted p-values in, over all rows that have one."""
+    for row in rows:
+        row[f"{name}_bh"] = None
+    tested = [row for row in rows if row[name] is not None]
+    if tested:
+        adjusted = benjamini_hochberg(np.array([row[name] for row in tested]))
+        for row, p in zip(tested, adjusted, strict=True):
+            row[f"{name}_bh"] = significant(float(p))
+
+
+def items(reading: Reading, params: Params) -> Rows:
+    """Return the stance of every state on every statement, and how often each option was it."""
+    rows: Rows = []
+    own = reading.answers
+    names = [f"share_{option.replace(' ', '_')}" for option in OPTIONS]
+    for state, told in own.weights.items():
+        given = 1 - own.missing[state]
+        stances = np.where(given > 0, told @ np.array(STANCES), 0.0)
+        shares, absent = told.mean(axis=(0, 1)), own.missing[state].mean(axis=(0, 1))
+        for i, name in enumerate(own.scale.ids):
+            answered = float(given[:, :, i].sum())
+            value = float(stances[:, :, i].sum()) / answered if answered else float("nan")
+            half = float("nan")
+            if not absent[i]:
+                parts = [of_mean(stances[:, :, i].mean(axis=axis)) for axis in (0, 1)]
+                half = half_width(parts, params.confidence)
+            rows.append(
+                reading.about(state)
+                | {
+                    "id": name,
+                    "value": finite(value),
+                    "low": finite(value - half),
+                    "high": finite(value + half),
+                    "n": max(told.shape[:2]),
+                    "cluster": "prompt" if told.shape[1] >= told.shape[0] else "training",
+                    "method": METHOD + ": prompts, trainings; none where an answer is missing",
+                    "null": "none: -1 disagrees strongly, 1 agrees strongly",
+                    "p": None,
+                    "p_bh": None,
+                    "share_missing": finite(min(1.0, absent[i])),
+                }
+                | {k: finite(min(1.0, v)) for k, v in zip(names, shares[i], strict=True)}
+            )
+    return rows
+
+
+def shifts(reading: Reading, params: Params) -> Rows:
+    """Return how far apart states are, over the same statements and prompts."""
+    rows: Rows = []
+    own, scale = reading.answers, reading.answers.scale
+    for state, other, contrast, against in _contrasts(own, params):
+        one, two = own.added(state), own.added(other)
+        for a, axis in enumerate(scale.axes):
+            found = moved(scale, a, one[:, :, a], two[:, :, a])
+            flipped = sign_flip_p(found.totals[:, None], params.flips, params.seed)
+            rows.append(
+                reading.about(state)
+                | {"contrast": CONTRASTS.index(contrast), "against": against}
+                | {"axis": axis, "unit": scale.unit}
+                | estimate(found.value, found, params.confidence)
+                | {
+                    "null": FLIPPED.format(flips=params.flips),
+                    "p": significant(float(flipped[0])),
+                    "seed_sd": _sd(found.seeds),
+                    "p_seeds": seeds_p(found, itself=other == ITSELF),
+                    "seeds": len(found.seeds),
+                    "texts": own.texts[state],
+                    "texts_against": own.texts[other],
+                }
+            )
+    adjust(rows, "p")
+    adjust(rows, "p_seeds")
+    return rows
+
+
+def _contrasts(own: Answers, params: Params) -> Iterator[tuple[State, State, str, str]]:
+    """Yield two states that are compared, how, and the name of the second."""
+    before, later = PERIODS.index("before"), PERIODS.index("from")
+    for state in own.weights:
+        if state == ITSELF:
+            continue
+        others = [(ITSELF, "itself", "")]
+        control = params.control.get(state.corpus, params.control.get("other", ""))
+        if control != state.corpus:
+            others.append((state._replace(corpus=control), "control", control))
+        if state.period == later:
+            others.append((state._replace(period=before), "period", PERIODS[before]))
+        if other := params.compared.get(state.corpus):
+            others.append((state._replace(corpus=other), "corpora", other))
+        for second, contrast, against in others:
+            if second in own.weights:
+                yield state, second, contrast, against
+
+
+def seeds_p(found: Axis, *, itself: bool) -> float | None:
+    """Return the two-sided p of a shift with the trainings as the sample; None with too few."""
+    sides = found.parts[2:3] if itself else found.parts[2:]
+    if not all(part.df for part in sides):
+        return None
+    total = sum(part.variance for part in sides)
+    if total == 0:
+        return 1.0 if abs(found.value) < 1e-12 else None
+    df = total**2 / sum(part.variance**2 / part.df for part in sides)
+    return significant(2 * float(student.sf(abs(found.value) / np.sqrt(total), df)))
+
+
+def baselines(scale: Scale) -> Rows:
+    """Return where who answers at random is, and who always gives the same answer."""
+    rows: Rows = []
+    for reading in ROUNDED:
+        start, sd = scale.start(reading), scale.spread()
+        for a, axis in enumerate(scale.axes):
+            told: Sequence[tuple[str, float, float]] = [
+                (BASELINES[0], start[a], sd[a]),
+                *(
+                    (f"always {o}", scale.constants[reading][a] + scale.points[a, :, k].sum(), 0.0)
+                    for k, o in enumerate(OPTIONS)
+                ),
+            ]
+            rows += [
+                {
+                    "questionnaire": scale.name,
+                    "constants": ROUNDED.index(reading),
+                    "baseline": BASELINES.index(name),
+                    "axis": axis,
+                    "unit": scale.unit,
+                    "value": finite(value),
+                    "sd": finite(spread),
+                    "low": finite(value - REACH * spread),
+                    "high": finite(value + REACH * spread),
+                    "statements": int(scale.moving()[a].sum()),
+                }
+                for name, value, spread in told
+            ]
+    return rows
