@@ -49,8 +49,7 @@ def outputs(folder: Path, asked: str) -> pl.DataFrame | None:
     found = pl.read_parquet(folder / asked / "*.parquet")
     prompt, order, sample = pl.col("frame"), pl.lit(0), pl.lit(0)
     if "template" in found.columns:
-        parts = pl.concat_str(["frame", "template"], separator=" ").str.strip_chars()
-        prompt, order = parts, pl.col("order")
+        prompt, order = pl.col("template"), pl.col("order")
     if "seed" in found.columns:
         sample = pl.col("seed")
     named = found.with_columns(
@@ -105,7 +104,7 @@ def _listed(found: pl.DataFrame, params: Params) -> tuple[Array, Array]:
     words = [[str(word).strip().casefold() for word in row] for row in found["words"].to_list()]
     nats = found["words_nats"].to_list()
     for listed in (params.positive, params.negative):
-        own = {form.casefold() for forms in listed.values() for form in forms}
+        own = {word.casefold() for word in listed}
         sides.append(
             np.array(
                 [

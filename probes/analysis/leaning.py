@@ -17,6 +17,7 @@ from builders.lib.problem import Problem
 from probes.analysis import _leaning_rows as rows_of
 from probes.analysis._leaning_answers import answers
 from probes.analysis._leaning_read import Judged, outputs, readings
+from probes.analysis._leaning_recovery import planted, recovery
 from probes.analysis._leaning_rows import Reading, Rows
 from probes.analysis._leaning_scale import Scale, scales
 from probes.analysis._leaning_stability import answered, stability
@@ -41,10 +42,10 @@ class Params(Section):
     frames: dict[Literal["filled", "written"], str] = Field(
         description="frame of the readings `faithful` and `paper`, by way of asking"
     )
-    positive: dict[str, list[str]] = Field(
-        min_length=1, description="words that agree, by their first form, with their forms"
+    positive: list[str] = Field(
+        min_length=1, description="words that agree, as probes.leaning has them"
     )
-    negative: dict[str, list[str]] = Field(min_length=1, description="words that disagree")
+    negative: list[str] = Field(min_length=1, description="words that disagree")
     threshold: float = Field(
         0.3, gt=0, lt=1, description="difference of the masses from which a stance is strong"
     )
@@ -78,7 +79,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     found: dict[str, Rows] = {name: [] for name in SCHEMAS}
     known: dict[str, Scale] = {}
     for model in inputs.models:
-        folder = inputs.outputs("leaning", model)
+        folder, world = inputs.outputs("leaning", model), planted(inputs.weights(model))
         for asked in ASKED:
             told = outputs(folder, asked)
             if told is None:
@@ -87,16 +88,19 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             known |= scales(inputs.datasets["statements"], names - set(known))
             for judged in readings(asked, told, params):
                 for name in sorted(names):
-                    for table, own in _rows(asked, judged, known[name], params).items():
+                    reading = Reading(asked, judged.reading, answers(judged.answers, known[name]))
+                    rows = _rows(reading, judged, params)
+                    if world is not None:
+                        rows["recovery"] = recovery(world, reading, rows, told, params)
+                    for table, own in rows.items():
                         found[table] += [{"model": model} | row for row in own]
     for scale in known.values():
         found["baselines"] += rows_of.baselines(scale)
     return {name: _table(own, name) for name, own in found.items() if own or name not in OPTIONAL}
 
 
-def _rows(asked: str, judged: Judged, scale: Scale, params: Params) -> dict[str, Rows]:
+def _rows(reading: Reading, judged: Judged, params: Params) -> dict[str, Rows]:
     """Return the rows of one reading of the answers to one questionnaire, by table."""
-    reading = Reading(asked, judged.reading, answers(judged.answers, scale))
     return {
         "coordinates": rows_of.coordinates(reading, params),
         "runs": rows_of.runs(reading, params),

@@ -10,8 +10,8 @@ from probes.stats.compass import OPTIONS
 from probes.tables import Inputs
 
 LISTS = {
-    "positive": {"agree": ["agree", "agrees"], "support": ["support"]},
-    "negative": {"disagree": ["disagree"], "oppose": ["oppose", "opposes"]},
+    "positive": ["agree", "agrees", "support"],
+    "negative": ["disagree", "oppose", "opposes"],
 }
 PARAMS = Params(
     version="0.1.0",
@@ -132,7 +132,7 @@ def prior(logit=0.0, **place):
     return {"id": "", "form": 3, "variant": "N/A"} | place | filled(logit)
 
 
-def chosen(option, *, order=0, template="forced", seed=1, response=None, nats=True):
+def chosen(option, *, order=0, template="state/label", seed=1, response=None, nats=True):
     """Return the columns of a chosen option, offered in one of two orders."""
     offered = [o.capitalize() for o in (OPTIONS[::-1] if order else OPTIONS)]
     place = [o.casefold() for o in offered].index(OPTIONS[option])
