@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from probes.analysis._leaning_answers import ITSELF
+from probes.analysis._leaning_answers import ITSELF, State
 from probes.analysis._leaning_read import CHECKPOINT, FORMS, NEGATED, PLAIN
 from probes.analysis._leaning_rows import REACH
 from probes.analysis._leaning_tables import CONTRASTS
+from probes.checkpoints import PERIODS
 from probes.estimates import finite
 from probes.planted import PLANTED
 from probes.stats.proportion import wilson
@@ -124,8 +125,9 @@ def _odds(
             yield _correlation(change, name, params)
 
 
-def _called(state: Any) -> str:
-    return f"{state.corpus}, share {state.share:g}, epoch {state.epoch}"
+def _called(state: State) -> str:
+    period = f", {PERIODS[state.period]}" if state.period else ""
+    return f"{state.corpus}{period}, share {state.share:g}, epoch {state.epoch}"
 
 
 def _correlation(both: pl.DataFrame, name: str, params: Params) -> dict[str, Any]:
@@ -157,12 +159,12 @@ def _moved(world: World, shifts: Rows, params: Params) -> Iterator[dict[str, Any
         for row in own
     ]
     for row, stance in zip(own, true, strict=True):
-        state = f"{row['corpus']}, share {row['share']:g}, epoch {row['epoch']}"
-        period = f", period {row['period']}" if row["period"] else ""
+        state = _called(State(row["corpus"], row["period"], row["share"], row["epoch"]))
+        against = row["against"] or "itself"
         yield {
             name: row[name] for name in ("value", "low", "high", "n", "cluster", "method", "p")
         } | {
-            "measure": f"shift by {state}{period} minus {row['against'] or 'itself'}, {row['axis']}",
+            "measure": f"shift by {state} minus {against}, {row['axis']}",
             "null": f"planted: {stance + 0.0:+.2f} nats",
             "p_bh": row["p_bh"],
         }

@@ -113,7 +113,7 @@ def coordinates(reading: Reading, params: Params) -> Rows:
     """Return where every state of the model is, and whether a random answerer would be there."""
     rows: Rows = []
     for state, told in reading.answers.weights.items():
-        for place, found in _axes(reading, state):
+        for place, found in _axes(reading, _added(reading.answers, state)):
             start = place.pop("start")
             fixed = half_width(found.parts[1:], params.confidence)
             value = start + found.value
@@ -139,11 +139,12 @@ def runs(reading: Reading, params: Params) -> Rows:
     rows: Rows = []
     own = reading.answers
     for state, seeds in own.seeds.items():
+        told = _added(own, state)
         for s, seed in enumerate(seeds):
             every = [("", slice(None))] if len(own.prompts) > 1 else []
             each = [(name, slice(p, p + 1)) for p, name in enumerate(own.prompts)]
             for prompt, which in [*every, *each]:
-                for place, found in _axes(reading, state, slice(s, s + 1), which):
+                for place, found in _axes(reading, told.part(slice(s, s + 1), which)):
                     start = place.pop("start")
                     value = start + found.value
                     rows.append(
@@ -156,23 +157,34 @@ def runs(reading: Reading, params: Params) -> Rows:
     return [_bare(row) for row in rows]
 
 
-def _axes(
-    reading: Reading,
-    state: State,
-    seeds: slice = slice(None),
-    prompts: slice = slice(None),
-) -> Iterator[tuple[dict[str, Any], Axis]]:
+class Added(NamedTuple):
+    """What answers add, (seeds, prompts, axes, statements); and could add at least, and most."""
+
+    own: Array
+    low: Array
+    high: Array
+    missing: Array  # share, (seeds, prompts, statements)
+
+    def part(self, seeds: slice, prompts: slice) -> Added:
+        """Return some trainings and prompts."""
+        return Added(*(array[seeds, prompts] for array in self))
+
+
+def _added(own: Answers, state: State) -> Added:
+    ends = (own.added(state, pick(own.scale.points, axis=-1)) for pick in (np.min, np.max))
+    return Added(own.added(state), *ends, own.missing[state])
+
+
+def _axes(reading: Reading, told: Added) -> Iterator[tuple[dict[str, Any], Axis]]:
     """Yield each axis with its columns, and what the answers add to it."""
-    own, scale = reading.answers, reading.answers.scale
+    scale = reading.answers.scale
     start = scale.start(reading.rounded)
-    ends = [
-        own.added(state, pick(scale.points, axis=-1))[seeds, prompts] for pick in (np.min, np.max)
-    ]
-    added = own.added(state)[seeds, prompts]
-    missing = own.missing[state][seeds, prompts].mean(axis=(0, 1))
+    missing = told.missing.mean(axis=(0, 1))
     for a, axis in enumerate(scale.axes):
         keep = scale.moving()[a]
-        low, high = (start[a] + end[:, :, a].mean(axis=(0, 1)).sum() for end in ends)
+        low, high = (
+            start[a] + end[:, :, a].mean(axis=(0, 1)).sum() for end in (told.low, told.high)
+        )
         place = {
             "axis": axis,
             "unit": scale.unit,
@@ -183,7 +195,7 @@ def _axes(
             "start": float(start[a]),
             "sd": float(scale.spread()[a]),
         }
-        yield place, moved(scale, a, added[:, :, a])
+        yield place, moved(scale, a, told.own[:, :, a])
 
 
 def _placed(place: dict[str, Any], row: dict[str, Any], apart: float) -> dict[str, Any]:
