@@ -167,12 +167,17 @@ class Added(NamedTuple):
 
     def part(self, seeds: slice, prompts: slice) -> Added:
         """Return some trainings and prompts."""
-        return Added(*(array[seeds, prompts] for array in self))
+        return Added(
+            self.own[seeds, prompts],
+            self.low[seeds, prompts],
+            self.high[seeds, prompts],
+            self.missing[seeds, prompts],
+        )
 
 
 def _added(own: Answers, state: State) -> Added:
-    ends = (own.added(state, pick(own.scale.points, axis=-1)) for pick in (np.min, np.max))
-    return Added(own.added(state), *ends, own.missing[state])
+    low, high = (own.added(state, pick(own.scale.points, axis=-1)) for pick in (np.min, np.max))
+    return Added(own.added(state), low, high, own.missing[state])
 
 
 def _axes(reading: Reading, told: Added) -> Iterator[tuple[dict[str, Any], Axis]]:

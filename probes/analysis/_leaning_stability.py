@@ -41,6 +41,12 @@ if TYPE_CHECKING:
 
 SHUFFLED = "statements of one side shuffled: the two have nothing to do with each other"
 TURNED = ("negated", "opposites")  # where an answer must change sides
+FREE: dict[str, dict[str, Any]] = {  # in what alone two ways of asking differ
+    "prompts": {"prompt": ""},
+    "forces": {"prompt": ""},
+    "order": {"order": 0},
+    "seeds": {"sample": 0},
+}
 EPSILON = 1e-9
 
 
@@ -106,11 +112,20 @@ def _pairs(
         for sides in plain.values():
             yield sides[one], sides[two], one
     else:
-        free = {"prompts": "prompt", "order": "order", "seeds": "sample"}.get(compared, "")
-        for one_way, two_way in combinations(sorted(plain), 2) if free else ():
-            rest = one_way._replace(**{free: getattr(two_way, free)})
-            if rest == two_way:
-                yield plain[one_way], plain[two_way], every
+        alike: dict[object, list[Array]] = {}
+        for way in sorted(plain) if compared in FREE else ():
+            rest = way._replace(**FREE[compared])
+            same = (rest, _template(way)) if compared == "forces" else rest
+            alike.setdefault(same, []).append(plain[way])
+        for each in alike.values():
+            for one_side, two_side in combinations(each, 2):
+                yield one_side, two_side, every
+
+
+def _template(way: Way) -> str:
+    """Return a prompt without the name of what forces an answer, behind the last slash."""
+    name, _, force = way.prompt.rpartition("/")
+    return name if name and force else way.prompt
 
 
 def _agreement(

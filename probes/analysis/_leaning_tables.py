@@ -13,7 +13,7 @@ ASKED = ("filled", "written", "chosen")
 READINGS = ("faithful", "paper", "corrected", "continuous", "named", "likeliest", "expected")
 CONTRASTS = ("itself", "control", "period", "corpora")
 BASELINES = ("random answers", *(f"always {option}" for option in OPTIONS))
-STABLE = ("prompts", "paraphrases", "negated", "opposites", "order", "seeds")
+STABLE = ("prompts", "forces", "paraphrases", "negated", "opposites", "order", "seeds")
 ROUNDED = ("faithful", "corrected")
 
 MODEL = Column("model", "string", "name of the model in params.yaml")
@@ -154,8 +154,9 @@ STABILITY = Schema(
         Column(
             "compared",
             "label",
-            "share of statements with stances on the same side: in two prompts, as paraphrased, in "
-            "two orders of the options, in two samples. On the other side, as they should be: "
+            "share of statements with stances on the same side: in two prompts, in a template with "
+            "and without what forces an answer, as paraphrased, in two orders of the options, in "
+            "two samples. On the other side, as they should be: "
             "denied, and its opposite",
             labels=STABLE,
         ),
