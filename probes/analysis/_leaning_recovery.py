@@ -184,12 +184,16 @@ def _moved(world: World, shifts: Rows, params: Params) -> Iterator[dict[str, Any
             at = (found.value, found.low, found.high)
             yield _row(name, at, found.n, "corpus and axis", found.method, "0: no relation")
     if empty:
-        for column, name in (("p_bh", "adjusted p"), ("p_seeds", "p over trainings")):
-            tested = [_small(row[column]) for row in empty if row[column] is not None]
-            if tested:
-                what = f"shifts where nothing is planted, {name} at most {LEVEL}"
-                wanted = "0: none" if column == "p_bh" else f"{LEVEL}: nominal"
-                yield _share(what, tested, wanted, params)
+        what = "shifts where nothing is planted"
+        flipped = [_small(row["p_bh"]) for row in empty]
+        yield _share(f"{what}, adjusted p at most {LEVEL}", flipped, "0: none", params)
+        tested = [row for row in empty if row["p_seeds"] is not None]
+        if tested:
+            raw = [_small(row["p_seeds"]) for row in tested]
+            name = f"{what}, p over trainings at most {LEVEL}"
+            yield _share(name, raw, f"{LEVEL}: nominal", params)
+            both = [_small(row["p_bh"]) and _small(row["p_seeds_bh"]) for row in tested]
+            yield _share(f"{what}, both adjusted p at most {LEVEL}", both, "0: none", params)
 
 
 def _small(p: float | None) -> bool:

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
-from scipy.stats import t as student
 
 from probes.analysis._leaning_answers import ITSELF, Answers, State
 from probes.analysis._leaning_tables import ASKED, BASELINES, CONTRASTS, READINGS, ROUNDED
 from probes.checkpoints import PERIODS
 from probes.estimates import finite, significant
 from probes.stats.compass import OPTIONS, STANCES
-from probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total
+from probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total, two_sided_p
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.stats.paired import sign_flip_p
 
@@ -320,11 +319,8 @@ def seeds_p(found: Axis, *, itself: bool) -> float | None:
     sides = found.parts[2:3] if itself else found.parts[2:]
     if not all(part.df for part in sides):
         return None
-    total = sum(part.variance for part in sides)
-    if total == 0:
-        return 1.0 if abs(found.value) < 1e-12 else None
-    df = total**2 / sum(part.variance**2 / part.df for part in sides)
-    return significant(2 * float(student.sf(abs(found.value) / np.sqrt(total), df)))
+    p = two_sided_p(found.value, sides)
+    return significant(p) if np.isfinite(p) else None
 
 
 def baselines(scale: Scale) -> Rows:

@@ -30,6 +30,16 @@ def style(corpus: str) -> dict[str, Any]:
     return {"color": colour, "marker": mark, "mfc": face, "mec": colour, "ms": 6}
 
 
+def ordered(corpora: set[str]) -> list[str]:
+    """Return corpora of one kind from left to right, the model itself first."""
+    return sorted(corpora, key=_place)
+
+
+def _place(corpus: str) -> tuple[str, int, str]:
+    kind, _, side = corpus.rpartition("-")
+    return kind, list(SIDES).index(side) if side in SIDES else -1, corpus
+
+
 def compass(
     panels: Mapping[str, Sequence[dict[str, Any]]],
     baselines: Mapping[str, dict[str, tuple[float, float]]],
@@ -67,7 +77,7 @@ def compass(
         for place, called in at.items():
             said = " ".join(called)
             plot.annotate(said, place, (4, 3), textcoords="offset points", fontsize=7, color="0.35")
-        for row in rows:
+        for row in sorted(rows, key=lambda row: _place(row["corpus"])):
             if row[x][0] is None or row[y][0] is None:
                 continue
             own = style(row["corpus"])
@@ -110,7 +120,7 @@ def trajectory(rows: Sequence[dict[str, Any]], axes: Sequence[str], along: str, 
     """
     figure = Figure(figsize=(3.5 * len(axes) + 0.3, 3.3), layout="constrained")
     every = figure.subplots(1, len(axes), squeeze=False)[0]
-    corpora = sorted({row["corpus"] for row in rows if row["corpus"]})
+    corpora = ordered({row["corpus"] for row in rows if row["corpus"]})
     for plot, axis in zip(every, axes, strict=True):
         own = [row for row in rows if row["axis"] == axis and row["value"] is not None]
         start = [row for row in own if not row["corpus"]]
@@ -128,6 +138,8 @@ def trajectory(rows: Sequence[dict[str, Any]], axes: Sequence[str], along: str, 
                     plot.plot([at, at], [row["low"], row["high"]], color=look["color"], lw=0.7)
         if start:
             plot.plot([0], [start[0]["value"]], ls="", zorder=5, **style(""))
+        plot.set_xticks(sorted({row["at"] for row in own}), minor=False)
+        plot.xaxis.set_major_formatter("{x:g}")
         plot.set_xlabel(along)
         plot.set_ylabel(f"{axis} (plus: {_side(axis)})" if _side(axis) else axis)
     handles, labels = every[0].get_legend_handles_labels()
@@ -162,6 +174,6 @@ def shifts(rows: Sequence[dict[str, Any]], axes: Sequence[str], title: str) -> s
         plot.set_title(axis, fontsize=9)
         plot.set_ylim(-0.6, len(labels) - 0.4)
     every[0].set_yticks(range(len(labels)), labels[::-1])
-    figure.supxlabel("shift, with interval; filled: adjusted p at most 0.05", fontsize=9)
+    figure.supxlabel("shift, with interval; filled: both adjusted p at most 0.05", fontsize=9)
     figure.suptitle(title, fontsize=9, x=0.01, ha="left")
     return svg(figure)

@@ -179,11 +179,13 @@ def _fixed(row: dict[str, Any]) -> str:
 
 def _shifts(table: pl.DataFrame, asked: str, title: str) -> Part:
     own = _latest(table)
-    shown = own.filter((pl.col("reading") == TESTED[asked]) & (pl.col("contrast") != "itself"))
-    if shown.is_empty():
-        shown = own.filter(pl.col("reading") == TESTED[asked])
+    shown = own.filter(pl.col("reading") == TESTED[asked])
+    if len(beside := shown.filter(pl.col("contrast") != "itself")):
+        shown = beside
+    if "all" in shown["period"].to_list():
+        shown = shown.filter((pl.col("period") == "all") | (pl.col("contrast") == "period"))
     rows = [
-        row | {"label": _called(row), "significant": (row["p_bh"] or 1.0) <= LEVEL}
+        row | {"label": _called(row), "significant": _both(row)}
         for row in shown.sort("contrast", "corpus", "period").to_dicts()
     ]
     axes = shown["axis"].unique().sort().to_list()
@@ -192,16 +194,27 @@ def _shifts(table: pl.DataFrame, asked: str, title: str) -> Part:
         [
             *(r["reading"], _called(r), r["axis"], number(r["value"]), interval(r)),
             *(number(r["p"], 4), number(r["p_bh"], 3), number(r["p_seeds"], 4)),
-            *(number(r["seed_sd"]), str(r["seeds"])),
+            *(number(r["p_seeds_bh"], 3), number(r["seed_sd"]), str(r["seeds"])),
         ]
         for r in own.sort("reading", "contrast", "corpus", "period", "axis").to_dicts()
     ]
     numbers = (
-        *("shift", "interval", "p, statements", "p adj.", "p, trainings"),
+        *("shift", "interval", "p, statements", "p adj.", "p, trainings", "p adj."),
         *("SD over trainings", "trainings"),
     )
     told = Table("shifts", ("reading", "contrast", "axis"), numbers, cells)
-    return Part("shifts", drawn, f"Reading: {TESTED[asked]}.", (told,))
+    caption = (
+        f"Reading: {TESTED[asked]}. Filled: adjusted p at most {LEVEL} over statements, which "
+        "tells these trainings apart, and over trainings, which tells their corpora apart."
+    )
+    return Part("shifts", drawn, caption, (told,))
+
+
+def _both(row: dict[str, Any]) -> bool:
+    """Tell whether a shift is one over statements, and over trainings, of which one is too few."""
+    alike = row["p_seeds_bh"] is None and row["seeds"] > 1  # all trainings are the same
+    trained = alike or (row["p_seeds_bh"] is not None and row["p_seeds_bh"] <= LEVEL)
+    return bool(row["p_bh"] <= LEVEL and trained)
 
 
 def _called(row: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtr, stdtrit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,11 +82,36 @@ def half_width(parts: Sequence[Part], confidence: float) -> float:
     >>> round(half_width([of_mean([0.0, 2.0])], 0.95), 3)
     12.706
     """
+    total, df = _added(parts)
+    if not df:
+        return 0.0 if total == 0 else total  # nan: nothing is known
+    return float(stdtrit(df, (1 + confidence) / 2) * np.sqrt(total))
+
+
+def two_sided_p(value: float, parts: Sequence[Part]) -> float:
+    """Return the p of an estimate under a true 0 by the same t; nan where nothing is known.
+
+    With the means of two samples as parts this is Welch's test. 0 spread is no evidence: nan.
+
+    References
+    ----------
+    Welch (1947), Biometrika 34(1-2), p. 28-35.
+
+    Examples
+    --------
+    >>> round(two_sided_p(2.0, [of_mean([1.0, 2.0, 3.0])]), 4)
+    0.0742
+    """
+    total, df = _added(parts)
+    return 2 * float(stdtr(df, -abs(value) / np.sqrt(total))) if df else float("nan")
+
+
+def _added(parts: Sequence[Part]) -> tuple[float, float]:
+    """Return the variance and Satterthwaite's degrees of freedom; 0 of those without spread."""
     known = [part for part in parts if part.df]
     if not known:
-        return float("nan")
+        return float("nan"), 0.0
     total = sum(part.variance for part in known)
     if total == 0:
-        return 0.0
-    df = total**2 / sum(part.variance**2 / part.df for part in known)
-    return float(student.ppf((1 + confidence) / 2, df) * np.sqrt(total))
+        return 0.0, 0.0
+    return total, total**2 / sum(part.variance**2 / part.df for part in known)
