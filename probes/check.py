@@ -11,7 +11,7 @@ from builders.lib.params import check as check_sections
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST
 from probes import PROBES, asked
-from probes.models.params import NAME, VERBS, Model
+from probes.models.params import NAME, VERBS, Model, verbs
 
 OWN = {"suite", "run"}
 # The list of `asked` that another one is a part of, where that is not associations.
@@ -134,8 +134,9 @@ def _asked(tree: dict[str, Any]) -> list[str]:
                 found.append(f"  asked.{what}: no {name!r} under models; there are {there}")
                 continue
             known = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
-            if verb and known in VERBS and verb not in VERBS[known]:
-                found.append(f"  asked.{what}: {name} is of kind {known}, which cannot {verb}")
+            if verb and known in VERBS and not verbs(verb) & VERBS[known]:
+                ways = " or ".join(sorted(verbs(verb)))
+                found.append(f"  asked.{what}: {name} is of kind {known}, which cannot {ways}")
             above = ABOVE.get(what)
             if above and name not in (lists.get(above) or ()):
                 found.append(f"  asked.{what}: {name} must be in asked.{above} too")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path("data/pretrained")
 LIST = "checkpoints.json"
+INPUT = "pretrained"  # among the folders that a probe of states reads
 PERIODS = ("all", "before", "from")
 COLUMNS = (
     Column("corpus", "string", "config of `corpora` it was trained on further; empty: the model"),

@@ -172,7 +172,7 @@ def _card(partial: Path, task: Task, counts: store.Counts) -> None:
             "licence": "as its card states",
             "citation": "its card",
         }
-        for dataset in task.folders
+        for dataset in task.module.INPUTS
     ]
     schemas = {config: task.module.schema(config) for config in _configs(task.shards())}
     command = f"make repro STAGE={task.probe}@{task.name}"

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from builders.lib import store
 from builders.lib.params import section
 from builders.lib.problem import Problem
+from probes import checkpoints
 from probes.models.load import load
-from probes.models.params import VERBS, model
+from probes.models.params import VERBS, model, verbs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,12 +53,13 @@ class Task:
         self.module: Any = importlib.import_module(f"probes.{probe}")
         self.params: Any = section(f"probes.{probe}", self.module.Params)
         self.model = model(name)
-        if self.module.VERB not in VERBS[self.model.kind]:
-            kinds = ", ".join(kind for kind, verbs in VERBS.items() if self.module.VERB in verbs)
+        wanted = verbs(self.module.VERB)
+        if not VERBS[self.model.kind] & wanted:
+            kinds = ", ".join(kind for kind, known in VERBS.items() if known & wanted)
             raise Problem(
                 f"models.{name}: a model of kind {self.model.kind} cannot be asked to "
-                f"{self.module.VERB}, as {probe} does; take it out of asked.{probe} (kinds "
-                f"that can: {kinds})"
+                f"{' or '.join(sorted(wanted))}, as {probe} does; take it out of asked.{probe} "
+                f"(kinds that can: {kinds})"
             )
         only = self.model.languages
         if only is not None and not set(only) & set(self.params.languages):
@@ -65,6 +67,8 @@ class Task:
         self.folders: dict[str, Path] = {
             dataset: store.require_validated(dataset) for dataset in self.module.INPUTS
         }
+        if getattr(self.module, "PRETRAINED", False):
+            self.folders[checkpoints.INPUT] = checkpoints.FOLDER / name
 
     def shards(self) -> list[Shard]:
         """Return all shards of the outputs."""

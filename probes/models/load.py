@@ -31,25 +31,35 @@ def load(name: str, *, exact: bool = False) -> Scorer:
         If it was not brought yet, is not what was brought, or cannot be loaded.
     """
     params = model(name)
-    pointer = MODELS / name / POINTER
-    if not pointer.is_file():
-        raise Problem(
-            f"{pointer}: the model is not there; run `make repro STAGE=weights@{name}` first"
-        )
-    facts = json.loads(pointer.read_text(encoding="utf-8"))
     if params.endpoint:
         from probes.models.remote import Remote
 
         if params.context:
             raise Problem(f"models.{name}.context: not for remote models; take the line out")
-        return Remote(name, params.endpoint, facts["revision"])
+        return Remote(name, params.endpoint, _facts(name)["revision"])
+    where, params, facts = brought(name)
+    dtype = "float64" if exact else params.dtype
+    options = {"dtype": dtype, "context": params.context, "pickles": params.pickles}
+    scorer: Scorer = adapter(params.kind)(where, name, facts["revision"], **options)
+    return scorer
+
+
+def brought(name: str) -> tuple[Path, Model, dict[str, Any]]:
+    """Return the folder of a model's files, its params, and what was told when it was brought.
+
+    Raises
+    ------
+    Problem
+        If it was not brought yet, or a file is not what was brought.
+    """
+    params, facts = model(name), _facts(name)
     where = location(name, params)
     for file, sha256 in facts["files"].items():
         path = where / file
         if not path.is_file() or digest(path) != sha256:
             raise Problem(
-                f"{path}: not the file that {pointer} names; bring the model again with "
-                f"`make repro STAGE='--force weights@{name}'`"
+                f"{path}: not the file that {MODELS / name / POINTER} names; bring the model again "
+                f"with `make repro STAGE='--force weights@{name}'`"
             )
     there = {path.name for pattern in wanted(params) for path in where.glob(pattern)}
     if not params.planted and (new := sorted(there - set(facts["files"]))):
@@ -57,10 +67,17 @@ def load(name: str, *, exact: bool = False) -> Scorer:
             f"{where / new[0]}: was not there when the model was brought, and would be read; bring "
             f"it again with `make repro STAGE='--force weights@{name}'`, or remove the file"
         )
-    dtype = "float64" if exact else params.dtype
-    options = {"dtype": dtype, "context": params.context, "pickles": params.pickles}
-    scorer: Scorer = adapter(params.kind)(where, name, facts["revision"], **options)
-    return scorer
+    return where, params, facts
+
+
+def _facts(name: str) -> dict[str, Any]:
+    pointer = MODELS / name / POINTER
+    if not pointer.is_file():
+        raise Problem(
+            f"{pointer}: the model is not there; run `make repro STAGE=weights@{name}` first"
+        )
+    found: dict[str, Any] = json.loads(pointer.read_text(encoding="utf-8"))
+    return found
 
 
 def location(name: str, params: Model) -> Path:

@@ -27,6 +27,11 @@ VERBS: dict[str, frozenset[str]] = {  # what a model of each kind can be asked
 }
 
 
+def verbs(verb: str | tuple[str, ...]) -> frozenset[str]:
+    """Return what a model must be able to do to be put to a probe: one of these."""
+    return frozenset({verb} if isinstance(verb, str) else verb)
+
+
 class Endpoint(Params):
     """Where a remote model answers, and what it may cost."""
 
