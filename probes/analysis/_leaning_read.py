@@ -11,6 +11,7 @@ import polars as pl
 from builders.lib.problem import Problem
 from probes.analysis._leaning_scale import weights
 from probes.choices import REFUSALS, Choice, choice
+from probes.positions import FORMS
 from probes.stats.compass import OPTIONS, STANCES, UNCLEAR, Reading, stance
 
 if TYPE_CHECKING:
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-FORMS = ("plain", "negated", "paraphrase", "prior")
-PLAIN, NEGATED, PARAPHRASE, PRIOR = range(4)
+PLAIN, NEGATED, PARAPHRASE, PRIOR = range(len(FORMS))
 ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 CHECKPOINT = ("corpus", "period", "share", "pretraining_seed", "epoch")
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")

@@ -10,12 +10,13 @@ import polars as pl
 from scipy.special import ndtri
 
 from probes.analysis._leaning_answers import ITSELF, State
-from probes.analysis._leaning_read import CHECKPOINT, FORMS, NEGATED, PLAIN
+from probes.analysis._leaning_read import CHECKPOINT, NEGATED, PLAIN
 from probes.analysis._leaning_rows import REACH
 from probes.analysis._leaning_tables import CONTRASTS
 from probes.checkpoints import PERIODS
 from probes.estimates import finite
 from probes.planted import PLANTED
+from probes.positions import FORMS
 from probes.stats.proportion import wilson
 from probes.stats.rank_correlation import spearman
 
@@ -101,7 +102,7 @@ def _odds(
         odds=(pl.col("agree_nats") - pl.col("disagree_nats")).mean()
     )
     wanted = world.questions.filter(pl.col("questionnaire") == scale.name).with_columns(
-        form=pl.col("form").replace_strict(dict(zip(FORMS, range(4), strict=True)))
+        form=pl.col("form").replace_strict(dict(zip(FORMS, range(len(FORMS)), strict=True)))
     )
     base = measured.filter(pl.col("corpus") == "").select(*at, "odds")
     start = wanted.filter(pl.col("corpus") == "").select(*at, true="log_odds_nats")

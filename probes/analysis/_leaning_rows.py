@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from probes.analysis._leaning_answers import ITSELF, Answers, State
-from probes.analysis._leaning_tables import ASKED, BASELINES, CONTRASTS, READINGS, ROUNDED
-from probes.checkpoints import PERIODS
+from probes.analysis._leaning_tables import ASKED, BASELINES, READINGS, ROUNDED
 from probes.estimates import finite, significant
 from probes.stats.compass import OPTIONS, STANCES
-from probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total, two_sided_p
+from probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total
 from probes.stats.multiplicity import benjamini_hochberg
-from probes.stats.paired import sign_flip_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from probes.analysis._leaning_answers import Answers, State
     from probes.analysis._leaning_scale import Scale
     from probes.analysis.leaning import Params
 
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 Rows = list[dict[str, Any]]
 CLUSTER = "statement, with its opposite"
 RANDOM = "who answers every statement at random: mean {mean:.3f}, SD {sd:.3f}"
-FLIPPED = "these trainings: sides exchanged in statements, {flips} sign patterns or all"
 REACH = 1.959963984540054  # of a normal: 95% of who answers at random
 
 
@@ -119,14 +116,14 @@ def coordinates(reading: Reading, params: Params) -> Rows:
             rows.append(
                 reading.about(state)
                 | place
-                | _placed(place, estimate(value, found, params.confidence), value - start)
+                | _placed(place, estimate(value, found, params.confidence), start, found.value)
                 | {
                     "seeds": told.shape[0],
                     "prompts": told.shape[1],
-                    "seed_sd": _sd(found.seeds),
-                    "prompt_sd": _sd(found.prompts),
-                    "low_fixed": finite(value - fixed),
-                    "high_fixed": finite(value + fixed),
+                    "seed_sd": sd_of(found.seeds),
+                    "prompt_sd": sd_of(found.prompts),
+                    "low_fixed": finite(np.clip(value - fixed, *place["ends"])),
+                    "high_fixed": finite(np.clip(value + fixed, *place["ends"])),
                 }
             )
     adjust(rows, "p")
@@ -150,7 +147,9 @@ def runs(reading: Reading, params: Params) -> Rows:
                         reading.about(state)
                         | {"pretraining_seed": seed, "prompt": prompt}
                         | place
-                        | _placed(place, estimate(value, found, params.confidence), value - start)
+                        | _placed(
+                            place, estimate(value, found, params.confidence), start, found.value
+                        )
                     )
     adjust(rows, "p")
     return [_bare(row) for row in rows]
@@ -198,24 +197,29 @@ def _axes(reading: Reading, told: Added) -> Iterator[tuple[dict[str, Any], Axis]
             "bound_high": finite(high),
             "start": float(start[a]),
             "sd": float(scale.spread()[a]),
+            "ends": scale.ends(reading.rounded)[a],
         }
         yield place, moved(scale, a, told.own[:, :, a])
 
 
-def _placed(place: dict[str, Any], row: dict[str, Any], apart: float) -> dict[str, Any]:
+def _placed(
+    place: dict[str, Any], row: dict[str, Any], start: float, apart: float
+) -> dict[str, Any]:
     """Return an estimate with its test against random answers; no value without any answer."""
-    start, sd = row["value"] - apart, place["sd"]
-    row["null"] = RANDOM.format(mean=start + 0.0, sd=sd)
+    sd, ends = place["sd"], place["ends"]
+    row["null"] = RANDOM.format(mean=round(start, 3) + 0.0, sd=sd)
+    for end in ("low", "high"):
+        row[end] = None if row[end] is None else finite(np.clip(row[end], *ends))
     if place["missing"] == place["statements"]:
         return row | {"value": None, "low": None, "high": None}
     return row | {"p": significant(2 * float(ndtr(-abs(apart) / sd)))}
 
 
 def _bare(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in ("sd", "start")}
+    return {name: value for name, value in row.items() if name not in ("sd", "start", "ends")}
 
 
-def _sd(values: Array) -> float | None:
+def sd_of(values: Array) -> float | None:
     return finite(values.std(ddof=1)) if len(values) > 1 else None
 
 
@@ -251,8 +255,8 @@ def items(reading: Reading, params: Params) -> Rows:
                 | {
                     "id": name,
                     "value": finite(value),
-                    "low": finite(value - half),
-                    "high": finite(value + half),
+                    "low": finite(np.clip(value - half, -1, 1)),
+                    "high": finite(np.clip(value + half, -1, 1)),
                     "n": max(told.shape[:2]),
                     "cluster": "prompt" if told.shape[1] >= told.shape[0] else "training",
                     "method": METHOD + ": prompts, trainings; none where an answer is missing",
@@ -264,63 +268,6 @@ def items(reading: Reading, params: Params) -> Rows:
                 | {k: finite(min(1.0, v)) for k, v in zip(names, shares[i], strict=True)}
             )
     return rows
-
-
-def shifts(reading: Reading, params: Params) -> Rows:
-    """Return how far apart states are, over the same statements and prompts."""
-    rows: Rows = []
-    own, scale = reading.answers, reading.answers.scale
-    for state, other, contrast, against in _contrasts(own, params):
-        one, two = own.added(state), own.added(other)
-        for a, axis in enumerate(scale.axes):
-            found = moved(scale, a, one[:, :, a], two[:, :, a])
-            flipped = sign_flip_p(found.totals[:, None], params.flips, params.seed)
-            rows.append(
-                reading.about(state)
-                | {"contrast": CONTRASTS.index(contrast), "against": against}
-                | {"axis": axis, "unit": scale.unit}
-                | estimate(found.value, found, params.confidence)
-                | {
-                    "null": FLIPPED.format(flips=params.flips),
-                    "p": significant(float(flipped[0])),
-                    "seed_sd": _sd(found.seeds),
-                    "p_seeds": seeds_p(found, itself=other == ITSELF),
-                    "seeds": len(found.seeds),
-                    "texts": own.texts[state],
-                    "texts_against": own.texts[other],
-                }
-            )
-    adjust(rows, "p")
-    adjust(rows, "p_seeds")
-    return rows
-
-
-def _contrasts(own: Answers, params: Params) -> Iterator[tuple[State, State, str, str]]:
-    """Yield two states that are compared, how, and the name of the second."""
-    before, later = PERIODS.index("before"), PERIODS.index("from")
-    for state in own.weights:
-        if state == ITSELF:
-            continue
-        others = [(ITSELF, "itself", "")]
-        control = params.control.get(state.corpus, params.control.get("other", ""))
-        if control != state.corpus:
-            others.append((state._replace(corpus=control), "control", control))
-        if state.period == later:
-            others.append((state._replace(period=before), "period", PERIODS[before]))
-        if other := params.compared.get(state.corpus):
-            others.append((state._replace(corpus=other), "corpora", other))
-        for second, contrast, against in others:
-            if second in own.weights:
-                yield state, second, contrast, against
-
-
-def seeds_p(found: Axis, *, itself: bool) -> float | None:
-    """Return the two-sided p of a shift with the trainings as the sample; None with too few."""
-    sides = found.parts[2:3] if itself else found.parts[2:]
-    if not all(part.df for part in sides):
-        return None
-    p = two_sided_p(found.value, sides)
-    return significant(p) if np.isfinite(p) else None
 
 
 def baselines(scale: Scale) -> Rows:

@@ -49,6 +49,12 @@ class Scale(NamedTuple):
         found: Array = np.sqrt(self.points.var(axis=-1).sum(axis=-1))
         return found
 
+    def ends(self, reading: str) -> Array:
+        """Return the lowest and the highest coordinate that there is, (axes, 2)."""
+        sums = [pick(self.points, axis=-1).sum(axis=-1) for pick in (np.min, np.max)]
+        found: Array = np.stack([self.constants[reading] + end for end in sums], axis=-1)
+        return found
+
     def moving(self) -> NDArray[np.bool_]:
         """Tell which statements move which axis, (axes, statements)."""
         return np.asarray((self.points != 0).any(axis=-1), dtype=np.bool_)

@@ -20,6 +20,7 @@ from probes.analysis._leaning_read import Judged, outputs, readings
 from probes.analysis._leaning_recovery import planted, recovery
 from probes.analysis._leaning_rows import Reading, Rows
 from probes.analysis._leaning_scale import Scale, scales
+from probes.analysis._leaning_shifts import shifts
 from probes.analysis._leaning_stability import answered, stability
 from probes.analysis._leaning_tables import ASKED, SCHEMAS
 from probes.estimates import typed
@@ -105,7 +106,7 @@ def _rows(reading: Reading, judged: Judged, params: Params) -> dict[str, Rows]:
         "coordinates": rows_of.coordinates(reading, params),
         "runs": rows_of.runs(reading, params),
         "items": rows_of.items(reading, params),
-        "shifts": rows_of.shifts(reading, params),
+        "shifts": shifts(reading, params),
         "stability": stability(reading, judged, params),
         "answered": answered(reading, judged, params),
     }

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from probes.analysis.leaning import Params
+from probes.leaning import SCHEMAS
 from probes.stats.compass import OPTIONS
 from probes.tables import Inputs
 
@@ -104,10 +105,9 @@ def save(inputs, asked, rows, model="m"):
     into.mkdir(parents=True, exist_ok=True)
     shared = {"questionnaire": "q", "frame": "paper", "form": 0, "variant": "", "text": ""}
     full = [shared | row | {"model": "m", "revision": "0"} for row in rows]
-    types = {"words": pl.List(pl.String), "words_nats": pl.List(pl.Float64)}
-    types |= {"options": pl.List(pl.String), "option_nats": pl.List(pl.Float64)}
-    types = {name: kind for name, kind in types.items() if name in full[0]}
-    table = pl.DataFrame(full, schema_overrides=types, infer_schema_length=None)
+    empty = pl.from_arrow(SCHEMAS[asked].arrow().empty_table())
+    assert set(full[0]) == set(empty.columns)
+    table = pl.DataFrame(full, schema_overrides=empty.schema).select(empty.columns)
     table.write_parquet(into / "00000.parquet")
 
 
