@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Places = NDArray[np.int64]
 
-SHUFFLED = "statements of one side shuffled: the two have nothing to do with each other"
+SHUFFLED = "clusters of one side shuffled: the two have nothing to do with each other"
 TURNED = ("negated", "opposites")  # where an answer must change sides
 FREE: dict[str, dict[str, Any]] = {  # in what alone two ways of asking differ
     "prompts": {"prompt": ""},
@@ -144,12 +144,16 @@ def _agreement(
     value = float(held.sum() / counted.sum())
     found = wilson(float(shares.sum()), len(shares), params.confidence)
     product, both = one.T @ two, np.abs(one).T @ np.abs(two)
-    rng = np.random.default_rng(params.seed)
-    drawn = rng.permuted(np.tile(np.arange(one.shape[1]), (params.draws, 1)), axis=1)
+    blocks = _blocks(place)
+    drawn = _shuffled(blocks, one.shape[1], params)
     rows = np.arange(one.shape[1])
     mass = both[rows, drawn].sum(axis=1)
     null = sign * product[rows, drawn].sum(axis=1)[mass > 0] / mass[mass > 0]
-    chance = sign * float(product.sum() / both.sum())
+    mean, of_all = (
+        sum(table[np.ix_(b.ravel(), b.ravel())].sum() / b.size for b in blocks)
+        for table in (product, both)
+    )
+    chance = sign * float(mean / of_all) if of_all else float("nan")
     seen = 2 * value - 1
     hits = int((np.abs(null - chance) >= abs(seen - chance) - EPSILON).sum())
     return {
@@ -166,6 +170,31 @@ def _agreement(
         "chance": finite((1 + chance) / 2),
         "pairs": len(pairs),
     }
+
+
+def _blocks(place: Places) -> list[Places]:
+    """Return the places of statements by cluster, an array (clusters, size) for each size."""
+    sizes = np.bincount(place)
+    order = np.argsort(place, kind="stable")
+    return [
+        order[np.isin(place[order], np.flatnonzero(sizes == size))].reshape(-1, size)
+        for size in sorted(set(sizes.tolist()))
+    ]
+
+
+def _shuffled(blocks: list[Places], statements: int, params: Params) -> Places:
+    """Return orders of the statements, (draws, statements).
+
+    Clusters change places with others of their size, and the statements of one with each other: a
+    statement and its opposite are answered together, and stay together.
+    """
+    rng = np.random.default_rng(params.seed)
+    found = np.empty((params.draws, statements), dtype=np.int64)
+    for block in blocks:
+        moved = rng.permuted(np.tile(np.arange(len(block)), (params.draws, 1)), axis=1)
+        within = rng.permuted(block[moved], axis=2)
+        found[:, block.ravel()] = within.reshape(params.draws, -1)
+    return found
 
 
 def answered(reading: Reading, judged: Judged, params: Params) -> Rows:

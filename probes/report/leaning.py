@@ -91,7 +91,8 @@ def _parts(found: dict[str, pl.DataFrame], own: pl.DataFrame, asked: str) -> lis
     shifts = of("shifts")
     if len(shifts):
         result.append(_shifts(shifts, asked, title))
-    result.append(Part(tables=(_stability(of("stability")), _answered(of("answered")))))
+    last = (_prompts(of("runs"), asked), _stability(of("stability")), _answered(of("answered")))
+    result.append(Part(tables=last))
     return result
 
 
@@ -161,7 +162,7 @@ def _coordinates(own: pl.DataFrame) -> Table:
         [
             *(r["reading"], r["corpus"] or "the model itself", r["period"], r["axis"]),
             *(number(r["value"]), interval(r), _fixed(r), number(r["p_bh"], 3)),
-            *(number(r["missing"], 1), f"{number(r['bound_low'])} to {number(r['bound_high'])}"),
+            *(number(r["missing"], 1), _bounds(r)),
             *(str(r["prompts"]), str(r["seeds"])),
         ]
         for r in own.sort(order).to_dicts()
@@ -171,6 +172,10 @@ def _coordinates(own: pl.DataFrame) -> Table:
         *("bounds", "prompts", "trainings"),
     )
     return Table("coordinates", ("reading", "corpus", "period", "axis"), numbers, rows)
+
+
+def _bounds(row: dict[str, Any]) -> str:
+    return interval({"low": row["bound_low"], "high": row["bound_high"]})
 
 
 def _fixed(row: dict[str, Any]) -> str:
@@ -197,6 +202,7 @@ def _shifts(table: pl.DataFrame, asked: str, title: str) -> Part:
             *(number(r["p_seeds_bh"], 3), number(r["seed_sd"]), str(r["seeds"])),
         ]
         for r in own.sort("reading", "contrast", "corpus", "period", "axis").to_dicts()
+        if r["reading"] in (DRAWN[asked][0], TESTED[asked])
     ]
     numbers = (
         *("shift", "interval", "p, statements", "p adj.", "p, trainings", "p adj."),
@@ -222,6 +228,20 @@ def _called(row: dict[str, Any]) -> str:
     if row["contrast"] == "period":
         return f"{row['corpus']}, from − before"
     return f"{row['corpus']}{period} − {row['against'] or 'itself'}"
+
+
+def _prompts(table: pl.DataFrame, asked: str) -> Table:
+    """Return where the model itself is in every prompt."""
+    own = table.filter((pl.col("corpus") == "") & (pl.col("reading") == TESTED[asked]))
+    rows = [
+        [
+            *(r["prompt"] or "all", r["axis"], number(r["value"]), interval(r)),
+            *(number(r["missing"], 1), _bounds(r)),
+        ]
+        for r in own.sort("prompt", "axis").to_dicts()
+    ]
+    numbers = ("coordinate", "interval", "missing", "bounds")
+    return Table(f"the model itself by prompt, {TESTED[asked]}", ("prompt", "axis"), numbers, rows)
 
 
 def _stability(table: pl.DataFrame) -> Table:

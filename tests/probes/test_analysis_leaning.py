@@ -387,6 +387,33 @@ def test_who_denies_and_says_yes_to_all_is_told_from_who_means_it(trained, tmp_p
     assert stable == {"negated": 0, "opposites": 0, "paraphrases": 0.5}
 
 
+def test_answers_without_a_memory_are_called_stable_at_the_rate_of_the_test(tmp_path):
+    seed = 12
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    rows = pairs(8)  # a statement and its opposite are answered alike, in both orders anew
+    inputs = written_to(tmp_path, q=rows)
+    place = places(rows)
+    told = []
+    for k in range(200):
+        for order in (0, 1):
+            side = rng.integers(2, size=len(place))
+            for name, i in place.items():
+                yes = side[place[name.removesuffix("-r")]] == (i != place[name.removesuffix("-r")])
+                row = chosen(3 if yes else 0, order=order, nats=False)
+                told.append({"id": name} | state(f"c{k}", 1) | row)
+    save(inputs, "chosen", told)
+    found = leaning.run(inputs, PARAMS)["stability"]
+    own = found.filter(pl.col("compared") == STABLE.index("order"))
+    assert len(own) == 200
+    rate = (own["p"] <= 0.05).mean()
+    print(rate)
+    assert 0.01 <= rate <= 0.1
+    assert own["chance"].mean() == pytest.approx(0.5, abs=0.03)
+    opposite = found.filter(pl.col("compared") == STABLE.index("opposites"))
+    assert set(opposite["value"]) == {1.0}
+
+
 def test_random_answers_are_in_their_band_at_its_rate(tmp_path):
     seed = 20261122
     print("seed", seed)

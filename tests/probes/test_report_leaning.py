@@ -71,6 +71,8 @@ def test_a_section_has_the_compass_the_training_and_the_shifts(section):
     assert float(right[3]) > 10
     assert float(shift["continuous", "left − control", "social"][3]) < -10
     assert ("continuous", "right − left", "social") in shift
+    (first, *_) = cells(section, "the model itself by prompt, continuous")
+    assert first[:2] == ["paper", "economic"]
     page = render([section])
     assert "right − control" in page
     assert "does the model agree with itself?" in page
