@@ -186,8 +186,9 @@ def _moved(world: World, shifts: Rows, params: Params) -> Iterator[dict[str, Any
             yield _row(name, at, found.n, "corpus and axis", found.method, "0: no relation")
     if empty:
         what = "shifts where nothing is planted"
-        flipped = [_small(row["p_bh"]) for row in empty]
-        yield _share(f"{what}, adjusted p at most {LEVEL}", flipped, "0: none", params)
+        flipped = [_small(row["p_bh"]) for row in empty if row["p_bh"] is not None]
+        if flipped:
+            yield _share(f"{what}, adjusted p at most {LEVEL}", flipped, "0: none", params)
         tested = [row for row in empty if row["p_seeds"] is not None]
         if tested:
             raw = [_small(row["p_seeds"]) for row in tested]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from probes.analysis.leaning import Params
 
+UNEQUAL = "no test: trained on {own:g} texts, the other side on {other:g}"
 FLIPPED = "these trainings: sides exchanged in statements, {flips} sign patterns or all"
 
 
@@ -28,6 +29,7 @@ def shifts(reading: Reading, params: Params) -> Rows:
     own, scale = reading.answers, reading.answers.scale
     for state, other, contrast, against in contrasts(own, params):
         one, two = own.added(state), own.added(other)
+        unequal = _unequal(own.texts[state], own.texts[other], params) if other != ITSELF else ""
         for a, axis in enumerate(scale.axes):
             found = moved(scale, a, one[:, :, a], two[:, :, a])
             flipped = sign_flip_p(found.totals[:, None], params.flips, params.seed)
@@ -37,10 +39,10 @@ def shifts(reading: Reading, params: Params) -> Rows:
                 | {"axis": axis, "unit": scale.unit}
                 | estimate(found.value, found, params.confidence)
                 | {
-                    "null": FLIPPED.format(flips=params.flips),
-                    "p": significant(float(flipped[0])),
+                    "null": unequal or FLIPPED.format(flips=params.flips),
+                    "p": None if unequal else significant(float(flipped[0])),
                     "seed_sd": sd_of(found.seeds),
-                    "p_seeds": seeds_p(found, itself=other == ITSELF),
+                    "p_seeds": None if unequal else seeds_p(found, itself=other == ITSELF),
                     "seeds": len(found.seeds),
                     "texts": own.texts[state],
                     "texts_against": own.texts[other],
@@ -49,6 +51,15 @@ def shifts(reading: Reading, params: Params) -> Rows:
     adjust(rows, "p")
     adjust(rows, "p_seeds")
     return rows
+
+
+def _unequal(texts: float, others: float, params: Params) -> str:
+    """Say so where the numbers of texts are too far apart; '' where they are not.
+
+    Who reads more takes more steps, and moves further whatever the texts say.
+    """
+    far = abs(texts - others) > params.apart * max(texts, others)
+    return UNEQUAL.format(own=texts, other=others) if far else ""
 
 
 def contrasts(own: Answers, params: Params) -> Iterator[tuple[State, State, str, str]]:

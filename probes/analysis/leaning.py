@@ -57,6 +57,12 @@ class Params(Section):
         description="corpus that each is judged against; other: of all that are not named"
     )
     compared: dict[str, str] = Field({}, description="corpora less which others are compared")
+    apart: float = Field(
+        0.05,
+        ge=0,
+        lt=1,
+        description="part of the larger number of texts up to which two corpora are tested",
+    )
     flips: int = Field(ge=99, description="sign patterns over statements, where not all are tried")
     draws: int = Field(ge=99, description="shuffles of statements")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")

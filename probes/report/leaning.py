@@ -218,6 +218,8 @@ def _shifts(table: pl.DataFrame, asked: str, title: str) -> Part:
 
 def _both(row: dict[str, Any]) -> bool:
     """Tell whether a shift is one over statements, and over trainings, of which one is too few."""
+    if row["p_bh"] is None:
+        return False
     alike = row["p_seeds_bh"] is None and row["seeds"] > 1  # all trainings are the same
     trained = alike or (row["p_seeds_bh"] is not None and row["p_seeds_bh"] <= LEVEL)
     return bool(row["p_bh"] <= LEVEL and trained)

@@ -486,6 +486,24 @@ def test_a_state_of_each_period_share_and_epoch_stands_by_itself(tmp_path):
     assert later["p_seeds"] is None  # one training says nothing about trainings
 
 
+def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
+    rows = pairs(6)
+    inputs = written_to(tmp_path, q=rows)
+    states = [state(), state("left", 1, texts=94), state("right", 1, texts=96), state("control", 1)]
+    told = [prior() | s for s in states]
+    for i, (name, s, _) in enumerate(every(rows, states)):
+        told.append({"id": name} | s | filled(0.1 * (i % 7)))
+    save(inputs, "filled", told)
+    table = leaning.run(inputs, PARAMS)["shifts"].filter(pl.col("axis") == "social")
+    own = {(row["corpus"], CONTRASTS[row["contrast"]]): row for row in of(table, "continuous")}
+    unequal = own["left", "control"]
+    assert unequal["p"] is unequal["p_bh"] is unequal["p_seeds"] is None
+    assert unequal["null"] == "no test: trained on 94 texts, the other side on 100"
+    assert unequal["value"] is not None
+    for pair in (("right", "control"), ("right", "corpora"), ("left", "itself")):
+        assert own[pair]["p"] is not None
+
+
 @pytest.mark.parametrize("null", [False, True])
 def test_a_world_says_how_much_of_what_was_planted_is_found(trained, null):
     inputs, _ = trained
