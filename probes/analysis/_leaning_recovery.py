@@ -12,8 +12,7 @@ from scipy.special import ndtri
 from probes.analysis._leaning_answers import ITSELF, State
 from probes.analysis._leaning_read import CHECKPOINT, NEGATED, PLAIN
 from probes.analysis._leaning_rows import REACH
-from probes.analysis._leaning_tables import CONTRASTS
-from probes.checkpoints import PERIODS
+from probes.analysis._leaning_tables import CONTRASTS, PERIODS
 from probes.estimates import finite
 from probes.planted import PLANTED
 from probes.positions import FORMS

@@ -8,8 +8,7 @@ import numpy as np
 
 from probes.analysis._leaning_answers import ITSELF, Answers, State
 from probes.analysis._leaning_rows import Axis, Reading, Rows, adjust, estimate, moved, sd_of
-from probes.analysis._leaning_tables import CONTRASTS
-from probes.checkpoints import PERIODS
+from probes.analysis._leaning_tables import CONTRASTS, PERIODS
 from probes.estimates import significant
 from probes.stats.crossed import two_sided_p
 from probes.stats.paired import sign_flip_p

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from builders.lib.schema import Column, Schema
 from probes.analysis._leaning_scale import UNITS
-from probes.checkpoints import PERIODS
 from probes.estimates import ESTIMATE
 from probes.planted import RECOVERY
 from probes.stats.compass import OPTIONS
 
+PERIODS = ("all", "before", "from")  # as in probes/checkpoints.py, without its models
 ASKED = ("filled", "written", "chosen")
 READINGS = ("faithful", "paper", "corrected", "continuous", "named", "likeliest", "expected")
 CONTRASTS = ("itself", "control", "period", "corpora")

@@ -26,12 +26,14 @@ from leaning_outputs import (
 
 from builders.lib.problem import Problem
 from builders.lib.scales import scale
+from probes import checkpoints
 from probes.analysis import leaning
 from probes.analysis._leaning_rows import moved
 from probes.analysis._leaning_scale import scales
 from probes.analysis._leaning_tables import (
     BASELINES,
     CONTRASTS,
+    PERIODS,
     READINGS,
     ROUNDED,
     SCHEMAS,
@@ -117,6 +119,10 @@ def test_tables_have_their_columns_and_keys(trained):
                 assert table[column.name].null_count() == 0, (name, column.name)
             if column.labels:
                 assert table[column.name].is_between(0, len(column.labels) - 1).all()
+
+
+def test_periods_are_those_of_the_states():
+    assert PERIODS == checkpoints.PERIODS
 
 
 def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
