@@ -16,6 +16,7 @@ from probes.report import (
     datasets,
     emotions,
     latent,
+    leaning,
     nationality,
     pooled,
     recall,
@@ -53,6 +54,7 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     shift,
     values,
     nationality,
+    leaning,
     sentiment_lexica,
     datasets,
 )
