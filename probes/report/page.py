@@ -12,11 +12,11 @@ from builders.lib.problem import Problem
 from probes.report import (
     anova,
     clusters,
+    compass,
     controls,
     datasets,
     emotions,
     latent,
-    leaning,
     nationality,
     pooled,
     recall,
@@ -54,7 +54,7 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     shift,
     values,
     nationality,
-    leaning,
+    compass,
     sentiment_lexica,
     datasets,
 )
