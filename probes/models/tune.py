@@ -2,13 +2,15 @@
 
 One seed gives one order of texts and one choice of masks, drawn anew at every step from seed and
 step: so a training that was stopped goes on from its last checkpoint as if it had not been.
+Several processes draw alike and share out every batch: their gradients are one process's.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -18,16 +20,19 @@ from tqdm import tqdm
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from builders.lib.problem import Problem
+from builders.lib.snapshot import write_bytes
+from probes.models import processes
 from probes.models.batches import cores
 from probes.models.body import pretrained
 from probes.models.tokens import HEAD, Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 CHECKPOINT = "checkpoint.pt"
 DONE = "model"
+LOSSES = "losses.json"
 EVERY = 200  # steps between checkpoints
 MASKED = 0.15  # share of the tokens that are predicted (Devlin et al. 2019, section 3.1)
 HIDDEN, RANDOM = 0.8, 0.1  # of those: shares that become the mask, and any other token
@@ -48,11 +53,23 @@ class Tuned(NamedTuple):
 class Tuning(NamedTuple):
     """How a model is trained."""
 
-    learning_rate: float  # of AdamW without weight decay; falls to 0 along a line
+    learning_rate: float  # highest of AdamW; falls to 0 along a line
     epochs: int
     batch: int  # texts in a step
     length: int  # tokens of a text at most, special ones included: longer texts become several
     seed: int
+    warmup: float = 0.0  # share of the steps in which the learning rate rises along a line
+    weight_decay: float = 0.0  # of matrices; biases and what scales a layer have none
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+    at_once: int = 0  # texts that a process puts through the model together; 0: all of its own
+
+
+class Loss(NamedTuple):
+    """What one step came to."""
+
+    loss: float  # mean cross-entropy in nats of the tokens that were predicted, before the step
+    learning_rate: float
 
 
 def tuned(
@@ -65,6 +82,7 @@ def tuned(
     into: Path,
     *,
     pickles: bool = False,
+    each: bool = False,
 ) -> Tuned:
     """Train the model in one folder on texts, and save it with its tokenizer in another.
 
@@ -79,6 +97,8 @@ def tuned(
         Holds a checkpoint while the training is under way, and the model once it is done: what
         is there is not done again. The caller makes sure that it is of the same model, texts and
         settings.
+    each
+        Save it after every epoch too, in ``epoch-N`` beside the model; see :func:`epoch`.
 
     Raises
     ------
@@ -99,31 +119,61 @@ def tuned(
     if found.folder.is_dir():
         return found
     into.mkdir(parents=True, exist_ok=True)
+
+    def keep(epochs: int) -> None:
+        folder = found.folder if epochs == tuning.epochs else epoch(into, epochs)
+        if processes.first() and not folder.is_dir() and (each or epochs == tuning.epochs):
+            with _rounded(model) if exact == "float64" else nullcontext():
+                save(model, tokens, where, folder)
+        model.train()
+        processes.wait()
+
     threads = torch.get_num_threads()
     # in double precision one thread, so that the last bits do not depend on their number
-    torch.set_num_threads(1 if exact == "float64" else cores())
+    own = max(1, cores() // processes.number())
+    torch.set_num_threads(1 if exact == "float64" else own)
     try:
-        loss = partial(_loss, model, tokens, masked=kind == "masked")
-        fit(model, name, rows, tuning, into / CHECKPOINT, loss)
+        loss = partial(_parts, tokens, tuning.at_once, masked=kind == "masked")
+        losses = fit(model, name, rows, tuning, into / CHECKPOINT, loss, keep)
     finally:
         torch.set_num_threads(threads)
-    if exact == "float64":
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-    save(model, tokens, where, into)
+    if processes.first():
+        write_bytes(into / LOSSES, json.dumps(losses).encode())
+    keep(tuning.epochs)
+    (into / CHECKPOINT).unlink(missing_ok=True)
     return found
+
+
+def epoch(into: Path, number: int) -> Path:
+    """Return where :func:`tuned` saves a model after an epoch that is not the last."""
+    return into / f"epoch-{number}"
+
+
+def losses(into: Path) -> list[Loss]:
+    """Return what every step of a training that is done came to."""
+    return [Loss(*step) for step in json.loads((into / LOSSES).read_text("utf-8"))]
+
+
+@contextmanager
+def _rounded(model: Any) -> Iterator[None]:
+    """Put the weights on the grid for a while."""
+    with torch.no_grad():
+        before = [parameter.clone() for parameter in model.parameters()]
+        for parameter in model.parameters():
+            parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
+        yield
+        for parameter, value in zip(model.parameters(), before, strict=True):
+            parameter.copy_(value)
 
 
 def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
     """Save a trained model with the tokenizer of the one it was made of, whole or not at all."""
-    unfinished = into / f"{DONE}.partial"
+    unfinished = into.with_name(f"{into.name}.partial")
     shutil.rmtree(unfinished, ignore_errors=True)
     model.eval().save_pretrained(unfinished)
     tokens.tokenizer.save_pretrained(unfinished)
     _like(where, unfinished)
-    unfinished.rename(into / DONE)
-    (into / CHECKPOINT).unlink(missing_ok=True)
+    unfinished.rename(into)
 
 
 def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> list[list[int]]:
@@ -145,51 +195,97 @@ def fit(
     rows: Sequence[Row],
     tuning: Tuning,
     checkpoint: Path,
-    loss_of: Callable[[list[Row]], torch.Tensor],
-) -> None:
-    """Train in place, from the checkpoint on if there is one.
+    loss_of: Callable[[Any, list[Row]], Iterable[tuple[torch.Tensor, float]]],
+    after: Callable[[int], None] | None = None,
+) -> list[Loss]:
+    """Train in place, from the checkpoint on if there is one; return what every step came to.
 
     Parameters
     ----------
     loss_of
-        Gives the mean loss of some rows.
+        Gives, of a model and the rows of a step, mean losses of this process's parts of them and
+        their weights, whose mean over the processes is 1 in sum; the model may be wrapped for
+        several processes.
+    after
+        Is called after every epoch but the last, with its number.
 
     Raises
     ------
     Problem
         If a loss is not finite.
     """
-    optimizer = torch.optim.AdamW(model.parameters(), lr=tuning.learning_rate, weight_decay=0.0)
+    optimizer: Any = _optimizer(model, tuning)
     each = math.ceil(len(rows) / tuning.batch)
     total = each * tuning.epochs
-    done = 0
+    warm = round(total * tuning.warmup)
+    done, losses = 0, []
     if checkpoint.is_file():
         held = torch.load(checkpoint, weights_only=True, map_location="cpu")
         model.load_state_dict(held["model"])
         optimizer.load_state_dict(held["optimizer"])
-        done = held["step"]
+        done, losses = held["step"], [Loss(*step) for step in held.get("losses", ())]
         del held  # as large as the model three times
-    bar = tqdm(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=None)
+    together, net = processes.accelerator(), model
+    if together is not None:
+        net, optimizer = together.prepare(model, optimizer)
+    quiet = None if processes.first() else True
+    bar = tqdm(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=quiet)
     with bar:
         for step in range(done, total):
-            epoch, within = divmod(step, each)
-            order = _order(len(rows), tuning.seed, epoch)
+            epochs, within = divmod(step, each)
+            order = _order(len(rows), tuning.seed, epochs)
             some = [rows[i] for i in order[within * tuning.batch : (within + 1) * tuning.batch]]
             torch.manual_seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
+            rising = (step + 1) / warm if step < warm else 1 - (step - warm) / (total - warm)
             for group in optimizer.param_groups:
-                group["lr"] = tuning.learning_rate * (1 - step / total)
-            loss = loss_of(some)
-            if not torch.isfinite(loss):
+                group["lr"] = tuning.learning_rate * rising
+            optimizer.zero_grad(set_to_none=True)
+            mean = _backward(together, loss_of(net, some))
+            if not math.isfinite(mean):
                 raise Problem(
                     f"models.{name}: the loss is not finite at step {step}; lower the learning rate"
                 )
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
+            losses.append(Loss(mean, tuning.learning_rate * rising))
             bar.update()
-            if (step + 1) % EVERY == 0 and step + 1 < total:
-                _keep(checkpoint, model, optimizer, step + 1)
+            if after is not None and within + 1 == each and step + 1 < total:
+                after(epochs + 1)
+            if (step + 1) % EVERY == 0 and step + 1 < total and processes.first():
+                _keep(checkpoint, model, optimizer, step + 1, losses)
+    return losses
+
+
+def _optimizer(model: Any, tuning: Tuning) -> torch.optim.AdamW:
+    groups: Any = model.parameters()
+    if tuning.weight_decay:
+        every = list(model.parameters())
+        matrices, others = (
+            [p for p in every if (p.ndim > 1) == is_one] for is_one in (True, False)
+        )
+        groups = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(
+        groups,
+        lr=tuning.learning_rate,
+        betas=tuning.betas,
+        eps=tuning.epsilon,
+        weight_decay=tuning.weight_decay,
+    )
+
+
+def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> float:
+    """Add up the gradients of all parts, over all processes; return the mean loss."""
+    total: Any = 0.0
+    for mean, weight in parts:
+        loss = mean * weight
+        if together is None:
+            loss.backward()  # type: ignore[no-untyped-call]
+        else:
+            together.backward(loss)
+        total = total + loss.detach()
+    if together is not None:
+        total = together.reduce(total, "mean")
+    return float(total)
 
 
 def _order(rows: int, seed: int, epoch: int) -> list[int]:
@@ -198,24 +294,68 @@ def _order(rows: int, seed: int, epoch: int) -> list[int]:
     return found
 
 
-def _loss(model: Any, tokens: Tokens, rows: list[list[int]], *, masked: bool) -> torch.Tensor:
-    """Return the mean cross-entropy of the tokens that are predicted."""
+class Batch(NamedTuple):
+    """What a model reads in a step, and what it is to predict; each (texts, tokens)."""
+
+    ids: torch.Tensor
+    there: torch.Tensor  # 1 where there is a token
+    labels: torch.Tensor  # -100 where nothing is predicted
+
+    def some(self, rows: list[int]) -> Batch:
+        """Return some of the texts."""
+        return Batch(*(part[rows] for part in self))
+
+
+def batched(tokens: Tokens, rows: Sequence[list[int]], *, masked: bool) -> Batch:
+    """Return texts of a step side by side; the tokens to hide are drawn from torch's generator."""
     width = max(map(len, rows))
     pad = tokens.tokenizer.pad_token_id or 0
     ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
     there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    if not masked:
-        labels = torch.where(there == 1, ids, IGNORED)
-        options = {"input_ids": ids, "attention_mask": there, "labels": labels}
-        loss: torch.Tensor = model(**{k: v.to(model.device) for k, v in options.items()})[0]
-        return loss
-    ids, labels = (x.to(model.device) for x in hide(tokens, ids, there, len(tokens)))
+    if masked:
+        given, labels = hide(tokens, ids, there, len(tokens))
+        return Batch(given, there, labels)
+    labels = torch.where(there == 1, ids, IGNORED)
+    labels[:, 0] = IGNORED  # nothing stands before it
+    return Batch(ids, there, labels)
+
+
+def _parts(
+    tokens: Tokens, at_once: int, net: Any, rows: list[list[int]], *, masked: bool
+) -> Iterator[tuple[torch.Tensor, float]]:
+    """Yield the mean losses of this process's parts of a step, weighed by their predictions."""
+    batch = batched(tokens, rows, masked=masked)
+    number, index = processes.number(), processes.index()
+    if index:  # masks are drawn alike, dropout is not
+        torch.manual_seed(torch.initial_seed() + (index << 40))
+    whole = int((batch.labels != IGNORED).sum())
+    for own in processes.passes(len(rows), at_once, number, index):
+        part = batch.some(own or [0])  # all processes wait for each other in every pass
+        predicted = int((part.labels != IGNORED).sum()) if own else 0
+        loss = _loss(net, part, masked=masked)
+        yield loss, predicted * number / max(whole, 1)
+
+
+def _loss(net: Any, batch: Batch, *, masked: bool) -> torch.Tensor:
+    """Return the mean cross-entropy of the tokens that are predicted; 0 if none is."""
+    model = getattr(net, "module", net)  # in several processes it is wrapped
+    ids, there, labels = (part.to(model.device) for part in batch)
     chosen = labels != IGNORED
+    nothing = not bool(chosen.any())
+    loss: torch.Tensor
+    if not masked:
+        given = {} if nothing else {"labels": labels}
+        found = net(input_ids=ids, attention_mask=there, **given)
+        loss = found.logits.sum() * 0.0 if nothing else found.loss
+        return loss
     # without labels: from them BART would make up another input for its decoder than when asked
     with _only(model, chosen):
-        logits = model(input_ids=ids, attention_mask=there.to(model.device)).logits
+        logits = net(input_ids=ids, attention_mask=there).logits
     if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
         logits = logits[chosen]
+    if nothing:
+        loss = logits.sum() * 0.0
+        return loss
     return torch.nn.functional.cross_entropy(logits, labels[chosen])
 
 
@@ -257,10 +397,15 @@ def hide(
     return torch.where(swapped, other, given), torch.where(chosen, ids, IGNORED)
 
 
-def _keep(checkpoint: Path, model: Any, optimizer: Any, step: int) -> None:
+def _keep(checkpoint: Path, model: Any, optimizer: Any, step: int, losses: list[Loss]) -> None:
     """Write a checkpoint whole or not at all."""
     partial = checkpoint.with_suffix(".partial")
-    held = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
+    held = {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "step": step,
+        "losses": [tuple(loss) for loss in losses],
+    }
     torch.save(held, partial)
     partial.replace(checkpoint)
 

@@ -67,7 +67,7 @@ def test_a_model_is_trained_in_the_forward_that_it_is_asked_in(base, tmp_path, k
     places = (labels[0] != IGNORED).nonzero().flatten()
     wanted = -plain[places, labels[0, places]].mean().item()
     torch.manual_seed(5)
-    assert tune._loss(model, tokens, rows, masked=True).item() == pytest.approx(wanted)
+    assert tune._loss(model, tune.batched(tokens, rows, masked=True), masked=True).item() == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -90,7 +90,8 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, 
     assert len(steps) == 6 + 10 - 3  # the first three were not done again
     assert hashes(go(base, tmp_path / "stopped", dtype=dtype)) == whole
     assert len(steps) == 6 + 10 - 3  # nothing was: the model was there
-    assert [p.name for p in (tmp_path / "stopped").iterdir()] == [tune.DONE]
+    left = {p.name for p in (tmp_path / "stopped").iterdir()}
+    assert left == {tune.DONE, tune.LOSSES}
 
 
 def test_the_seed_alone_chooses(base, tmp_path):
@@ -150,7 +151,7 @@ def test_only_the_predicted_places_are_computed_and_the_loss_is_the_models_own(b
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
     torch.manual_seed(5)
-    loss = tune._loss(model, tokens, rows, masked=True)
+    loss = tune._loss(model, tune.batched(tokens, rows, masked=True), masked=True)
     found = gradients(loss)
     watch.remove()
     torch.manual_seed(5)
