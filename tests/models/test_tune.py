@@ -67,7 +67,9 @@ def test_a_model_is_trained_in_the_forward_that_it_is_asked_in(base, tmp_path, k
     places = (labels[0] != IGNORED).nonzero().flatten()
     wanted = -plain[places, labels[0, places]].mean().item()
     torch.manual_seed(5)
-    assert tune._loss(model, tune.batched(tokens, rows, masked=True), masked=True).item() == pytest.approx(wanted)
+    assert tune._loss(
+        model, tune.batched(tokens, rows, masked=True), masked=True
+    ).item() == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
