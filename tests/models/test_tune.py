@@ -13,6 +13,7 @@ from probes.models import tune
 from probes.models.body import pretrained
 from probes.models.causal import Causal
 from probes.models.masked import Masked
+from probes.models.processes import passes
 from probes.models.tokens import Tokens
 from probes.models.tune import IGNORED, Tuning, hide, pieces, tuned
 
@@ -188,3 +189,34 @@ def test_nothing_to_train_on_is_told(base, tmp_path):
 def test_a_loss_that_is_no_number_is_told(base, tmp_path):
     with pytest.raises(Problem, match="lower the learning rate"):
         go(base, tmp_path / "x", tuning=TUNING._replace(learning_rate=1e200, epochs=9))
+
+
+def weights(folder):
+    model = pretrained(folder, "tiny", "float64", AutoModelForMaskedLM, pickles=False)
+    return {name: value.clone() for name, value in model.named_parameters()}
+
+
+def test_weight_decay_shrinks_matrices_and_nothing_else(base, tmp_path):
+    step = TUNING._replace(epochs=1, batch=99)  # a single one, at the full learning rate
+    before = weights(base)
+    plain = weights(go(base, tmp_path / "plain", tuning=step))
+    less = weights(go(base, tmp_path / "less", tuning=step._replace(weight_decay=0.5)))
+    for name, value in before.items():
+        shrunk = step.learning_rate * 0.5 * value if value.ndim > 1 else torch.zeros_like(value)
+        assert torch.allclose(plain[name] - less[name], shrunk, atol=2 * tune.GRID, rtol=0), name
+    assert {value.ndim for value in before.values()} == {1, 2}
+
+
+def test_what_adam_adds_below_the_fraction_slows_it_down(base, tmp_path):
+    after = weights(go(base, tmp_path / "after", tuning=TUNING._replace(epsilon=1e9)))
+    for name, value in weights(base).items():
+        assert torch.allclose(after[name], value, atol=tune.GRID, rtol=0), name
+
+
+def test_the_rows_of_a_batch_are_shared_out_each_once_in_as_many_passes():
+    for rows, at_once, number in ((7, 2, 2), (8, 0, 3), (1, 4, 3), (5, 1, 1), (6, 6, 1)):
+        shared = [passes(rows, at_once, number, one) for one in range(number)]
+        assert len({len(own) for own in shared}) == 1
+        every = [row for own in shared for one in own for row in one]
+        assert sorted(every) == list(range(rows))
+        assert max(len(one) for own in shared for one in own) <= (at_once or rows)

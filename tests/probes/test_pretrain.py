@@ -419,3 +419,11 @@ def test_processes_that_train_together_come_to_what_one_comes_to(place):
     assert [r["step"] for r in told] == [r["step"] for r in wanted]
     assert column(told) == pytest.approx(column(wanted), abs=5e-6)
     assert hashes("data/pretrained/masked").keys() == hashes(alone).keys()
+
+
+def test_the_plot_of_losses_names_columns_that_there_are():
+    text = (Path(__file__).parents[2] / ".dvc/plots/losses.json").read_text(encoding="utf-8")
+    drawn_by = json.loads(text)["encoding"].values()
+    fields = {part["field"] for part in drawn_by}
+    assert {f for f in fields if not f.startswith("<DVC_")} <= {*HEADER, "rev"}
+    assert {"<DVC_METRIC_X>", "<DVC_METRIC_Y>", "checkpoint", "corpus"} <= fields
