@@ -85,9 +85,12 @@ def _run(given: argparse.Namespace) -> None:
 
         print(bring(given.model))
     elif given.command == "pretrain":
+        from probes.models.processes import first
         from probes.pretrain import pretrain
 
-        print(pretrain(given.model))
+        folder = pretrain(given.model)
+        if first():
+            print(folder)
     else:
         from probes.tables import analyse
 

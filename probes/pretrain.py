@@ -4,7 +4,7 @@ Feng et al. (2023), section 3.2, go on with the pretraining of language models o
 left, the center and the right, before and after 2017, and ask each where it stands. What they
 leave open, Gururangan et al. (2020) tell of such trainings; docs/pretraining.md says what is whose.
 
-Nothing here or below decides how many processes work: that is accelerate's configuration.
+How many processes train together is accelerate's configuration.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from builders.lib.params import section
 from builders.lib.problem import Problem
 from builders.lib.snapshot import digest, write_bytes
 from probes.checkpoints import FOLDER, LIST, Checkpoint
+from probes.models import processes
 from probes.models.files import MODELS
 from probes.models.params import model
 
@@ -82,6 +83,9 @@ class Params(Section):
         "last", description="the states that are kept: after the last epoch, or after each"
     )
     batch: int = Field(256, ge=1, description="texts in a step, of all processes together")
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="bfloat16: mixed precision, with weights in float32"
+    )
     at_once: int = Field(
         16, ge=1, description="texts that a process puts through the model together"
     )
@@ -133,7 +137,7 @@ class Params(Section):
         if rate is None:
             raise Problem(f"{KEY}.learning_rate: none for {name}, nor for {OTHER}")
         own = (rate, self.epochs, self.batch, self.length, seed, self.warmup, self.weight_decay)
-        return Tuning(*own, self.betas, self.epsilon, self.at_once)
+        return Tuning(*own, self.betas, self.epsilon, self.precision, self.at_once)
 
 
 class Run(NamedTuple):
@@ -171,15 +175,14 @@ def pretrain(name: str) -> Path:
     final = FOLDER / name
     corpora = params.of(name)
     if not corpora:
-        _write(final, [])
+        if processes.first():
+            _write(final, [])
         return final
     if entry.kind not in TRAINED:
         raise Problem(
             f"{KEY}.corpora: {name} is of kind {entry.kind}, which is not trained further; give it "
             f"an entry of its own, `{name}: []`"
         )
-    from probes.models import processes
-
     processes.accelerator()  # before anything is loaded: it chooses this process's device
     folder = store.require_validated("corpora")
     chosen = {

@@ -1,7 +1,7 @@
 """The processes that train a model together, where ``accelerate launch`` started them.
 
-How many there are, on which machines and in which precision they compute is accelerate's own
-configuration. In a process that was started by itself nothing of accelerate is loaded.
+How many there are and on which machines is accelerate's own configuration; the precision is not,
+since numbers depend on it. In a process that was started by itself nothing of accelerate is loaded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def accelerator() -> Any:
     from accelerate.utils import DistributedDataParallelKwargs
 
     # heads and poolers that the loss does not need have no gradient
-    return Accelerator(kwargs_handlers=[DistributedDataParallelKwargs(find_unused_parameters=True)])
+    wrapping = DistributedDataParallelKwargs(find_unused_parameters=True)
+    return Accelerator(mixed_precision="no", kwargs_handlers=[wrapping])
 
 
 def number() -> int:

@@ -62,6 +62,7 @@ class Tuning(NamedTuple):
     weight_decay: float = 0.0  # of matrices; biases and what scales a layer have none
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
+    precision: str = "float32"  # of products; bfloat16: mixed, the weights stay as they are
     at_once: int = 0  # texts that a process puts through the model together; 0: all of its own
 
 
@@ -133,7 +134,7 @@ def tuned(
     own = max(1, cores() // processes.number())
     torch.set_num_threads(1 if exact == "float64" else own)
     try:
-        loss = partial(_parts, tokens, tuning.at_once, masked=kind == "masked")
+        loss = partial(_parts, tokens, tuning, masked=kind == "masked")
         losses = fit(model, name, rows, tuning, into / CHECKPOINT, loss, keep)
     finally:
         torch.set_num_threads(threads)
@@ -321,7 +322,7 @@ def batched(tokens: Tokens, rows: Sequence[list[int]], *, masked: bool) -> Batch
 
 
 def _parts(
-    tokens: Tokens, at_once: int, net: Any, rows: list[list[int]], *, masked: bool
+    tokens: Tokens, tuning: Tuning, net: Any, rows: list[list[int]], *, masked: bool
 ) -> Iterator[tuple[torch.Tensor, float]]:
     """Yield the mean losses of this process's parts of a step, weighed by their predictions."""
     batch = batched(tokens, rows, masked=masked)
@@ -329,10 +330,13 @@ def _parts(
     if index:  # masks are drawn alike, dropout is not
         torch.manual_seed(torch.initial_seed() + (index << 40))
     whole = int((batch.labels != IGNORED).sum())
-    for own in processes.passes(len(rows), at_once, number, index):
+    for own in processes.passes(len(rows), tuning.at_once, number, index):
         part = batch.some(own or [0])  # all processes wait for each other in every pass
         predicted = int((part.labels != IGNORED).sum()) if own else 0
-        loss = _loss(net, part, masked=masked)
+        mixed = tuning.precision == "bfloat16"
+        where = getattr(net, "module", net).device.type
+        with torch.autocast(where, torch.bfloat16, enabled=mixed):
+            loss = _loss(net, part, masked=masked)
         yield loss, predicted * number / max(whole, 1)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import torch
 from models.tiny import bert, byte_level, save, wordpiece
 from models.tiny_causal import gpt2
 
@@ -318,6 +319,20 @@ def test_a_batch_in_several_passes_teaches_the_same(place):
     assert told == pytest.approx(column(losses(whole)), abs=2e-6)
 
 
+def test_mixed_precision_teaches_nearly_the_same(place, change, monkeypatch):
+    monkeypatch.setenv("PLUMBLINE_CORES", "1")
+    change(lambda tree: tree["models"]["masked"].update(dtype="float32"))
+    place(corpora={"other": ["news-left"]})
+    whole = pretrain("masked").rename("whole")
+    place(precision="bfloat16")
+    pretrain("masked")
+    told, wanted = column(losses("data/pretrained/masked")), column(losses(whole))
+    assert told == pytest.approx(wanted, abs=0.1)
+    assert told != wanted
+    dtypes = {p.dtype for p in scorer("masked", checkpoints("masked")[1]).body.model.parameters()}
+    assert dtypes == {torch.float32}
+
+
 def test_a_model_without_corpora_keeps_no_state_and_loads_nothing(place, change):
     far = {"url": "http://localhost:1/v1", "model": "far"}
     change(lambda tree: tree["models"].update(far={"kind": "remote", "endpoint": far}))
@@ -407,12 +422,22 @@ def launched(*options):
 
 
 @pytest.mark.slow
-def test_processes_that_train_together_come_to_what_one_comes_to(place):
+def test_processes_that_train_together_come_to_what_one_comes_to(place, monkeypatch):
     place(epochs=2, batch=7, at_once=2)  # so that they share no batch evenly
     alone = pretrain("masked").rename("alone")
     launched("--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no")
     assert hashes("data/pretrained/masked") == hashes(alone)
     shutil.rmtree("data/pretrained/masked")
+    plain = tune._keep
+
+    def stops(*given):
+        plain(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune, "EVERY", 3)
+    monkeypatch.setattr(tune, "_keep", stops)
+    with pytest.raises(KeyboardInterrupt):
+        pretrain("masked")  # two go on with what one began
     launched("--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no")
     assert not Path("data/tuning/pretrain/masked").exists()
     told, wanted = losses("data/pretrained/masked"), losses(alone)
