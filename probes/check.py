@@ -173,12 +173,11 @@ def _trained(tree: dict[str, Any]) -> list[str]:
 def _trainable(name: str, kind: str, corpora: dict[str, Any], rates: Any) -> list[str]:
     """Return why a model that is asked before and after training cannot be trained."""
     where = f"  {pretrain.KEY}.corpora"
-    wanted = corpora.get(name, corpora.get(pretrain.OTHER))
-    if wanted is None:
-        return [f"{where}: nothing for {name}, nor for other; [] trains nothing"]
+    wanted = corpora.get(name)
+    if wanted is None:  # the stage depends on it: a model that is added trains no other anew
+        return [f"{where}: no entry for {name} of asked.leaning; `{name}: []` trains nothing"]
     if wanted and kind not in pretrain.TRAINED:
-        instead = f"give it an entry of its own, `{name}: []`"
-        return [f"{where}: {name} is of kind {kind}, which is not trained further; {instead}"]
+        return [f"{where}: {name} is of kind {kind}, which is not trained further; write []"]
     if wanted and isinstance(rates, dict) and not {name, pretrain.OTHER} & set(rates):
         return [f"  {pretrain.KEY}.learning_rate: none for {name}, nor for other"]
     return []

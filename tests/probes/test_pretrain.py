@@ -405,7 +405,7 @@ def test_the_check_of_params_knows_models_corpora_and_kinds(place, change):
         check()
     lines = [line for line in str(told.value).splitlines() if KEY in line]
     assert len(lines) == 4
-    for part in ("no 'ghost' under models", "no 'news-leftish' in corpora", "nothing for causal"):
+    for part in ("no 'ghost' under models", "no 'news-leftish' in corpora", "no entry for causal"):
         assert [line for line in lines if part in line], part
     assert "far is of kind remote" in lines[-1]
 
