@@ -344,6 +344,7 @@ def _linked(source: str, target: str) -> str:
 
 def _same(texts: list[str], tuning: Tuning, keep: str, facts: dict[str, str | int]) -> str:
     """Return a name for a training: another one, or other code, never continues it."""
-    code = (Path(__file__).parent / "models" / "tune.py").read_text("utf-8")
+    folder = Path(__file__).parent / "models"
+    code = [(folder / name).read_text("utf-8") for name in ("tune.py", "objective.py")]
     told = json.dumps([texts, tuning, keep, facts, code, version("torch")], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:12]

@@ -22,7 +22,7 @@ from builders.lib.problem import Problem
 from probes import pretrain as module
 from probes.check import check
 from probes.checkpoints import PERIODS, checkpoints, scorer
-from probes.models import tune
+from probes.models import objective, tune
 from probes.models.weights import bring
 from probes.pretrain import HEADER, KEY, Params, drawn, pool, pretrain
 
@@ -187,7 +187,7 @@ def test_states_on_the_way_change_nothing_about_the_last(place):
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, monkeypatch, name):
     place(keep="each")
     monkeypatch.setattr(tune, "EVERY", 5)
-    plain, steps = tune._loss, []
+    plain, steps = objective.loss_of, []
 
     def counts(*given, **options):
         steps.append(1)
@@ -196,7 +196,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, monkeypatch, nam
         return plain(*given, **options)
 
     stops = ()
-    monkeypatch.setattr(tune, "_loss", counts)
+    monkeypatch.setattr(objective, "loss_of", counts)
     whole = hashes(pretrain(name))
     all_steps = len(steps)
     assert all_steps == 3 * (24 + 12) // 6  # three epochs of both corpora
