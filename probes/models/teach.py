@@ -23,7 +23,7 @@ from probes.models.tokens import Tokens, longest
 from probes.models.tune import CHECKPOINT, DONE, Tuned, Tuning, fit, save
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from probes.models.params import Taught
 
@@ -119,12 +119,12 @@ def taught(
     into.mkdir(parents=True, exist_ok=True)
     pad = int(tokens.tokenizer.pad_token_id or 0)
 
-    def loss(some: list[tuple[list[int], int]]) -> torch.Tensor:
+    def loss(net: Any, some: list[tuple[list[int], int]]) -> Iterator[tuple[torch.Tensor, float]]:
         width = max(len(ids) for ids, _ in some)
         ids = torch.tensor([ids + [pad] * (width - len(ids)) for ids, _ in some])
         there = torch.tensor([[1] * len(ids) + [0] * (width - len(ids)) for ids, _ in some])
-        logits = model(input_ids=ids, attention_mask=there).logits
-        return torch.nn.functional.cross_entropy(logits, torch.tensor([y for _, y in some]))
+        logits = net(input_ids=ids, attention_mask=there).logits
+        yield torch.nn.functional.cross_entropy(logits, torch.tensor([y for _, y in some])), 1.0
 
     threads = torch.get_num_threads()
     torch.set_num_threads(cores())
@@ -132,7 +132,8 @@ def taught(
         fit(model, name, rows, tuning, into / CHECKPOINT, loss)
     finally:
         torch.set_num_threads(threads)
-    save(model, tokens, where, into)
+    save(model, tokens, where, found.folder)
+    (into / CHECKPOINT).unlink(missing_ok=True)
     return found
 
 

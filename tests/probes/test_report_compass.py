@@ -18,7 +18,8 @@ from leaning_outputs import (
 )
 
 from probes.analysis import compass as analysis
-from probes.report import compass, figures_compass
+from probes.report import compass as told
+from probes.report import figures_compass
 from probes.report.page import render
 
 
@@ -27,7 +28,7 @@ def tabled(inputs):
     into.mkdir(parents=True)
     for name, table in analysis.run(inputs, PARAMS).items():
         table.write_parquet(into / f"{name}.parquet")
-    return compass.section(inputs.data)
+    return told.section(inputs.data)
 
 
 @pytest.fixture(scope="module")
@@ -112,4 +113,4 @@ def test_options_that_were_chosen_are_shown_with_their_refusals(tmp_path):
 
 
 def test_without_tables_the_section_is_empty(tmp_path):
-    assert compass.section(tmp_path).groups == []
+    assert told.section(tmp_path).groups == []
