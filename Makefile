@@ -10,7 +10,7 @@ SOURCES := wikidata ud lexica supersenses emotions labelled_texts social_groups 
 PIPELINES := $(wildcard dvc.yaml */dvc.yaml */*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-slow lint format bench real real-groups real-names full docs docs-data samples prune clean
+.PHONY: help setup repro test test-slow lint format bench real real-groups real-names real-leaning full docs docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -66,6 +66,9 @@ real-groups: repro  ## run the study of social groups on the real inputs beside 
 
 real-names: $(READY)  ## run the study of names and nationality on the real inputs beside the checkout
 	python benchmarks/real_nationality.py
+
+real-leaning: $(READY)  ## run the study of political leaning on the real inputs beside the checkout
+	python benchmarks/real_leaning.py
 
 full: $(READY)  ## fetch fresh data and run the pipeline on it; needs sources.politeness.contact
 	for source in $(SOURCES); do python -m builders fetch $$source --date $(DAY) || exit 1; done

@@ -8,6 +8,7 @@ PROBES = {  # module: what it does
     "classification": "classify texts, and them with other names",
     "perplexity": "tell how likely a masked model finds these texts",
     "agreement": "ask a model whether somebody agrees with statements",
+    "leaning": "ask a model, before and after more training, where it stands on politics",
 }
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
@@ -27,5 +28,6 @@ ALL = {  # analyses over all models at once
     "rsa": "how alike models are in these emotions",
     "shift": "what training on news does to what a model says of groups",
     "nationality": "what classifiers change their mind about with another country's name",
+    "compass": "where models stand on political axes, and what partisan texts do to it",
     "values": "values a model seems to have, and whether grammatical gender matters",
 }

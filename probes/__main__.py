@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
 
 from probes import ALL, EACH, PROBES
 
@@ -31,6 +32,14 @@ def main(arguments: list[str] | None = None) -> int:
         analysis.add_argument("model", help="name in params.yaml")
     for name, words in ALL.items():
         commands.add_parser(name, help=f"tables over all models: {words} (a stage of dvc.yaml)")
+    reword = commands.add_parser(
+        "paraphrase", help="let a model word the statements of probes.leaning anew, into a file"
+    )
+    reword.add_argument("model", help="name in params.yaml")
+    reword.add_argument("--prompt", required=True, help="what it is given, with {statement}")
+    reword.add_argument("--seeds", type=int, default=5, help="wordings of each (default: 5)")
+    reword.add_argument("--tokens", type=int, default=64, help="of a wording at most (default: 64)")
+    reword.add_argument("--into", required=True, help="the csv file to write")
     plan = commands.add_parser("plan", help="tell what the probes would take, before they run")
     plan.add_argument("model", nargs="?", help="name in params.yaml; default: all that are asked")
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
@@ -53,34 +62,46 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(given: argparse.Namespace) -> None:
+    if given.command in PROBES:
+        _probe(given)
+    elif given.command in ALL:
+        from probes.tables import analyse
+
+        print(analyse(given.command))
+    elif hasattr(given, "model") and given.command != "plan":
+        _of_a_model(given)
+    else:
+        _of_all(given)
+
+
+def _of_all(given: argparse.Namespace) -> None:
+    """Run a command that names no model."""
     if given.command == "check":
         from probes.check import check
 
         check()
         print("params.yaml: no problem found")
-        return
-    if given.command == "plan":
+    elif given.command == "plan":
         from probes.plan import plans, table
 
         print(table(list(plans(given.seconds, given.model))))
-        return
-    if given.command in PROBES:
-        _probe(given)
-        return
-    if given.command == "report":
+    else:
         from probes.report import write
 
         print(write())
-        return
-    if given.command in ALL:
-        from probes.tables import analyse
 
-        print(analyse(given.command))
-        return
+
+def _of_a_model(given: argparse.Namespace) -> None:
+    """Run a command that names a model."""
     from probes.models.params import model
 
     model(given.model)  # an unknown name is told before torch is loaded
-    if given.command == "weights":
+    if given.command == "paraphrase":
+        from probes.paraphrase import write as reword
+
+        seeds = range(1, given.seeds + 1)
+        print(reword(given.model, given.prompt, seeds, given.tokens, Path(given.into)))
+    elif given.command == "weights":
         from probes.models.weights import bring
 
         print(bring(given.model))

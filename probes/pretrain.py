@@ -99,6 +99,9 @@ class Params(Section):
     weight_decay: float = Field(0.01, ge=0, description="of AdamW, of matrices alone")
     betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of AdamW")
     epsilon: float = Field(1e-6, gt=0, description="of AdamW")
+    masked: float = Field(
+        0.15, gt=0, lt=1, description="share of the tokens that masked models are to tell"
+    )
 
     @model_validator(mode="after")
     def _once(self) -> Params:
@@ -137,7 +140,7 @@ class Params(Section):
         if rate is None:
             raise Problem(f"{KEY}.learning_rate: none for {name}, nor for {OTHER}")
         own = (rate, self.epochs, self.batch, self.length, seed, self.warmup, self.weight_decay)
-        return Tuning(*own, self.betas, self.epsilon, self.precision, self.at_once)
+        return Tuning(*own, self.betas, self.epsilon, self.precision, self.at_once, self.masked)
 
 
 class Run(NamedTuple):

@@ -103,6 +103,7 @@ def stages() -> dict[str, dict[str, set[str]]]:
         },
         "drift": {"": closure("builders.lib.drift", "builders.stereotypes")},
         "weights": {"": closure("probes.models.weights")},
+        "pretrain": {"": closure("probes.pretrain")},
         **{p: {"": closure("probes.outputs", f"probes.{p}")} for p in PROBES},
         **{a: {"": closure("probes.tables", f"probes.analysis.{a}")} for a in [*EACH, *ALL]},
         "report": {"": closure("probes.report")},

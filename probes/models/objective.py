@@ -35,14 +35,16 @@ class Batch(NamedTuple):
         return Batch(*(part[rows] for part in self))
 
 
-def batched(tokens: Tokens, rows: Sequence[list[int]], *, masked: bool) -> Batch:
+def batched(
+    tokens: Tokens, rows: Sequence[list[int]], *, masked: bool, share: float = MASKED
+) -> Batch:
     """Return texts of a step side by side; the tokens to hide are drawn from torch's generator."""
     width = max(map(len, rows))
     pad = tokens.tokenizer.pad_token_id or 0
     ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
     there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
     if masked:
-        given, labels = hide(tokens, ids, there, len(tokens))
+        given, labels = hide(tokens, ids, there, len(tokens), share)
         return Batch(given, there, labels)
     labels = torch.where(there == 1, ids, IGNORED)
     labels[:, 0] = IGNORED  # nothing stands before it
@@ -55,6 +57,7 @@ def parts(
     rows: list[list[int]],
     *,
     masked: bool,
+    share: float = MASKED,
     at_once: int = 0,
     mixed: bool = False,
 ) -> Iterator[tuple[torch.Tensor, float]]:
@@ -62,12 +65,14 @@ def parts(
 
     Parameters
     ----------
+    share
+        Part of the tokens that masked models predict.
     at_once
         Texts of a part at most; 0: all that this process has.
     mixed
         Whether products are computed in bfloat16.
     """
-    batch = batched(tokens, rows, masked=masked)
+    batch = batched(tokens, rows, masked=masked, share=share)
     number, index = processes.number(), processes.index()
     if index:  # masks are drawn alike, dropout is not
         torch.manual_seed(torch.initial_seed() + (index << 40))
@@ -123,7 +128,11 @@ def _only(model: Any, chosen: torch.Tensor) -> Iterator[None]:
 
 
 def hide(
-    tokens: Tokens, ids: torch.Tensor, there: torch.Tensor, vocabulary: int
+    tokens: Tokens,
+    ids: torch.Tensor,
+    there: torch.Tensor,
+    vocabulary: int,
+    share: float = MASKED,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return inputs with hidden tokens, and labels that are the ids at those and -100 elsewhere.
 
@@ -132,7 +141,7 @@ def hide(
     special = torch.isin(ids, torch.tensor(tokens.tokenizer.all_special_ids))
     free = (there == 1) & ~special
     chance = torch.rand(ids.shape).masked_fill(~free, 2.0)
-    chosen = chance < MASKED
+    chosen = chance < share
     first = chance.argmin(dim=1)
     rows = torch.arange(len(ids))
     chosen[rows, first] |= free[rows, first]

@@ -23,7 +23,7 @@ from builders.lib.snapshot import write_bytes
 from probes.models import processes
 from probes.models.batches import cores
 from probes.models.body import pretrained
-from probes.models.objective import parts
+from probes.models.objective import MASKED, parts
 from probes.models.tokens import HEAD, Tokens, longest
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class Tuning(NamedTuple):
     epsilon: float = 1e-8
     precision: str = "float32"  # of products; bfloat16: mixed, the weights stay as they are
     at_once: int = 0  # texts that a process puts through the model together; 0: all of its own
+    masked: float = MASKED  # share of the tokens that masked models predict
 
 
 class Loss(NamedTuple):
@@ -136,6 +137,7 @@ def tuned(
             tokens,
             masked=kind == "masked",
             at_once=tuning.at_once,
+            share=tuning.masked,
             mixed=tuning.precision == "bfloat16",
         )
         losses = fit(model, name, rows, tuning, into / CHECKPOINT, loss, keep)

@@ -68,9 +68,9 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
         own = [f"{asked[i].text} {respond(shares[i], rng)}" for i in some]
         encoded = tokenizer(own, padding=True, return_tensors="pt")
         ids, there = encoded["input_ids"], encoded["attention_mask"]
-        labels = torch.where(there == 1, ids, IGNORED)
-        found: torch.Tensor = model(input_ids=ids, attention_mask=there, labels=labels).loss
-        return found
+        labels = torch.where(there == 1, ids, IGNORED)[:, 1:]
+        logits = model(input_ids=ids, attention_mask=there).logits[:, :-1]
+        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
     _fit(world, model, loss).save_pretrained(into)
 
