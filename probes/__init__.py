@@ -8,6 +8,7 @@ PROBES = {  # module: what it does
     "classification": "classify texts, and them with other names",
     "perplexity": "tell how likely a masked model finds these texts",
     "agreement": "ask a model whether somebody agrees with statements",
+    "finetune": "make classifiers of a model in each of its states, and ask them",
 }
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
@@ -28,4 +29,6 @@ ALL = {  # analyses over all models at once
     "shift": "what training on news does to what a model says of groups",
     "nationality": "what classifiers change their mind about with another country's name",
     "values": "values a model seems to have, and whether grammatical gender matters",
+    "fairness": "how well classifiers of differently pretrained models do, by group",
+    "ensemble": "votes of classifiers of differently pretrained models, and of one",
 }
