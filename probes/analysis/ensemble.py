@@ -1,0 +1,241 @@
+"""Analysis ``ensemble``: votes of classifiers of partisan corpora, and of others.
+
+Feng et al. (2023), section 6 and Table 6: the partisan ensemble against the mean and the best of
+its members. Beyond them: ensembles of the same size whose members differ in their seeds alone, so
+that one sees whether it is partisanship that helps, or voting.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field, model_validator
+from scipy.special import ndtr
+
+from builders.lib.params import Params as Section
+from builders.lib.schema import Column, Schema
+from probes.analysis._ensemble_voters import PARTISAN, Voters, all_runs, first_run
+from probes.analysis._fairness_runs import Case, cases
+from probes.checkpoints import PERIODS
+from probes.estimates import ESTIMATE, finite, significant, typed
+from probes.stats.multiplicity import benjamini_hochberg
+from probes.stats.pmi import percentiles
+from probes.stats.two_classes import METRICS, cells, metrics
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from probes.tables import Inputs
+
+    Floats = NDArray[np.float64]
+
+EACH = False
+DATASETS = ("downstream",)
+OUTPUTS = ("finetune",)
+TABLES = ()
+READINGS = ("faithful", "corrected")
+FAITHFUL, CORRECTED = range(len(READINGS))
+TESTED = ("accuracy", "balanced accuracy", "F1")
+OVER_TEXTS = "bootstrap percentile over texts (Poisson weights), these trainings"
+NORMAL = "0: equally good on other texts (normal, SE of the bootstrap)"
+UNTESTED = "none: no test"
+WHERE = (
+    Column("model", "string", "name of the model in params.yaml"),
+    Column("task", "string", "config of `downstream`; planted: a world's own texts"),
+    Column("reading", "label", "see Readings", labels=READINGS),
+    Column("period", "label", "texts of the corpora: all, before, from 2017", labels=PERIODS),
+    Column("share", "float64", "part of these texts", minimum=0, maximum=1),
+)
+METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
+SCORES = Schema(
+    columns=(
+        *WHERE,
+        Column("ensemble", "string", "what is judged; see Ensembles"),
+        Column("vote", "string", "hard, mean probability; empty: single classifiers"),
+        METRIC,
+        *ESTIMATE,
+        Column("size", "int64", "voters of each", minimum=1),
+        Column("ensembles", "int64", "of how many this is the mean", minimum=1),
+        Column("sd", "float64", "SD over them; null: one alone", nullable=True),
+    ),
+    key=("model", "task", "reading", "period", "share", "ensemble", "vote", "metric"),
+)
+DIFFERENCES = Schema(
+    columns=(
+        *WHERE,
+        Column("against", "string", "what is taken from the partisan ensemble"),
+        Column("vote", "string", "of the partisan ensemble, and of the other if it votes"),
+        METRIC,
+        *ESTIMATE,
+        Column("size", "int64", "voters of the partisan ensemble", minimum=2),
+        Column("size_against", "int64", "voters of each of the others", minimum=1),
+        Column("family", "int64", "tests adjusted together: all of model, task and reading"),
+    ),
+    key=("model", "task", "reading", "period", "share", "against", "vote", "metric"),
+)
+SCHEMAS = {"scores": SCORES, "differences": DIFFERENCES}
+
+
+class Params(Section):
+    """Who votes, and how intervals are made."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    partisan: list[str] = Field(
+        min_length=2, description="corpora of the partisan ensemble; those not trained on are out"
+    )
+    positive: dict[str, str] = Field(description="the class that is sought, as in fairness")
+    draws: int = Field(
+        100, ge=1, description="ensembles of one corpus at most; all choices if they are no more"
+    )
+    bootstrap: int = Field(ge=100, description="bootstrap replicates over texts")
+    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(ge=0, description="of the resampling and of the choice of ensembles")
+
+    @model_validator(mode="after")
+    def _once(self) -> Params:
+        if len(set(self.partisan)) < len(self.partisan):
+            raise ValueError("partisan: one stands twice")
+        return self
+
+
+class Scored(NamedTuple):
+    """The measures of ensembles of one kind."""
+
+    voters: Voters
+    each: Floats  # (ensembles, measures)
+    mean: Floats  # (1 + replicates, measures) over the ensembles, the sample first
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compute the tables of all models.
+
+    Returns
+    -------
+    dict
+        ``scores`` and ``differences``; nothing of a model that was trained on fewer than two of
+        the partisan corpora. Columns as in :data:`SCHEMAS`.
+
+    Raises
+    ------
+    Problem
+        If the positive class of a task is not named, or is none of two.
+    """
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+    for model in inputs.models:
+        for case in cases(inputs, model, params.positive, 1, "analysis.ensemble.positive"):
+            weights = case.weights(params.bootstrap, params.seed)
+            differences = []
+            for period, share in sorted({(s.period, s.share) for s in case.states if s.corpus}):
+                for reading in (FAITHFUL, CORRECTED):
+                    place = {"model": model, "task": case.task, "reading": reading}
+                    place |= {"period": period, "share": share}
+                    scored = [
+                        _scored(case, voters, weights)
+                        for voters in _voters(case, period, share, reading, params)
+                    ]
+                    for own in scored:
+                        found["scores"] += [place | row for row in _rows(own, case, params)]
+                    differences += [place | row for row in _differences(scored, case, params)]
+            found["differences"] += _adjusted(differences)
+    return {
+        name: typed(pl.DataFrame(rows, infer_schema_length=None), SCHEMAS[name])
+        for name, rows in found.items()
+        if rows
+    }
+
+
+def _voters(case: Case, period: int, share: float, reading: int, params: Params) -> list[Voters]:
+    """Return what is judged, of the trainings on some period and share."""
+    members = {
+        state.corpus: runs
+        for state, runs in case.states.items()
+        if state.corpus in params.partisan and (state.period, state.share) == (period, share)
+    }
+    if len(members) < 2:
+        return []
+    if reading == FAITHFUL:
+        return list(first_run(case, list(members.values())))
+    itself = next((runs for state, runs in case.states.items() if state.itself), None)
+    return list(all_runs(case, members, itself, params.draws, params.seed))
+
+
+def _scored(case: Case, voters: Voters, weights: Floats) -> Scored:
+    drawn = metrics(cells(case.true, voters.predicted, weights))
+    return Scored(voters, drawn[:, 0], drawn.mean(axis=0))
+
+
+def _rows(own: Scored, case: Case, params: Params) -> list[dict[str, Any]]:
+    several = len(own.each) > 1
+    sd = own.each.std(axis=0, ddof=1) if several else np.full(len(METRICS), np.nan)
+    limits = percentiles(own.mean[1:].T, params.confidence)
+    return [
+        {
+            "ensemble": own.voters.name,
+            "vote": own.voters.vote,
+            "metric": metric,
+            "value": finite(own.mean[0, m]),
+            "low": finite(limits.low[m]),
+            "high": finite(limits.high[m]),
+            "n": len(case.ids),
+            "cluster": "text",
+            "method": OVER_TEXTS,
+            "null": UNTESTED,
+            "p": None,
+            "p_bh": None,
+            "size": own.voters.size,
+            "ensembles": len(own.each),
+            "sd": finite(sd[m]),
+        }
+        for m, metric in enumerate(METRICS)
+    ]
+
+
+def _differences(scored: list[Scored], case: Case, params: Params) -> list[dict[str, Any]]:
+    """Compare the partisan ensemble with all else, each way of voting by itself."""
+    result = []
+    for own in (each for each in scored if each.voters.name == PARTISAN):
+        for other in scored:
+            if other.voters.name == PARTISAN or other.voters.vote not in ("", own.voters.vote):
+                continue
+            apart = own.mean - other.mean
+            limits = percentiles(apart[1:].T, params.confidence)
+            se = np.nanstd(apart[1:], axis=0, ddof=1)
+            for m, metric in enumerate(METRICS):
+                p = None
+                if metric in TESTED and np.isfinite(apart[0, m]):
+                    same = abs(apart[0, m]) < 1e-12
+                    p = 1.0 if same else 2 * float(ndtr(-abs(apart[0, m]) / max(se[m], 1e-12)))
+                result.append(
+                    {
+                        "against": other.voters.name,
+                        "vote": own.voters.vote,
+                        "metric": metric,
+                        "value": finite(apart[0, m]),
+                        "low": finite(limits.low[m]),
+                        "high": finite(limits.high[m]),
+                        "n": len(case.ids),
+                        "cluster": "text",
+                        "method": OVER_TEXTS,
+                        "null": UNTESTED if p is None else NORMAL,
+                        "p": None if p is None else significant(p),
+                        "p_bh": None,
+                        "size": own.voters.size,
+                        "size_against": other.voters.size,
+                    }
+                )
+    return result
+
+
+def _adjusted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Adjust over all tests of a reading; of one task of one model there are no others here."""
+    for reading in (FAITHFUL, CORRECTED):
+        own = [row for row in rows if row["reading"] == reading]
+        tested = [row for row in own if row["p"] is not None]
+        for row in own:
+            row["family"] = len(tested)
+        values = np.array([row["p"] for row in tested], dtype=np.float64)
+        for row, value in zip(tested, benjamini_hochberg(values), strict=True):
+            row["p_bh"] = significant(value)
+    return rows
