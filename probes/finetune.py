@@ -18,10 +18,10 @@ import polars as pl
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from builders.downstream import SPLITS
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
+from builders.lib.targeted import SPLITS
 from probes import checkpoints
 from probes.models.files import MODELS
 from probes.shards import Shard

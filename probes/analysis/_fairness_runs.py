@@ -97,7 +97,7 @@ def cases(
     folder = inputs.outputs("finetune", model)
     for path in sorted(p for p in folder.iterdir() if p.is_dir()):
         task = path.name
-        sought = positive.get(task, positive.get(task.partition("-")[0]))
+        sought = positive.get(task, positive.get(task.partition("-")[0], ""))
         frame = pl.read_parquet(path / "*.parquet")
         classes = sorted(frame["class"].unique())
         if sought not in classes or len(classes) != 2:
@@ -124,9 +124,9 @@ def _states(
                 f"{path}: trainings were asked different texts; remove the folder and run "
                 "`make repro` again"
             )
-        state = State(str(corpus), int(period), float(share))  # type: ignore[call-overload]
+        state = State(str(corpus), int(period), float(share))
         values = own["logprob_nats"].exp().to_numpy()
-        found.setdefault(state, []).append(((int(pretraining), int(seed)), values))  # type: ignore[call-overload]
+        found.setdefault(state, []).append(((int(pretraining), int(seed)), values))
     states = {
         state: Runs([seeds for seeds, _ in own], np.stack([values for _, values in own]))
         for state, own in sorted(found.items())

@@ -192,11 +192,10 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
                 "of": OF.index(of),
                 "group": name,
             }
-            own = [runs.predicted[:, member] for runs in (first, second)]
-            p = exchange_p(true, *own, params.exchanges, params.seed)
-            alone = [predicted[:1] for predicted in own]
-            p_one = exchange_p(true, *alone, params.exchanges, params.seed)
-            p_one[METRICS.index("accuracy")] = mcnemar(*((x[0] == true) for x in alone))
+            mine, others = (runs.predicted[:, member] for runs in (first, second))
+            p = exchange_p(true, mine, others, params.exchanges, params.seed)
+            p_one = exchange_p(true, mine[:1], others[:1], params.exchanges, params.seed)
+            p_one[METRICS.index("accuracy")] = mcnemar(mine[0] == true, others[0] == true)
             tested = {FAITHFUL: None, ONE_RUN: p_one, CORRECTED: p}
             apart = Measured(first, sides[0].each - sides[1].each, sides[0].mean - sides[1].mean)
             single = [
