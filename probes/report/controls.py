@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 WITH_RECOVERY = ("pmi", "latent", "supersenses")  # a table for each world
 # one for all models
-OVER_ALL = ("sentiment", "recall", "emotions", "rsa", "shift", "values", "nationality")
+OVER_ALL = (
+    *("sentiment", "recall", "emotions", "rsa", "shift", "values", "nationality"),
+    "fairness",
+)
 NOTE = (
     "Worlds are languages with biases that are known, and models trained on them. Where biases "
     "were planted the probe should find them; where none were, it should find nothing. Read these "

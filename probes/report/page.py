@@ -15,6 +15,7 @@ from probes.report import (
     controls,
     datasets,
     emotions,
+    fairness,
     latent,
     nationality,
     pooled,
@@ -53,6 +54,7 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     shift,
     values,
     nationality,
+    fairness,
     sentiment_lexica,
     datasets,
 )
