@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 HALF = 0.5
 SEED = "finetuning_seed"
-OF = ("all", "group", "source")  # what texts are taken together by
 ALL = ("all", "all")
 
 
@@ -167,3 +166,35 @@ def grid(runs: Runs, values: Floats) -> Floats:
     for (p, s), value in zip(runs.seeds, values, strict=True):
         found[pretraining.index(p), seeds.index(s)] = value
     return found
+
+
+def pairs(case: Case, control: str, sides: list[tuple[str, str]]) -> list[tuple[State, State]]:
+    """Return what is compared: with the model itself, with the control, and side with side."""
+    found = []
+    for state in case.states:
+        if state.itself:
+            continue
+        found += [(state, other) for other in case.states if other.itself]
+        other = state._replace(corpus=control)
+        if other in case.states and other != state:
+            found.append((state, other))
+    for left, right in sides:
+        found += [
+            (state, state._replace(corpus=right))
+            for state in case.states
+            if state.corpus == left and state._replace(corpus=right) in case.states
+        ]
+    return list(dict.fromkeys(found))
+
+
+def matched(one: Runs, other: Runs, state: State) -> tuple[Runs, Runs]:
+    """Return the runs of both that have the same seeds; the model itself has none of pretraining.
+
+    Its runs stand beside those of each pretraining seed.
+    """
+    if state.itself:
+        by_seed = {seed: own for own in other.seeds for seed in own[1:]}
+        seeds = [own for own in one.seeds if own[1] in by_seed]
+        return one.pick(seeds), other.pick([by_seed[seed] for _, seed in seeds])
+    seeds = [own for own in one.seeds if own in other.seeds]
+    return one.pick(seeds), other.pick(seeds)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from builders.lib.schema import Column, Schema
-from probes.analysis._fairness_runs import OF
 from probes.checkpoints import PERIODS
 from probes.estimates import ESTIMATE
 from probes.planted import RECOVERY
 
 READINGS = ("faithful", "one run", "corrected")
+OF = ("all", "group", "source")  # what texts are taken together by
 MODEL = (
     Column("model", "string", "name of the model in params.yaml"),
     Column("task", "string", "config of `downstream`; planted: a world's own texts"),

@@ -15,11 +15,10 @@ from pydantic import Field, model_validator
 from scipy.special import ndtr
 
 from builders.lib.params import Params as Section
-from builders.lib.schema import Column, Schema
+from probes.analysis._ensemble_tables import READINGS, SCHEMAS
 from probes.analysis._ensemble_voters import PARTISAN, Voters, all_runs, first_run
 from probes.analysis._fairness_runs import Case, cases
-from probes.checkpoints import PERIODS
-from probes.estimates import ESTIMATE, finite, significant, typed
+from probes.estimates import finite, significant, typed
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.stats.pmi import percentiles
 from probes.stats.two_classes import METRICS, cells, metrics
@@ -35,47 +34,12 @@ EACH = False
 DATASETS = ("downstream",)
 OUTPUTS = ("finetune",)
 TABLES = ()
-READINGS = ("faithful", "corrected")
 FAITHFUL, CORRECTED = range(len(READINGS))
 TESTED = ("accuracy", "balanced accuracy", "F1")
 OVER_TEXTS = "bootstrap percentile over texts (Poisson weights), these trainings"
 NORMAL = "0: equally good on other texts (normal, SE of the bootstrap)"
 UNTESTED = "none: no test"
-WHERE = (
-    Column("model", "string", "name of the model in params.yaml"),
-    Column("task", "string", "config of `downstream`; planted: a world's own texts"),
-    Column("reading", "label", "see Readings", labels=READINGS),
-    Column("period", "label", "texts of the corpora: all, before, from 2017", labels=PERIODS),
-    Column("share", "float64", "part of these texts", minimum=0, maximum=1),
-)
-METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
-SCORES = Schema(
-    columns=(
-        *WHERE,
-        Column("ensemble", "string", "what is judged; see Ensembles"),
-        Column("vote", "string", "hard, mean probability; empty: single classifiers"),
-        METRIC,
-        *ESTIMATE,
-        Column("size", "int64", "voters of each", minimum=1),
-        Column("ensembles", "int64", "of how many this is the mean", minimum=1),
-        Column("sd", "float64", "SD over them; null: one alone", nullable=True),
-    ),
-    key=("model", "task", "reading", "period", "share", "ensemble", "vote", "metric"),
-)
-DIFFERENCES = Schema(
-    columns=(
-        *WHERE,
-        Column("against", "string", "what is taken from the partisan ensemble"),
-        Column("vote", "string", "of the partisan ensemble, and of the other if it votes"),
-        METRIC,
-        *ESTIMATE,
-        Column("size", "int64", "voters of the partisan ensemble", minimum=2),
-        Column("size_against", "int64", "voters of each of the others", minimum=1),
-        Column("family", "int64", "tests adjusted together: all of model, task and reading"),
-    ),
-    key=("model", "task", "reading", "period", "share", "against", "vote", "metric"),
-)
-SCHEMAS = {"scores": SCORES, "differences": DIFFERENCES}
+__all__ = ["SCHEMAS"]
 
 
 class Params(Section):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from probes.analysis import ensemble
+from probes.analysis import _ensemble_tables as ensemble
 from probes.analysis._fairness_tables import DIFFERENCES, GROUPS, OVERALL
 from probes.report.blocks import (
     Block,
@@ -56,7 +56,9 @@ def _state(row: dict[str, Any], name: str = "corpus") -> str:
     if not row[name]:
         return "the model itself"
     period = "" if row["period"] == "all" else f", {row['period']} 2017-01-20"
-    return row[name] + period + ("" if row["share"] == 1 else f", {row['share']:g} of the texts")
+    return (
+        str(row[name]) + period + ("" if row["share"] == 1 else f", {row['share']:g} of the texts")
+    )
 
 
 def _overall(table: pl.DataFrame) -> Table:
@@ -91,7 +93,7 @@ def _more(data: Path, model: str, task: str) -> list[tuple[str, tuple[Table, ...
             _gain,
         ),
     )
-    found = []
+    found: list[tuple[str, tuple[Table, ...]]] = []
     for what, name, schema, write in tables:
         path = data / "tables" / f"{name}.parquet"
         if not path.is_file():

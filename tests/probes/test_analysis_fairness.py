@@ -7,8 +7,8 @@ from classified import GROUPS, KNOWS, outputs
 
 from builders.lib.problem import Problem
 from probes.analysis import fairness
-from probes.analysis._fairness_runs import ALL, Case, Runs, State
-from probes.analysis.fairness import CORRECTED, FAITHFUL, ONE_RUN, matched
+from probes.analysis._fairness_rows import CORRECTED, FAITHFUL, ONE_RUN, measured_on
+from probes.analysis._fairness_runs import ALL, Case, Runs, State, matched
 from probes.stats.two_classes import METRICS
 
 SEED = 20261122
@@ -235,7 +235,7 @@ def test_intervals_over_texts_hold_the_truth_at_their_rate():
         runs = Runs([(1, s) for s in range(4)], np.where(right == true, 0.8, 0.2))
         members = {ALL: np.ones(150, dtype=bool)}
         case = Case("m", "t", [f"{number}{i}" for i in ids], true, {}, members)
-        own = fairness._measured(case, runs, members[ALL], case.weights(200, 1))
+        own = measured_on(case, runs, members[ALL], case.weights(200, 1))
         low, high = PARAMS.limits(own.mean[1:])
         held += [low[m] <= 0.7 <= high[m] for m in (0, 1, METRICS.index("recall"))]
     print(held / 200)

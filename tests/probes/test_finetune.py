@@ -84,7 +84,10 @@ def ready(tmp_path_factory):
         write(texts("divers"), "hate-en")
         tree = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
         tree["models"] = {"m": {"id": "./m", "dtype": "float64", "languages": ["en"]}}
-        tree["probes"]["finetune"] |= {"tasks": ["hate-en"], "seeds": list(SEEDS), "epochs": 20}
+        tree["probes"]["finetune"] |= {"tasks": ["hate-en"], "seeds": list(SEEDS), "epochs": 10}
+        tree["asked"]["finetune"] = ["m"]
+        tree["analysis"]["fairness"] |= {"bootstrap": 100, "exchanges": 99}
+        tree["analysis"]["ensemble"] |= {"bootstrap": 100}
         tree["probes"]["finetune"] |= {"batch": 4, "learning_rate": {"other": 5e-3}}
         Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
         tokenizer = wordpiece([row["text"] for row in texts("divers")])
@@ -144,6 +147,23 @@ def test_classifiers_differ_by_state_and_by_seed():
     assert len(several) == 6
 
 
+def test_the_analyses_follow():
+    from probes.tables import analyse
+
+    for name in ("fairness", "ensemble"):
+        analyse(name)
+    overall = pl.read_parquet("data/tables/fairness/overall.parquet")
+    assert set(overall["corpus"]) == set(STATES)
+    right = answers().filter(pl.col("class") == pl.col("label"))
+    known = dict(
+        right.group_by("corpus").agg((pl.col("logprob_nats").exp() > 0.5).mean()).iter_rows()
+    )
+    rows = overall.filter((pl.col("metric") == "accuracy") & (pl.col("reading") == 2))
+    assert dict(rows.select("corpus", "value").iter_rows()) == pytest.approx(known, abs=1e-6)
+    votes = pl.read_parquet("data/tables/ensemble/scores.parquet")
+    assert {"partisan", "the model itself, by seed"} <= set(votes["ensemble"])
+
+
 def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(monkeypatch):
     whole = hashes()
     monkeypatch.setattr(tune, "EVERY", 5)
@@ -159,7 +179,7 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(monkeypat
     with pytest.raises(KeyboardInterrupt):
         probe("finetune", "m")
     probe("finetune", "m")
-    total = 6 * 3 * 20
+    total = 6 * 3 * 10
     assert total < len(steps) <= total + 6  # at most the steps since the checkpoint again
     assert hashes() == whole
 
@@ -248,3 +268,23 @@ def test_a_model_that_was_not_trained_further_is_told(monkeypatch):
     monkeypatch.setattr(checkpoints, "FOLDER", Path("data/elsewhere"))
     with pytest.raises(Problem, match=r"run `make repro STAGE=pretrain@m` first"):
         Task("finetune", "m").shards()
+
+
+def test_the_layer_on_top_begins_alike_in_all_states(tmp_path, monkeypatch):
+    from probes.models import teach
+
+    given = finetune.examples(Path("data/datasets/downstream/hate-en.parquet"), None)
+    numbers = [given.classes.index(label) for label in given.labels]
+    monkeypatch.setattr(teach, "fit", lambda *_: None)
+    heads = {}
+    for state in checkpoints.checkpoints("m"):
+        for seed in (1, 2):
+            into = tmp_path / f"{state.name}-{seed}"
+            tuning = tune.Tuning(1e-3, 1, 4, 64, seed)
+            start = checkpoints.files("m", state)
+            done = teach.taught(start, "m", given.texts, numbers, given.classes, tuning, into)
+            model = Classifier(done.folder, "m", "r", dtype="float32").model
+            heads[state.name, seed] = model.classifier.weight.detach().cpu().numpy().tobytes()
+    for seed in (1, 2):
+        assert len({own for (_, s), own in heads.items() if s == seed}) == 1
+    assert len(set(heads.values())) == 2
