@@ -38,6 +38,17 @@ DIFFERENCES = Schema(
         Column("size", "int64", "voters of the partisan ensemble", minimum=2),
         Column("size_against", "int64", "voters of each of the others", minimum=1),
         Column("family", "int64", "tests adjusted together: all of model, task and reading"),
+        Column("trainings_low", "float64", "lower end over texts and trainings", nullable=True),
+        Column("trainings_high", "float64", "upper end over texts and trainings", nullable=True),
+        Column(
+            "p_trainings",
+            "float64",
+            "two-sided p, other texts and other trainings might have been drawn; null: too few",
+            nullable=True,
+            minimum=0,
+            maximum=1,
+        ),
+        Column("p_trainings_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
     ),
     key=("model", "task", "reading", "period", "share", "against", "vote", "metric"),
 )

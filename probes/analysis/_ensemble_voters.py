@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from probes.analysis._fairness_runs import Runs
 from probes.stats.two_classes import METRICS, cells, metrics
 from probes.stats.votes import VOTES, vote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from probes.analysis._fairness_runs import Case, Runs
+    from probes.analysis._fairness_runs import Case
 
     Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
@@ -31,6 +32,9 @@ ONES = "one corpus, by seed: mean"
 ITSELF = "the model itself, by seed"
 HARD, NONE = VOTES[0], ""  # no vote
 CHOSEN_BY = METRICS.index("balanced accuracy")
+
+
+Gains = dict[tuple[str, str], tuple["Floats", int]]  # by name and vote: measures, and size
 
 
 class Voters(NamedTuple):
@@ -85,6 +89,62 @@ def all_runs(
             at = _choices(len(itself.seeds), size, draws, f"{seed} ")
             fewer = min(size, len(itself.seeds))
             yield Voters(ITSELF, how, fewer, _votes(itself, how, at))
+
+
+def gains(case: Case, voters: Iterable[Voters]) -> Gains:
+    """Return what the partisan ensemble is better by than each other, and the other's size.
+
+    Keys are the other's name and the vote; single classifiers stand beside either vote. The best
+    are left out: how they are chosen jumps when a training is left out.
+    """
+    means = {
+        (own.name, own.vote): (
+            metrics(cells(case.true, own.predicted))[:, 0].mean(axis=0),
+            own.size,
+        )
+        for own in voters
+        if own.name not in (BEST, BLIND)
+    }
+    return {
+        (name, how): (own - value, size)
+        for (partisan, how), (own, _) in means.items()
+        if partisan == PARTISAN
+        for (name, other), (value, size) in means.items()
+        if name != PARTISAN and other in (NONE, how)
+    }
+
+
+def without_each_seed(
+    case: Case, members: dict[str, Runs], itself: Runs | None, draws: int, seed: int
+) -> list[list[Gains]]:
+    """Return the gains without each pretraining seed in turn, and without each fine-tuning seed.
+
+    A list is empty where a corpus would be left without a training.
+    """
+    found: list[list[Gains]] = []
+    for place in (0, 1):
+        seeds = sorted({own[place] for runs in members.values() for own in runs.seeds})
+        kept = [
+            {name: _without(runs, place, out) for name, runs in members.items()} for out in seeds
+        ]
+        if any(not runs.seeds for own in kept for runs in own.values()):
+            found.append([])
+            continue
+        base = [_without(itself, place, out) if itself and place else itself for out in seeds]
+        found.append(
+            [
+                gains(
+                    case, all_runs(case, own, other if other and other.seeds else None, draws, seed)
+                )
+                for own, other in zip(kept, base, strict=True)
+            ]
+        )
+    return found
+
+
+def _without(runs: Runs, place: int, out: int) -> Runs:
+    keep = [own for own in runs.seeds if own[place] != out]
+    return runs.pick(keep) if keep else Runs([], runs.probability[:0])
 
 
 def _dealt(own: list[Floats], choice: tuple[int, ...], number: int) -> Floats:

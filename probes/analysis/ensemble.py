@@ -16,16 +16,24 @@ from scipy.special import ndtr
 
 from builders.lib.params import Params as Section
 from probes.analysis._ensemble_tables import READINGS, SCHEMAS
-from probes.analysis._ensemble_voters import PARTISAN, Voters, all_runs, first_run
-from probes.analysis._fairness_runs import Case, cases
+from probes.analysis._ensemble_voters import (
+    PARTISAN,
+    Voters,
+    all_runs,
+    first_run,
+    without_each_seed,
+)
+from probes.analysis._fairness_runs import Case, Runs, cases
 from probes.estimates import finite, significant, typed
 from probes.stats.multiplicity import benjamini_hochberg
 from probes.stats.pmi import percentiles
+from probes.stats.trainings import combined, left_out
 from probes.stats.two_classes import METRICS, cells, metrics
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from probes.analysis._ensemble_voters import Gains
     from probes.tables import Inputs
 
     Floats = NDArray[np.float64]
@@ -90,19 +98,30 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     for model in inputs.models:
         for case in cases(inputs, model, params.positive, 1, "analysis.ensemble.positive"):
             weights = case.weights(params.bootstrap, params.seed)
+            itself = next((runs for state, runs in case.states.items() if state.itself), None)
             differences = []
-            for period, share in sorted({(s.period, s.share) for s in case.states if s.corpus}):
-                for reading in (FAITHFUL, CORRECTED):
+            for (period, share), members in _partisan(case, params).items():
+                drawn = (case, members, itself, params.draws, params.seed)
+                every = {
+                    FAITHFUL: list(first_run(case, list(members.values()))),
+                    CORRECTED: list(all_runs(*drawn)),
+                }
+                without = without_each_seed(*drawn)
+                for reading, voters in every.items():
                     place = {"model": model, "task": case.task, "reading": reading}
                     place |= {"period": period, "share": share}
-                    scored = [
-                        _scored(case, voters, weights)
-                        for voters in _voters(case, period, share, reading, params)
-                    ]
+                    scored = [_scored(case, own, weights) for own in voters]
                     for own in scored:
                         found["scores"] += [place | row for row in _rows(own, case, params)]
-                    differences += [place | row for row in _differences(scored, case, params)]
-            found["differences"] += _adjusted(differences)
+                    differences += [
+                        place | row
+                        for row in _differences(
+                            scored, case, without if reading == CORRECTED else [], params
+                        )
+                    ]
+            found["differences"] += _adjusted(
+                _adjusted(differences), "p_trainings", "p_trainings_bh"
+            )
     return {
         name: typed(pl.DataFrame(rows, infer_schema_length=None), SCHEMAS[name])
         for name, rows in found.items()
@@ -110,19 +129,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     }
 
 
-def _voters(case: Case, period: int, share: float, reading: int, params: Params) -> list[Voters]:
-    """Return what is judged, of the trainings on some period and share."""
-    members = {
-        state.corpus: runs
-        for state, runs in case.states.items()
-        if state.corpus in params.partisan and (state.period, state.share) == (period, share)
-    }
-    if len(members) < 2:
-        return []
-    if reading == FAITHFUL:
-        return list(first_run(case, list(members.values())))
-    itself = next((runs for state, runs in case.states.items() if state.itself), None)
-    return list(all_runs(case, members, itself, params.draws, params.seed))
+def _partisan(case: Case, params: Params) -> dict[tuple[int, float], dict[str, Runs]]:
+    """Return the runs of the partisan corpora, two at least, by period and share."""
+    found: dict[tuple[int, float], dict[str, Runs]] = {}
+    for state, runs in case.states.items():
+        if state.corpus in params.partisan:
+            found.setdefault((state.period, state.share), {})[state.corpus] = runs
+    return {key: found[key] for key in sorted(found) if len(found[key]) > 1}
 
 
 def _scored(case: Case, voters: Voters, weights: Floats) -> Scored:
@@ -156,8 +169,19 @@ def _rows(own: Scored, case: Case, params: Params) -> list[dict[str, Any]]:
     ]
 
 
-def _differences(scored: list[Scored], case: Case, params: Params) -> list[dict[str, Any]]:
-    """Compare the partisan ensemble with all else, each way of voting by itself."""
+def _differences(
+    scored: list[Scored],
+    case: Case,
+    without: list[list[Gains]],
+    params: Params,
+) -> list[dict[str, Any]]:
+    """Compare the partisan ensemble with all else, each way of voting by itself.
+
+    Parameters
+    ----------
+    without
+        The same without each seed; see :func:`without_each_seed`.
+    """
     result = []
     for own in (each for each in scored if each.voters.name == PARTISAN):
         for other in scored:
@@ -188,18 +212,49 @@ def _differences(scored: list[Scored], case: Case, params: Params) -> list[dict[
                         "size": own.voters.size,
                         "size_against": other.voters.size,
                     }
+                    | _over_seeds(own, other, m, float(se[m]), without, len(case.ids), params)
                 )
     return result
 
 
-def _adjusted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _over_seeds(
+    own: Scored,
+    other: Scored,
+    m: int,
+    se: float,
+    without: list[list[Gains]],
+    texts: int,
+    params: Params,
+) -> dict[str, Any]:
+    """Return a difference over texts and trainings; nothing where too few are left of these."""
+    names = ("trainings_low", "trainings_high", "p_trainings", "p_trainings_bh")
+    result: dict[str, Any] = dict.fromkeys(names)
+    key = (other.voters.name, own.voters.vote)
+    parts = [(se**2, max(1, texts - 1))]
+    for each in without:
+        sizes = {found[key][1] for found in each if key in found}
+        if not each or sizes != {other.voters.size} or not all(key in found for found in each):
+            return result
+        parts.append(left_out(np.array([found[key][0][m] for found in each])))
+    if len(parts) < 3:
+        return result
+    found = combined(float(own.mean[0, m] - other.mean[0, m]), parts, params.confidence)
+    tested = METRICS[m] in TESTED and np.isfinite(found.p)
+    limits = {"trainings_low": finite(found.low), "trainings_high": finite(found.high)}
+    return result | limits | {"p_trainings": significant(found.p) if tested else None}
+
+
+def _adjusted(
+    rows: list[dict[str, Any]], name: str = "p", into: str = "p_bh"
+) -> list[dict[str, Any]]:
     """Adjust over all tests of a reading; of one task of one model there are no others here."""
     for reading in (FAITHFUL, CORRECTED):
         own = [row for row in rows if row["reading"] == reading]
-        tested = [row for row in own if row["p"] is not None]
-        for row in own:
-            row["family"] = len(tested)
-        values = np.array([row["p"] for row in tested], dtype=np.float64)
+        tested = [row for row in own if row[name] is not None]
+        if name == "p":
+            for row in own:
+                row["family"] = len(tested)
+        values = np.array([row[name] for row in tested], dtype=np.float64)
         for row, value in zip(tested, benjamini_hochberg(values), strict=True):
-            row["p_bh"] = significant(value)
+            row[into] = significant(value)
     return rows

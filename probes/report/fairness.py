@@ -130,13 +130,17 @@ def _differences(table: pl.DataFrame) -> Table:
         [
             *(row["group"], _state(row), _state(row, "against")),
             *(number(row["value"], DIGITS), interval(row, DIGITS), number(row["p_bh"], DIGITS)),
-            f"{number(row['trainings_low'], DIGITS)} to {number(row['trainings_high'], DIGITS)}",
+            _trainings(row),
             *(number(row["p_trainings_bh"], DIGITS), str(row["n"])),
         ]
         for row in order.to_dicts()
     ]
     numbers = ("difference", "interval", "p adj.", "over trainings", "p adj.", "texts")
     return Table(MAIN, ("group", "trained on", "against"), numbers, rows)
+
+
+def _trainings(row: dict[str, Any]) -> str:
+    return interval({f"{end}_": row[f"trainings_{end}"] for end in ("low", "high")}, DIGITS, "_")
 
 
 def _votes(table: pl.DataFrame) -> Table:
@@ -157,9 +161,10 @@ def _gain(table: pl.DataFrame) -> Table:
         [
             *(row["against"], row["vote"], number(row["value"], DIGITS)),
             *(interval(row, DIGITS), number(row["p_bh"], DIGITS)),
+            *(_trainings(row), number(row["p_trainings_bh"], DIGITS)),
             f"{row['size']} and {row['size_against']}",
         ]
         for row in table.sort("period", "share", "vote", "against").to_dicts()
     ]
-    numbers = (MAIN, "interval", "p adj.", "voters")
+    numbers = (MAIN, "interval", "p adj.", "over trainings", "p adj.", "voters")
     return Table("partisan minus the other", ("against", "vote"), numbers, rows)

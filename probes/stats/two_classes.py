@@ -48,7 +48,7 @@ def metrics(counts: Floats) -> Floats:
     References
     ----------
     Van Rijsbergen (1979), Information Retrieval, ch. 7; Brodersen et al. (2010), The balanced
-    accuracy and its posterior distribution, ICPR, eq. 6.
+    accuracy and its posterior distribution, ICPR.
 
     Examples
     --------

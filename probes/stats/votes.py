@@ -27,8 +27,8 @@ def vote(probability: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
 
     References
     ----------
-    Kittler et al. (1998), On combining classifiers, IEEE TPAMI 20(3), eq. 12 (the mean) and 20
-    (the majority).
+    Kittler et al. (1998), On combining classifiers, IEEE TPAMI 20(3): the mean rule and
+    the majority vote.
 
     Examples
     --------

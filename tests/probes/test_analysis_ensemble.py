@@ -193,7 +193,7 @@ def test_intervals_of_differences_hold_the_truth_at_their_rate():
         case = Case("m", "t", [f"{number} {i}" for i in range(150)], true, {}, {})
         weights = case.weights(200, 1)
         scored = [ensemble._scored(case, v, weights) for v in all_runs(case, members, None, 5, 1)]
-        rows = ensemble._differences(scored, case, PARAMS)
+        rows = ensemble._differences(scored, case, [], PARAMS)
         row = next(
             r for r in rows if (r["against"], r["vote"], r["metric"]) == (MEAN, "hard", METRICS[0])
         )
@@ -209,3 +209,29 @@ def test_every_row_says_cluster_and_null(independent):
         assert (untested == table["p"].is_null()).all()
     own = picked(independent["differences"], reading=CORRECTED)
     assert set(own["family"]) == {own["p"].drop_nulls().len()}
+
+
+def test_trainings_that_differ_are_no_partisanship(tmp_path):
+    over_texts, over_trainings = [], []
+    for seed in range(4):
+        planted = {"number": 60, "spread": 0.6, "seed": SEED + seed}
+        trained = {"corpora": CORPORA[:3], "seeds": (1, 2, 3, 4)}
+        there = outputs(tmp_path / str(seed), lambda *_: 0.7, **planted, **trained)
+        own = picked(ensemble.run(there.inputs, PARAMS)["differences"], reading=CORRECTED)
+        own = picked(own, metric="accuracy", vote="hard").filter(
+            pl.col("against").str.starts_with("one corpus, by seed: ") & (pl.col("against") != ONES)
+        )
+        assert own["p_trainings"].null_count() == 0
+        over_texts += (own["p"] <= 0.05).to_list()
+        over_trainings += (own["p_trainings"] <= 0.05).to_list()
+    print(np.mean(over_texts), np.mean(over_trainings))
+    assert np.mean(over_texts) > 0.3
+    assert np.mean(over_trainings) <= 0.1
+
+
+def test_with_one_pretraining_nothing_is_said_of_others(tmp_path):
+    there = outputs(
+        tmp_path, lambda *_: 0.7, number=20, corpora=CORPORA, pretraining=(1,), seed=SEED
+    )
+    found = ensemble.run(there.inputs, PARAMS)["differences"]
+    assert found["p_trainings"].null_count() == len(found)

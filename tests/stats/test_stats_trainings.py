@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from probes.stats.trainings import over_trainings
+from probes.stats.trainings import combined, left_out, over_trainings
 
 
 def test_two_by_two_worked_by_hand():
@@ -48,3 +48,19 @@ def test_intervals_over_texts_and_trainings_hold_the_truth_at_their_rate():
         alone += abs(differences.mean()) <= 1.96 * variance**0.5
     assert 0.93 <= held / 1000 <= 0.995
     assert alone / 1000 < 0.9  # texts alone take these trainings for all there are
+
+
+def test_the_jackknife_of_a_mean_is_the_variance_of_a_mean():
+    print("seed 23")
+    values = np.random.default_rng(23).normal(size=7)
+    means = np.array([np.delete(values, i).mean() for i in range(7)])
+    variance, df = left_out(means)
+    assert variance == pytest.approx(values.var(ddof=1) / 7)
+    assert df == 6
+    assert np.isnan(left_out(means[:1])[0])
+
+
+def test_one_variance_is_student_s_t():
+    found = combined(3.0, [(4.0, 5)])
+    assert found.p == pytest.approx(2 * student.sf(1.5, 5))
+    assert found.low == pytest.approx(3 - 2 * student.ppf(0.975, 5))
