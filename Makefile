@@ -6,6 +6,9 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 DAY ?= $(shell date -u +%F)
 SOURCES := wikidata ud lexica supersenses emotions labelled_texts social_groups autocomplete names targets
+# Stages stand in the dvc.yaml of a folder; a bare name is looked up in them, anything else DVC gets as it is.
+PIPELINES := $(wildcard dvc.yaml */dvc.yaml */*/dvc.yaml)
+address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
 .PHONY: help setup repro test test-slow lint format bench real real-groups real-names full docs docs-data samples prune clean
 
@@ -23,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 
 repro: $(READY)  ## run the pipeline: only what is not up to date; STAGE=name for one stage
 	@python -m probes check
-	@dvc repro $(STAGE)
+	@dvc repro $(foreach word,$(STAGE),$(call address,$(word)))
 
 test: $(READY)  ## the quick tests
 	python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile

@@ -29,6 +29,7 @@ TOP = Path(__file__).parent.parent
 sys.path[:0] = [str(TOP), str(TOP / "tests")]
 
 import lexica as real_lexica  # noqa: E402
+from imports import pipelines  # noqa: E402
 from samples import LANGUAGES, SAMPLES, files, oxigraph  # noqa: E402
 
 SHARED = TOP.parent / "shared" / "data"
@@ -58,16 +59,15 @@ def main() -> int:
     countries = SAMPLES / "facts" / "countries.ttl"
     with oxigraph(PEOPLE, countries) as endpoint, files(SHARED) as address:
         write_params(endpoint, address)
-        dvc = [sys.executable, "-m", "dvc"]
         for source in SOURCES.values():
             run(f"fetch {source}", builders("fetch", source, "--date", DAY), CLONE)
         for stage in SOURCES:
-            run(f"build {stage}", [*dvc, "repro", "--quiet", f"build@{stage}"], CLONE)
-            run(f"validate {stage}", [*dvc, "repro", "--quiet", f"validate@{stage}"], CLONE)
+            run(f"build {stage}", repro(f"build@{stage}"), CLONE)
+            run(f"validate {stage}", repro(f"validate@{stage}"), CLONE)
         for stage in ("associations@real", "pmi@real", "latent@real", "sentiment"):
-            run(stage, [*dvc, "repro", "--quiet", stage], CLONE)
-        run("the rest", [*dvc, "repro", "--quiet"], CLONE)
-        run("again, up to date", [*dvc, "repro", "--quiet"], CLONE)
+            run(stage, repro(stage), CLONE)
+        run("the rest", repro(), CLONE)
+        run("again, up to date", repro(), CLONE)
         direct = {name: ask(endpoint, GENDER % qid) for name, qid in GENDERS.items()}
     return report(direct)
 
@@ -84,6 +84,13 @@ GENDERS = {"male": "Q6581097", "female": "Q6581072"}
 
 def builders(*words: str) -> list[str]:
     return [sys.executable, "-m", "builders", *words]
+
+
+def repro(*stages: str) -> list[str]:
+    """Return the command that runs stages: DVC wants the file that each stands in."""
+    file = {name: path for path, written in pipelines().items() for name in written}
+    addresses = (f"{file[stage.split('@')[0]]}:{stage}" for stage in stages)
+    return [sys.executable, "-m", "dvc", "repro", "--quiet", *addresses]
 
 
 def run(what: str, command: list[str], folder: Path) -> None:

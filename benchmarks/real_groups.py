@@ -106,7 +106,7 @@ def main() -> int:
         "train and ask": [f"finetuned@{name}" for name in TUNED],
         "shift": ["shift"],
     }.items():
-        real.run(what, [*dvc, "repro", "--quiet", *stages], CLONE)
+        real.run(what, real.repro(*stages), CLONE)
     report()
     return 0
 

@@ -95,7 +95,7 @@ def _is_date(day: str) -> bool:
 
 
 def prune(*, really: bool) -> None:
-    """List, or remove, results under data/ that no stage of dvc.yaml makes any more."""
+    """List, or remove, results under data/ that no stage makes any more."""
     from builders.lib.track import remove, stale
 
     for path in stale():

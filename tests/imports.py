@@ -7,10 +7,22 @@ import importlib
 from functools import cache
 from pathlib import Path
 
+import yaml
+
 from probes import ALL, EACH, PROBES
 
 TOP = Path(__file__).parent.parent
 PACKAGES = ("builders", "validation", "probes")
+
+
+@cache
+def pipelines() -> dict[str, dict[str, dict]]:
+    """Return the stages as written, by the path of the ``dvc.yaml`` that they stand in."""
+    files = [p for package in PACKAGES for p in sorted((TOP / package).rglob("dvc.yaml"))]
+    return {
+        file.relative_to(TOP).as_posix(): yaml.safe_load(file.read_text("utf-8"))["stages"]
+        for file in [TOP / "dvc.yaml", *files]
+    }
 
 
 @cache
@@ -108,4 +120,5 @@ def wanted(stage: str) -> list[str]:
 
 if __name__ == "__main__":
     for stage in stages():
-        print(stage, *(f"        - {file}" for file in wanted(stage)), sep="\n")
+        where = [path for path, written in pipelines().items() if stage in written]
+        print(stage, *where, *(f"        - {file}" for file in wanted(stage)), sep="\n")

@@ -28,7 +28,7 @@ def track(folder: Path) -> None:
 
 
 def stale() -> list[Path]:
-    """Return results on disk that no stage of dvc.yaml makes.
+    """Return results on disk that no stage makes.
 
     DVC leaves them behind when an entry is taken out of a ``foreach``.
     """
