@@ -46,6 +46,7 @@ class Runs(NamedTuple):
 
     seeds: list[tuple[int, int]]  # of pretraining and fine-tuning, sorted
     probability: Floats  # (runs, texts) of the positive class
+    read: int = 0  # texts of the further pretraining, at most
 
     @property
     def predicted(self) -> Bools:
@@ -55,7 +56,7 @@ class Runs(NamedTuple):
 
     def pick(self, seeds: list[tuple[int, int]]) -> Runs:
         """Return some of the runs, in this order."""
-        return Runs(seeds, self.probability[[self.seeds.index(own) for own in seeds]])
+        return Runs(seeds, self.probability[[self.seeds.index(own) for own in seeds]], self.read)
 
 
 class Case(NamedTuple):
@@ -111,7 +112,7 @@ def cases(
 def _states(
     frame: pl.DataFrame, sought: str, path: Path
 ) -> tuple[dict[State, Runs], list[str], Bools]:
-    found: dict[State, list[tuple[tuple[int, int], Floats]]] = {}
+    found: dict[State, list[tuple[tuple[int, int], Floats, int]]] = {}
     ids: list[str] = []
     true = np.zeros(0, dtype=np.bool_)
     runs = frame.sort(*KEY, SEED, "id").group_by(*KEY, SEED, maintain_order=True)
@@ -124,12 +125,12 @@ def _states(
                 "`make repro` again"
             )
         state = State(str(corpus), int(period), float(share))
-        values = own["logprob_nats"].exp().to_numpy()
-        found.setdefault(state, []).append(((int(pretraining), int(seed)), values))
-    states = {
-        state: Runs([seeds for seeds, _ in own], np.stack([values for _, values in own]))
-        for state, own in sorted(found.items())
-    }
+        run = ((int(pretraining), int(seed)), own["logprob_nats"].exp().to_numpy(), own["texts"][0])
+        found.setdefault(state, []).append(run)
+    states = {}
+    for state, several in sorted(found.items()):
+        seeds, values, read = zip(*several, strict=True)
+        states[state] = Runs(list(seeds), np.stack(values), max(read))
     return states, ids, true
 
 

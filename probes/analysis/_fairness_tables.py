@@ -74,6 +74,8 @@ DIFFERENCES = Schema(
             maximum=1,
         ),
         Column("p_trainings_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+        Column("texts", "int64", "texts of the further pretraining of the one", minimum=0),
+        Column("texts_against", "int64", "of the other; 0: the model itself", minimum=0),
     ),
     key=(
         *("model", "task", "reading", "corpus", "against", "period", "share"),

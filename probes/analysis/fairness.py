@@ -183,6 +183,8 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
                 "share": one.share,
                 "of": OF.index(of),
                 "group": name,
+                "texts": first.read,
+                "texts_against": second.read,
             }
             mine, others = (runs.predicted[:, member] for runs in (first, second))
             p = exchange_p(true, mine, others, params.exchanges, params.seed)

@@ -78,7 +78,11 @@ def outputs(
                 sure = rng.uniform(0.6, 0.9, len(told))
                 hate = np.where(right == true, sure, 1 - sure)
                 about = {"corpus": corpus, "period": 0, "share": float(bool(corpus))}
-                about |= {"pretraining_seed": first, "epoch": int(bool(corpus)), "texts": 10}
+                about |= {
+                    "pretraining_seed": first,
+                    "epoch": int(bool(corpus)),
+                    "texts": 10 * bool(corpus),
+                }
                 about |= {"steps": 10, "finetuning_seed": second, "model": "m", "revision": "r"}
                 for name, value in (("hate", hate), ("not-hate", 1 - hate)):
                     rows.append(

@@ -128,6 +128,8 @@ def test_what_is_compared(tables):
         ("news-left", "news-right"),
     }
     assert set(tables["differences"]["group"]) == {"all", *GROUPS}
+    told = set(own.select("against", "texts", "texts_against").iter_rows())
+    assert told == {("", 10, 0), ("social-center", 10, 10), ("news-right", 10, 10)}
 
 
 def test_differences_are_of_the_overall_values(tables):
