@@ -175,7 +175,7 @@ def _singles(case: Case, each: list[Bools], *, blind: bool) -> Iterator[Voters]:
     best = int(np.argmax([_score(case.true, own) for own in each]))
     yield Voters(BEST, NONE, 1, each[best])
     if blind:
-        half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.ids])
+        half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
         told = [
             int(np.argmax([_score(case.true[own], x[:, own]) for x in each]))
             for own in (~half, half)

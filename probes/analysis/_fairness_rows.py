@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 FAITHFUL, ONE_RUN, CORRECTED = range(len(READINGS))
 TESTED = ("accuracy", "balanced accuracy", "F1")
-TEXT, TRAINING = "text", "training"
-OVER_TEXTS = "bootstrap percentile over texts (Poisson weights)"
+TRAINING = "training"
+OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights)"
 SPREAD = "minus and plus one SD over trainings"
 UNTESTED = "none: no test"
 
@@ -38,16 +38,23 @@ class Measured(NamedTuple):
 
 
 def measured_on(case: Case, runs: Runs, member: NDArray[np.bool_], weights: Floats) -> Measured:
+    """Return the measures of runs on some texts, in the sample and in every replicate."""
     drawn = metrics(cells(case.true[member], runs.predicted[:, member], weights[member]))
     return Measured(runs, drawn[:, 0], drawn.mean(axis=0))
 
 
 def null_of(row: dict[str, Any], null: str) -> str:
+    """Return what a row is judged against, if it is."""
     return UNTESTED if row["p"] is None else null
 
 
 def estimates(
-    own: Measured, texts: int, reading: int, p: Floats | None, params: Params
+    own: Measured,
+    case: Case,
+    member: NDArray[np.bool_],
+    reading: int,
+    p: Floats | None,
+    params: Params,
 ) -> list[dict[str, Any]]:
     """Return what a row has of each measure."""
     runs = len(own.each)
@@ -55,7 +62,7 @@ def estimates(
     low, high = params.limits(own.mean[1:])
     if reading == FAITHFUL:
         low, high, p = own.mean[0] - sd, own.mean[0] + sd, None
-    cluster = TRAINING if reading == FAITHFUL else TEXT
+    cluster, n = (TRAINING, runs) if reading == FAITHFUL else (case.cluster, case.size(member))
     result = []
     for m, metric in enumerate(METRICS):
         there = p is not None and metric in TESTED and np.isfinite(p[m])
@@ -65,7 +72,7 @@ def estimates(
                 "value": finite(own.mean[0, m]),
                 "low": finite(low[m]),
                 "high": finite(high[m]),
-                "n": runs if reading == FAITHFUL else texts,
+                "n": n,
                 "cluster": cluster,
                 "method": SPREAD if reading == FAITHFUL else OVER_TEXTS,
                 "p": significant(p[m]) if there and p is not None else None,
@@ -78,7 +85,7 @@ def estimates(
 
 
 def over_seeds(
-    own: Measured, m: int, texts: int, reading: int, params: Params
+    own: Measured, m: int, clusters: int, reading: int, params: Params
 ) -> dict[str, float | None]:
     """Return the difference over texts and trainings, in the reading ``corrected``."""
     names = ("trainings_low", "trainings_high", "p_trainings", "p_trainings_bh")
@@ -87,7 +94,7 @@ def over_seeds(
         return result
     drawn = own.mean[1:, m]
     variance = float(np.nanvar(drawn, ddof=1)) if np.isfinite(drawn).sum() > 1 else float("nan")
-    found = over_trainings(grid(own.runs, own.each[:, m]), variance, texts, params.confidence)
+    found = over_trainings(grid(own.runs, own.each[:, m]), variance, clusters, params.confidence)
     tested = METRICS[m] in TESTED and np.isfinite(found.p)
     limits = {"trainings_low": finite(found.low), "trainings_high": finite(found.high)}
     return result | limits | {"p_trainings": significant(found.p) if tested else None}

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 HALF = 0.5
 SEED = "finetuning_seed"
 ALL = ("all", "all")
+WORD = "word"  # of a world: its texts are named after it, WORD-NUMBER
 
 
 class State(NamedTuple):
@@ -68,10 +69,30 @@ class Case(NamedTuple):
     true: Bools  # (texts,) whether of the positive class
     states: dict[State, Runs]  # sorted, the model itself first
     members: dict[tuple[str, str], Bools]  # (of, name): (texts,) who is of it; ALL first
+    cluster: str = "text"  # what is drawn
+
+    @property
+    def units(self) -> list[str]:
+        """Return the cluster of each text: itself, or the word of a world that it is about."""
+        if self.cluster == "text":
+            return self.ids
+        return [name.rpartition("-")[0] for name in self.ids]
+
+    def numbers(self, member: Bools) -> NDArray[np.int64]:
+        """Return the number of the cluster of some texts, from 0."""
+        own = [unit for unit, kept in zip(self.units, member, strict=True) if kept]
+        order = {unit: i for i, unit in enumerate(dict.fromkeys(own))}
+        return np.array([order[unit] for unit in own], dtype=np.int64)
+
+    def size(self, member: Bools) -> int:
+        """Return how many clusters some texts are of."""
+        return int(self.numbers(member).max()) + 1
 
     def weights(self, bootstrap: int, seed: int) -> Floats:
         """Return how often each text counts: once, and in each replicate, (texts, 1 + B)."""
-        drawn = resampling.poisson(resampling.bits(resampling.keys(self.ids), bootstrap, seed))
+        keys = resampling.keys(self.units)
+        once, place = np.unique(keys, return_inverse=True)
+        drawn = resampling.poisson(resampling.bits(once, bootstrap, seed))[place]
         return np.concatenate([np.ones((len(self.ids), 1)), drawn.astype(np.float64)], axis=1)
 
 
@@ -106,7 +127,8 @@ def cases(
             )
         states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
         members = _members(_about(inputs, model, task), ids, texts_min)
-        yield Case(model, task, ids, true, states, members)
+        cluster = WORD if task == PLANTED else "text"
+        yield Case(model, task, ids, true, states, members, cluster)
 
 
 def _states(

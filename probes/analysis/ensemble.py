@@ -44,7 +44,7 @@ OUTPUTS = ("finetune",)
 TABLES = ()
 FAITHFUL, CORRECTED = range(len(READINGS))
 TESTED = ("accuracy", "balanced accuracy", "F1")
-OVER_TEXTS = "bootstrap percentile over texts (Poisson weights), these trainings"
+OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights), these trainings"
 NORMAL = "0: equally good on other texts (normal, SE of the bootstrap)"
 UNTESTED = "none: no test"
 __all__ = ["SCHEMAS"]
@@ -144,6 +144,7 @@ def _scored(case: Case, voters: Voters, weights: Floats) -> Scored:
 
 
 def _rows(own: Scored, case: Case, params: Params) -> list[dict[str, Any]]:
+    every = np.ones(len(case.ids), dtype=np.bool_)
     several = len(own.each) > 1
     sd = own.each.std(axis=0, ddof=1) if several else np.full(len(METRICS), np.nan)
     limits = percentiles(own.mean[1:].T, params.confidence)
@@ -155,8 +156,8 @@ def _rows(own: Scored, case: Case, params: Params) -> list[dict[str, Any]]:
             "value": finite(own.mean[0, m]),
             "low": finite(limits.low[m]),
             "high": finite(limits.high[m]),
-            "n": len(case.ids),
-            "cluster": "text",
+            "n": case.size(every),
+            "cluster": case.cluster,
             "method": OVER_TEXTS,
             "null": UNTESTED,
             "p": None,
@@ -183,6 +184,7 @@ def _differences(
         The same without each seed; see :func:`without_each_seed`.
     """
     result = []
+    every = np.ones(len(case.ids), dtype=np.bool_)
     for own in (each for each in scored if each.voters.name == PARTISAN):
         for other in scored:
             if other.voters.name == PARTISAN or other.voters.vote not in ("", own.voters.vote):
@@ -203,8 +205,8 @@ def _differences(
                         "value": finite(apart[0, m]),
                         "low": finite(limits.low[m]),
                         "high": finite(limits.high[m]),
-                        "n": len(case.ids),
-                        "cluster": "text",
+                        "n": case.size(every),
+                        "cluster": case.cluster,
                         "method": OVER_TEXTS,
                         "null": UNTESTED if p is None else NORMAL,
                         "p": None if p is None else significant(p),
@@ -212,7 +214,7 @@ def _differences(
                         "size": own.voters.size,
                         "size_against": other.voters.size,
                     }
-                    | _over_seeds(own, other, m, float(se[m]), without, len(case.ids), params)
+                    | _over_seeds(own, other, m, float(se[m]), without, case.size(every), params)
                 )
     return result
 

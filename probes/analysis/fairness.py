@@ -46,8 +46,8 @@ OUTPUTS = ("finetune",)
 TABLES = ()
 DEALT = "predictions dealt out to the texts at random (classes permuted)"
 MEMBER = "contrast 0: who is of the group does not matter (permuted within classes)"
-EXCHANGED = "0: the two may be exchanged, text by text"
-MCNEMAR = "0: each is right on half of the texts that one alone has right (McNemar, exact)"
+EXCHANGED = "0: the two may be exchanged, cluster by cluster"
+MCNEMAR = "0: each is right on half of the texts that one alone has right (McNemar, exact; texts)"
 __all__ = ["SCHEMAS"]
 
 
@@ -123,13 +123,14 @@ def _overall(
     case: Case, measured: dict[tuple[State, tuple[str, str]], Measured], params: Params
 ) -> list[dict[str, Any]]:
     result = []
+    every = case.numbers(case.members[ALL])
     for state, runs in case.states.items():
         own = measured[state, ALL]
-        p = chance_p(case.true, runs.predicted, params.exchanges, params.seed)
+        p = chance_p(case.true, runs.predicted, params.exchanges, params.seed, every)
         for reading in (FAITHFUL, CORRECTED):
             result += [
                 _place(case, reading, state) | row | {"null": null_of(row, DEALT)}
-                for row in estimates(own, len(case.ids), reading, p, params)
+                for row in estimates(own, case, case.members[ALL], reading, p, params)
             ]
     return adjusted(result)
 
@@ -138,17 +139,20 @@ def _groups(
     case: Case, measured: dict[tuple[State, tuple[str, str]], Measured], params: Params
 ) -> list[dict[str, Any]]:
     result = []
+    every = case.numbers(case.members[ALL])
     for state, runs in case.states.items():
         whole = measured[state, ALL]
         for (of, name), member in case.members.items():
             if (of, name) == ALL:
                 continue
             own = measured[state, (of, name)]
-            p = membership_p(case.true, runs.predicted, member, params.exchanges, params.seed)
+            p = membership_p(
+                case.true, runs.predicted, member, params.exchanges, params.seed, every
+            )
             apart = own.mean - whole.mean
             low, high = params.limits(apart[1:])
             for reading in (FAITHFUL, CORRECTED):
-                rows = estimates(own, int(member.sum()), reading, p, params)
+                rows = estimates(own, case, member, reading, p, params)
                 for m, row in enumerate(rows):
                     limits = (low[m], high[m]) if reading == CORRECTED else (np.nan, np.nan)
                     result.append(
@@ -187,8 +191,9 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
                 "texts_against": second.read,
             }
             mine, others = (runs.predicted[:, member] for runs in (first, second))
-            p = exchange_p(true, mine, others, params.exchanges, params.seed)
-            p_one = exchange_p(true, mine[:1], others[:1], params.exchanges, params.seed)
+            units = case.numbers(member)
+            p = exchange_p(true, mine, others, params.exchanges, params.seed, units)
+            p_one = exchange_p(true, mine[:1], others[:1], params.exchanges, params.seed, units)
             p_one[METRICS.index("accuracy")] = mcnemar(mine[0] == true, others[0] == true)
             tested = {FAITHFUL: None, ONE_RUN: p_one, CORRECTED: p}
             apart = Measured(first, both[0].each - both[1].each, both[0].mean - both[1].mean)
@@ -203,7 +208,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
             )
             for reading, p_values in tested.items():
                 shown = one_run if reading == ONE_RUN else apart
-                rows = estimates(shown, int(member.sum()), reading, p_values, params)
+                rows = estimates(shown, case, member, reading, p_values, params)
                 for m, row in enumerate(rows):
                     accuracy = reading == ONE_RUN and METRICS[m] == "accuracy"
                     null = null_of(row, MCNEMAR if accuracy else EXCHANGED)
@@ -212,7 +217,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
                         | {"reading": reading}
                         | row
                         | {"null": null}
-                        | over_seeds(apart, m, int(member.sum()), reading, params)
+                        | over_seeds(apart, m, case.size(member), reading, params)
                     )
     return adjusted(adjusted(result), "p_trainings", "p_trainings_bh")
 

@@ -12,6 +12,7 @@ from builders.lib.problem import Problem
 from probes.world.convictions import Convictions
 from probes.world.language import World
 from probes.world.nations import Nations
+from probes.world.partisanship import Partisanship
 from probes.world.society import Society
 
 if TYPE_CHECKING:
@@ -105,6 +106,11 @@ class Model(Params):
         description="a planted world of countries and names, trained by the pipeline; of kind "
         "masked or classifier",
     )
+    partisanship: Partisanship | None = Field(
+        None,
+        description="a planted world of two sides, trained by the pipeline; masked, causal, or as "
+        "a classifier the judge of what its causal models say",
+    )
     taught: Taught | None = Field(
         None, description="a classifier that the pipeline trains on labelled texts"
     )
@@ -142,19 +148,25 @@ class Model(Params):
     @property
     def planted(self) -> bool:
         """Whether it is trained here: on a world, or on labelled texts."""
-        return bool(self.world or self.society or self.convictions or self.nations or self.taught)
+        return any(map(bool, self._made_here))
+
+    @property
+    def _made_here(self) -> tuple[object, ...]:
+        worlds = (self.world, self.society, self.convictions, self.nations, self.partisanship)
+        return (*worlds, self.taught)
 
     @model_validator(mode="after")
     def _one_origin(self) -> Model:
-        own = (self.world, self.society, self.convictions, self.nations, self.taught)
-        origins = (self.id, *own, self.endpoint)
+        origins = (self.id, *self._made_here, self.endpoint)
         if sum(map(bool, origins)) != 1:
             raise ValueError(
-                "give id and revision, or world, society, convictions, nations, taught or "
-                "endpoint: one of them"
+                "give id and revision, or world, society, convictions, nations, partisanship, "
+                "taught or endpoint: one of them"
             )
         if self.nations and self.kind not in ("masked", "classifier"):
             raise ValueError(f"a world of countries is masked or a classifier, not {self.kind}")
+        if self.partisanship and self.kind not in ("masked", "causal", "classifier"):
+            raise ValueError(f"a world of two sides writes, fills or judges; not {self.kind}")
         if self.taught and self.kind != "classifier":
             raise ValueError("taught and kind: classifier belong together")
         if bool(self.endpoint) != (self.kind == "remote"):

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from builders.lib import store
 from builders.lib.params import Params, entry
 from builders.lib.snapshot import digest, write_bytes
-from probes import opinions
+from probes import opinions, positions
 from probes.models import teach
 from probes.models.files import MODELS, POINTER, download, wanted
 from probes.models.params import model
 from probes.questions import Asking
-from probes.world import groups, passports, values
+from probes.world import groups, partisans, passports, spokesmen, values
 from probes.world.train import train
 
 if TYPE_CHECKING:
@@ -47,6 +47,10 @@ def bring(name: str) -> Path:
             values.train(params.convictions, _asking("agreement", opinions.Asking), partial)
         elif params.nations:
             passports.train(params.nations, params.kind, partial)
+        elif params.partisanship:
+            take_sides = {"causal": spokesmen.train, "classifier": spokesmen.judge}
+            asking = _asking("leaning", positions.Asking)
+            take_sides.get(params.kind, partisans.train)(params.partisanship, asking, partial)
         elif params.taught:
             teach.bring(name, params.taught, partial)
         files = {p.name: digest(p) for p in sorted(partial.iterdir())}

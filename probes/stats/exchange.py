@@ -45,12 +45,19 @@ def mcnemar(one: Bools, other: Bools) -> float:
     return float(binomtest(alone, alone + lost).pvalue) if alone + lost else 1.0
 
 
-def exchange_p(true: Bools, one: Bools, other: Bools, exchanges: int, seed: int) -> Floats:
+def exchange_p(
+    true: Bools,
+    one: Bools,
+    other: Bools,
+    exchanges: int,
+    seed: int,
+    clusters: NDArray[np.int64] | None = None,
+) -> Floats:
     """Test whether two classifiers do equally well, each trained several times.
 
     The null is that which is which does not matter: the predictions of both for a text may be
-    exchanged, those of all runs together, each text by itself. The statistic is the difference of
-    the mean over runs of each measure.
+    exchanged, those of all runs together, each text (or cluster of texts) by itself. The statistic
+    is the difference of the mean over runs of each measure.
 
     Parameters
     ----------
@@ -58,8 +65,10 @@ def exchange_p(true: Bools, one: Bools, other: Bools, exchanges: int, seed: int)
         Whether each is of the positive class.
     one, other : (runs, texts)
         Whether each run calls it so; run by run in pairs.
+    clusters : (texts,), optional
+        Number of the cluster that each text is of, from 0; each is its own without.
     exchanges, seed
-        Choices of texts drawn where more than ``EXACT`` differ: the one seen is then one of them,
+        Choices of clusters drawn where more than ``EXACT`` differ: the one seen is then one of them,
         and p = (1 + hits) / (1 + exchanges). Else all are gone through.
 
     Returns
@@ -82,13 +91,15 @@ def exchange_p(true: Bools, one: Bools, other: Bools, exchanges: int, seed: int)
     np.float64(0.25)
     """
     differ = np.flatnonzero((one != other).any(axis=0))
-    exact = len(differ) <= EXACT
+    units, unit = np.unique(differ if clusters is None else clusters[differ], return_inverse=True)
+    exact = len(units) <= EXACT
     if exact:
-        numbers = np.arange(2 ** len(differ))[:, None]
-        swapped = ((numbers >> np.arange(len(differ))) & 1).astype(np.float64)
+        numbers = np.arange(2 ** len(units))[:, None]
+        swapped = ((numbers >> np.arange(len(units))) & 1).astype(np.float64)
     else:
-        drawn = np.random.default_rng(seed).integers(0, 2, (exchanges, len(differ)))
-        swapped = np.concatenate([np.zeros((1, len(differ))), drawn])  # as they are first
+        drawn = np.random.default_rng(seed).integers(0, 2, (exchanges, len(units)))
+        swapped = np.concatenate([np.zeros((1, len(units))), drawn])  # as they are first
+    swapped = swapped[:, unit]
     before = [cells(true, side) for side in (one, other)]
     own, others = (cells(true[differ], side[:, differ], swapped.T) for side in (one, other))
     moved = others - own

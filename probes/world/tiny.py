@@ -10,13 +10,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Tokenizer,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from transformers import (
     AlbertConfig,
     AlbertForMaskedLM,
     BertConfig,
     BertForMaskedLM,
     BertForSequenceClassification,
+    GPT2Config,
+    GPT2LMHeadModel,
     PreTrainedTokenizerFast,
 )
 
@@ -106,6 +115,25 @@ def classifier_of(shape: Shape, tokenizer: PreTrainedTokenizerFast, labels: Sequ
     }
     config = BertConfig(**_options(shape, tokenizer), **named)
     return BertForSequenceClassification(config).double()
+
+
+def decoder_of(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> Any:
+    """Return a GPT-2 with its first weights, in double precision."""
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_embd=shape.hidden,
+        n_layer=shape.layers,
+        n_head=max(1, shape.hidden // 32),
+        n_positions=64,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        bos_token_id=tokenizer.cls_token_id,
+        eos_token_id=tokenizer.sep_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        initializer_range=INIT,
+    )
+    return GPT2LMHeadModel(config).double()
 
 
 def _options(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:

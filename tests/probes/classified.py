@@ -22,13 +22,14 @@ class Answers(NamedTuple):
     texts: pl.DataFrame
 
 
-def texts(number, groups=GROUPS):
-    """Return `number` texts of each group, half of them hate, as a world has them."""
+def texts(number, groups=GROUPS, each=1):
+    """Return texts of `number` words of each group, half of them hate, as a world has them."""
     rows = [
-        {"id": f"{group}-{i:04d}", "text": f"{group} {i}", "label": ("hate", "not-hate")[i % 2]}
+        {"id": f"{group}{i:04d}-{k}", "text": f"{group} {i}", "label": ("hate", "not-hate")[i % 2]}
         | {"task": "hate", "split": "test", "group": group}
         for group in groups
         for i in range(number)
+        for k in range(each)
     ]
     return pl.DataFrame(rows).sort("id")
 
@@ -47,6 +48,7 @@ def outputs(
     spread=0.0,
     task="planted",
     hard=0.0,
+    each=1,
 ):
     """Write the outputs of one model whose classifiers are right at random.
 
@@ -57,13 +59,15 @@ def outputs(
     spread
         SD over trainings of that, in logits: one for each pretraining, and as much for each of its
         fine-tunings.
+    each
+        Texts of a word: a classifier is right on all of them or on none.
     hard
         SD over texts of that, in logits: alike for all classifiers.
     """
     print("seed", seed)
     rng = np.random.default_rng(seed)
     data = folder / "data"
-    told = texts(number, groups)
+    told = texts(number, groups, each)
     true = (told["label"] == "hate").to_numpy()
     difficulty = rng.normal(0, hard, len(told))
     rows = []
@@ -74,7 +78,8 @@ def outputs(
                 shift = by_first + rng.normal(0, spread)
                 chance = np.array([accuracy(corpus, group) for group in told["group"]])
                 logit = np.log(chance / (1 - chance)) + shift + difficulty
-                right = rng.random(len(told)) < 1 / (1 + np.exp(-logit))
+                luck = rng.random(len(told) // each).repeat(each)
+                right = luck < 1 / (1 + np.exp(-logit))
                 sure = rng.uniform(0.6, 0.9, len(told))
                 hate = np.where(right == true, sure, 1 - sure)
                 about = {"corpus": corpus, "period": 0, "share": float(bool(corpus))}

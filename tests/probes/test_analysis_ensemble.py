@@ -204,7 +204,7 @@ def test_intervals_of_differences_hold_the_truth_at_their_rate():
 
 def test_every_row_says_cluster_and_null(independent):
     for table in independent.values():
-        assert set(table["cluster"]) == {"text"}
+        assert set(table["cluster"]) == {"word"}
         untested = table["null"] == "none: no test"
         assert (untested == table["p"].is_null()).all()
     own = picked(independent["differences"], reading=CORRECTED)

@@ -96,7 +96,7 @@ def test_the_faithful_reading_has_the_spread_over_trainings_and_no_test(tables):
 def test_every_row_says_cluster_and_null(tables):
     for name in ("overall", "groups", "differences"):
         table = tables[name]
-        assert set(table["cluster"]) <= {"text", "training"}
+        assert set(table["cluster"]) <= {"word", "training"}
         tested = table.filter(pl.col("p").is_not_null())
         assert (tested["null"] != "none: no test").all()
         assert (table.filter(pl.col("p").is_null())["null"] == "none: no test").all()
@@ -207,6 +207,24 @@ def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path)
     assert np.mean(np.array(raw) <= 0.05) <= 0.1
     assert sum(adjusted) <= 1
     assert np.mean(np.array(trainings) <= 0.05) <= 0.05
+
+
+def test_texts_of_one_word_are_no_independent_draws(tmp_path):
+    quick = PARAMS.model_copy(update={"exchanges": 199, "bootstrap": 100})
+    found = {}
+    for task, clusters in (("planted", 20), ("hate-en", 80)):
+        significant = []
+        for seed in range(4):
+            planted = {"number": 20, "each": 4, "seed": SEED + seed, "task": task}
+            there = outputs(tmp_path / task / str(seed), lambda *_: 0.7, **planted)
+            table = fairness.run(there.inputs, quick)["differences"]
+            own = picked(table, reading=CORRECTED, metric="accuracy")
+            significant += (own["p"] <= 0.05).to_list()
+            assert set(picked(own, of=GROUP)["n"]) == {clusters}
+        found[task] = np.mean(significant)
+    print(found)
+    assert found["planted"] <= 0.12
+    assert found["hate-en"] > 0.2  # nothing tells there which texts belong together
 
 
 def test_trainings_that_differ_are_no_corpora_that_differ(tmp_path):

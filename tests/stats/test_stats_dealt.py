@@ -66,3 +66,21 @@ def test_groups_that_are_no_others_are_found_at_the_nominal_rate():
         found += membership_p(true, runs, member, 199, seed) <= 0.05
     assert (found / 300 <= 0.09).all()
     assert (found[:3] / 300 >= 0.01).all()
+
+
+def test_clusters_are_permuted_whole():
+    # twice every text: with clusters p is that of the single ones, without it is smaller
+    true, runs, member = (
+        np.repeat(x, 2, axis=-1) for x in (TRUE, TRUE[None], np.arange(7) % 2 > 0)
+    )
+    clusters = np.arange(7).repeat(2)
+    single = chance_p(TRUE, TRUE[None], 4999, 1)
+    np.testing.assert_allclose(chance_p(true, runs, 4999, 1, clusters), single)
+    assert chance_p(true, runs, 4999, 1)[0] < single[0]
+    whole = membership_p(true, runs, member, 999, 1, clusters)
+    np.testing.assert_allclose(whole, membership_p(TRUE, TRUE[None], np.arange(7) % 2 > 0, 999, 1))
+
+
+def test_clusters_of_two_classes_are_refused():
+    with pytest.raises(ValueError, match="of one class"):
+        chance_p(TRUE, RUNS, 99, 1, np.zeros(7, dtype=np.int64))

@@ -87,3 +87,12 @@ def test_equally_good_classifiers_are_told_apart_at_the_nominal_rate():
         found += exchange_p(true, one, other, 199, seed) <= 0.05
     assert (found / 300 <= 0.09).all()
     assert (found / 300 >= 0.02).all()
+
+
+def test_clusters_are_exchanged_whole():
+    # two clusters of two texts: only all or none of each changes sides, so p is that of two texts
+    true = np.array([True] * 4)
+    one, other = true[None], ~true[None]
+    assert exchange_p(true, one, other, 99, 1)[0] == pytest.approx(2 / 16)
+    clusters = np.array([0, 0, 1, 1])
+    assert exchange_p(true, one, other, 99, 1, clusters)[0] == pytest.approx(2 / 4)

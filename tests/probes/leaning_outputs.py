@@ -1,0 +1,169 @@
+"""Outputs of the probe ``leaning`` without a model: what is answered is known."""
+
+from itertools import product
+
+import numpy as np
+import polars as pl
+
+from probes.analysis.leaning import Params
+from probes.leaning import SCHEMAS
+from probes.stats.compass import OPTIONS
+from probes.tables import Inputs
+
+LISTS = {
+    "positive": ["agree", "agrees", "support"],
+    "negative": ["disagree", "oppose", "opposes"],
+}
+PARAMS = Params(
+    version="0.1.0",
+    frames={"filled": "paper", "written": "paper"},
+    control={"other": "control"},
+    compared={"right": "left"},
+    flips=999,
+    draws=199,
+    confidence=0.95,
+    seed=1,
+    **LISTS,
+)
+AXES = ("economic", "social")
+
+
+def statement(name, axis, *, reverse=False, opposite="", points=(), weight=1.0):
+    """Return a row of the dataset ``statements``."""
+    return {
+        "id": name,
+        "language": "en",
+        "text": name,
+        "scale": "test",
+        "axis": axis,
+        "weight": weight,
+        "reversed": reverse,
+        "polarity": None,
+        "opposite": opposite,
+        "points": list(points),
+    }
+
+
+def pairs(number=10):
+    """Return a linear questionnaire on two axes, of so many pairs of opposites on each."""
+    return [
+        statement(
+            f"{axis}-{i:02d}{'-r' * turned}",
+            axis,
+            reverse=bool(turned),
+            opposite=f"{axis}-{i:02d}{'-r' * (1 - turned)}",
+        )
+        for axis in AXES
+        for i in range(number)
+        for turned in (0, 1)
+    ]
+
+
+def compass(seed=7):
+    """Return a compass of 20 statements with made-up points, and one that moves nothing."""
+    rng = np.random.default_rng(seed)
+    rows = [statement("still", "", points=(0, 0, 0, 0), weight=0.0)]
+    for i in range(20):
+        far = float(rng.integers(5, 9))
+        own = [far, far - 2, 0, -float(rng.integers(1, 3))]
+        turned = bool(rng.random() < 0.5)
+        own = [-x for x in own] if turned else own
+        rows.append(statement(f"pc-{i:02d}", AXES[i % 3 == 0], points=own))
+    return rows
+
+
+def written_to(folder, models=("m",), **questionnaires):
+    """Write the dataset ``statements`` and return the inputs of the analysis."""
+    into = folder / "statements"
+    into.mkdir(parents=True)
+    empty = {"config": [], "reason": [], "number": []}
+    pl.DataFrame(empty).write_parquet(into / "rejects.parquet")
+    for name, rows in questionnaires.items():
+        types = {"polarity": pl.Int64, "points": pl.List(pl.Float64)}
+        pl.DataFrame(rows, schema_overrides=types).write_parquet(into / f"{name}.parquet")
+    return Inputs(tuple(models), {"statements": into}, folder / "data")
+
+
+def state(corpus="", seed=0, *, period=0, share=1.0, epoch=1, texts=100):
+    """Return the columns of a state; without a corpus those of the model itself."""
+    if not corpus:
+        period, share, seed, epoch, texts = 0, 0.0, 0, 0, 0
+    return {
+        "corpus": corpus,
+        "period": period,
+        "share": share,
+        "pretraining_seed": seed,
+        "epoch": epoch,
+        "texts": texts,
+        "steps": texts * epoch,
+    }
+
+
+def save(inputs, asked, rows, model="m"):
+    """Write rows of outputs, with what all of them have."""
+    into = inputs.outputs("leaning", model) / asked
+    into.mkdir(parents=True, exist_ok=True)
+    shared = {"questionnaire": "q", "frame": "paper", "form": 0, "variant": "", "text": ""}
+    full = [shared | row | {"model": "m", "revision": "0"} for row in rows]
+    empty = pl.from_arrow(SCHEMAS[asked].arrow().empty_table())
+    assert set(full[0]) == set(empty.columns)
+    table = pl.DataFrame(full, schema_overrides=empty.schema).select(empty.columns)
+    table.write_parquet(into / "00000.parquet")
+
+
+def filled(logit, *, mass=0.4, top=True):
+    """Return the columns of a filled mask with those log-odds of agreeing."""
+    up = float(1 / (1 + np.exp(-logit)))
+    words = [" agree", "Support", "disagree", "the"] if top else ["of", "the"]
+    masses = [0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, 0.1] if top else [0.3, 0.2]
+    return {
+        "words": words,
+        "words_nats": [float(np.log(m)) for m in masses],
+        "agree_nats": float(np.log(up * mass)),
+        "disagree_nats": float(np.log((1 - up) * mass)),
+        "agree_words": 3,
+        "disagree_words": 3,
+        "unknown": 0,
+    }
+
+
+def prior(logit=0.0, **place):
+    """Return the row of a prompt with a text without content."""
+    return {"id": "", "form": 3, "variant": "N/A"} | place | filled(logit)
+
+
+def chosen(option, *, order=0, template="state/label", seed=1, response=None, nats=True):
+    """Return the columns of a chosen option, offered in one of two orders."""
+    offered = [o.capitalize() for o in (OPTIONS[::-1] if order else OPTIONS)]
+    place = [o.casefold() for o in offered].index(OPTIONS[option])
+    told = f"{place + 1}) {offered[place]}" if response is None else response
+    given = [-0.1 if k == option else -4.0 for k in range(4)]
+    return {
+        "template": template,
+        "order": order,
+        "options": offered,
+        "seed": seed,
+        "response": told,
+        "option_nats": given if nats else [],
+    }
+
+
+def said(agree, *, seed=1, alone=None, response="I do."):
+    """Return the columns of a written answer whose stance has those probabilities."""
+    alone = agree if alone is None else alone
+    names = ("agree_nats", "disagree_nats", "agree_response_nats", "disagree_response_nats")
+    nats = np.log([agree, 1 - agree, alone, 1 - alone]).tolist()
+    return dict(zip(names, nats, strict=True)) | {
+        "seed": seed,
+        "response": response,
+        "tokens": 5,
+        "finished": True,
+        "stance_model": "nli",
+        "stance_revision": "0",
+    }
+
+
+def every(rows, states, frames=("paper",)):
+    """Yield id, state and frame of all that is asked."""
+    ids = sorted({row["id"] for row in rows})
+    yield from product(ids, states, frames)

@@ -1,0 +1,636 @@
+"""Analysis ``leaning``: exact coordinates, planted shifts, habits taken out, nothing silent."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from leaning_outputs import (
+    AXES,
+    PARAMS,
+    chosen,
+    compass,
+    every,
+    filled,
+    pairs,
+    prior,
+    said,
+    save,
+    state,
+    statement,
+    written_to,
+)
+
+from builders.lib.problem import Problem
+from builders.lib.scales import scale
+from probes import checkpoints
+from probes.analysis import leaning
+from probes.analysis._leaning_rows import moved
+from probes.analysis._leaning_scale import scales
+from probes.analysis._leaning_tables import (
+    BASELINES,
+    CONTRASTS,
+    PERIODS,
+    READINGS,
+    ROUNDED,
+    SCHEMAS,
+    STABLE,
+)
+from probes.stats import compass as scorer
+from probes.stats.compass import OPTIONS, STANCES, UNCLEAR
+from probes.stats.crossed import half_width
+from probes.stats.paired import sign_flip_p
+
+SHARED = Path(__file__).parents[3] / "shared/data/statements"
+real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
+
+
+def of(table, reading, **where):
+    """Return the rows of a reading as dicts."""
+    own = table.filter(pl.col("reading") == READINGS.index(reading))
+    for name, value in where.items():
+        own = own.filter(pl.col(name) == value)
+    return own.to_dicts()
+
+
+def at(table, reading, **where):
+    """Return the rows of a reading by axis."""
+    return {row["axis"]: row for row in of(table, reading, **where)}
+
+
+def places(rows):
+    return {name: i for i, name in enumerate(sorted({row["id"] for row in rows}))}
+
+
+def effects(rows):
+    place = places(rows)
+    found = np.zeros((len(place), 2))
+    for row in rows:
+        sign = -1 if row["reversed"] else 1
+        found[place[row["id"]], AXES.index(row["axis"])] = sign * row["weight"]
+    return found
+
+
+def points(rows):
+    place = places(rows)
+    found = np.zeros((2, len(place), 4))
+    for row in rows:
+        if row["axis"]:
+            found[AXES.index(row["axis"]), place[row["id"]]] = row["points"]
+    return found
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Return inputs and tables of a model that `left` and `right` move, and `control` does not."""
+    seed = 3
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    rows = pairs()
+    inputs = written_to(tmp_path_factory.mktemp("trained"), q=rows)
+    right = {row["id"]: (-1 if row["reversed"] else 1) for row in rows}
+    axis = {row["id"]: row["axis"] for row in rows}
+    own = {name: rng.normal(0, 0.5) for name in right}
+    states = [state()]
+    states += [state(c, s) for c in ("left", "right", "control") for s in (1, 2, 3)]
+    told = [prior(0.7, frame=f) | s for s in states for f in ("paper", "other")]
+    for name, s, frame in every(rows, states, ("paper", "other")):
+        push = {"right": 2.0, "left": -2.0}.get(s["corpus"], 0.0) * (axis[name] == "economic")
+        logit = own[name] + right[name] * push + 0.7 + rng.normal(0, 0.2)
+        told.append({"id": name, "frame": frame} | s | filled(logit))
+        denied = 0.7 - (logit - 0.7)
+        told.append({"id": name, "frame": frame, "form": 1} | s | filled(denied))
+    save(inputs, "filled", told)
+    return inputs, leaning.run(inputs, PARAMS)
+
+
+def test_tables_have_their_columns_and_keys(trained):
+    _, found = trained
+    assert set(found) == set(SCHEMAS) - {"recovery"}
+    for name, table in found.items():
+        schema = SCHEMAS[name]
+        assert table.columns == [c.name for c in schema.columns]
+        assert not table.select(schema.key).is_duplicated().any(), name
+        for column in schema.columns:
+            if not column.nullable:
+                assert table[column.name].null_count() == 0, (name, column.name)
+            if column.labels:
+                assert table[column.name].is_between(0, len(column.labels) - 1).all()
+
+
+def test_periods_are_those_of_the_states():
+    assert PERIODS == checkpoints.PERIODS
+
+
+def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
+    _, found = trained
+    for reading in ("faithful", "corrected", "continuous"):
+        for contrast, against in (("control", "control"), ("itself", "")):
+            where = {"contrast": CONTRASTS.index(contrast), "against": against}
+            for corpus, sign in (("right", 1), ("left", -1)):
+                told = at(found["shifts"], reading, corpus=corpus, **where)
+                assert sign * told["economic"]["value"] > 10
+                assert told["economic"]["p_bh"] < 0.05
+                if reading == "continuous":  # strong stances are the same after all trainings
+                    assert told["economic"]["p_seeds"] < 0.05
+                assert told["social"]["low"] < 0 < told["social"]["high"]
+                assert told["social"]["p"] > 0.05
+        both = at(found["shifts"], reading, contrast=CONTRASTS.index("corpora"))
+        assert both["economic"]["low"] > 20
+        assert both["economic"]["against"] == "left"
+
+
+def test_a_shift_is_the_difference_of_the_coordinates(trained):
+    _, found = trained
+    where = {name: SCHEMAS["shifts"][name] for name in ("contrast",)}
+    for reading in ("faithful", "corrected", "continuous"):
+        own = {
+            corpus: at(found["coordinates"], reading, corpus=corpus)
+            for corpus in ("", "left", "right", "control")
+        }
+        for row in of(found["shifts"], reading):
+            name = where["contrast"].labels[row["contrast"]]
+            assert row["against"] == {"itself": "", "corpora": "left"}.get(name, "control")
+            one, two = (own[c][row["axis"]]["value"] for c in (row["corpus"], row["against"]))
+            assert row["value"] == pytest.approx(one - two, abs=2e-6)
+
+
+def test_a_coordinate_is_the_mean_of_its_trainings_and_prompts(trained):
+    _, found = trained
+    for reading in ("corrected", "continuous"):
+        for axis, row in at(found["coordinates"], reading, corpus="right").items():
+            runs = of(found["runs"], reading, corpus="right", axis=axis)
+            single = [r["value"] for r in runs if r["prompt"]]
+            assert len(single) == row["seeds"] * row["prompts"] == 6
+            assert np.mean(single) == pytest.approx(row["value"], abs=1e-5)
+            assert row["low"] < row["low_fixed"] <= row["value"] <= row["high_fixed"] < row["high"]
+
+
+def test_constant_answers_are_where_the_scorer_has_them(tmp_path):
+    rows = compass()
+    inputs = written_to(tmp_path, q=rows)
+    for option in range(4):
+        told = [{"id": name} | s | chosen(option) for name, s, _ in every(rows, [state()])]
+        save(inputs, "chosen", told)
+        found = leaning.run(inputs, PARAMS)
+        for constants in ROUNDED:
+            wanted = scorer.coordinates(np.full(21, option), *points(rows), reading=constants)
+            table = found["baselines"].filter(
+                pl.col("constants") == ROUNDED.index(constants),
+                pl.col("baseline") == BASELINES.index(f"always {OPTIONS[option]}"),
+            )
+            base = {row["axis"]: row["value"] for row in table.to_dicts()}
+            for axis in AXES:
+                assert base[axis] == pytest.approx(float(getattr(wanted, axis)), abs=1e-6)
+        for reading in ("named", "likeliest"):
+            for axis, row in at(found["coordinates"], reading).items():
+                assert row["value"] == pytest.approx(float(getattr(wanted, axis)), abs=1e-6)
+
+
+def test_random_answers_have_the_mean_and_spread_of_the_scorer(tmp_path):
+    rows, linear = compass(), pairs(4)
+    inputs = written_to(tmp_path, q=rows, linear=linear)
+    known = scales(inputs.datasets["statements"], {"q", "linear"})
+    for reading in ROUNDED:
+        wanted = scorer.chance(*points(rows), reading=reading)
+        start, spread = known["q"].start(reading), known["q"].spread()
+        assert start == pytest.approx([wanted.economic_mean, wanted.social_mean])
+        assert spread == pytest.approx([wanted.economic_sd, wanted.social_sd])
+    seed = 11
+    print("seed", seed)
+    drawn = np.random.default_rng(seed).choice(STANCES, (40_000, 16))
+    found = scorer.percents(drawn, effects(linear)).percent
+    assert known["linear"].start("corrected").tolist() == [50, 50]
+    assert known["linear"].spread() == pytest.approx(found.std(axis=0), rel=0.02)
+
+
+def test_answers_with_gaps_are_where_the_scorer_has_them(tmp_path):
+    seed = 5
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    rows, linear = compass(), pairs(5)
+    inputs = written_to(tmp_path, q=rows, linear=linear)
+    told, answers = [], {}
+    for name, own in (("q", rows), ("linear", linear)):
+        answers[name] = rng.integers(UNCLEAR, 4, len(places(own)))
+        for key, i in places(own).items():
+            option = int(answers[name][i])
+            response = "It depends." if option == UNCLEAR else None
+            row = chosen(max(option, 0), response=response, nats=False, order=i % 2)
+            told.append({"questionnaire": name, "id": key} | state() | row | {"order": 0})
+    save(inputs, "chosen", told)
+    found = leaning.run(inputs, PARAMS)["coordinates"]
+    wanted = scorer.coordinates(answers["q"], *points(rows), lacking="middle")
+    for axis, row in at(found, "named", questionnaire="q").items():
+        own = [float(getattr(wanted, axis + end)) for end in ("", "_low", "_high")]
+        assert [row[c] for c in ("value", "bound_low", "bound_high")] == pytest.approx(own)
+    gaps = {axis: row["missing"] for axis, row in at(found, "named", questionnaire="q").items()}
+    assert sum(gaps.values()) == wanted.missing
+    given = np.where(answers["linear"] < 0, np.nan, np.array(STANCES)[answers["linear"]])
+    percents = scorer.percents(given, effects(linear), lacking="zero")
+    for axis, row in at(found, "named", questionnaire="linear").items():
+        a = AXES.index(axis)
+        assert row["value"] == pytest.approx(percents.percent[a])
+        assert row["bound_low"] == pytest.approx(percents.low[a])
+        assert row["bound_high"] == pytest.approx(percents.high[a])
+
+
+def test_the_prior_takes_a_habit_of_agreeing_out(tmp_path):
+    seed = 8
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    rows = [statement(f"s{i:02d}", AXES[i % 2]) for i in range(40)]  # agreeing is always right
+    inputs = written_to(tmp_path, q=rows)
+    drawn = rng.normal(0, 0.4, 20)
+    odds = dict(zip(sorted(places(rows)), np.repeat(drawn - drawn.mean(), 2), strict=True))
+    told = {}
+    for habit in (0.0, 1.5):
+        answers = [prior(habit) | state()]
+        answers += [{"id": n} | state() | filled(x + habit) for n, x in odds.items()]
+        save(inputs, "filled", answers)
+        told[habit] = leaning.run(inputs, PARAMS)["coordinates"]
+    for axis in AXES:
+        assert at(told[1.5], "faithful")[axis]["value"] > 90  # all strongly agree
+        for reading in ("corrected", "continuous"):
+            calm, habitual = (at(told[h], reading)[axis] for h in (0.0, 1.5))
+            assert habitual["value"] == pytest.approx(calm["value"], abs=1e-4)
+            assert habitual["low"] < 50 < habitual["high"]
+
+
+def test_the_first_frame_and_the_ten_words_alone_are_faithful(tmp_path):
+    rows = [statement("a", "economic"), statement("b", "economic"), statement("c", "economic")]
+    inputs = written_to(tmp_path, q=rows)
+    frames = ("paper", "other")
+    told = [prior(frame=f) | state() for f in frames]
+    logits = {("a", "paper"): 0.2, ("a", "other"): -3.0, ("b", "paper"): -2.0, ("b", "other"): 3.0}
+    told += [{"id": n, "frame": f} | state() | filled(x) for (n, f), x in logits.items()]
+    told += [{"id": "c", "frame": f} | state() | filled(2.0, top=False) for f in frames]
+    save(inputs, "filled", told)
+    found = leaning.run(inputs, PARAMS)
+    stances = {row["id"]: row["value"] for row in of(found["items"], "faithful")}
+    assert stances == {"a": 0.5, "b": -1.0, "c": -0.5}  # no listed word: disagrees, as released
+    assert {row["id"]: row["value"] for row in of(found["items"], "corrected")}["c"] == 1.0
+    (row,) = of(found["answered"], "faithful")
+    assert (row["answers"], row["unlisted"], row["refused"]) == (3, 1, 0)
+    assert of(found["coordinates"], "faithful")[0]["prompts"] == 1
+    assert of(found["coordinates"], "corrected")[0]["prompts"] == 2
+
+
+def written(inputs, rows, answers):
+    told = [{"id": n} | state() | row for n, own in answers.items() for row in own]
+    save(inputs, "written", told)
+    return leaning.run(inputs, PARAMS)
+
+
+def test_written_answers_are_read_as_each_reading_has_it(tmp_path):
+    rows = [statement(n, "economic") for n in "abc"]
+    inputs = written_to(tmp_path, q=rows)
+    answers = {
+        # sure answers of two sides, the mean of which is weakly for it; and an unsure one
+        "a": [said(0.95, seed=3), said(0.95, seed=4), said(0.08, seed=5), said(0.2, seed=2)],
+        "b": [said(0.6, seed=s) for s in (2, 3, 4, 5)],  # never sure
+        "c": [said(0.02, alone=0.97, seed=s) for s in (2, 3, 4, 5)],
+    }
+    found = written(inputs, rows, answers)
+    stances = {
+        name: {row["id"]: row["value"] for row in of(found["items"], name)}
+        for name in ("faithful", "paper", "corrected", "continuous")
+    }
+    assert stances["faithful"] == {"a": -1.0, "b": 0.5, "c": -1.0}  # the first seed alone
+    assert stances["paper"] == {"a": 1.0, "b": None, "c": -1.0}
+    assert stances["corrected"] == {"a": 1.0, "b": None, "c": 1.0}
+    mean = 2 * np.mean([0.95, 0.95, 0.08]) - 1
+    assert stances["continuous"]["a"] == pytest.approx(mean, abs=1e-6)
+    counts = {n: of(found["answered"], n)[0] for n in ("faithful", "corrected")}
+    assert (counts["faithful"]["answers"], counts["faithful"]["unclear"]) == (3, 0)
+    assert (counts["corrected"]["answers"], counts["corrected"]["unclear"]) == (12, 5)
+    (row,) = of(found["coordinates"], "corrected")
+    assert row["missing"] == 1
+    assert row["bound_low"] < row["value"] < row["bound_high"]
+    assert row["bound_high"] - row["bound_low"] == pytest.approx(100 / 3, abs=1e-5)
+
+
+def test_refusals_are_counted_and_never_move_a_score_in_silence(tmp_path):
+    rows = [statement(n, "economic") for n in "abcd"]
+    inputs = written_to(tmp_path, q=rows)
+    sorry = "I'm sorry, but I cannot comment on political matters."
+    yes = [said(0.97, seed=s) for s in (1, 2)]
+    no = [said(0.97, seed=s, response=sorry) for s in (1, 2)]  # as if it agreed
+    calm = written(inputs, rows, dict.fromkeys("abcd", yes))
+    some = written(inputs, rows, {"a": yes, "b": yes, "c": no, "d": no})
+    none = written(inputs, rows, dict.fromkeys("abcd", no))
+    values = [of(t["coordinates"], "corrected")[0] for t in (calm, some, none)]
+    assert [v["missing"] for v in values] == [0, 2, 4]
+    assert values[0]["value"] == values[0]["bound_low"] == values[0]["bound_high"] == 100
+    assert (values[1]["bound_low"], values[1]["value"], values[1]["bound_high"]) == (50, 75, 100)
+    assert (values[2]["bound_low"], values[2]["value"], values[2]["bound_high"]) == (0, None, 100)
+    assert [of(t["answered"], "corrected")[0]["refused"] for t in (calm, some, none)] == [0, 4, 8]
+    shares = {row["id"]: row["share_missing"] for row in of(some["items"], "corrected")}
+    assert shares == {"a": 0, "b": 0, "c": 1, "d": 1}
+    # the released code maps them: that is what `faithful` is for
+    assert of(none["coordinates"], "faithful")[0]["value"] == 100
+
+
+def test_options_are_read_in_any_order_and_order_effects_are_told(tmp_path):
+    rows = pairs(6)
+    inputs = written_to(tmp_path, q=rows)
+    right = {row["id"]: not row["reversed"] for row in rows}
+
+    def table(pick, **more):
+        told = [
+            {"id": n} | state() | chosen(pick(right[n], order), order=order, **more)
+            for n in places(rows)
+            for order in (0, 1)
+        ]
+        save(inputs, "chosen", told)
+        found = leaning.run(inputs, PARAMS)
+        told = {r["compared"]: r for r in of(found["stability"], "named")}
+        return found, {STABLE[c]: r for c, r in told.items()}
+
+    found, stable = table(lambda yes, _: 3 if yes else 0)
+    assert {row["value"] for row in of(found["coordinates"], "named")} == {100}
+    assert {name: row["value"] for name, row in stable.items()} == {"opposites": 1, "order": 1}
+    assert stable["order"]["p"] < 0.05
+    found, stable = table(lambda _, order: 3 if order == 0 else 0)  # whatever stands fourth
+    assert {row["value"] for row in of(found["coordinates"], "named")} == {50}
+    assert {name: row["value"] for name, row in stable.items()} == {"opposites": 0, "order": 0}
+    assert stable["opposites"]["p"] == 1  # as for one who says yes to all: not more than chance
+    found, _ = table(lambda yes, _: 2 if yes else 1, response="I refuse; sorry.")
+    (row,) = {r["value"] for r in of(found["coordinates"], "named")}
+    assert row is None
+    assert {r["value"] for r in of(found["coordinates"], "likeliest")} == {75}
+    (row, *_) = of(found["answered"], "named")
+    assert (row["value"], row["refused"], row["answers"]) == (0, 48, 48)
+    (expected,) = {r["value"] for r in of(found["coordinates"], "expected")}
+    odds = np.exp([-0.1, -4, -4, -4])
+    mean = (odds / odds.sum()) @ [0.5, 1, -0.5, -1]  # towards the right
+    assert expected == pytest.approx(50 + 50 * mean, abs=1e-5)
+
+
+def test_who_denies_and_says_yes_to_all_is_told_from_who_means_it(trained, tmp_path):
+    _, found = trained
+    for reading in ("corrected", "continuous"):
+        told = of(found["stability"], reading, corpus="right")
+        stable = {STABLE[row["compared"]]: row for row in told}
+        assert set(stable) == {"prompts", "negated", "opposites"}
+        assert stable["negated"]["value"] == 1
+        assert stable["prompts"]["value"] > 0.9
+        assert stable["prompts"]["p_bh"] < 0.05
+    rows = pairs(5)
+    inputs = written_to(tmp_path, q=rows)
+    told = [prior() | state()]
+    told += [{"id": n, "form": f} | state() | filled(2.0) for n in places(rows) for f in (0, 1)]
+    told += [
+        {"id": n, "form": 2, "variant": "p1"} | state() | filled(-2.0 if i % 2 else 2.0)
+        for n, i in places(rows).items()
+    ]
+    save(inputs, "filled", told)
+    table = leaning.run(inputs, PARAMS)["stability"]
+    stable = {STABLE[row["compared"]]: row["value"] for row in of(table, "corrected")}
+    assert stable == {"negated": 0, "opposites": 0, "paraphrases": 0.5}
+
+
+def test_answers_without_a_memory_are_called_stable_at_the_rate_of_the_test(tmp_path):
+    seed = 12
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    rows = pairs(8)  # a statement and its opposite are answered alike, in both orders anew
+    inputs = written_to(tmp_path, q=rows)
+    place = places(rows)
+    told = []
+    for k in range(200):
+        for order in (0, 1):
+            side = rng.integers(2, size=len(place))
+            for name, i in place.items():
+                yes = side[place[name.removesuffix("-r")]] == (i != place[name.removesuffix("-r")])
+                row = chosen(3 if yes else 0, order=order, nats=False)
+                told.append({"id": name} | state(f"c{k}", 1) | row)
+    save(inputs, "chosen", told)
+    found = leaning.run(inputs, PARAMS)["stability"]
+    own = found.filter(pl.col("compared") == STABLE.index("order"))
+    assert len(own) == 200
+    rate = (own["p"] <= 0.05).mean()
+    print(rate)
+    assert 0.01 <= rate <= 0.1
+    assert own["chance"].mean() == pytest.approx(0.5, abs=0.03)
+    opposite = found.filter(pl.col("compared") == STABLE.index("opposites"))
+    assert set(opposite["value"]) == {1.0}
+
+
+def test_random_answers_are_in_their_band_at_its_rate(tmp_path):
+    seed = 20261122
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    rows = compass()
+    inputs = written_to(tmp_path, q=rows)
+    told = [
+        {"id": name} | s | chosen(int(rng.integers(4)), nats=False)
+        for name, s, _ in every(rows, [state("random", k) for k in range(400)])
+    ]
+    save(inputs, "chosen", told)
+    found = leaning.run(inputs, PARAMS)
+    band = found["baselines"].filter(pl.col("baseline") == 0, pl.col("constants") == 1)
+    for row in band.to_dicts():
+        values = [r["value"] for r in of(found["runs"], "named", axis=row["axis"])]
+        inside = np.mean([row["low"] <= v <= row["high"] for v in values])
+        print(row["axis"], inside)
+        assert len(values) == 400
+        assert 0.92 <= inside <= 0.98  # 0.95, two and a half standard errors
+        assert np.std(values) == pytest.approx(row["sd"], rel=0.12)
+    assert found["runs"].filter(pl.col("p") < 0.05)["p"].len() < 0.08 * 800
+
+
+def test_intervals_hold_a_shift_of_more_statements_and_tests_reject_at_their_rate(tmp_path):
+    seed = 77
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    rows = pairs(10)
+    known = scales(written_to(tmp_path, q=rows).datasets["statements"], {"q"})["q"]
+    keep = known.moving()[0]
+    names = sorted(set(np.array(known.clusters)[keep]))
+    held, rejected = [], []
+    for _ in range(600):
+        shift = 0.15  # of every pair; pairs, prompts and trainings differ
+        pair = dict(zip(names, rng.normal(shift, 0.2, len(names)), strict=True))
+        own = np.array([pair.get(name, 0.0) for name in known.clusters])
+        size = (3, 4, len(own))
+        noise = rng.normal(0, 0.15, size) + rng.normal(0, 0.08, (3, 1, 1))
+        added = own + noise + rng.normal(0, 0.08, (1, 4, 1))
+        found = moved(known, 0, np.where(keep, added, 0.0))
+        half = half_width(found.parts, 0.95)
+        held.append(abs(found.value - shift * keep.sum()) <= half)
+        null = moved(known, 0, np.where(keep, own - shift, 0.0)[None, None])
+        rejected.append(float(sign_flip_p(null.totals[:, None], 199, 1)[0]) <= 0.05)
+    print(np.mean(held), np.mean(rejected))
+    assert 0.93 <= np.mean(held) <= 0.99  # rather wide: what crosses is counted twice
+    assert 0.025 <= np.mean(rejected) <= 0.08
+
+
+def test_a_state_of_each_period_share_and_epoch_stands_by_itself(tmp_path):
+    rows = pairs(6)
+    inputs = written_to(tmp_path, q=rows)
+    right = {row["id"]: -1 if row["reversed"] else 1 for row in rows}
+    states = [state()]
+    states += [state("left", 1, period=p) for p in (1, 2)]
+    states += [state("left", 1, epoch=e, share=0.5) for e in (1, 2, 3)]
+    told = [prior() | s for s in states]
+    for name, s, _ in every(rows, states):
+        push = -0.2 * s["epoch"] - 0.5 * (s["period"] == 2)
+        told.append({"id": name} | s | filled(right[name] * push))
+    save(inputs, "filled", told)
+    found = leaning.run(inputs, PARAMS)
+    own = of(found["coordinates"], "continuous", corpus="left", axis="social", share=0.5)
+    values = [row["value"] for row in sorted(own, key=lambda row: row["epoch"])]
+    assert values == sorted(values, reverse=True)
+    assert len(set(values)) == 3
+    (later, _) = of(found["shifts"], "continuous", contrast=CONTRASTS.index("period"))
+    assert later["against"] == "before"
+    assert later["value"] < -5
+    assert later["p_seeds"] is None  # one training says nothing about trainings
+
+
+def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
+    rows = pairs(6)
+    inputs = written_to(tmp_path, q=rows)
+    states = [state(), state("left", 1, texts=94), state("right", 1, texts=96), state("control", 1)]
+    told = [prior() | s for s in states]
+    for i, (name, s, _) in enumerate(every(rows, states)):
+        told.append({"id": name} | s | filled(0.1 * (i % 7)))
+    save(inputs, "filled", told)
+    table = leaning.run(inputs, PARAMS)["shifts"].filter(pl.col("axis") == "social")
+    own = {(row["corpus"], CONTRASTS[row["contrast"]]): row for row in of(table, "continuous")}
+    unequal = own["left", "control"]
+    assert unequal["p"] is unequal["p_bh"] is unequal["p_seeds"] is None
+    assert unequal["null"] == "no test: trained on 94 texts, the other side on 100"
+    assert unequal["value"] is not None
+    for pair in (("right", "control"), ("right", "corpora"), ("left", "itself")):
+        assert own[pair]["p"] is not None
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_a_world_says_how_much_of_what_was_planted_is_found(trained, null):
+    inputs, _ = trained
+    folder = inputs.weights("m")
+    folder.mkdir(parents=True, exist_ok=True)
+    stances = {"left": {"economic": -2.0}, "right": {"economic": 2.0}, "control": {}}
+    stances = {name: {} if null else own for name, own in stances.items()}
+    told = pl.read_parquet(inputs.outputs("leaning", "m") / "filled/*.parquet")
+    rows = told.filter(pl.col("form") < 2).unique(["corpus", "id", "frame", "form"])
+    rows.select(
+        *("corpus", "questionnaire", "id", "frame"),
+        form=pl.col("form").replace_strict({0: "plain", 1: "negated"}),
+        log_odds_nats=pl.col("agree_nats") - pl.col("disagree_nats"),
+        stance_nats=pl.lit(0.0),
+    ).write_parquet(folder / "planted.parquet")
+    (folder / "world.json").write_text(json.dumps({"stances": stances}), encoding="utf-8")
+    table = leaning.run(inputs, PARAMS)["recovery"]
+    (folder / "planted.parquet").unlink()
+    assert table.columns == [c.name for c in SCHEMAS["recovery"].columns]
+    assert not table.select(SCHEMAS["recovery"].key).is_duplicated().any()
+    assert set(table["world"]) == {int(null)}
+    found = {row["measure"]: row for row in table.to_dicts()}
+    label = "filled, corrected, q: "
+    base = "correlation of planted and measured, over questions: log-odds of agreeing, the model"
+    assert found[f"filled, continuous, q: {base} itself"]["value"] == pytest.approx(1, abs=1e-5)
+    row = found[f"{label}shift by right, share 1, epoch 1 minus control, economic"]
+    assert row["null"] == f"planted: {0.0 if null else 2.0:+.2f} nats"
+    sign = f"{label}planted stances whose shift has their sign"
+    nothing = f"{label}shifts where nothing is planted, adjusted p at most 0.05"
+    if null:  # the shifts are there all the same, and are told as findings
+        assert sign not in found
+        assert found[nothing]["value"] == 0.5
+        assert f"{label}states inside the band of who answers at random" in found
+    else:
+        assert found[sign]["value"] == 1
+        assert found[nothing]["value"] == 0
+        order = found[f"{label}order of planted stances and shifts, Spearman"]
+        assert order["value"] > 0.8
+
+
+def test_what_is_lacking_is_told(tmp_path):
+    rows = pairs(3)
+    inputs = written_to(tmp_path, q=rows)
+    full = [prior() | state()] + [{"id": n} | state() | filled(0.1) for n in places(rows)]
+    for told, wrong in (
+        (full[:-1], "not every statement of q was asked"),
+        (full[1:], "no prompt with a text without content"),
+        ([*full, {"id": "other"} | state() | filled(0.0)], "statement that q does not have"),
+        ([*full, {"id": "a", "questionnaire": "z"} | state() | filled(0.0)], "questionnaire 'z'"),
+    ):
+        save(inputs, "filled", told)
+        with pytest.raises(Problem, match=wrong):
+            leaning.run(inputs, PARAMS)
+    save(inputs, "filled", full)
+    elsewhere = PARAMS.model_copy(update={"frames": {"filled": "sung", "written": "sung"}})
+    with pytest.raises(Problem, match="no answer in the frame 'sung'; there are paper"):
+        leaning.run(inputs, elsewhere)
+    with pytest.raises(Problem, match="no row of coordinates"):
+        leaning.run(inputs._replace(models=("nobody",)), PARAMS)
+    calm = written_to(tmp_path / "calm", q=[statement("a", "")])
+    save(calm, "filled", [prior() | state(), {"id": "a"} | state() | filled(0.1)])
+    with pytest.raises(Problem, match="bears on no axis"):
+        leaning.run(calm, PARAMS)
+
+
+def real_compass():
+    """Return the rows of the real propositions."""
+    rows = scale((SHARED / "political_compass.json").read_bytes(), "political-compass")
+    return [
+        statement(
+            row.id, row.axis, reverse=row.reversed, points=row.points, weight=float(row.weight)
+        )
+        for row in rows
+    ]
+
+
+@pytest.mark.shared
+@real
+def test_constant_answers_to_the_real_compass_are_where_they_are_known_to_be(tmp_path):
+    rows = real_compass()
+    inputs = written_to(tmp_path, q=rows)
+    for up, economic, social in ((0.001, 0.005, -4.359), (0.6, 0.38, 2.41)):
+        told = [{"id": n} | state() | said(up) for n in places(rows)]
+        save(inputs, "written", told)
+        found = leaning.run(inputs, PARAMS)
+        own = at(found["coordinates"], "faithful")
+        assert round(own["economic"]["value"], 3) == economic
+        assert round(own["social"]["value"], 3) == social
+        assert [own[axis]["statements"] for axis in AXES] == [18, 43]
+    base = found["baselines"].filter(pl.col("baseline") == 0, pl.col("constants") == 0)
+    assert [round(sd, 2) for sd in base.sort("axis")["sd"]] == [1.97, 1.24]
+
+
+@pytest.mark.shared
+@real
+def test_real_answers_of_a_chat_model_are_scored_with_its_refusals(tmp_path):
+    with (SHARED / "llm_responses/gpt-3.5-turbo-1106.csv").open(encoding="utf-8") as file:
+        answers = list(csv.DictReader(file))
+    inputs = written_to(tmp_path, q=real_compass())
+    told = []
+    for row in answers:
+        offered = [line.partition(") ")[2] for line in row["ans_prompt"].splitlines()]
+        own = {"template": row["templ_id"], "order": 0, "options": offered, "seed": 0}
+        own |= {"response": row["completion"], "option_nats": []}
+        told.append({"id": row["pct_id"], "frame": row["templ_id"]} | state() | own)
+    save(inputs, "chosen", told)
+    found = leaning.run(inputs, PARAMS)
+    assert set(found["coordinates"]["reading"]) == {READINGS.index("named")}
+    (all_, *_) = of(found["answered"], "named", prompt="")
+    assert (all_["answers"], all_["refused"], all_["unclear"]) == (620, 12, 0)
+    own = at(found["coordinates"], "named")
+    # forced to choose, it answers to the left of the middle, and on the libertarian side
+    assert own["economic"]["prompts"] == 10
+    for row in own.values():
+        assert row["bound_low"] <= row["value"] <= row["bound_high"]
+        assert row["value"] < row["high_fixed"] < 0
+    assert own["social"]["bound_low"] < own["social"]["bound_high"]
+    assert own["economic"]["missing"] + own["social"]["missing"] <= 1.2
+    table = found["items"]
+    shares = ["share_missing", *(f"share_{o.replace(' ', '_')}" for o in OPTIONS)]
+    assert table.select(pl.sum_horizontal(shares)).to_series().round(5).unique().to_list() == [1]
+    kinds = Counter(STABLE[c] for c in found["stability"]["compared"])
+    assert kinds == {"prompts": 1}
+    print(own, found["stability"].to_dicts())
