@@ -68,8 +68,8 @@ def exchange_p(
     clusters : (texts,), optional
         Number of the cluster that each text is of, from 0; each is its own without.
     exchanges, seed
-        Choices of clusters drawn where more than ``EXACT`` differ: the one seen is then one of them,
-        and p = (1 + hits) / (1 + exchanges). Else all are gone through.
+        Choices of clusters drawn where more than ``EXACT`` differ: the one seen is then one of
+        them, and p = (1 + hits) / (1 + exchanges). Else all are gone through.
 
     Returns
     -------
