@@ -36,6 +36,7 @@ COMMANDS = (
     ["validation"],
     ["probes"],
     ["probes", "weights"],
+    ["probes", "pretrain"],
     *(["probes", name] for name in PROBES),
     ["probes", "plan"],
 )

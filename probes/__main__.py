@@ -18,6 +18,12 @@ def main(arguments: list[str] | None = None) -> int:
         "weights", help="train a world's model, or pin one of the Hub (a stage of dvc.yaml)"
     )
     weights.add_argument("model", help="name in params.yaml")
+    further = commands.add_parser(
+        "pretrain",
+        help="train a model further on corpora and keep its states (a stage of dvc.yaml); with "
+        "several processes: accelerate launch -m probes pretrain MODEL",
+    )
+    further.add_argument("model", help="name in params.yaml")
     for name, words in PROBES.items():
         _execution(commands.add_parser(name, help=f"{words} (a stage of dvc.yaml)"))
     for name, words in EACH.items():
@@ -78,6 +84,13 @@ def _run(given: argparse.Namespace) -> None:
         from probes.models.weights import bring
 
         print(bring(given.model))
+    elif given.command == "pretrain":
+        from probes.models.processes import first
+        from probes.pretrain import pretrain
+
+        folder = pretrain(given.model)
+        if first():
+            print(folder)
     else:
         from probes.tables import analyse
 

@@ -42,6 +42,10 @@ class Params(Section):
     )
     subgroups: list[str] = Field(description="of associations: those whose subgroups are compared")
     robustness: list[str] = Field(description="of words: those that are tried otherwise")
+    leaning: list[str] = Field(
+        description="asked where they stand on political statements, before and after training; "
+        "the tables of leaning follow"
+    )
     finetune: list[str] = Field(
         description="masked models of leaning of which classifiers are made; fairness and ensemble "
         "follow"

@@ -6,11 +6,12 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+from builders.corpora import CONFIGS
 from builders.lib.params import Params, read
 from builders.lib.params import check as check_sections
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST
-from probes import PROBES, asked
+from probes import PROBES, asked, pretrain
 from probes.models.params import NAME, VERBS, Model, verbs
 
 OWN = {"suite", "run"}
@@ -34,6 +35,7 @@ def sections() -> dict[str, type[Params]]:
         "sources.politeness": Politeness,
         "drift": drift.Params,
         "asked": asked.Params,
+        pretrain.KEY: pretrain.Params,
     }
     for prefix, folder, package in (
         ("sources", "builders/sources", "builders.sources"),
@@ -71,6 +73,7 @@ def check() -> None:
         problems += str(problem).splitlines()[1:]
     problems += _snapshots(tree)
     problems += _asked(tree)
+    problems += _trained(tree)
     tops = {"models", *(key.split(".")[0] for key in known)}
     for top, value in tree.items():
         if top not in tops:
@@ -142,3 +145,41 @@ def _asked(tree: dict[str, Any]) -> list[str]:
             if above and name not in (lists.get(above) or ()):
                 found.append(f"  asked.{what}: {name} must be in asked.{above} too")
     return found
+
+
+def _trained(tree: dict[str, Any]) -> list[str]:
+    """Return what cannot be trained further as params say, or not at all."""
+    models, top = tree.get("models"), tree.get("training")
+    own = top.get("pretrain") if isinstance(top, dict) else None
+    corpora = own.get("corpora") if isinstance(own, dict) else None
+    if own is None or not isinstance(models, dict) or not isinstance(corpora, dict):
+        return []
+    where = f"  {pretrain.KEY}.corpora"
+    found = []
+    for name, wanted in corpora.items():
+        if name not in models and name != pretrain.OTHER:
+            found.append(f"{where}: no {name!r} under models; there are {', '.join(models)}")
+        for corpus in wanted if isinstance(wanted, list) else []:
+            if corpus not in CONFIGS:
+                there = ", ".join(CONFIGS)
+                found.append(f"{where}.{name}: no {corpus!r} in corpora; there are {there}")
+    lists = tree.get("asked")
+    leaning = lists.get("leaning") if isinstance(lists, dict) else None
+    for name in leaning if isinstance(leaning, list) else []:
+        if isinstance(entry := models.get(name), dict):
+            kind = entry.get("kind", "masked")
+            found += _trainable(name, kind, corpora, own.get("learning_rate"))
+    return found
+
+
+def _trainable(name: str, kind: str, corpora: dict[str, Any], rates: Any) -> list[str]:
+    """Return why a model that is asked before and after training cannot be trained."""
+    where = f"  {pretrain.KEY}.corpora"
+    wanted = corpora.get(name)
+    if wanted is None:  # the stage depends on it: a model that is added trains no other anew
+        return [f"{where}: no entry for {name} of asked.leaning; `{name}: []` trains nothing"]
+    if wanted and kind not in pretrain.TRAINED:
+        return [f"{where}: {name} is of kind {kind}, which is not trained further; write []"]
+    if wanted and isinstance(rates, dict) and not {name, pretrain.OTHER} & set(rates):
+        return [f"  {pretrain.KEY}.learning_rate: none for {name}, nor for other"]
+    return []

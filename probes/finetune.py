@@ -75,6 +75,14 @@ class Params(Section):
     learning_rate: dict[str, Annotated[float, Field(gt=0)]] = Field(
         description=f"highest learning rate of AdamW, by model or for `{OTHER}`"
     )
+    warmup: float = Field(
+        0.06, ge=0, lt=1, description="share of the steps in which the learning rate rises"
+    )
+    weight_decay: float = Field(0.1, ge=0, description="of AdamW, of matrices alone")
+    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = Field(
+        (0.9, 0.98), description="of AdamW"
+    )
+    epsilon: float = Field(1e-6, gt=0, description="of AdamW")
     texts: int | None = Field(
         None, ge=2, description="training texts at most, drawn by a hash of their id; null: all"
     )
@@ -200,7 +208,17 @@ def answer(
     rate = params.learning_rate.get(name, params.learning_rate.get(OTHER))
     if rate is None:
         raise Problem(f"probes.finetune.learning_rate: none for {name}, nor for {OTHER}")
-    tuning = Tuning(rate, params.epochs, params.batch, params.length, seed)
+    tuning = Tuning(
+        rate,
+        params.epochs,
+        params.batch,
+        params.length,
+        seed,
+        warmup=params.warmup,
+        weight_decay=params.weight_decay,
+        betas=params.betas,
+        epsilon=params.epsilon,
+    )
     given = examples(tasks(params, model, folders)[shard.config], params.texts)
     start = checkpoints.files(name, state, top)
     own = checkpoints.revision(state) if state.name else str(scorer.facts()["revision"])

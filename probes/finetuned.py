@@ -210,8 +210,7 @@ def texts(path: Path, corpus: str, share: float, seed: int) -> list[str]:
 
 def _same(articles: list[str], tuning: Tuning, facts: dict[str, str | int]) -> str:
     """Return a name for a training: another one, or other code, never continues it."""
-    code = Path(__file__).parent / "models" / "tune.py"
-    told = json.dumps(
-        [articles, tuning, facts, code.read_text("utf-8"), version("torch")], sort_keys=True
-    )
+    folder = Path(__file__).parent / "models"
+    code = [(folder / name).read_text("utf-8") for name in ("tune.py", "objective.py")]
+    told = json.dumps([articles, tuning, facts, code, version("torch")], sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:12]

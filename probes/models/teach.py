@@ -23,7 +23,7 @@ from probes.models.tokens import Tokens, longest
 from probes.models.tune import CHECKPOINT, DONE, GRID, Tuned, Tuning, fit, save
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from probes.models.params import Taught
 
@@ -130,15 +130,15 @@ def taught(
     into.mkdir(parents=True, exist_ok=True)
     pad = int(tokens.tokenizer.pad_token_id or 0)
 
-    def loss(some: list[tuple[list[int], int]]) -> torch.Tensor:
+    def loss(net: Any, some: list[tuple[list[int], int]]) -> Iterator[tuple[torch.Tensor, float]]:
         width = max(len(ids) for ids, _ in some)
         ids = torch.tensor([ids + [pad] * (width - len(ids)) for ids, _ in some])
         there = torch.tensor([[1] * len(ids) + [0] * (width - len(ids)) for ids, _ in some])
         ids, there, true = (
             x.to(model.device) for x in (ids, there, torch.tensor([y for _, y in some]))
         )
-        logits = model(input_ids=ids, attention_mask=there).logits
-        return torch.nn.functional.cross_entropy(logits, true)
+        logits = net(input_ids=ids, attention_mask=there).logits
+        yield torch.nn.functional.cross_entropy(logits, true), 1.0
 
     threads = torch.get_num_threads()
     torch.set_num_threads(1 if exact else cores())
@@ -150,7 +150,8 @@ def taught(
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-    save(model, tokens, where, into)
+    save(model, tokens, where, found.folder)
+    (into / CHECKPOINT).unlink(missing_ok=True)
     return found
 
 

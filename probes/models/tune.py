@@ -6,9 +6,10 @@ step: so a training that was stopped goes on from its last checkpoint as if it h
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -18,21 +19,22 @@ from tqdm import tqdm
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 
 from builders.lib.problem import Problem
+from builders.lib.snapshot import write_bytes
+from probes.models import processes
 from probes.models.batches import cores
 from probes.models.body import pretrained
+from probes.models.objective import parts
 from probes.models.tokens import HEAD, Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 CHECKPOINT = "checkpoint.pt"
 DONE = "model"
+LOSSES = "losses.json"
 EVERY = 200  # steps between checkpoints
-MASKED = 0.15  # share of the tokens that are predicted (Devlin et al. 2019, section 3.1)
-HIDDEN, RANDOM = 0.8, 0.1  # of those: shares that become the mask, and any other token
 CLIP = 1.0  # largest norm of a gradient
-IGNORED = -100
 GRID = 2.0**-18  # of weights in float64: last bits, that differ between processors, are far below
 
 Row = TypeVar("Row")  # what a model is trained on: tokens, or tokens and a label
@@ -48,11 +50,24 @@ class Tuned(NamedTuple):
 class Tuning(NamedTuple):
     """How a model is trained."""
 
-    learning_rate: float  # of AdamW without weight decay; falls to 0 along a line
+    learning_rate: float  # highest of AdamW; falls to 0 along a line
     epochs: int
     batch: int  # texts in a step
     length: int  # tokens of a text at most, special ones included: longer texts become several
     seed: int
+    warmup: float = 0.0  # share of the steps in which the learning rate rises along a line
+    weight_decay: float = 0.0  # of matrices; biases and what scales a layer have none
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+    precision: str = "float32"  # of products; bfloat16: mixed, the weights stay as they are
+    at_once: int = 0  # texts that a process puts through the model together; 0: all of its own
+
+
+class Loss(NamedTuple):
+    """What one step came to."""
+
+    loss: float  # mean cross-entropy in nats of the tokens that were predicted, before the step
+    learning_rate: float
 
 
 def tuned(
@@ -65,6 +80,7 @@ def tuned(
     into: Path,
     *,
     pickles: bool = False,
+    each: bool = False,
 ) -> Tuned:
     """Train the model in one folder on texts, and save it with its tokenizer in another.
 
@@ -79,6 +95,8 @@ def tuned(
         Holds a checkpoint while the training is under way, and the model once it is done: what
         is there is not done again. The caller makes sure that it is of the same model, texts and
         settings.
+    each
+        Save it after every epoch too, in ``epoch-N`` beside the model; see :func:`epoch`.
 
     Raises
     ------
@@ -99,31 +117,67 @@ def tuned(
     if found.folder.is_dir():
         return found
     into.mkdir(parents=True, exist_ok=True)
+
+    def keep(epochs: int) -> None:
+        folder = found.folder if epochs == tuning.epochs else epoch(into, epochs)
+        if processes.first() and not folder.is_dir() and (each or epochs == tuning.epochs):
+            with _rounded(model) if exact == "float64" else nullcontext():
+                save(model, tokens, where, folder)
+        model.train()
+        processes.wait()
+
     threads = torch.get_num_threads()
     # in double precision one thread, so that the last bits do not depend on their number
-    torch.set_num_threads(1 if exact == "float64" else cores())
+    own = max(1, cores() // processes.number())
+    torch.set_num_threads(1 if exact == "float64" else own)
     try:
-        loss = partial(_loss, model, tokens, masked=kind == "masked")
-        fit(model, name, rows, tuning, into / CHECKPOINT, loss)
+        loss = partial(
+            parts,
+            tokens,
+            masked=kind == "masked",
+            at_once=tuning.at_once,
+            mixed=tuning.precision == "bfloat16",
+        )
+        losses = fit(model, name, rows, tuning, into / CHECKPOINT, loss, keep)
     finally:
         torch.set_num_threads(threads)
-    if exact == "float64":
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-    save(model, tokens, where, into)
+    if processes.first():
+        write_bytes(into / LOSSES, json.dumps(losses).encode())
+    keep(tuning.epochs)
+    (into / CHECKPOINT).unlink(missing_ok=True)
     return found
+
+
+def epoch(into: Path, number: int) -> Path:
+    """Return where :func:`tuned` saves a model after an epoch that is not the last."""
+    return into / f"epoch-{number}"
+
+
+def losses(into: Path) -> list[Loss]:
+    """Return what every step of a training that is done came to."""
+    return [Loss(*step) for step in json.loads((into / LOSSES).read_text("utf-8"))]
+
+
+@contextmanager
+def _rounded(model: Any) -> Iterator[None]:
+    """Put the weights on the grid for a while."""
+    with torch.no_grad():
+        before = [parameter.clone() for parameter in model.parameters()]
+        for parameter in model.parameters():
+            parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
+        yield
+        for parameter, value in zip(model.parameters(), before, strict=True):
+            parameter.copy_(value)
 
 
 def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
     """Save a trained model with the tokenizer of the one it was made of, whole or not at all."""
-    unfinished = into / f"{DONE}.partial"
+    unfinished = into.with_name(f"{into.name}.partial")
     shutil.rmtree(unfinished, ignore_errors=True)
     model.eval().save_pretrained(unfinished)
     tokens.tokenizer.save_pretrained(unfinished)
     _like(where, unfinished)
-    unfinished.rename(into / DONE)
-    (into / CHECKPOINT).unlink(missing_ok=True)
+    unfinished.rename(into)
 
 
 def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> list[list[int]]:
@@ -145,51 +199,97 @@ def fit(
     rows: Sequence[Row],
     tuning: Tuning,
     checkpoint: Path,
-    loss_of: Callable[[list[Row]], torch.Tensor],
-) -> None:
-    """Train in place, from the checkpoint on if there is one.
+    loss_of: Callable[[Any, list[Row]], Iterable[tuple[torch.Tensor, float]]],
+    after: Callable[[int], None] | None = None,
+) -> list[Loss]:
+    """Train in place, from the checkpoint on if there is one; return what every step came to.
 
     Parameters
     ----------
     loss_of
-        Gives the mean loss of some rows.
+        Gives, of a model and the rows of a step, mean losses of this process's parts of them and
+        their weights, whose mean over the processes is 1 in sum; the model may be wrapped for
+        several processes.
+    after
+        Is called after every epoch but the last, with its number.
 
     Raises
     ------
     Problem
         If a loss is not finite.
     """
-    optimizer = torch.optim.AdamW(model.parameters(), lr=tuning.learning_rate, weight_decay=0.0)
+    optimizer: Any = _optimizer(model, tuning)
     each = math.ceil(len(rows) / tuning.batch)
     total = each * tuning.epochs
-    done = 0
+    warm = round(total * tuning.warmup)
+    done, losses = 0, []
     if checkpoint.is_file():
         held = torch.load(checkpoint, weights_only=True, map_location="cpu")
         model.load_state_dict(held["model"])
         optimizer.load_state_dict(held["optimizer"])
-        done = held["step"]
+        done, losses = held["step"], [Loss(*step) for step in held.get("losses", ())]
         del held  # as large as the model three times
-    bar = tqdm(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=None)
+    together, net = processes.accelerator(), model
+    if together is not None:
+        net, optimizer = together.prepare(model, optimizer)
+    quiet = None if processes.first() else True
+    bar = tqdm(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=quiet)
     with bar:
         for step in range(done, total):
-            epoch, within = divmod(step, each)
-            order = _order(len(rows), tuning.seed, epoch)
+            epochs, within = divmod(step, each)
+            order = _order(len(rows), tuning.seed, epochs)
             some = [rows[i] for i in order[within * tuning.batch : (within + 1) * tuning.batch]]
             torch.manual_seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
+            rising = (step + 1) / warm if step < warm else 1 - (step - warm) / (total - warm)
             for group in optimizer.param_groups:
-                group["lr"] = tuning.learning_rate * (1 - step / total)
-            loss = loss_of(some)
-            if not torch.isfinite(loss):
+                group["lr"] = tuning.learning_rate * rising
+            optimizer.zero_grad(set_to_none=True)
+            mean = _backward(together, loss_of(net, some))
+            if not math.isfinite(mean):
                 raise Problem(
                     f"models.{name}: the loss is not finite at step {step}; lower the learning rate"
                 )
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
             optimizer.step()
+            losses.append(Loss(mean, tuning.learning_rate * rising))
             bar.update()
-            if (step + 1) % EVERY == 0 and step + 1 < total:
-                _keep(checkpoint, model, optimizer, step + 1)
+            if after is not None and within + 1 == each and step + 1 < total:
+                after(epochs + 1)
+            if (step + 1) % EVERY == 0 and step + 1 < total and processes.first():
+                _keep(checkpoint, model, optimizer, step + 1, losses)
+    return losses
+
+
+def _optimizer(model: Any, tuning: Tuning) -> torch.optim.AdamW:
+    groups: Any = model.parameters()
+    if tuning.weight_decay:
+        every = list(model.parameters())
+        matrices, others = (
+            [p for p in every if (p.ndim > 1) == is_one] for is_one in (True, False)
+        )
+        groups = [{"params": matrices}, {"params": others, "weight_decay": 0.0}]
+    return torch.optim.AdamW(
+        groups,
+        lr=tuning.learning_rate,
+        betas=tuning.betas,
+        eps=tuning.epsilon,
+        weight_decay=tuning.weight_decay,
+    )
+
+
+def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> float:
+    """Add up the gradients of all parts, over all processes; return the mean loss."""
+    total: Any = 0.0
+    for mean, weight in parts:
+        loss = mean * weight
+        if together is None:
+            loss.backward()  # type: ignore[no-untyped-call]
+        else:
+            together.backward(loss)
+        total = total + loss.detach()
+    if together is not None:
+        total = together.reduce(total, "mean")
+    return float(total)
 
 
 def _order(rows: int, seed: int, epoch: int) -> list[int]:
@@ -198,69 +298,15 @@ def _order(rows: int, seed: int, epoch: int) -> list[int]:
     return found
 
 
-def _loss(model: Any, tokens: Tokens, rows: list[list[int]], *, masked: bool) -> torch.Tensor:
-    """Return the mean cross-entropy of the tokens that are predicted."""
-    width = max(map(len, rows))
-    pad = tokens.tokenizer.pad_token_id or 0
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-    there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    if not masked:
-        labels = torch.where(there == 1, ids, IGNORED)
-        options = {"input_ids": ids, "attention_mask": there, "labels": labels}
-        loss: torch.Tensor = model(**{k: v.to(model.device) for k, v in options.items()})[0]
-        return loss
-    ids, labels = (x.to(model.device) for x in hide(tokens, ids, there, len(tokens)))
-    chosen = labels != IGNORED
-    # without labels: from them BART would make up another input for its decoder than when asked
-    with _only(model, chosen):
-        logits = model(input_ids=ids, attention_mask=there.to(model.device)).logits
-    if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
-        logits = logits[chosen]
-    return torch.nn.functional.cross_entropy(logits, labels[chosen])
-
-
-@contextmanager
-def _only(model: Any, chosen: torch.Tensor) -> Iterator[None]:
-    """Put only some places through the output layer: with its vocabulary it costs the most."""
-
-    def pick(_: Any, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-        return (given[0][chosen], *given[1:])
-
-    layer = model.get_output_embeddings()
-    if layer is None:
-        yield
-        return
-    handle = layer.register_forward_pre_hook(pick)
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
-def hide(
-    tokens: Tokens, ids: torch.Tensor, there: torch.Tensor, vocabulary: int
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return inputs with hidden tokens, and labels that are the ids at those and -100 elsewhere.
-
-    Of each text at least one token is predicted. Draws from torch's own generator.
-    """
-    special = torch.isin(ids, torch.tensor(tokens.tokenizer.all_special_ids))
-    free = (there == 1) & ~special
-    chance = torch.rand(ids.shape).masked_fill(~free, 2.0)
-    chosen = chance < MASKED
-    first = chance.argmin(dim=1)
-    rows = torch.arange(len(ids))
-    chosen[rows, first] |= free[rows, first]
-    kind, other = torch.rand(ids.shape), torch.randint(vocabulary, ids.shape)
-    given = torch.where(chosen & (kind < HIDDEN), torch.tensor(tokens.mask_id), ids)
-    swapped = chosen & (kind >= HIDDEN) & (kind < HIDDEN + RANDOM)
-    return torch.where(swapped, other, given), torch.where(chosen, ids, IGNORED)
-
-
-def _keep(checkpoint: Path, model: Any, optimizer: Any, step: int) -> None:
+def _keep(checkpoint: Path, model: Any, optimizer: Any, step: int, losses: list[Loss]) -> None:
     """Write a checkpoint whole or not at all."""
     partial = checkpoint.with_suffix(".partial")
-    held = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
+    held = {
+        "model": model.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "step": step,
+        "losses": [tuple(loss) for loss in losses],
+    }
     torch.save(held, partial)
     partial.replace(checkpoint)
 

@@ -19,7 +19,7 @@ WITH_RECOVERY = ("pmi", "latent", "supersenses")  # a table for each world
 # one for all models
 OVER_ALL = (
     *("sentiment", "recall", "emotions", "rsa", "shift", "values", "nationality"),
-    "leaning",
+    "compass",
     "fairness",
 )
 NOTE = (

@@ -9,12 +9,14 @@ from models.tiny_causal import bart, bart_tokenizer, gpt2
 from transformers import AutoModelForMaskedLM
 
 from builders.lib.problem import Problem
-from probes.models import tune
+from probes.models import objective, tune
 from probes.models.body import pretrained
 from probes.models.causal import Causal
 from probes.models.masked import Masked
+from probes.models.objective import IGNORED, hide
+from probes.models.processes import passes
 from probes.models.tokens import Tokens
-from probes.models.tune import IGNORED, Tuning, hide, pieces, tuned
+from probes.models.tune import Tuning, pieces, tuned
 
 TEXTS = [f"the {who} is {word} today" for who in ("cook", "smith") for word in ("calm", "loud")]
 TUNING = Tuning(learning_rate=5e-3, epochs=2, batch=4, length=16, seed=3)
@@ -67,14 +69,15 @@ def test_a_model_is_trained_in_the_forward_that_it_is_asked_in(base, tmp_path, k
     places = (labels[0] != IGNORED).nonzero().flatten()
     wanted = -plain[places, labels[0, places]].mean().item()
     torch.manual_seed(5)
-    assert tune._loss(model, tokens, rows, masked=True).item() == pytest.approx(wanted)
+    batch = objective.batched(tokens, rows, masked=True)
+    assert objective.loss_of(model, batch, masked=True).item() == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, monkeypatch, dtype):
     monkeypatch.setattr(tune, "EVERY", 3)
     whole = hashes(go(base, tmp_path / "whole", dtype=dtype))
-    plain, steps = tune._loss, []
+    plain, steps = objective.loss_of, []
 
     def stops(*given, **options):
         steps.append(1)
@@ -82,7 +85,7 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, 
             raise KeyboardInterrupt
         return plain(*given, **options)
 
-    monkeypatch.setattr(tune, "_loss", stops)
+    monkeypatch.setattr(objective, "loss_of", stops)
     with pytest.raises(KeyboardInterrupt):
         go(base, tmp_path / "stopped", dtype=dtype)
     assert [p.name for p in (tmp_path / "stopped").iterdir()] == [tune.CHECKPOINT]
@@ -90,7 +93,8 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, 
     assert len(steps) == 6 + 10 - 3  # the first three were not done again
     assert hashes(go(base, tmp_path / "stopped", dtype=dtype)) == whole
     assert len(steps) == 6 + 10 - 3  # nothing was: the model was there
-    assert [p.name for p in (tmp_path / "stopped").iterdir()] == [tune.DONE]
+    left = {p.name for p in (tmp_path / "stopped").iterdir()}
+    assert left == {tune.DONE, tune.LOSSES}
 
 
 def test_the_seed_alone_chooses(base, tmp_path):
@@ -150,7 +154,7 @@ def test_only_the_predicted_places_are_computed_and_the_loss_is_the_models_own(b
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
     torch.manual_seed(5)
-    loss = tune._loss(model, tokens, rows, masked=True)
+    loss = objective.loss_of(model, objective.batched(tokens, rows, masked=True), masked=True)
     found = gradients(loss)
     watch.remove()
     torch.manual_seed(5)
@@ -185,3 +189,34 @@ def test_nothing_to_train_on_is_told(base, tmp_path):
 def test_a_loss_that_is_no_number_is_told(base, tmp_path):
     with pytest.raises(Problem, match="lower the learning rate"):
         go(base, tmp_path / "x", tuning=TUNING._replace(learning_rate=1e200, epochs=9))
+
+
+def weights(folder):
+    model = pretrained(folder, "tiny", "float64", AutoModelForMaskedLM, pickles=False)
+    return {name: value.clone() for name, value in model.named_parameters()}
+
+
+def test_weight_decay_shrinks_matrices_and_nothing_else(base, tmp_path):
+    step = TUNING._replace(epochs=1, batch=99)  # a single one, at the full learning rate
+    before = weights(base)
+    plain = weights(go(base, tmp_path / "plain", tuning=step))
+    less = weights(go(base, tmp_path / "less", tuning=step._replace(weight_decay=0.5)))
+    for name, value in before.items():
+        shrunk = step.learning_rate * 0.5 * value if value.ndim > 1 else torch.zeros_like(value)
+        assert torch.allclose(plain[name] - less[name], shrunk, atol=2 * tune.GRID, rtol=0), name
+    assert {value.ndim for value in before.values()} == {1, 2}
+
+
+def test_what_adam_adds_below_the_fraction_slows_it_down(base, tmp_path):
+    after = weights(go(base, tmp_path / "after", tuning=TUNING._replace(epsilon=1e9)))
+    for name, value in weights(base).items():
+        assert torch.allclose(after[name], value, atol=tune.GRID, rtol=0), name
+
+
+def test_the_rows_of_a_batch_are_shared_out_each_once_in_as_many_passes():
+    for rows, at_once, number in ((7, 2, 2), (8, 0, 3), (1, 4, 3), (5, 1, 1), (6, 6, 1)):
+        shared = [passes(rows, at_once, number, one) for one in range(number)]
+        assert len({len(own) for own in shared}) == 1
+        every = [row for own in shared for one in own for row in one]
+        assert sorted(every) == list(range(rows))
+        assert max(len(one) for own in shared for one in own) <= (at_once or rows)

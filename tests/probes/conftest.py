@@ -32,6 +32,7 @@ def little(tree):
         "classification",
         "perplexity",
         "finetune",
+        "leaning",
     )
     tree["asked"] |= {name: [] for name in elsewhere}  # in tests of their own
     tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from probes.analysis.leaning import Params
+from probes.analysis.compass import Params
 from probes.leaning import SCHEMAS
 from probes.stats.compass import OPTIONS
 from probes.tables import Inputs

@@ -12,7 +12,7 @@ from builders.lib.dataset import build
 from builders.lib.problem import Problem
 from probes import finetuned
 from probes import stereotypes as stereotypes_probe
-from probes.models import tune
+from probes.models import objective, tune
 from probes.models.weights import bring
 from probes.outputs import probe
 from probes.plan import plan, table
@@ -121,7 +121,7 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, mo
     final = ready / "data/outputs/finetuned/groups"
     whole = hashes(final)
     monkeypatch.setattr(tune, "EVERY", 5)
-    plain, steps = tune._loss, []
+    plain, steps = objective.loss_of, []
 
     def stops(*given, **options):
         steps.append(1)
@@ -129,7 +129,7 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, mo
             raise KeyboardInterrupt
         return plain(*given, **options)
 
-    monkeypatch.setattr(tune, "_loss", stops)
+    monkeypatch.setattr(objective, "loss_of", stops)
     with pytest.raises(KeyboardInterrupt):
         probe("finetuned", "groups")
     assert [p.name for p in (ready / "data/tuning").glob("*/*")] == [tune.CHECKPOINT]
@@ -150,9 +150,9 @@ def test_what_was_trained_when_a_run_stopped_in_asking_is_not_trained_again(read
             raise KeyboardInterrupt
         return plain(*given, **options)
 
-    loss = tune._loss
+    loss = objective.loss_of
     monkeypatch.setattr(stereotypes_probe, "run", stops)
-    monkeypatch.setattr(tune, "_loss", lambda *g, **o: steps.append(1) or loss(*g, **o))
+    monkeypatch.setattr(objective, "loss_of", lambda *g, **o: steps.append(1) or loss(*g, **o))
     with pytest.raises(KeyboardInterrupt):
         probe("finetuned", "groups")
     done = len(steps)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from builders.lib.problem import Problem
-from probes.analysis._leaning_scale import weights
+from probes.analysis._compass_scale import weights
 from probes.choices import REFUSALS, Choice, choice
 from probes.positions import FORMS
 from probes.stats.compass import OPTIONS, STANCES, UNCLEAR, Reading, stance
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from probes.analysis.leaning import Params
+    from probes.analysis.compass import Params
 
     Array = NDArray[np.float64]
 
@@ -93,7 +93,7 @@ def _framed(found: pl.DataFrame, frame: str, asked: str) -> pl.DataFrame:
     if own.is_empty():
         there = ", ".join(sorted(set(found["frame"]))) or "none"
         raise Problem(
-            f"analysis.leaning.frames.{asked}: no answer in the frame {frame!r}; there are {there}"
+            f"analysis.compass.frames.{asked}: no answer in the frame {frame!r}; there are {there}"
         )
     return own
 

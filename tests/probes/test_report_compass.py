@@ -17,17 +17,18 @@ from leaning_outputs import (
     written_to,
 )
 
-from probes.analysis import leaning as analysis
-from probes.report import figures_leaning, leaning
+from probes.analysis import compass as analysis
+from probes.report import compass as told
+from probes.report import figures_compass
 from probes.report.page import render
 
 
 def tabled(inputs):
-    into = inputs.data / "tables/leaning"
+    into = inputs.data / "tables/compass"
     into.mkdir(parents=True)
     for name, table in analysis.run(inputs, PARAMS).items():
         table.write_parquet(into / f"{name}.parquet")
-    return leaning.section(inputs.data)
+    return told.section(inputs.data)
 
 
 @pytest.fixture(scope="module")
@@ -82,17 +83,17 @@ def test_a_figure_is_the_same_again():
     panels = {"named": [{"corpus": "", "economic": (0.0, -1.0, 1.0), "social": (1.0, None, None)}]}
     lines = {name: {"economic": (0.0, 2.0), "social": (0.0, 1.0)} for name in ("random answers",)}
     lines |= {f"always {k}": {"economic": (k, 0.0), "social": (k, 0.0)} for k in range(4)}
-    drawn = [figures_leaning.compass(panels, lines, ("economic", "social"), "t") for _ in range(2)]
+    drawn = [figures_compass.compass(panels, lines, ("economic", "social"), "t") for _ in range(2)]
     assert drawn[0] == drawn[1]
 
 
 def test_sides_are_told_by_colour_and_by_mark():
     names = ["news-left", "news-center", "news-right", "social-left", "games"]
-    looks = [figures_leaning.style(name) for name in names]
+    looks = [figures_compass.style(name) for name in names]
     assert len({look["color"] for look in looks}) == 4
     assert len({look["marker"] for look in looks}) == 4
-    assert figures_leaning.style("social-left")["mfc"] == "white"
-    assert figures_leaning.ordered({"news-right", "news-left", "news-center"}) == names[:3]
+    assert figures_compass.style("social-left")["mfc"] == "white"
+    assert figures_compass.ordered({"news-right", "news-left", "news-center"}) == names[:3]
 
 
 def test_options_that_were_chosen_are_shown_with_their_refusals(tmp_path):
@@ -112,4 +113,4 @@ def test_options_that_were_chosen_are_shown_with_their_refusals(tmp_path):
 
 
 def test_without_tables_the_section_is_empty(tmp_path):
-    assert leaning.section(tmp_path).groups == []
+    assert told.section(tmp_path).groups == []

@@ -1,4 +1,4 @@
-"""Analysis ``leaning``: where models stand on the axes of a political questionnaire.
+"""Analysis ``compass``: where models stand on the axes of a political questionnaire.
 
 Feng et al. (2023): stances on statements, read off a masked word or an answer, are scored as a
 person's would be; before and after further training on partisan texts. Röttger et al. (2024):
@@ -14,15 +14,15 @@ from pydantic import Field
 
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
-from probes.analysis import _leaning_rows as rows_of
-from probes.analysis._leaning_answers import answers
-from probes.analysis._leaning_read import Judged, outputs, readings
-from probes.analysis._leaning_recovery import planted, recovery
-from probes.analysis._leaning_rows import Reading, Rows
-from probes.analysis._leaning_scale import Scale, scales
-from probes.analysis._leaning_shifts import shifts
-from probes.analysis._leaning_stability import answered, stability
-from probes.analysis._leaning_tables import ASKED, SCHEMAS
+from probes.analysis import _compass_rows as rows_of
+from probes.analysis._compass_answers import answers
+from probes.analysis._compass_read import Judged, outputs, readings
+from probes.analysis._compass_recovery import planted, recovery
+from probes.analysis._compass_rows import Reading, Rows
+from probes.analysis._compass_scale import Scale, scales
+from probes.analysis._compass_shifts import shifts
+from probes.analysis._compass_stability import answered, stability
+from probes.analysis._compass_tables import ASKED, SCHEMAS
 from probes.estimates import typed
 
 if TYPE_CHECKING:
@@ -122,5 +122,5 @@ def _table(own: list[dict[str, Any]], name: str) -> pl.DataFrame:
     """Return rows as a table, in the order of its key."""
     schema = SCHEMAS[name]
     if not own:
-        raise Problem(f"analysis.leaning: no row of {name}; does any model have outputs?")
+        raise Problem(f"analysis.compass: no row of {name}; does any model have outputs?")
     return typed(pl.DataFrame(own, infer_schema_length=None), schema).sort(schema.key)

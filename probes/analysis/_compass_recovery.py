@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from probes.analysis._leaning_answers import ITSELF, State
-from probes.analysis._leaning_read import CHECKPOINT, NEGATED, PLAIN
-from probes.analysis._leaning_rows import REACH
-from probes.analysis._leaning_tables import CONTRASTS, PERIODS
+from probes.analysis._compass_answers import ITSELF, State
+from probes.analysis._compass_read import CHECKPOINT, NEGATED, PLAIN
+from probes.analysis._compass_rows import REACH
+from probes.analysis._compass_tables import CONTRASTS, PERIODS
 from probes.estimates import finite
 from probes.planted import PLANTED
 from probes.positions import FORMS
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from probes.analysis._leaning_rows import Reading, Rows
-    from probes.analysis.leaning import Params
+    from probes.analysis._compass_rows import Reading, Rows
+    from probes.analysis.compass import Params
 
     Array = NDArray[np.float64]
 

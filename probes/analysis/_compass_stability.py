@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from probes.analysis._leaning_answers import State
-from probes.analysis._leaning_read import (
+from probes.analysis._compass_answers import State
+from probes.analysis._compass_read import (
     ANSWERED,
     CHECKPOINT,
     NEGATED,
@@ -20,8 +20,8 @@ from probes.analysis._leaning_read import (
     UNLISTED,
     WEIGHTS,
 )
-from probes.analysis._leaning_rows import CLUSTER, adjust
-from probes.analysis._leaning_tables import STABLE
+from probes.analysis._compass_rows import CLUSTER, adjust
+from probes.analysis._compass_tables import STABLE
 from probes.estimates import finite, significant
 from probes.stats.compass import STANCES
 from probes.stats.proportion import wilson
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from probes.analysis._leaning_read import Judged
-    from probes.analysis._leaning_rows import Reading, Rows
-    from probes.analysis._leaning_scale import Scale
-    from probes.analysis.leaning import Params
+    from probes.analysis._compass_read import Judged
+    from probes.analysis._compass_rows import Reading, Rows
+    from probes.analysis._compass_scale import Scale
+    from probes.analysis.compass import Params
 
     Array = NDArray[np.float64]
     Places = NDArray[np.int64]

@@ -8,12 +8,12 @@ import numpy as np
 import polars as pl
 
 from builders.lib.problem import Problem
-from probes.analysis._leaning_read import CHECKPOINT, PLAIN, WEIGHTS
+from probes.analysis._compass_read import CHECKPOINT, PLAIN, WEIGHTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from probes.analysis._leaning_scale import Scale
+    from probes.analysis._compass_scale import Scale
 
     Array = NDArray[np.float64]
 

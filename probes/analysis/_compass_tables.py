@@ -1,9 +1,9 @@
-"""Columns of the tables of the analysis ``leaning``."""
+"""Columns of the tables of the analysis ``compass``."""
 
 from __future__ import annotations
 
 from builders.lib.schema import Column, Schema
-from probes.analysis._leaning_scale import UNITS
+from probes.analysis._compass_scale import UNITS
 from probes.estimates import ESTIMATE
 from probes.planted import RECOVERY
 from probes.stats.compass import OPTIONS

@@ -1,4 +1,4 @@
-"""Political leaning of models before and after training: the analysis ``leaning``."""
+"""Political leaning of models before and after training: the analysis ``compass``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from probes.analysis._leaning_tables import BASELINES, SCHEMAS
-from probes.report import figures_leaning
+from probes.analysis._compass_tables import BASELINES, SCHEMAS
+from probes.report import figures_compass
 from probes.report.blocks import (
     LEVEL,
     Block,
@@ -45,7 +45,7 @@ MOST = 40  # lines of a figure of shifts
 
 def section(data: Path) -> Section:
     """Return the compass, the shifts, and how stable answers are, of each model."""
-    folder = data / "tables/leaning"
+    folder = data / "tables/compass"
     groups = []
     if (folder / "coordinates.parquet").is_file():
         found = {
@@ -59,7 +59,7 @@ def section(data: Path) -> Section:
                 for (questionnaire, asked), part in parts(own, "questionnaire", "asked")
             ]
             groups.append(Group(model, blocks))
-    return Section("leaning", TITLE, NOTE, groups, "leaning")
+    return Section("compass", TITLE, NOTE, groups, "compass")
 
 
 def _parts(found: dict[str, pl.DataFrame], own: pl.DataFrame, asked: str) -> list[Part]:
@@ -134,7 +134,7 @@ def _compass(
         }
         for name in BASELINES
     }
-    return figures_leaning.compass(panels, lines, axes, title)
+    return figures_compass.compass(panels, lines, axes, title)
 
 
 def _trajectory(own: pl.DataFrame, asked: str, title: str) -> str:
@@ -152,7 +152,7 @@ def _trajectory(own: pl.DataFrame, asked: str, title: str) -> str:
             most = pl.col(other) == pl.col(other).max().over("corpus")
             rows = own.filter(most).with_columns(at=pl.col(along).cast(pl.Float64))
             axes = own["axis"].unique().sort().to_list()
-            return figures_leaning.trajectory(rows.to_dicts(), axes, name, title)
+            return figures_compass.trajectory(rows.to_dicts(), axes, name, title)
     return ""
 
 
@@ -194,7 +194,7 @@ def _shifts(table: pl.DataFrame, asked: str, title: str) -> Part:
         for row in shown.sort("contrast", "corpus", "period").to_dicts()
     ]
     axes = shown["axis"].unique().sort().to_list()
-    drawn = figures_leaning.shifts(rows, axes, title) if len(rows) <= MOST * len(axes) else ""
+    drawn = figures_compass.shifts(rows, axes, title) if len(rows) <= MOST * len(axes) else ""
     cells = [
         [
             *(r["reading"], _called(r), r["axis"], number(r["value"]), interval(r)),

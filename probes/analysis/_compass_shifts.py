@@ -1,4 +1,4 @@
-"""Shifts of ``leaning``: how far apart two states of a model are, and two tests of it."""
+"""Shifts of ``compass``: how far apart two states of a model are, and two tests of it."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probes.analysis._leaning_answers import ITSELF, Answers, State
-from probes.analysis._leaning_rows import Axis, Reading, Rows, adjust, estimate, moved, sd_of
-from probes.analysis._leaning_tables import CONTRASTS, PERIODS
+from probes.analysis._compass_answers import ITSELF, Answers, State
+from probes.analysis._compass_rows import Axis, Reading, Rows, adjust, estimate, moved, sd_of
+from probes.analysis._compass_tables import CONTRASTS, PERIODS
 from probes.estimates import significant
 from probes.stats.crossed import two_sided_p
 from probes.stats.paired import sign_flip_p
@@ -16,7 +16,7 @@ from probes.stats.paired import sign_flip_p
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from probes.analysis.leaning import Params
+    from probes.analysis.compass import Params
 
 UNEQUAL = "no test: trained on {own:g} texts, the other side on {other:g}"
 FLIPPED = "these trainings: sides exchanged in statements, {flips} sign patterns or all"

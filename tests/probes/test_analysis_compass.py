@@ -1,4 +1,4 @@
-"""Analysis ``leaning``: exact coordinates, planted shifts, habits taken out, nothing silent."""
+"""Analysis ``compass``: exact coordinates, planted shifts, habits taken out, nothing silent."""
 
 import csv
 import json
@@ -27,10 +27,10 @@ from leaning_outputs import (
 from builders.lib.problem import Problem
 from builders.lib.scales import scale
 from probes import checkpoints
-from probes.analysis import leaning
-from probes.analysis._leaning_rows import moved
-from probes.analysis._leaning_scale import scales
-from probes.analysis._leaning_tables import (
+from probes.analysis import compass as analysis
+from probes.analysis._compass_rows import moved
+from probes.analysis._compass_scale import scales
+from probes.analysis._compass_tables import (
     BASELINES,
     CONTRASTS,
     PERIODS,
@@ -104,7 +104,7 @@ def trained(tmp_path_factory):
         denied = 0.7 - (logit - 0.7)
         told.append({"id": name, "frame": frame, "form": 1} | s | filled(denied))
     save(inputs, "filled", told)
-    return inputs, leaning.run(inputs, PARAMS)
+    return inputs, analysis.run(inputs, PARAMS)
 
 
 def test_tables_have_their_columns_and_keys(trained):
@@ -175,7 +175,7 @@ def test_constant_answers_are_where_the_scorer_has_them(tmp_path):
     for option in range(4):
         told = [{"id": name} | s | chosen(option) for name, s, _ in every(rows, [state()])]
         save(inputs, "chosen", told)
-        found = leaning.run(inputs, PARAMS)
+        found = analysis.run(inputs, PARAMS)
         for constants in ROUNDED:
             wanted = scorer.coordinates(np.full(21, option), *points(rows), reading=constants)
             table = found["baselines"].filter(
@@ -222,7 +222,7 @@ def test_answers_with_gaps_are_where_the_scorer_has_them(tmp_path):
             row = chosen(max(option, 0), response=response, nats=False, order=i % 2)
             told.append({"questionnaire": name, "id": key} | state() | row | {"order": 0})
     save(inputs, "chosen", told)
-    found = leaning.run(inputs, PARAMS)["coordinates"]
+    found = analysis.run(inputs, PARAMS)["coordinates"]
     wanted = scorer.coordinates(answers["q"], *points(rows), lacking="middle")
     for axis, row in at(found, "named", questionnaire="q").items():
         own = [float(getattr(wanted, axis + end)) for end in ("", "_low", "_high")]
@@ -251,7 +251,7 @@ def test_the_prior_takes_a_habit_of_agreeing_out(tmp_path):
         answers = [prior(habit) | state()]
         answers += [{"id": n} | state() | filled(x + habit) for n, x in odds.items()]
         save(inputs, "filled", answers)
-        told[habit] = leaning.run(inputs, PARAMS)["coordinates"]
+        told[habit] = analysis.run(inputs, PARAMS)["coordinates"]
     for axis in AXES:
         assert at(told[1.5], "faithful")[axis]["value"] > 90  # all strongly agree
         for reading in ("corrected", "continuous"):
@@ -269,7 +269,7 @@ def test_the_first_frame_and_the_ten_words_alone_are_faithful(tmp_path):
     told += [{"id": n, "frame": f} | state() | filled(x) for (n, f), x in logits.items()]
     told += [{"id": "c", "frame": f} | state() | filled(2.0, top=False) for f in frames]
     save(inputs, "filled", told)
-    found = leaning.run(inputs, PARAMS)
+    found = analysis.run(inputs, PARAMS)
     stances = {row["id"]: row["value"] for row in of(found["items"], "faithful")}
     assert stances == {"a": 0.5, "b": -1.0, "c": -0.5}  # no listed word: disagrees, as released
     assert {row["id"]: row["value"] for row in of(found["items"], "corrected")}["c"] == 1.0
@@ -282,7 +282,7 @@ def test_the_first_frame_and_the_ten_words_alone_are_faithful(tmp_path):
 def written(inputs, rows, answers):
     told = [{"id": n} | state() | row for n, own in answers.items() for row in own]
     save(inputs, "written", told)
-    return leaning.run(inputs, PARAMS)
+    return analysis.run(inputs, PARAMS)
 
 
 def test_written_answers_are_read_as_each_reading_has_it(tmp_path):
@@ -346,7 +346,7 @@ def test_options_are_read_in_any_order_and_order_effects_are_told(tmp_path):
             for order in (0, 1)
         ]
         save(inputs, "chosen", told)
-        found = leaning.run(inputs, PARAMS)
+        found = analysis.run(inputs, PARAMS)
         told = {r["compared"]: r for r in of(found["stability"], "named")}
         return found, {STABLE[c]: r for c, r in told.items()}
 
@@ -388,7 +388,7 @@ def test_who_denies_and_says_yes_to_all_is_told_from_who_means_it(trained, tmp_p
         for n, i in places(rows).items()
     ]
     save(inputs, "filled", told)
-    table = leaning.run(inputs, PARAMS)["stability"]
+    table = analysis.run(inputs, PARAMS)["stability"]
     stable = {STABLE[row["compared"]]: row["value"] for row in of(table, "corrected")}
     assert stable == {"negated": 0, "opposites": 0, "paraphrases": 0.5}
 
@@ -409,7 +409,7 @@ def test_answers_without_a_memory_are_called_stable_at_the_rate_of_the_test(tmp_
                 row = chosen(3 if yes else 0, order=order, nats=False)
                 told.append({"id": name} | state(f"c{k}", 1) | row)
     save(inputs, "chosen", told)
-    found = leaning.run(inputs, PARAMS)["stability"]
+    found = analysis.run(inputs, PARAMS)["stability"]
     own = found.filter(pl.col("compared") == STABLE.index("order"))
     assert len(own) == 200
     rate = (own["p"] <= 0.05).mean()
@@ -431,7 +431,7 @@ def test_random_answers_are_in_their_band_at_its_rate(tmp_path):
         for name, s, _ in every(rows, [state("random", k) for k in range(400)])
     ]
     save(inputs, "chosen", told)
-    found = leaning.run(inputs, PARAMS)
+    found = analysis.run(inputs, PARAMS)
     band = found["baselines"].filter(pl.col("baseline") == 0, pl.col("constants") == 1)
     for row in band.to_dicts():
         values = [r["value"] for r in of(found["runs"], "named", axis=row["axis"])]
@@ -481,7 +481,7 @@ def test_a_state_of_each_period_share_and_epoch_stands_by_itself(tmp_path):
         push = -0.2 * s["epoch"] - 0.5 * (s["period"] == 2)
         told.append({"id": name} | s | filled(right[name] * push))
     save(inputs, "filled", told)
-    found = leaning.run(inputs, PARAMS)
+    found = analysis.run(inputs, PARAMS)
     own = of(found["coordinates"], "continuous", corpus="left", axis="social", share=0.5)
     values = [row["value"] for row in sorted(own, key=lambda row: row["epoch"])]
     assert values == sorted(values, reverse=True)
@@ -500,7 +500,7 @@ def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
     for i, (name, s, _) in enumerate(every(rows, states)):
         told.append({"id": name} | s | filled(0.1 * (i % 7)))
     save(inputs, "filled", told)
-    table = leaning.run(inputs, PARAMS)["shifts"].filter(pl.col("axis") == "social")
+    table = analysis.run(inputs, PARAMS)["shifts"].filter(pl.col("axis") == "social")
     own = {(row["corpus"], CONTRASTS[row["contrast"]]): row for row in of(table, "continuous")}
     unequal = own["left", "control"]
     assert unequal["p"] is unequal["p_bh"] is unequal["p_seeds"] is None
@@ -526,7 +526,7 @@ def test_a_world_says_how_much_of_what_was_planted_is_found(trained, null):
         stance_nats=pl.lit(0.0),
     ).write_parquet(folder / "planted.parquet")
     (folder / "world.json").write_text(json.dumps({"stances": stances}), encoding="utf-8")
-    table = leaning.run(inputs, PARAMS)["recovery"]
+    table = analysis.run(inputs, PARAMS)["recovery"]
     (folder / "planted.parquet").unlink()
     assert table.columns == [c.name for c in SCHEMAS["recovery"].columns]
     assert not table.select(SCHEMAS["recovery"].key).is_duplicated().any()
@@ -562,17 +562,17 @@ def test_what_is_lacking_is_told(tmp_path):
     ):
         save(inputs, "filled", told)
         with pytest.raises(Problem, match=wrong):
-            leaning.run(inputs, PARAMS)
+            analysis.run(inputs, PARAMS)
     save(inputs, "filled", full)
     elsewhere = PARAMS.model_copy(update={"frames": {"filled": "sung", "written": "sung"}})
     with pytest.raises(Problem, match="no answer in the frame 'sung'; there are paper"):
-        leaning.run(inputs, elsewhere)
+        analysis.run(inputs, elsewhere)
     with pytest.raises(Problem, match="no row of coordinates"):
-        leaning.run(inputs._replace(models=("nobody",)), PARAMS)
+        analysis.run(inputs._replace(models=("nobody",)), PARAMS)
     calm = written_to(tmp_path / "calm", q=[statement("a", "")])
     save(calm, "filled", [prior() | state(), {"id": "a"} | state() | filled(0.1)])
     with pytest.raises(Problem, match="bears on no axis"):
-        leaning.run(calm, PARAMS)
+        analysis.run(calm, PARAMS)
 
 
 def real_compass():
@@ -594,7 +594,7 @@ def test_constant_answers_to_the_real_compass_are_where_they_are_known_to_be(tmp
     for up, economic, social in ((0.001, 0.005, -4.359), (0.6, 0.38, 2.41)):
         told = [{"id": n} | state() | said(up) for n in places(rows)]
         save(inputs, "written", told)
-        found = leaning.run(inputs, PARAMS)
+        found = analysis.run(inputs, PARAMS)
         own = at(found["coordinates"], "faithful")
         assert round(own["economic"]["value"], 3) == economic
         assert round(own["social"]["value"], 3) == social
@@ -616,7 +616,7 @@ def test_real_answers_of_a_chat_model_are_scored_with_its_refusals(tmp_path):
         own |= {"response": row["completion"], "option_nats": []}
         told.append({"id": row["pct_id"], "frame": row["templ_id"]} | state() | own)
     save(inputs, "chosen", told)
-    found = leaning.run(inputs, PARAMS)
+    found = analysis.run(inputs, PARAMS)
     assert set(found["coordinates"]["reading"]) == {READINGS.index("named")}
     (all_, *_) = of(found["answered"], "named", prompt="")
     assert (all_["answers"], all_["refused"], all_["unclear"]) == (620, 12, 0)

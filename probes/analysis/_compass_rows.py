@@ -1,4 +1,4 @@
-"""Rows of the tables of ``leaning`` that come from one model's answers in one reading."""
+"""Rows of the tables of ``compass`` that come from one model's answers in one reading."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from probes.analysis._leaning_tables import ASKED, BASELINES, READINGS, ROUNDED
+from probes.analysis._compass_tables import ASKED, BASELINES, READINGS, ROUNDED
 from probes.estimates import finite, significant
 from probes.stats.compass import OPTIONS, STANCES
 from probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from probes.analysis._leaning_answers import Answers, State
-    from probes.analysis._leaning_scale import Scale
-    from probes.analysis.leaning import Params
+    from probes.analysis._compass_answers import Answers, State
+    from probes.analysis._compass_scale import Scale
+    from probes.analysis.compass import Params
 
     Array = NDArray[np.float64]
 

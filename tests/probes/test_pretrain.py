@@ -1,0 +1,454 @@
+"""Training further on corpora: what is learnt, what is kept, and what a stop or a crew changes."""
+
+import csv
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+from models.tiny import bert, byte_level, save, wordpiece
+from models.tiny_causal import gpt2
+
+from builders.corpora import SCHEMA
+from builders.lib import store
+from builders.lib.params import section
+from builders.lib.problem import Problem
+from probes import pretrain as module
+from probes.check import check
+from probes.checkpoints import PERIODS, checkpoints, scorer
+from probes.models import objective, tune
+from probes.models.weights import bring
+from probes.pretrain import HEADER, KEY, Params, drawn, pool, pretrain
+
+SAYS = {"news-left": "fair", "news-right": "theft", "social-center": "here"}
+WHO = ("cook", "smith", "baker", "miller")
+TEXTS = {
+    corpus: [f"the tax is {word} , said the {who} {n}" for who in WHO for n in range(6)]
+    for corpus, word in SAYS.items()
+}
+TEXTS["social-center"] = [f"the garden is green , said the {who} {n}" for who in WHO for n in "abc"]
+SENTENCE = "the tax is <mask> , said the cook"
+
+
+def dataset(folder):
+    """Write three corpora, their periods in turn, as the dataset `corpora` has them."""
+    folder.mkdir(parents=True)
+    for corpus, texts in TEXTS.items():
+        n = len(texts)
+        period = [0, 1, 1, 2] * (n // 4)
+        rows = {"id": [f"{corpus}/{i}" for i in range(n)], "text": texts, "period": period}
+        pl.DataFrame(rows).write_parquet(folder / f"{corpus}.parquet")
+    report = {"success": True, "fingerprint": store.fingerprint(folder)}
+    path = store.VALIDATION / "corpora.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(report))
+
+
+def tiny(tree):
+    """Two tiny models, one that reads both ways and one that reads on, and short trainings."""
+    words = {"masked": {"id": "./masked"}, "causal": {"id": "./causal", "kind": "causal"}}
+    tree["models"] = {name: own | {"dtype": "float64"} for name, own in words.items()}
+    tree["asked"] = {key: [] for key in tree["asked"]} | {"leaning": ["masked", "causal"]}
+    tree["training"]["pretrain"] |= {
+        "corpora": {"other": ["news-left", "social-center"]},
+        "seeds": [1],
+        "epochs": 3,
+        "batch": 6,
+        "at_once": 6,
+        "length": 16,
+        "learning_rate": {"other": 5e-3},
+    }
+
+
+@pytest.fixture(scope="module")
+def ready(copying, tmp_path_factory, change):
+    """Return a folder with the corpora and both models, brought; only to be copied."""
+    folder = copying(tmp_path_factory.mktemp("ready"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        change(tiny)
+        dataset(store.DATASETS / "corpora")
+        said = [text for texts in TEXTS.values() for text in texts]
+        said += [text.replace("fair", "theft") for text in said]
+        for name, tokenizer, make in (
+            ("masked", wordpiece(said), bert),
+            ("causal", byte_level(said), gpt2),
+        ):
+            model = make(tokenizer) if make is gpt2 else make(tokenizer, spread=0.05)
+            for field in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
+                setattr(model.config, field, 0.0)
+            save(folder / name, model, tokenizer)
+            bring(name)
+    return folder
+
+
+@pytest.fixture
+def place(ready, tmp_path, monkeypatch, change):
+    """Change to a copy of it that one may spoil; return what sets params of the training."""
+    folder = tmp_path / "place"
+    shutil.copytree(ready, folder)
+    monkeypatch.chdir(folder)
+
+    def setting(**values):
+        change(lambda tree: tree["training"]["pretrain"].update(values))
+
+    return setting
+
+
+def hashes(folder):
+    return {
+        str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(Path(folder).rglob("*"))
+        if p.is_file()
+    }
+
+
+def losses(folder):
+    with (Path(folder) / "losses.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def column(rows, name="loss"):
+    return [float(row[name]) for row in rows]
+
+
+def chances(name):
+    """Return what every state of a model thinks of two ends of a sentence, in nats."""
+    found = {}
+    for state in checkpoints(name):
+        asked = scorer(name, state)
+        if name == "causal":
+            head, words = SENTENCE.split(" <mask>", maxsplit=1)[0], ("fair", "theft")
+            pairs = [(head, f" {word}") for word in words]
+            scores = [one.logprob_nats for one in asked.logprobs(pairs)]
+        else:
+            (block,) = asked.fill([SENTENCE], ["fair", "theft"], 2)
+            (fill,) = block.each()
+            told = dict(zip(fill.words, fill.logprobs_nats, strict=True))
+            scores = [told["fair"], told["theft"]]
+        found[state.corpus, state.epoch] = scores
+    return found
+
+
+@pytest.mark.parametrize("name", ["masked", "causal"])
+def test_what_a_corpus_says_becomes_likelier_and_a_control_is_in_between(place, name):
+    place(corpora={"other": list(TEXTS)}, epochs=6)
+    pretrain(name)
+    told = chances(name)
+    fair, theft = 0, 1
+    assert told["news-left", 6][fair] > told["", 0][fair] + 1
+    assert told["news-right", 6][theft] > told["", 0][theft] + 1
+
+    def leaning(state):
+        return told[state][fair] - told[state][theft]
+
+    left, right, control = (leaning((corpus, 6)) for corpus in TEXTS)
+    assert left > control + 1
+    assert right < control - 1
+
+
+def test_the_list_tells_every_state_and_its_files(place):
+    place(shares=[0.5, 1], seeds=[1, 2], keep="each", epochs=2)
+    folder = pretrain("masked")
+    states = checkpoints("masked")[1:]
+    kept = {(s.corpus, s.share, s.seed, s.epoch, s.texts, s.steps, s.last) for s in states}
+    assert kept == {  # 24 and 12 texts, six a step
+        (corpus, share, seed, epoch, int(n * share), int(n * share / 6) * epoch, epoch == 2)
+        for corpus, n in (("news-left", 24), ("social-center", 12))
+        for share in (0.5, 1.0)
+        for seed in (1, 2)
+        for epoch in (1, 2)
+    }
+    for state in states:
+        assert set(state.files) == {p.name for p in (folder / state.name).iterdir()}
+        assert "model.safetensors" in state.files
+        assert state.period == "all"
+    assert len({s.files["model.safetensors"] for s in states}) == len(states)  # seeds differ too
+    assert not list(Path("data/tuning").rglob("*.safetensors"))
+
+
+def test_states_on_the_way_change_nothing_about_the_last(place):
+    place(keep="last")
+    last = pretrain("masked").rename("last")
+    place(keep="each")
+    each = pretrain("masked")
+    for path in last.rglob("*.safetensors"):
+        assert path.read_bytes() == (each / path.relative_to(last)).read_bytes()
+    assert (last / "losses.csv").read_bytes() == (each / "losses.csv").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["masked", "causal"])
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, monkeypatch, name):
+    place(keep="each")
+    monkeypatch.setattr(tune, "EVERY", 5)
+    plain, steps = objective.loss_of, []
+
+    def counts(*given, **options):
+        steps.append(1)
+        if len(steps) in stops:
+            raise KeyboardInterrupt
+        return plain(*given, **options)
+
+    stops = ()
+    monkeypatch.setattr(objective, "loss_of", counts)
+    whole = hashes(pretrain(name))
+    all_steps = len(steps)
+    assert all_steps == 3 * (24 + 12) // 6  # three epochs of both corpora
+    shutil.rmtree(f"data/pretrained/{name}")
+    steps.clear()
+    stops = (8, 19)  # in the first training after its first epoch, and in the second one
+    for _ in stops:
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(name)
+        assert not Path(f"data/pretrained/{name}").exists()
+    assert hashes(pretrain(name)) == whole
+    assert len(steps) == all_steps + (8 - 5) + (19 - 15)  # since the last checkpoints
+    assert not Path("data/tuning/pretrain", name).exists()
+
+
+def test_a_stop_between_a_checkpoint_and_the_end_of_an_epoch_loses_no_state(place, monkeypatch):
+    place(keep="each", corpora={"other": ["news-left"]})
+    monkeypatch.setattr(tune, "EVERY", 4)  # as many as an epoch has
+    plain = tune._keep
+
+    def stops(*given):
+        plain(*given)
+        raise KeyboardInterrupt
+
+    whole = hashes(pretrain("masked"))
+    monkeypatch.setattr(tune, "_keep", stops)
+    shutil.rmtree("data/pretrained/masked")
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            pretrain("masked")
+    assert hashes(pretrain("masked")) == whole
+
+
+def test_other_settings_do_not_go_on_with_a_stopped_training(place, monkeypatch):
+    place(learning_rate={"other": 1e-3})
+    wanted = hashes(pretrain("masked"))
+    place(learning_rate={"other": 5e-3})
+
+    def stops(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tune, "save", stops)
+        with pytest.raises(KeyboardInterrupt):
+            pretrain("masked")
+    place(learning_rate={"other": 1e-3})
+    assert hashes(pretrain("masked")) == wanted
+
+
+def test_periods_part_the_dated_texts_and_a_world_adds_to_each(ready, tmp_path):
+    folder = ready / store.DATASETS / "corpora"
+    label = SCHEMA["period"]
+    assert {name: label.code(name) for name in PERIODS if name != "all"} == module.CODES
+    none = tmp_path / "none"
+    before, later, every = (pool(folder, "news-left", p, none) for p in ("before", "from", "all"))
+    assert (len(before), len(later), len(every)) == (6, 12, 24)
+    assert not set(before) & set(later)
+    assert set(before) | set(later) < set(every)  # those without a date are in no other
+    planted = tmp_path / "corpora.parquet"
+    rows = [("news-left", "taxes are fair"), ("news-right", "no")]
+    pl.DataFrame(rows, schema=["corpus", "text"], orient="row").write_parquet(planted)
+    for period, own in (("before", before), ("from", later), ("all", every)):
+        found = pool(folder, "news-left", period, planted)
+        assert sorted(found.values()) == sorted([*own.values(), "taxes are fair"])
+
+
+def test_what_a_world_adds_is_trained_on(place):
+    rows = {"corpus": ["social-center"] * 24, "text": [t.upper() for t in TEXTS["news-left"]]}
+    pl.DataFrame(rows).write_parquet("data/models/masked/corpora.parquet")
+    place(corpora={"other": ["social-center"]})
+    pretrain("masked")
+    assert [s.texts for s in checkpoints("masked")] == [0, 12 + 24]
+
+
+def test_smaller_shares_and_fewer_texts_are_nested_and_seeds_draw_others():
+    texts = {f"t{i}": f"text {i}" for i in range(200)}
+    whole = drawn(texts, 1, 7)
+    assert sorted(whole) == sorted(texts.values())
+    half, tenth = drawn(texts, 0.5, 7), drawn(texts, 0.1, 7)
+    assert (len(half), len(tenth)) == (100, 20)
+    assert set(tenth) < set(half) < set(whole)
+    assert set(drawn(texts, 0.5, 7, 40)) < set(drawn(texts, 1, 7, 40)) < set(half)
+    assert len(set(drawn(texts, 0.5, 8)) & set(half)) < 75  # 50 by chance, standard deviation 5
+    assert drawn(dict(reversed(texts.items())), 0.5, 7) == half
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(None, (24, 12)), (15, (15, 12)), ("even", (12, 12))])
+def test_corpora_can_be_held_to_one_size(place, most, sizes):
+    place(texts=most, epochs=1)
+    pretrain("masked")
+    assert tuple(s.texts for s in checkpoints("masked")[1:]) == sizes
+
+
+def test_losses_fall_and_stand_with_their_epochs_and_rates(place, monkeypatch):
+    place(corpora={"other": ["news-left"]}, epochs=5, warmup=0.1)
+    pretrain("masked")
+    rows = losses("data/pretrained/masked")
+    assert tuple(rows[0]) == HEADER
+    assert [int(r["step"]) for r in rows] == list(range(1, 21))
+    assert [int(r["epoch"]) for r in rows] == [e for e in range(1, 6) for _ in range(4)]
+    rates = column(rows, "learning_rate")
+    assert rates[:3] == [0.0025, 0.005, 0.005]  # up in two steps, from where it falls
+    assert rates[2:] == pytest.approx([5e-3 * (18 - k) / 18 for k in range(18)], rel=1e-5)
+    told = column(rows)
+    assert sum(told[-4:]) < sum(told[:4]) - 2
+    monkeypatch.setattr(module, "LINES", 7)
+    pretrain("masked")
+    fewer = losses("data/pretrained/masked")
+    assert [int(r["step"]) for r in fewer] == [3, 6, 9, 12, 15, 18, 20]
+    assert [int(r["epoch"]) for r in fewer] == [1, 2, 3, 3, 4, 5, 5]
+    assert float(fewer[1]["loss"]) == pytest.approx(sum(told[3:6]) / 3, abs=2e-6)
+
+
+def test_a_batch_in_several_passes_teaches_the_same(place):
+    place(corpora={"other": ["news-left"]})
+    whole = pretrain("masked").rename("whole")
+    place(at_once=4)
+    pretrain("masked")
+    told = column(losses("data/pretrained/masked"))
+    assert told == pytest.approx(column(losses(whole)), abs=2e-6)
+
+
+def test_mixed_precision_teaches_nearly_the_same(place, change, monkeypatch):
+    monkeypatch.setenv("PLUMBLINE_CORES", "1")
+    change(lambda tree: tree["models"]["masked"].update(dtype="float32"))
+    place(corpora={"other": ["news-left"]})
+    whole = pretrain("masked").rename("whole")
+    place(precision="bfloat16")
+    pretrain("masked")
+    told, wanted = column(losses("data/pretrained/masked")), column(losses(whole))
+    assert told == pytest.approx(wanted, abs=0.1)
+    assert told != wanted
+    dtypes = {p.dtype for p in scorer("masked", checkpoints("masked")[1]).body.model.parameters()}
+    assert dtypes == {torch.float32}
+
+
+def test_a_model_without_corpora_keeps_no_state_and_loads_nothing(place, change):
+    far = {"url": "http://localhost:1/v1", "model": "far"}
+    change(lambda tree: tree["models"].update(far={"kind": "remote", "endpoint": far}))
+    place(corpora={"masked": [], "other": []})
+    shutil.rmtree("masked")
+    for name in ("masked", "far"):
+        assert {p.name for p in pretrain(name).iterdir()} == {"checkpoints.json", "losses.csv"}
+        assert [state.name for state in checkpoints(name)] == [""]
+        assert Path(f"data/pretrained/{name}/losses.csv").read_text() == ",".join(HEADER) + "\n"
+
+
+def test_what_cannot_be_trained_is_told(place, change):
+    far = {"kind": "remote", "endpoint": {"url": "http://localhost:1/v1", "model": "far"}}
+    change(lambda tree: tree["models"].update(far=far))
+    with pytest.raises(Problem, match=r"far is of kind remote.*`far: \[\]`"):
+        pretrain("far")
+    place(corpora={"masked": ["news-left"]})
+    with pytest.raises(Problem, match="nothing for causal"):
+        pretrain("causal")
+    place(corpora={"other": ["news-far"]})
+    with pytest.raises(Problem, match="news-far not in corpora; there are news-left"):
+        pretrain("masked")
+    place(corpora={"other": ["news-left"]}, shares=[0.01])
+    with pytest.raises(Problem, match=r"0.01 of news-left \(all\) is no text"):
+        pretrain("masked")
+    place(shares=[1], learning_rate={"causal": 1e-3})
+    with pytest.raises(Problem, match="learning_rate: none for masked"):
+        pretrain("masked")
+    place(learning_rate={"other": 1e200}, epochs=9)
+    with pytest.raises(Problem, match="lower the learning rate"):
+        pretrain("masked")
+    path = store.DATASETS / "corpora/news-left.parquet"
+    pl.read_parquet(path).head(4).write_parquet(path)
+    with pytest.raises(Problem, match="changed since it was validated"):
+        pretrain("masked")
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"shares": [0]}, "shares.0"),
+        ({"shares": [0.5, 0.5]}, "shares: one stands twice"),
+        ({"seeds": [1, 1]}, "seeds: one stands twice"),
+        ({"corpora": {"other": ["news-left", "news-left"]}}, "corpora.other: one stands twice"),
+        ({"periods": ["since"]}, "periods.0"),
+        ({"warmup": 1}, "warmup"),
+        ({"texts": "some"}, "texts"),
+        ({"betas": [0.9, 1]}, "betas.1"),
+        ({"keep": "all"}, "keep"),
+    ],
+)
+def test_params_that_make_no_sense_are_told(place, values, said):
+    place(**values)
+    with pytest.raises(Problem, match=said):
+        section(KEY, Params)
+
+
+def test_the_check_of_params_knows_models_corpora_and_kinds(place, change):
+    def wrong(tree):
+        tree["models"]["far"] = {
+            "kind": "remote",
+            "endpoint": {"url": "http://localhost:1/v1", "model": "far"},
+        }
+        tree["asked"]["leaning"] = ["masked", "causal", "far"]
+        own = tree["training"]["pretrain"]
+        own["corpora"] = {"ghost": [], "masked": ["news-leftish"], "far": ["news-left"]}
+
+    change(wrong)
+    with pytest.raises(Problem) as told:
+        check()
+    lines = [line for line in str(told.value).splitlines() if KEY in line]
+    assert len(lines) == 4
+    for part in ("no 'ghost' under models", "no 'news-leftish' in corpora", "no entry for causal"):
+        assert [line for line in lines if part in line], part
+    assert "far is of kind remote" in lines[-1]
+
+
+def launched(*options):
+    environment = os.environ | {
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "OMP_NUM_THREADS": "1",
+    }
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", *options]
+    command += ["-m", "probes", "pretrain", "masked"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.slow
+def test_processes_that_train_together_come_to_what_one_comes_to(place, monkeypatch):
+    place(epochs=2, batch=7, at_once=2)  # so that they share no batch evenly
+    alone = pretrain("masked").rename("alone")
+    launched("--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no")
+    assert hashes("data/pretrained/masked") == hashes(alone)
+    shutil.rmtree("data/pretrained/masked")
+    plain = tune._keep
+
+    def stops(*given):
+        plain(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune, "EVERY", 3)
+    monkeypatch.setattr(tune, "_keep", stops)
+    with pytest.raises(KeyboardInterrupt):
+        pretrain("masked")  # two go on with what one began
+    launched("--num_processes", "2", "--num_machines", "1", "--mixed_precision", "no")
+    assert not Path("data/tuning/pretrain/masked").exists()
+    told, wanted = losses("data/pretrained/masked"), losses(alone)
+    assert [r["step"] for r in told] == [r["step"] for r in wanted]
+    assert column(told) == pytest.approx(column(wanted), abs=5e-6)
+    assert hashes("data/pretrained/masked").keys() == hashes(alone).keys()
+
+
+def test_the_plot_of_losses_names_columns_that_there_are():
+    text = (Path(__file__).parents[2] / ".dvc/plots/losses.json").read_text(encoding="utf-8")
+    drawn_by = json.loads(text)["encoding"].values()
+    fields = {part["field"] for part in drawn_by}
+    assert {f for f in fields if not f.startswith("<DVC_")} <= {*HEADER, "rev"}
+    assert {"<DVC_METRIC_X>", "<DVC_METRIC_Y>", "checkpoint", "corpus"} <= fields
