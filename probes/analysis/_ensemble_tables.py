@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from builders.lib.schema import Column, Schema
-from probes.checkpoints import PERIODS
+from probes.analysis._fairness_tables import PERIODS
 from probes.estimates import ESTIMATE
 
 READINGS = ("faithful", "corrected")

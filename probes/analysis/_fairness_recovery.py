@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from probes.analysis._fairness_tables import OF, READINGS
-from probes.finetune import PLANTED
+from probes.analysis._fairness_tables import OF, PLANTED, READINGS
 from probes.stats.proportion import wilson
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 
 from builders.lib.problem import Problem
-from probes.checkpoints import KEY
-from probes.finetune import OWN, PLANTED
+from probes.analysis._fairness_tables import KEY, OWN, PLANTED
 from probes.stats import resampling
 
 if TYPE_CHECKING:

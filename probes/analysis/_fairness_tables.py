@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from builders.lib.schema import Column, Schema
-from probes.checkpoints import PERIODS
 from probes.estimates import ESTIMATE
 from probes.planted import RECOVERY
 
 READINGS = ("faithful", "one run", "corrected")
+# those of probes.checkpoints and probes.finetune, which read models
+PERIODS = ("all", "before", "from")
+KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
+PLANTED, OWN = "planted", "downstream.parquet"
 OF = ("all", "group", "source")  # what texts are taken together by
 MODEL = (
     Column("model", "string", "name of the model in params.yaml"),

@@ -293,3 +293,12 @@ def test_a_class_that_is_not_there_is_told(planted):
 def test_left_and_right_must_be_as_many():
     with pytest.raises(ValueError, match="as many of one as of the other"):
         fairness.Params.model_validate(PARAMS.model_dump() | {"left": []})
+
+
+def test_names_are_those_of_the_outputs():
+    from probes import checkpoints, finetune
+    from probes.analysis import _fairness_tables as tables
+
+    assert tables.PERIODS == checkpoints.PERIODS
+    assert tables.KEY == checkpoints.KEY
+    assert (tables.PLANTED, tables.OWN) == (finetune.PLANTED, finetune.OWN)
