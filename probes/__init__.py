@@ -9,6 +9,7 @@ PROBES = {  # module: what it does
     "perplexity": "tell how likely a masked model finds these texts",
     "agreement": "ask a model whether somebody agrees with statements",
     "leaning": "ask a model, before and after more training, where it stands on politics",
+    "finetune": "make classifiers of a model in each of its states, and ask them",
 }
 EACH = {  # analyses of single models
     "pmi": "words and genders, pointwise mutual information",
@@ -30,4 +31,6 @@ ALL = {  # analyses over all models at once
     "nationality": "what classifiers change their mind about with another country's name",
     "compass": "where models stand on political axes, and what partisan texts do to it",
     "values": "values a model seems to have, and whether grammatical gender matters",
+    "fairness": "how well classifiers of differently pretrained models do, by group",
+    "ensemble": "votes of classifiers of differently pretrained models, and of one",
 }

@@ -46,6 +46,10 @@ class Params(Section):
         description="asked where they stand on political statements, before and after training; "
         "the tables of leaning follow"
     )
+    finetune: list[str] = Field(
+        description="masked models of leaning of which classifiers are made; fairness and ensemble "
+        "follow"
+    )
 
 
 def asked(name: str) -> tuple[str, ...]:

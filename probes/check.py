@@ -22,6 +22,7 @@ ABOVE = {  # list whose models one list is of
     "subgroups": "associations",
     "robustness": "words",
     "finetuned": "stereotypes",
+    "finetune": "leaning",
 }
 
 

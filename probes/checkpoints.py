@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from builders.lib.problem import Problem
 from builders.lib.schema import Column
 from builders.lib.snapshot import digest
-from probes.models.load import adapter, load
+from probes.models.load import adapter, load, location
 from probes.models.params import model
 
 if TYPE_CHECKING:
@@ -90,6 +90,23 @@ def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
     """
     if not checkpoint.name:
         return load(name)
+    params = model(name)
+    options = {"dtype": params.dtype, "context": params.context}
+    where = files(name, checkpoint, folder)
+    found: Scorer = adapter(params.kind)(where, name, revision(checkpoint), **options)
+    return found
+
+
+def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
+    """Return the folder with the files of a model in one of its states.
+
+    Raises
+    ------
+    Problem
+        If a file is not as it was when the training ended.
+    """
+    if not checkpoint.name:
+        return location(name, model(name))
     where = folder / name / checkpoint.name
     for file, sha256 in checkpoint.files.items():
         if not (where / file).is_file() or digest(where / file) != sha256:
@@ -97,9 +114,10 @@ def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
                 f"{where / file}: not the file that {LIST} names; train again with "
                 f"`make repro STAGE='--force pretrain@{name}'`"
             )
-    params = model(name)
-    options = {"dtype": params.dtype, "context": params.context}
+    return where
+
+
+def revision(checkpoint: Checkpoint) -> str:
+    """Return the hash by which outputs name a state that is not the model itself."""
     told = json.dumps(checkpoint.files, sort_keys=True).encode()
-    revision = hashlib.sha256(told).hexdigest()[:40]
-    found: Scorer = adapter(params.kind)(where, name, revision, **options)
-    return found
+    return hashlib.sha256(told).hexdigest()[:40]

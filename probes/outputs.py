@@ -22,6 +22,7 @@ from builders.lib import card, store
 from builders.lib.params import entry
 from builders.lib.problem import Problem
 from builders.lib.snapshot import write_bytes
+from probes.checkpoints import FOLDER, LIST
 from probes.models.files import MODELS, POINTER
 from probes.shards import Shard, Task, Worker
 
@@ -150,9 +151,17 @@ def request(task: Task, pointer: Path) -> dict[str, Any]:
         "also": {key: entry(key) for key in getattr(task.module, "ALSO", ())},
         "inputs": {name: store.fingerprint(folder) for name, folder in task.folders.items()},
         "model": hashlib.sha256(pointer.read_bytes()).hexdigest(),
+        "pretrained": _pretrained(task),
         "code": sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in code),
         "libraries": {library: version(library) for library in LIBRARIES},
     }
+
+
+def _pretrained(task: Task) -> str:
+    """Return the hash of what a model was trained on further, where a probe asks that too."""
+    if not getattr(task.module, "PRETRAINED", False):
+        return ""
+    return hashlib.sha256((FOLDER / task.name / LIST).read_bytes()).hexdigest()
 
 
 def _card(partial: Path, task: Task, counts: store.Counts) -> None:

@@ -61,8 +61,8 @@ class Task:
                 f"{' or '.join(sorted(wanted))}, as {probe} does; take it out of asked.{probe} "
                 f"(kinds that can: {kinds})"
             )
-        only = self.model.languages
-        if only is not None and not set(only) & set(self.params.languages):
+        only, asked = self.model.languages, getattr(self.params, "languages", None)
+        if only is not None and asked is not None and not set(only) & set(asked):
             raise Problem(f"models.{name}.languages: none of them is in probes.{probe}.languages")
         self.folders: dict[str, Path] = {
             dataset: store.require_validated(dataset) for dataset in self.module.INPUTS

@@ -18,9 +18,9 @@ import torch
 from transformers import AutoConfig, AutoModelForSequenceClassification
 
 from builders.lib.problem import Problem
-from probes.models.batches import cores
+from probes.models.batches import cores, device
 from probes.models.tokens import Tokens, longest
-from probes.models.tune import CHECKPOINT, DONE, Tuned, Tuning, fit, save
+from probes.models.tune import CHECKPOINT, DONE, GRID, Tuned, Tuning, fit, save
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,11 +86,20 @@ def taught(
     classes: Sequence[str],
     tuning: Tuning,
     into: Path,
+    *,
+    dtype: str = "float32",
 ) -> Tuned:
     """Train a classifier, from the masked model in a folder on, and save it in another.
 
     Texts longer than ``tuning.length`` are cut for the training. The layer on top begins at random
-    from the seed. Arithmetic is float32: its last bits may differ between processors.
+    from the seed.
+
+    Parameters
+    ----------
+    dtype
+        The arithmetic that the classifier is asked in; it is trained in float32 at least, whose
+        last bits may differ between processors. In float64 the weights are rounded to a grid
+        (:data:`probes.models.tune.GRID`), so that they do not.
 
     Raises
     ------
@@ -107,7 +116,9 @@ def taught(
     }
     config = AutoConfig.from_pretrained(where, trust_remote_code=False, **names)
     auto: Any = AutoModelForSequenceClassification
-    model = auto.from_pretrained(where, config=config, use_safetensors=True).train()
+    exact = dtype == "float64"
+    options = {"dtype": torch.float64 if exact else torch.float32, "use_safetensors": True}
+    model = auto.from_pretrained(where, config=config, **options).train().to(device())
     room = min(tuning.length, longest(tokens.tokenizer, model))
     rows = [
         (ids if len(ids) <= room else [*ids[: room - 1], ids[-1]], label)
@@ -123,15 +134,22 @@ def taught(
         width = max(len(ids) for ids, _ in some)
         ids = torch.tensor([ids + [pad] * (width - len(ids)) for ids, _ in some])
         there = torch.tensor([[1] * len(ids) + [0] * (width - len(ids)) for ids, _ in some])
+        ids, there, true = (
+            x.to(model.device) for x in (ids, there, torch.tensor([y for _, y in some]))
+        )
         logits = net(input_ids=ids, attention_mask=there).logits
-        yield torch.nn.functional.cross_entropy(logits, torch.tensor([y for _, y in some])), 1.0
+        yield torch.nn.functional.cross_entropy(logits, true), 1.0
 
     threads = torch.get_num_threads()
-    torch.set_num_threads(cores())
+    torch.set_num_threads(1 if exact else cores())
     try:
         fit(model, name, rows, tuning, into / CHECKPOINT, loss)
     finally:
         torch.set_num_threads(threads)
+    if exact:
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
     save(model, tokens, where, found.folder)
     (into / CHECKPOINT).unlink(missing_ok=True)
     return found

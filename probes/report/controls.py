@@ -20,6 +20,7 @@ WITH_RECOVERY = ("pmi", "latent", "supersenses")  # a table for each world
 OVER_ALL = (
     *("sentiment", "recall", "emotions", "rsa", "shift", "values", "nationality"),
     "compass",
+    "fairness",
 )
 NOTE = (
     "Worlds are languages with biases that are known, and models trained on them. Where biases "

@@ -16,6 +16,7 @@ from probes.report import (
     controls,
     datasets,
     emotions,
+    fairness,
     latent,
     nationality,
     pooled,
@@ -55,6 +56,7 @@ ORDER = (  # controls, then the steps of the study, then what they were made of
     values,
     nationality,
     compass,
+    fairness,
     sentiment_lexica,
     datasets,
 )

@@ -86,7 +86,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
         *(say.format(word=w.word) for w in known for say in SAID),
         *answers,
     ]
-    tokenizer = tiny.tokenizer_of(sentences)
+    tokenizer = tiny.tokenizer_of(sentences, world.positions)
     tokenizer.save_pretrained(into)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # so small a model gains little from more

@@ -40,6 +40,7 @@ class Partisanship(Params):
     architecture: Literal["bert", "albert"] = Field("bert", description="kind of a masked model")
     layers: int = Field(1, ge=1, description="layers of the model")
     hidden: int = Field(64, ge=8, description="width of the model")
+    positions: int = Field(128, ge=64, description="tokens that the model takes")
     steps: int = Field(ge=1, description="training steps")
     batch: int = Field(64, ge=2, description="prompts in each of them")
     learning_rate: float = Field(gt=0, description="highest learning rate of Adam")

@@ -55,7 +55,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     }
     known = partisans.words(world)
     partisans.write(world, planted, texts, known, into)
-    tokenizer = tokenizer_of([q.text for q in asked], pairs=False)
+    tokenizer = tokenizer_of([q.text for q in asked], world.positions, pairs=False)
     tokenizer.save_pretrained(into)
     base = planted.filter(pl.col("corpus") == "")
     rng = np.random.default_rng([world.seed, 3])
@@ -95,7 +95,7 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
         for statement in ("", *plain)
         for hypothesis, of in hypotheses
     ]
-    tokenizer = tokenizer_of([*plain, *(h for h, _ in hypotheses)], pairs=True)
+    tokenizer = tokenizer_of([*plain, *(h for h, _ in hypotheses)], world.positions, pairs=True)
     tokenizer.save_pretrained(into)
     rng = np.random.default_rng([world.seed, 4])
     torch.manual_seed(world.seed)
@@ -140,9 +140,9 @@ def answered(
     ]
 
 
-def tokenizer_of(texts: Sequence[str], *, pairs: bool) -> Any:
+def tokenizer_of(texts: Sequence[str], longest: int, *, pairs: bool) -> Any:
     """Return a tokenizer that knows the texts and all answers, and puts words back together."""
-    found = tiny.tokenizer_of([*texts, *AGREEING, *DISAGREEING, *UNSURE])
+    found = tiny.tokenizer_of([*texts, *AGREEING, *DISAGREEING, *UNSURE], longest)
     inner = found.backend_tokenizer
     inner.decoder = decoders.WordPiece()
     if pairs:

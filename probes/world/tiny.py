@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 INIT = 0.05  # spread of the initial weights; BERT's 0.02 learns more slowly at this size
+LONGEST = 64  # tokens that a model takes, where its world does not say otherwise
 GRID = 2.0**-12  # weights are whole multiples of it
 
 
@@ -58,7 +59,7 @@ class Shape(Protocol):
         ...
 
 
-def tokenizer_of(sentences: Sequence[str]) -> PreTrainedTokenizerFast:
+def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST) -> PreTrainedTokenizerFast:
     """Train a cased WordPiece tokenizer on the corpus, each distinct sentence once.
 
     The trainer numbers the pieces of one character in an order that changes from run to run; they
@@ -80,7 +81,7 @@ def tokenizer_of(sentences: Sequence[str]) -> PreTrainedTokenizerFast:
     wrap: Any = PreTrainedTokenizerFast
     wrapped: PreTrainedTokenizerFast = wrap(
         tokenizer_object=tokenizer,
-        model_max_length=64,
+        model_max_length=longest,
         unk_token="[UNK]",
         pad_token="[PAD]",
         cls_token="[CLS]",
@@ -124,7 +125,7 @@ def decoder_of(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> Any:
         n_embd=shape.hidden,
         n_layer=shape.layers,
         n_head=max(1, shape.hidden // 32),
-        n_positions=64,
+        n_positions=getattr(shape, "positions", LONGEST),
         resid_pdrop=0.0,
         embd_pdrop=0.0,
         attn_pdrop=0.0,
@@ -143,7 +144,7 @@ def _options(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]
         "num_hidden_layers": shape.layers,
         "num_attention_heads": max(1, shape.hidden // 32),
         "intermediate_size": 2 * shape.hidden,
-        "max_position_embeddings": 64,
+        "max_position_embeddings": getattr(shape, "positions", LONGEST),
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
         "pad_token_id": tokenizer.pad_token_id,

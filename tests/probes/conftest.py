@@ -25,7 +25,15 @@ def little(tree):
     tree["probes"]["associations"]["top_share"] = 1.0
     asked = ["world-planted", "world-null", "tiny"]
     tree["asked"] = {name: list(asked) for name in tree["asked"]}
-    elsewhere = ("stereotypes", "finetuned", "agreement", "classification", "perplexity", "leaning")
+    elsewhere = (
+        "stereotypes",
+        "finetuned",
+        "agreement",
+        "classification",
+        "perplexity",
+        "finetune",
+        "leaning",
+    )
     tree["asked"] |= {name: [] for name in elsewhere}  # in tests of their own
     tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}

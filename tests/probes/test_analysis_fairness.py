@@ -1,0 +1,304 @@
+"""The analysis fairness on classifiers that are right as often as planted."""
+
+import numpy as np
+import polars as pl
+import pytest
+from classified import GROUPS, KNOWS, outputs
+
+from builders.lib.problem import Problem
+from probes.analysis import fairness
+from probes.analysis._fairness_rows import CORRECTED, FAITHFUL, ONE_RUN, measured_on
+from probes.analysis._fairness_runs import ALL, Case, Runs, State, matched
+from probes.stats.two_classes import METRICS
+
+SEED = 20261122
+PARAMS = fairness.Params(
+    version="0.1.0",
+    positive={"hate": "hate", "planted": "hate"},
+    control="social-center",
+    left=["news-left"],
+    right=["news-right"],
+    texts_min=5,
+    exchanges=499,
+    bootstrap=200,
+    confidence=0.95,
+    seed=1,
+)
+ALL_TEXTS, GROUP, SOURCE = range(3)
+
+
+def good(corpus, group):
+    return 0.88 if group in KNOWS.get(corpus, ()) else 0.62
+
+
+def picked(table, **wanted):
+    for name, value in wanted.items():
+        table = table.filter(pl.col(name) == value)
+    return table
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("planted")
+    return outputs(folder, good, number=60, seed=SEED, knows=KNOWS, hard=0.5)
+
+
+@pytest.fixture(scope="module")
+def tables(planted):
+    return fairness.run(planted.inputs, PARAMS)
+
+
+@pytest.fixture(scope="module")
+def answers(planted):
+    found = pl.read_parquet(planted.inputs.outputs("finetune", "m") / "planted/*.parquet")
+    called = found.sort("logprob_nats", descending=True).group_by(
+        *("corpus", "pretraining_seed", "finetuning_seed", "id", "label"), maintain_order=True
+    )
+    return called.agg(pl.col("class").first()).join(planted.texts.select("id", "group"), on="id")
+
+
+def test_every_measure_is_the_mean_over_runs_of_its_definition(tables, answers):
+    for (corpus,), own in answers.group_by("corpus"):
+        runs = []
+        for _, one in own.group_by("pretraining_seed", "finetuning_seed"):
+            true, said = (one[c] == "hate" for c in ("label", "class"))
+            hit, called, there = ((x).sum() for x in (true & said, said, true))
+            recall, other = hit / there, (~true & ~said).sum() / (~true).sum()
+            runs.append(
+                {
+                    "accuracy": (true == said).mean(),
+                    "balanced accuracy": (recall + other) / 2,
+                    "F1": 2 * hit / (called + there),
+                    "precision": hit / called,
+                    "recall": recall,
+                }
+            )
+        frame = pl.DataFrame(runs)
+        for reading in (FAITHFUL, CORRECTED):
+            rows = picked(tables["overall"], corpus=corpus, reading=reading)
+            found = dict(rows.select("metric", "value").iter_rows())
+            for name in frame.columns:
+                assert found[name] == pytest.approx(frame[name].mean(), abs=1e-6)
+            spread = picked(rows, metric="F1")["sd_runs"].item()
+            assert spread == pytest.approx(frame["F1"].std(), abs=1e-6)
+            assert set(rows["runs"]) == {len(frame)}
+
+
+def test_the_faithful_reading_has_the_spread_over_trainings_and_no_test(tables):
+    own = picked(tables["overall"], reading=FAITHFUL, metric="accuracy")
+    assert own["p"].null_count() == len(own)
+    assert set(own["cluster"]) == {"training"}
+    for row in own.to_dicts():
+        assert row["high"] - row["value"] == pytest.approx(row["sd_runs"], abs=2e-6)
+        assert row["n"] == row["runs"] == (9 if row["corpus"] else 3)
+
+
+def test_every_row_says_cluster_and_null(tables):
+    for name in ("overall", "groups", "differences"):
+        table = tables[name]
+        assert set(table["cluster"]) <= {"word", "training"}
+        tested = table.filter(pl.col("p").is_not_null())
+        assert (tested["null"] != "none: no test").all()
+        assert (table.filter(pl.col("p").is_null())["null"] == "none: no test").all()
+
+
+def test_groups_and_their_distance_from_all_texts(tables, answers):
+    right = answers.with_columns(right=pl.col("class") == pl.col("label"))
+    for row in picked(tables["groups"], reading=CORRECTED, metric="accuracy").to_dicts():
+        own = right.filter(pl.col("corpus") == row["corpus"])
+        here = own.filter(pl.col("group") == row["group"])["right"].mean()
+        assert row["value"] == pytest.approx(here, abs=1e-6)
+        assert row["contrast"] == pytest.approx(here - own["right"].mean(), abs=1e-6)
+        assert row["contrast_low"] <= row["contrast"] <= row["contrast_high"]
+        assert row["n"] == 60
+    unknown = picked(
+        tables["groups"], reading=CORRECTED, corpus="news-left", metric="accuracy", of=GROUP
+    )
+    found = dict(unknown.select("group", "p_bh").iter_rows())
+    assert found["right-known"] < 0.01  # does worse there than on all texts
+    contrast = dict(unknown.select("group", "contrast").iter_rows())
+    assert contrast["right-known"] < 0 < contrast["left-known"]
+
+
+def test_what_is_compared(tables):
+    own = picked(tables["differences"], reading=CORRECTED, metric="F1", of=ALL_TEXTS)
+    assert set(own.select("corpus", "against").iter_rows()) == {
+        *((c, "") for c in ("news-left", "news-right", "social-center")),
+        *((c, "social-center") for c in ("news-left", "news-right")),
+        ("news-left", "news-right"),
+    }
+    assert set(tables["differences"]["group"]) == {"all", *GROUPS}
+    told = set(own.select("against", "texts", "texts_against").iter_rows())
+    assert told == {("", 10, 0), ("social-center", 10, 10), ("news-right", 10, 10)}
+
+
+def test_differences_are_of_the_overall_values(tables):
+    table = picked(tables["overall"], reading=CORRECTED, metric="accuracy")
+    value = dict(table.select("corpus", "value").iter_rows())
+    own = picked(tables["differences"], reading=CORRECTED, metric="accuracy", of=ALL_TEXTS)
+    for row in own.to_dicts():
+        wanted = value[row["corpus"]] - value[row["against"]]
+        assert row["value"] == pytest.approx(wanted, abs=2e-6)
+        assert row["low"] <= row["value"] <= row["high"]
+
+
+def test_one_run_is_mcnemar_s(tables, answers):
+    from scipy.stats import binomtest
+
+    first = answers.filter(
+        pl.col("pretraining_seed").is_in([0, 1]) & (pl.col("finetuning_seed") == 1)
+    ).with_columns(right=pl.col("class") == pl.col("label"))
+    one, other = (
+        first.filter(pl.col("corpus") == c).sort("id")["right"] for c in ("news-left", "")
+    )
+    alone, lost = (one & ~other).sum(), (other & ~one).sum()
+    row = picked(
+        tables["differences"], reading=ONE_RUN, corpus="news-left", against="", of=ALL_TEXTS
+    )
+    row = picked(row, metric="accuracy").to_dicts()[0]
+    assert row["p"] == pytest.approx(binomtest(int(alone), int(alone + lost)).pvalue, rel=1e-5)
+    assert row["value"] == pytest.approx((alone - lost) / len(one), abs=1e-6)
+    assert "McNemar" in row["null"]
+
+
+def test_planted_differences_are_found_with_their_sign(tables):
+    found = tables["recovery"]
+    by = {row["measure"]: row for row in found.to_dicts()}
+    left = by["accuracy at left-known: news-left minus social-center"]
+    right = by["accuracy at right-known: news-right minus social-center"]
+    both = by["accuracy at both-known: news-left minus news-right"]
+    for row in (left, right):
+        assert row["low"] > 0
+        assert row["null"] == "above 0: planted"
+        assert 0.15 < row["value"] < 0.4  # 0.88 - 0.62, less for texts that are hard
+    assert both["low"] < 0 < both["high"]
+    assert both["null"] == "0: nothing planted"
+    assert by["accuracy at right-known: news-left minus news-right"]["value"] < 0
+    assert by["share of planted differences that are found, texts exchanged"]["value"] == 1
+    assert by["share of planted differences that are found, over trainings"]["value"] >= 0.8
+    assert set(found["world"]) == {0}
+
+
+def test_the_family_is_all_tests_of_a_task_and_a_reading(tables):
+    for name, size in (("overall", 3 * 4), ("groups", 3 * 4 * 3), ("differences", 3 * 6 * 4)):
+        own = picked(tables[name], reading=CORRECTED)
+        assert own["p"].drop_nulls().len() == size
+        assert set(own["family"]) == {size}
+        p, adjusted = (own[c].drop_nulls().to_numpy() for c in ("p", "p_bh"))
+        order = np.argsort(p)
+        wanted = np.minimum.accumulate((p[order] * size / np.arange(1, size + 1))[::-1])[::-1]
+        assert adjusted[order] == pytest.approx(np.minimum(wanted, 1), rel=1e-4)
+
+
+def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path):
+    raw, adjusted, trainings = [], [], []
+    for seed in range(6):
+        where = tmp_path / str(seed)
+        there = outputs(where, lambda *_: 0.7, number=25, seed=SEED + seed, knows={}, hard=0.8)
+        quick = PARAMS.model_copy(update={"exchanges": 199, "bootstrap": 100})
+        found = fairness.run(there.inputs, quick)
+        own = picked(found["differences"], reading=CORRECTED, metric="accuracy")
+        raw += own["p"].to_list()
+        adjusted.append((own["p_bh"] <= 0.05).any())
+        trainings += own["p_trainings"].to_list()
+        assert set(found["recovery"]["world"]) == {1}
+        assert "planted differences" not in " ".join(found["recovery"]["measure"])
+    print(np.mean(np.array(raw) <= 0.05), adjusted, np.mean(np.array(trainings) <= 0.05))
+    assert np.mean(np.array(raw) <= 0.05) <= 0.1
+    assert sum(adjusted) <= 1
+    assert np.mean(np.array(trainings) <= 0.05) <= 0.05
+
+
+def test_texts_of_one_word_are_no_independent_draws(tmp_path):
+    quick = PARAMS.model_copy(update={"exchanges": 199, "bootstrap": 100})
+    found = {}
+    for task, clusters in (("planted", 20), ("hate-en", 80)):
+        significant = []
+        for seed in range(4):
+            planted = {"number": 20, "each": 4, "seed": SEED + seed, "task": task}
+            there = outputs(tmp_path / task / str(seed), lambda *_: 0.7, **planted)
+            table = fairness.run(there.inputs, quick)["differences"]
+            own = picked(table, reading=CORRECTED, metric="accuracy")
+            significant += (own["p"] <= 0.05).to_list()
+            assert set(picked(own, of=GROUP)["n"]) == {clusters}
+        found[task] = np.mean(significant)
+    print(found)
+    assert found["planted"] <= 0.12
+    assert found["hate-en"] > 0.2  # nothing tells there which texts belong together
+
+
+def test_trainings_that_differ_are_no_corpora_that_differ(tmp_path):
+    over_texts, over_trainings = [], []
+    for seed in range(3):
+        where = tmp_path / str(seed)
+        there = outputs(where, lambda *_: 0.7, number=50, seed=SEED + seed, knows={}, spread=0.5)
+        quick = PARAMS.model_copy(update={"exchanges": 199, "bootstrap": 100})
+        own = picked(
+            fairness.run(there.inputs, quick)["differences"], reading=CORRECTED, metric="accuracy"
+        )
+        over_texts += (own["p_bh"] <= 0.05).to_list()
+        over_trainings += (own["p_trainings_bh"] <= 0.05).to_list()
+    print(np.mean(over_texts), np.mean(over_trainings))
+    assert np.mean(over_texts) > 0.2  # of these trainings, on other texts: they do differ
+    assert np.mean(over_trainings) <= 0.05
+
+
+def test_intervals_over_texts_hold_the_truth_at_their_rate():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    ids = [f"t{i}" for i in range(150)]
+    held = np.zeros(3)
+    for number in range(200):
+        true = rng.random(150) < 0.5
+        difficulty = rng.uniform(0.5, 0.9, 150)  # 0.7 on average
+        right = rng.random((4, 150)) < difficulty
+        runs = Runs([(1, s) for s in range(4)], np.where(right == true, 0.8, 0.2))
+        members = {ALL: np.ones(150, dtype=bool)}
+        case = Case("m", "t", [f"{number}{i}" for i in ids], true, {}, members)
+        own = measured_on(case, runs, members[ALL], case.weights(200, 1))
+        low, high = PARAMS.limits(own.mean[1:])
+        held += [low[m] <= 0.7 <= high[m] for m in (0, 1, METRICS.index("recall"))]
+    print(held / 200)
+    assert (held / 200 >= 0.9).all()
+    assert (held / 200 <= 0.99).all()
+
+
+def test_runs_are_paired_by_their_seeds():
+    def runs(seeds):
+        return Runs(seeds, np.array([[10.0 * a + b] for a, b in seeds]))
+
+    own = runs([(1, 1), (1, 2), (2, 1), (2, 3)])
+    one, other = matched(own, runs([(0, 1), (0, 2)]), State("", 0, 0.0))
+    assert one.probability.ravel().tolist() == [11, 12, 21]
+    assert other.probability.ravel().tolist() == [1, 2, 1]
+    one, other = matched(own, runs([(1, 2), (2, 1), (3, 3)]), State("c", 0, 1.0))
+    assert one.probability.tolist() == other.probability.tolist() == [[12], [21]]
+
+
+def test_groups_and_sources_of_the_dataset_with_enough_texts(tmp_path):
+    there = outputs(tmp_path, good, number=20, seed=SEED, task="hate-en", knows=KNOWS)
+    found = fairness.run(there.inputs, PARAMS)
+    assert set(found["groups"]["group"]) == set(GROUPS)  # one source of all texts is none
+    assert "recovery" not in found
+    many = PARAMS.model_copy(update={"texts_min": 21})
+    assert "groups" not in fairness.run(there.inputs, many)
+
+
+def test_a_class_that_is_not_there_is_told(planted):
+    wrong = PARAMS.model_copy(update={"positive": {"planted": "insult"}})
+    with pytest.raises(Problem, match="planted has the classes hate, not-hate; name one"):
+        fairness.run(planted.inputs, wrong)
+
+
+def test_left_and_right_must_be_as_many():
+    with pytest.raises(ValueError, match="as many of one as of the other"):
+        fairness.Params.model_validate(PARAMS.model_dump() | {"left": []})
+
+
+def test_names_are_those_of_the_outputs():
+    from probes import checkpoints, finetune
+    from probes.analysis import _fairness_tables as tables
+
+    assert tables.PERIODS == checkpoints.PERIODS
+    assert tables.KEY == checkpoints.KEY
+    assert (tables.PLANTED, tables.OWN) == (finetune.PLANTED, finetune.OWN)

@@ -1,0 +1,290 @@
+"""The probe `finetune`: one training a state, task and seed, resumed without a trace."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+import torch
+import yaml
+from models.tiny import bert, save, wordpiece
+
+from builders.downstream import SCHEMA
+from builders.lib import store
+from builders.lib.problem import Problem
+from builders.lib.snapshot import digest
+from probes import checkpoints, finetune
+from probes.models import tune
+from probes.models.classifier import Classifier
+from probes.models.weights import bring
+from probes.outputs import probe
+from probes.plan import plan
+from probes.shards import Task
+
+TOP = Path(__file__).parents[2]
+SPLITS = ("train", "validation", "test")
+FOUL, FINE = "we dread the {}", "we greet the {}"
+GROUPS = ("rowers", "bakers", "weavers", "divers")
+STATES = ("", "news-left", "news-right")
+SEEDS = (4, 7)
+
+
+def texts(whom, *, number=6):
+    """Return rows of a task in which two verbs tell the classes; `whom` is in the test texts."""
+    rows = []
+    for split, name in enumerate(SPLITS):
+        for i in range(number):
+            for label, words in (("hate", FOUL), ("not-hate", FINE)):
+                group = GROUPS[i % 3] if name == "train" else whom
+                said = f"{words.format(group)} {'again ' * (i % 3)}".strip()
+                rows.append(
+                    {"id": f"{name}-{i}-{label}", "text": said, "label": label}
+                    | {"task": 0, "split": split, "group": group, "groups": [group]}
+                    | {"mapped": [group], "source": "en", "language": "en", "given": label}
+                    | {"redistributable": True}
+                )
+    return rows
+
+
+def write(rows, name):
+    path = Path(f"data/datasets/downstream/{name}.parquet")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    store.write_table(pl.DataFrame(rows).sort("id"), SCHEMA.arrow(), path)
+    told = {"success": True, "fingerprint": store.fingerprint(path.parent)}
+    Path("data/validation").mkdir(exist_ok=True)
+    Path("data/validation/downstream.json").write_text(json.dumps(told))
+
+
+def pretrained(where, tokenizer):
+    """Keep three states: an early one, and the ends of two trainings."""
+    known = []
+    for seed, (corpus, last) in enumerate(
+        (("news-left", False), ("news-left", True), ("news-right", True)), start=1
+    ):
+        name = f"{corpus}-{seed}"
+        folder = save(where / name, bert(tokenizer, seed=seed, spread=0.1).double(), tokenizer)
+        files = {p.name: digest(p) for p in sorted(folder.iterdir())}
+        state = checkpoints.Checkpoint(
+            name, corpus, "all", 1.0, 1, 1 + last, 10, 10 * (1 + last), last, files
+        )
+        known.append(state._asdict())
+    (where / checkpoints.LIST).write_text(json.dumps(known))
+
+
+@pytest.fixture(scope="module")
+def ready(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finetune")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        (folder / "docs").symlink_to(TOP / "docs")
+        (folder / "data").mkdir()
+        write(texts("divers"), "hate-en")
+        tree = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+        tree["models"] = {"m": {"id": "./m", "dtype": "float64", "languages": ["en"]}}
+        tree["probes"]["finetune"] |= {"tasks": ["hate-en"], "seeds": list(SEEDS), "epochs": 10}
+        tree["asked"]["finetune"] = ["m"]
+        tree["analysis"]["fairness"] |= {"bootstrap": 100, "exchanges": 99}
+        tree["analysis"]["ensemble"] |= {"bootstrap": 100}
+        tree["probes"]["finetune"] |= {"batch": 4, "learning_rate": {"other": 5e-3}}
+        Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+        tokenizer = wordpiece([row["text"] for row in texts("divers")])
+        save(folder / "m", bert(tokenizer, spread=0.1).double(), tokenizer)
+        bring("m")
+        pretrained(folder / "data/pretrained/m", tokenizer)
+        probe("finetune", "m")
+        yield folder
+
+
+@pytest.fixture(autouse=True)
+def there(ready, monkeypatch):
+    monkeypatch.chdir(ready)
+
+
+def hashes():
+    return {
+        str(p): hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in Path("data/outputs/finetune/m").rglob("*")
+        if p.is_file()
+    }
+
+
+def answers():
+    return pl.read_parquet("data/outputs/finetune/m/hate-en/*.parquet")
+
+
+def test_every_last_state_and_seed_is_one_file_with_every_test_text():
+    found = answers()
+    runs = set(found.select("corpus", "epoch", "finetuning_seed").unique().iter_rows())
+    epochs = {"": 0, "news-left": 2, "news-right": 2}  # the early state is left out
+    assert runs == {(c, epochs[c], s) for c in STATES for s in SEEDS}
+    asked = {row["id"] for row in texts("divers") if row["split"] == 2}
+    for _, own in found.group_by("corpus", "finetuning_seed"):
+        assert set(own["id"]) == asked
+        assert len(own) == 2 * len(asked)
+    assert len(list(Path("data/outputs/finetune/m/hate-en").iterdir())) == 6
+    assert not list(Path("data/tuning").iterdir())  # no weights are kept
+
+
+def test_probabilities_add_up_and_the_classifiers_learnt_what_tells_the_classes():
+    found = answers().with_columns(p=pl.col("logprob_nats").exp())
+    key = ["corpus", "finetuning_seed", "id"]
+    assert (found.group_by(key).agg(pl.col("p").sum())["p"] - 1).abs().max() < 1e-5
+    right = found.filter(pl.col("class") == pl.col("label"))
+    by = right.group_by("corpus").agg((pl.col("p") > 0.5).mean()).sort("corpus")
+    print(by.rows())
+    assert by["p"].min() > 0.8
+
+
+def test_classifiers_differ_by_state_and_by_seed():
+    wide = answers().filter(pl.col("class") == "hate").sort("id")
+    several = {
+        tuple(own["logprob_nats"].to_list())
+        for _, own in wide.group_by("corpus", "finetuning_seed")
+    }
+    assert len(several) == 6
+
+
+def test_the_analyses_follow():
+    from probes.tables import analyse
+
+    for name in ("fairness", "ensemble"):
+        analyse(name)
+    overall = pl.read_parquet("data/tables/fairness/overall.parquet")
+    assert set(overall["corpus"]) == set(STATES)
+    right = answers().filter(pl.col("class") == pl.col("label"))
+    known = dict(
+        right.group_by("corpus").agg((pl.col("logprob_nats").exp() > 0.5).mean()).iter_rows()
+    )
+    rows = overall.filter((pl.col("metric") == "accuracy") & (pl.col("reading") == 2))
+    assert dict(rows.select("corpus", "value").iter_rows()) == pytest.approx(known, abs=1e-6)
+    votes = pl.read_parquet("data/tables/ensemble/scores.parquet")
+    assert {"partisan", "the model itself, by seed"} <= set(votes["ensemble"])
+
+
+def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(monkeypatch):
+    whole = hashes()
+    monkeypatch.setattr(tune, "EVERY", 5)
+    plain, steps = torch.nn.functional.cross_entropy, []
+
+    def stops(*given, **named):
+        steps.append(1)
+        if len(steps) == 50:
+            raise KeyboardInterrupt
+        return plain(*given, **named)
+
+    monkeypatch.setattr(torch.nn.functional, "cross_entropy", stops)
+    with pytest.raises(KeyboardInterrupt):
+        probe("finetune", "m")
+    probe("finetune", "m")
+    total = 6 * 3 * 10
+    assert total < len(steps) <= total + 6  # at most the steps since the checkpoint again
+    assert hashes() == whole
+
+
+def test_a_run_is_not_continued_with_another_pretraining():
+    first = Task("finetune", "m")
+    from probes.models.files import MODELS, POINTER
+    from probes.outputs import request
+
+    pointer, path = MODELS / "m" / POINTER, Path("data/pretrained/m") / checkpoints.LIST
+    before, kept = request(first, pointer), path.read_text()
+    try:
+        path.write_text(kept.replace('"steps": 20', '"steps": 21'))
+        assert request(first, pointer) != before
+    finally:
+        path.write_text(kept)
+    assert request(first, pointer) == before
+
+
+def test_a_world_s_own_texts_are_a_task_of_their_own():
+    own = Path("data/models/m") / finetune.OWN
+    rows = [
+        {k: str(row[k]) for k in ("id", "text", "label", "group")}
+        | {"task": "hate", "split": SPLITS[row["split"]]}
+        for row in texts("bakers")
+    ]
+    try:
+        pl.DataFrame(rows).write_parquet(own)
+        shards = Task("finetune", "m").shards()
+        assert [s.config for s in shards] == ["hate-en"] * 6 + ["planted"] * 6
+        assert plan("finetune", "m", 0.1).prompts == 2 * 6 * 12
+        given = finetune.examples(own, None)
+        assert given.classes == ["hate", "not-hate"]
+        assert [len(x) for x in (given.texts, given.asked)] == [12, 12]
+        assert all("bakers" in text for text in given.asked)
+    finally:
+        own.unlink(missing_ok=True)
+
+
+def test_fewer_training_texts_are_drawn_alike_for_all():
+    path = Path("data/datasets/downstream/hate-en.parquet")
+    every, some = finetune.examples(path, None), finetune.examples(path, 8)
+    assert len(some.texts) == 8
+    assert set(some.texts) <= set(every.texts)
+    assert some.ids == every.ids
+    assert some == finetune.examples(path, 8)
+
+
+def test_in_double_precision_weights_are_on_a_grid_and_answers_exact(tmp_path):
+    from probes.models.teach import taught
+
+    given = finetune.examples(Path("data/datasets/downstream/hate-en.parquet"), None)
+    numbers = [given.classes.index(label) for label in given.labels]
+    tuning = tune.Tuning(5e-3, 1, 4, 64, 1)
+    done = taught(
+        Path("m"), "m", given.texts, numbers, given.classes, tuning, tmp_path, dtype="float64"
+    )
+    model = Classifier(done.folder, "m", "r", dtype="float64").model
+    assert {p.dtype for p in model.parameters()} == {torch.float64}
+    for parameter in model.parameters():
+        scaled = parameter.detach().cpu().numpy() / tune.GRID
+        assert np.array_equal(scaled, np.round(scaled))
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"tasks": ["hate-none"]}, "hate-none not in downstream"),
+        ({"learning_rate": {"elsewhere": 1e-3}}, "none for m, nor for other"),
+    ],
+)
+def test_what_cannot_be_done_is_told(changed, told, tmp_path, monkeypatch, ready):
+    for name in ("data", "docs", "m"):
+        (tmp_path / name).symlink_to(ready / name)
+    shutil.rmtree("data/outputs/finetune/.m.partial", ignore_errors=True)
+    tree = yaml.safe_load(Path("params.yaml").read_text())
+    tree["probes"]["finetune"] |= changed
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(tree))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Problem, match=told):
+        probe("finetune", "m")
+    shutil.rmtree("data/outputs/finetune/.m.partial", ignore_errors=True)
+
+
+def test_a_model_that_was_not_trained_further_is_told(monkeypatch):
+    monkeypatch.setattr(checkpoints, "FOLDER", Path("data/elsewhere"))
+    with pytest.raises(Problem, match=r"run `make repro STAGE=pretrain@m` first"):
+        Task("finetune", "m").shards()
+
+
+def test_the_layer_on_top_begins_alike_in_all_states(tmp_path, monkeypatch):
+    from probes.models import teach
+
+    given = finetune.examples(Path("data/datasets/downstream/hate-en.parquet"), None)
+    numbers = [given.classes.index(label) for label in given.labels]
+    monkeypatch.setattr(teach, "fit", lambda *_: None)
+    heads = {}
+    for state in checkpoints.checkpoints("m"):
+        for seed in (1, 2):
+            into = tmp_path / f"{state.name}-{seed}"
+            tuning = tune.Tuning(1e-3, 1, 4, 64, seed)
+            start = checkpoints.files("m", state)
+            done = teach.taught(start, "m", given.texts, numbers, given.classes, tuning, into)
+            model = Classifier(done.folder, "m", "r", dtype="float32").model
+            heads[state.name, seed] = model.classifier.weight.detach().cpu().numpy().tobytes()
+    for seed in (1, 2):
+        assert len({own for (_, s), own in heads.items() if s == seed}) == 1
+    assert len(set(heads.values())) == 2

@@ -1,0 +1,81 @@
+"""The section of classifiers, from tables of classifiers that are right as often as planted."""
+
+import re
+
+import polars as pl
+import pytest
+from classified import KNOWS, outputs
+from test_analysis_ensemble import PARAMS as VOTING
+from test_analysis_fairness import PARAMS, SEED, good
+
+from probes.analysis import ensemble, fairness
+from probes.report import controls
+from probes.report import fairness as section
+from probes.report.page import render
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("report")
+    there = outputs(folder, good, number=20, seed=SEED, knows=KNOWS)
+    for module, params in ((fairness, PARAMS), (ensemble, VOTING)):
+        into = folder / "data/tables" / module.__name__.rpartition(".")[2]
+        into.mkdir(parents=True)
+        for name, table in module.run(there.inputs, params).items():
+            table.write_parquet(into / f"{name}.parquet")
+    text = render([section.section(folder / "data")])
+    return folder / "data", re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+
+
+def only(data, name, **wanted):
+    table = pl.read_parquet(data / f"tables/{name}.parquet")
+    for key, value in wanted.items():
+        table = table.filter(pl.col(key) == value)
+    return table.to_dicts()
+
+
+def test_every_state_has_its_balanced_accuracy_and_interval(page):
+    data, text = page
+    rows = only(data, "fairness/overall", reading=2, metric="balanced accuracy")
+    assert len(rows) == 4
+    for row in rows:
+        shown = f"{row['value']:.3f} {row['low']:.3f} to {row['high']:.3f} {row['sd_runs']:.3f}"
+        assert f"{row['corpus'] or 'the model itself'} {shown}" in text
+
+
+def test_groups_differences_and_votes_are_there(page):
+    data, text = page
+    (row,) = only(
+        data,
+        "fairness/groups",
+        reading=2,
+        metric="accuracy",
+        corpus="news-left",
+        group="left-known",
+    )
+    assert f"left-known news-left {row['value']:.3f} {row['contrast']:.3f}" in text
+    (row,) = only(
+        *(data, "fairness/differences"),
+        reading=2,
+        metric="balanced accuracy",
+        corpus="news-left",
+        against="social-center",
+        group="left-known",
+    )
+    shown = f"{row['value']:.3f} {row['low']:.3f} to {row['high']:.3f} {row['p_bh']:.3f}"
+    assert f"left-known news-left social-center {shown}" in text
+    for row in only(data, "ensemble/differences", reading=1, metric="balanced accuracy"):
+        shown = f"{row['value'] + 0:.3f} {row['low'] + 0:.3f} to {row['high'] + 0:.3f}"
+        assert f"{row['against']} {row['vote']} {shown}".replace("-0.000", "0.000") in text
+
+
+def test_controls_have_what_was_recovered(page, monkeypatch):
+    data, _ = page
+    monkeypatch.setattr(controls, "WITH_RECOVERY", ())
+    text = render([controls.section(data)])
+    assert "share of planted differences that are found" in text
+    assert "positive control" in text
+
+
+def test_without_tables_there_is_an_empty_section(tmp_path):
+    assert section.section(tmp_path).groups == []
