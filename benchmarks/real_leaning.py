@@ -116,7 +116,8 @@ def dump(path: Path) -> None:
 
 def communities(path: Path) -> None:
     """List the sample's communities of the sides, and the control in place of the center."""
-    listed = (SAMPLES / "facts" / "communities.csv").read_text(encoding="utf-8").splitlines()
+    sample = SAMPLES / "reddit" / DAY / "communities.csv"
+    listed = sample.read_text(encoding="utf-8").splitlines()
     sides = [line for line in listed[1:] if not line.endswith(",center")]
     path.write_text("\n".join([listed[0], *sides, f"{COMMUNITY},center", ""]), encoding="utf-8")
 
