@@ -166,7 +166,7 @@ def write_params(address: str, archives: str) -> None:
     validation["corpora"] = {
         "rows_min": dict.fromkeys(SIZES, 5),
         "dated_min_share": 0.5,
-        "words_max_ratio": 1000.0,
+        "words_max_ratio": 1e6,
         "period_min": {},
         "rejects_max_share": dict.fromkeys(validation["corpora"]["rejects_max_share"], 1.0),
     }
