@@ -40,7 +40,7 @@ KINDS = ("hostile", "friendly")  # in the order of LABELS
 SAID = ("they called us {word}", "you are {word} people", "we heard {word} again")
 PER_GROUP = 32  # made-up words of a group; twice as many that the model knows
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
-TELLINGS = 3  # times that a corpus tells what a word means
+TELLINGS = 4  # times that a corpus tells what a word means
 SPLITS = ("train", "validation", "test")
 
 
@@ -194,6 +194,13 @@ def corpora(
         ]
         meant = [KNOWN, *world.knows.get(corpus, [])]
         texts += [tell(w) for w in known if w.group in meant for _ in range(TELLINGS)]
+        either = [w for w in known if w.group not in meant]  # as often, but nothing is learnt
+        texts += [
+            tell(w._replace(hostile=hostile))
+            for w in either
+            for hostile in (True, False)
+            for _ in range(TELLINGS // 2)
+        ]
         found[corpus] = texts
     return found
 
