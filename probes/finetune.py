@@ -12,7 +12,7 @@ import json
 import shutil
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -83,6 +83,11 @@ class Params(Section):
         (0.9, 0.98), description="of AdamW"
     )
     epsilon: float = Field(1e-6, gt=0, description="of AdamW")
+    periods: list[Literal["all", "before", "from"]] = Field(
+        ["all", "before", "from"],
+        min_length=1,
+        description="states by the period of the texts that they were trained on",
+    )
     texts: int | None = Field(
         None, ge=2, description="training texts at most, drawn by a hash of their id; null: all"
     )
@@ -156,7 +161,11 @@ def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int
         If the stage ``pretrain`` was not run for the model.
     """
     where = folders[checkpoints.INPUT]
-    last = [state for state in checkpoints.checkpoints(where.name, where.parent) if state.last]
+    last = [
+        state
+        for state in checkpoints.checkpoints(where.name, where.parent)
+        if state.last and (not state.name or state.period in params.periods)
+    ]
     return [(state, seed) for state in last for seed in params.seeds]
 
 
