@@ -45,7 +45,7 @@ NEEDED = (
 CORPORA = ["news-left", "news-center", "news-right", "social-center"]
 TASKS = ["hate-hatecheck", "hate-mlma-en", "misinformation-liar"]
 SIZES = ("news-left", "news-center", "news-right", "social-left", "social-center", "social-right")
-TEXTS = 60  # of each corpus and period
+TEXTS = 40  # of each corpus and period
 POOL = 400  # texts of a corpus, of both periods
 COMMUNITY = "apolitical"  # made up: where the control is laid out as posts
 QUESTIONNAIRES = ["8values", "axes-en", "political-compass"]
@@ -183,7 +183,7 @@ def write_params(address: str, archives: str) -> None:
     params["asked"] |= {"leaning": ["real"], "finetune": ["real"]}
     params["training"]["pretrain"] |= {
         "corpora": {"real": CORPORA, "other": []},
-        "periods": ["all", "before", "from"],
+        "periods": ["before", "from"],
         "texts": TEXTS,
         "epochs": 1,
         "batch": 16,
@@ -197,7 +197,7 @@ def write_params(address: str, archives: str) -> None:
     leaning["written"]["stance"] = "real"  # nothing is written
     params["probes"]["finetune"] |= {
         "tasks": TASKS,
-        "periods": ["all"],
+        "periods": ["from"],
         "seeds": [1],
         "texts": 600,
         "epochs": 3,
