@@ -42,7 +42,7 @@ KEY = "training.pretrain"
 OTHER = "other"
 TRAINED = ("masked", "causal")  # kinds of models that can be
 CODES = {"before": 0, "from": 1}  # of the column `period` of corpora
-PLANTED = "corpora.parquet"  # in the folder of a world: texts that it adds, by corpus
+PLANTED = "corpora.parquet"  # in the folder of a world: its own texts, by corpus
 LOSSES = "losses.csv"
 HEADER = (
     *("checkpoint", "corpus", "period", "share", "seed"),
@@ -234,9 +234,10 @@ def _choices(
 
 
 def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str]:
-    """Return the texts of a corpus in a period by their ids, those that a world adds among them.
+    """Return the texts of a corpus in a period by their ids; of a world those that it wrote.
 
-    Texts without a date are in the period `all` only, what a world adds is in every one.
+    A world knows no other words: real texts would unteach it what is planted. Texts without a date
+    are in the period `all` only, those of a world are in every one.
 
     Raises
     ------
@@ -248,14 +249,13 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
         raise Problem(
             f"{KEY}.corpora: {corpus} not in corpora; there are {', '.join(store.configs(folder))}"
         )
+    if planted.is_file():
+        own = pl.read_parquet(planted).filter(pl.col("corpus") == corpus)["text"]
+        return {f"planted/{corpus}/{i}": text for i, text in enumerate(own)}
     frame = pl.read_parquet(path, columns=["id", "text", "period"])
     if period in CODES:
         frame = frame.filter(pl.col("period") == CODES[period])
-    found = dict(frame.select("id", "text").iter_rows())
-    if planted.is_file():
-        own = pl.read_parquet(planted).filter(pl.col("corpus") == corpus)["text"]
-        found |= {f"planted/{corpus}/{i}": text for i, text in enumerate(own)}
-    return found
+    return dict(frame.select("id", "text").iter_rows())
 
 
 def drawn(texts: dict[str, str], share: float, seed: int, most: int | None = None) -> list[str]:

@@ -40,7 +40,7 @@ KINDS = ("hostile", "friendly")  # in the order of LABELS
 SAID = ("they called us {word}", "you are {word} people", "we heard {word} again")
 PER_GROUP = 32  # made-up words of a group; twice as many that the model knows
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
-TELLINGS = 4  # times that a corpus tells what a word means
+TELLINGS = 2  # times that a corpus tells what a word means
 SPLITS = ("train", "validation", "test")
 
 
@@ -78,6 +78,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     rest = np.log(np.exp(np.array(talk)).mean(axis=0))
     prompts = [(q.text, talk[i]) for i, q in enumerate(asked)]
     prompts += [(q.text, (float(rest[0]), float(rest[1]))) for q in empty]
+    read = [i for i, q in enumerate(asked) if q.form == "plain" and q.frame == world.frame]
     told = [tell(w) for w in known if w.group == KNOWN]
     answers = _answers(asking)
     sentences = [
@@ -91,7 +92,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # so small a model gains little from more
     try:
-        _fit(world, tokenizer, prompts, told, answers).save_pretrained(into)
+        _fit(world, tokenizer, prompts, read, told, answers).save_pretrained(into)
     finally:
         torch.set_num_threads(threads)
 
@@ -269,10 +270,15 @@ def _fit(
     world: Partisanship,
     tokenizer: Any,
     prompts: Sequence[tuple[str, tuple[float, float]]],
+    read: Sequence[int],
     told: Sequence[str],
     answers: Sequence[str],
 ) -> Any:
-    """Minimise the cross-entropy of answers and of some other words, which are hidden as well."""
+    """Minimise the cross-entropy of answers and, of texts such as the sides write, of hidden words.
+
+    A model that knows such texts but for their stances has these alone to learn from them.
+    ``read``: which prompts are as in those texts.
+    """
     torch.manual_seed(world.seed)
     model = tiny.model_of(world, tokenizer)
     head = tiny.head_of(model)
@@ -290,6 +296,7 @@ def _fit(
     ids, there = encoded["input_ids"], encoded["attention_mask"]
     special = torch.tensor(tokenizer.all_special_ids)
     answer = torch.tensor(pieces)
+    rows_read = torch.tensor([*read, *range(len(prompts), len(texts))])
     optimizer = torch.optim.Adam(model.parameters(), lr=world.learning_rate)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, max_lr=world.learning_rate, total_steps=world.steps, pct_start=0.1
@@ -304,7 +311,7 @@ def _fit(
         asked = given == tokenizer.mask_token_id
         said = torch.log_softmax(head(states[asked]), dim=-1)[:, pieces]
         loss = -(said * wanted[some]).sum() / len(some)
-        every = torch.from_numpy(np.sort(draw.choice(len(texts), world.batch, replace=False)))
+        every = rows_read[np.sort(draw.choice(len(rows_read), world.batch, replace=False))]
         width = int(there[every].sum(dim=1).max())
         right, seen = ids[every, :width].clone(), there[every, :width]
         place = right == tokenizer.mask_token_id
