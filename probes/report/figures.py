@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-
-mpl.use("svg")
-
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+
+from probes.report.drawing import svg
 
 if TYPE_CHECKING:
     import polars as pl
 
-mpl.rcParams.update({"svg.hashsalt": "plumbline", "svg.fonttype": "path", "font.size": 9})
-METADATA = {"Date": None, "Creator": None}
 MARKS = {  # marker, face, edge
     "male": ("s", "black", "black"),
     "female": ("o", "white", "black"),
@@ -32,7 +28,7 @@ def recovery(frame: pl.DataFrame) -> str:
     frame
         Columns planted, contrast, sentiment.
     """
-    figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+    figure = Figure(figsize=(5.2, 3.6))
     axes = figure.add_subplot()
     axes.axhline(0, color="0.8", lw=0.8)
     axes.axvline(0, color="0.8", lw=0.8)
@@ -50,7 +46,7 @@ def recovery(frame: pl.DataFrame) -> str:
 
 def words(rows: list[dict[str, Any]], title: str) -> str:
     """Draw PMI with intervals for some words, one line a word, in the order given."""
-    figure = Figure(figsize=(5.2, 0.24 * len(rows) + 0.9), layout="constrained")
+    figure = Figure(figsize=(5.2, 0.24 * len(rows) + 0.9))
     axes = figure.add_subplot()
     for y, row in enumerate(reversed(rows)):
         low = row["low"] if row["low"] is not None else row["value"]
@@ -95,7 +91,7 @@ def _panels(rows: list[dict[str, Any]], title: str, height: float) -> str:
     labels = list(dict.fromkeys(row["label"] for row in rows))
     genders = [g for g in MARKS if any(row["gender"] == g for row in rows)]
     panels = ("positive", "negative", "neutral")
-    figure = Figure(figsize=(7.4, height * len(labels) + 1.5), layout="constrained")
+    figure = Figure(figsize=(7.4, height * len(labels) + 1.5))
     every = figure.subplots(1, len(panels), sharex=True, sharey=True)
     for axes, sentiment in zip(every, panels, strict=True):
         for row in rows:
@@ -127,11 +123,10 @@ def _panels(rows: list[dict[str, Any]], title: str, height: float) -> str:
     if any(row["base"] is not None for row in rows):
         handles.append(Line2D([], [], color="0.7", lw=1, label="all candidates"))
     figure.legend(
-        handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
+        handles=handles, loc="lower center", ncols=len(handles), frameon=False, fontsize=8
     )
     every[1].set_xlabel("percent of the words that deviate most; *: men and women differ")
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    return svg(figure, title)
 
 
 def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str) -> str:
@@ -148,7 +143,7 @@ def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str
     genders
         Names of the first and the second gender.
     """
-    figure = Figure(figsize=(5.2, 0.3 * len(rows) + 1.0), layout="constrained")
+    figure = Figure(figsize=(5.2, 0.3 * len(rows) + 1.0))
     axes = figure.add_subplot()
     styles = (("first", 0.14, "o", "black"), ("second", -0.14, "s", "0.6"))
     for (side, shift, marker, colour), gender in zip(styles, genders, strict=True):
@@ -184,7 +179,7 @@ def clusters(frame: pl.DataFrame, title: str) -> str:
     frame
         Columns x, y, part and gender (its label); one row a word.
     """
-    figure = Figure(figsize=(5.2, 3.9), layout="constrained")
+    figure = Figure(figsize=(5.2, 3.9))
     axes = figure.add_subplot()
     parts = frame["part"].unique().sort().to_list()
     shades = mpl.colormaps["viridis"]
@@ -207,13 +202,6 @@ def clusters(frame: pl.DataFrame, title: str) -> str:
     axes.set_xlabel("first principal component of the states")
     axes.set_ylabel("second principal component")
     axes.set_title(title, fontsize=9, loc="left")
-    axes.legend(frameon=False, fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=2, frameon=False, fontsize=7)
     return svg(figure)
-
-
-def svg(figure: Figure) -> str:
-    """Write a figure as SVG, the same bytes for the same figure."""
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata=METADATA)
-    text = out.getvalue()
-    return text[text.index("<svg") :]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from probes.report.figures import svg
+from probes.report.drawing import svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ def ranked(rows: Sequence[dict[str, Any]], placebo: dict[str, float], title: str
         The value of placebo swaps, by country.
     """
     order = sorted(rows, key=lambda row: (row["value"], row["country"]))
-    figure = Figure(figsize=(5.6, 0.9 + 0.17 * max(6, len(order))), layout="constrained")
+    figure = Figure(figsize=(5.6, 0.9 + 0.17 * max(6, len(order))))
     axes = figure.add_subplot()
     for y, row in enumerate(order):
         p = row["p_country_bh"]
@@ -43,5 +43,4 @@ def ranked(rows: Sequence[dict[str, Any]], placebo: dict[str, float], title: str
     axes.set_ylim(-1, len(order))
     axes.tick_params(length=0)
     axes.set_xlabel("change of P+ − P−, points", fontsize=9)
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    return svg(figure, title)

@@ -1,0 +1,154 @@
+"""From a figure to SVG: margins that fit its text, few bytes, the same for the same figure.
+
+Matplotlib's own layout measures all text about four times a figure, and its files hold the outline
+of every letter. Here text is measured once and stays text.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
+from matplotlib.transforms import ScaledTranslation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+mpl.rcParams.update(
+    {
+        "svg.hashsalt": "plumbline",
+        "svg.fonttype": "none",
+        "font.size": 9,
+        "axes.titley": 1.0,  # else its place is sought, at the cost of all tick labels
+    }
+)
+METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+# Letters are measured in DejaVu Sans; Verdana is as wide, and other fonts are narrower.
+FONT = "DejaVu Sans, Verdana, sans-serif"
+POINTS = 72  # in an inch: all lengths here are points
+EDGE = 3.0  # around the figure and between panels
+APART = 4.0  # label from tick labels
+RIGHT = 8.0  # least room to the right of a panel
+
+
+def svg(figure: Figure, title: str = "") -> str:
+    """Lay a figure out and write it as SVG, the same bytes for the same figure.
+
+    Parameters
+    ----------
+    figure
+        Panels of equal size in one grid; one legend of the figure, if any, stands at the bottom.
+    title
+        Of the figure, at the top left.
+    """
+    fit(figure, title)
+    figure.patch.set_visible(False)
+    out = io.StringIO()
+    # savefig would draw all twice
+    FigureCanvasSVG(figure).print_svg(out, metadata=METADATA)
+    return _compact(out.getvalue())
+
+
+def fit(figure: Figure, title: str = "") -> None:
+    """Place panels, title, legend and labels of a figure so that their text has room."""
+    figure.set_dpi(POINTS)
+    width, height = (float(inches) * POINTS for inches in figure.get_size_inches())
+    renderer = RendererSVG(width, height, io.StringIO(), image_dpi=POINTS)
+    left = bottom = top = EDGE
+    if title:
+        place = {"x": EDGE / width, "y": 1 - EDGE / height, "ha": "left", "va": "top"}
+        head = figure.suptitle(title, fontsize=POINTS / 8, **place)
+        top += head.get_window_extent(renderer).height + EDGE
+    for legend in figure.legends:
+        bottom += legend.get_window_extent(renderer).height + EDGE
+    if figure.get_supxlabel():
+        below = figure.supxlabel(figure.get_supxlabel(), fontsize=9, y=bottom / height, va="bottom")
+        bottom += below.get_window_extent(renderer).height + EDGE
+    if figure.get_supylabel():
+        beside = figure.supylabel(figure.get_supylabel(), fontsize=9, x=left / width, ha="left")
+        left += beside.get_window_extent(renderer).width + EDGE
+    # what ticks there are depends on the size of a panel: begin near the end
+    figure.subplots_adjust(
+        left=min(0.4, (left + 60) / width),
+        right=1 - (RIGHT + EDGE) / width,
+        bottom=min(0.4, (bottom + 32) / height),
+        top=1 - (top + 18) / height,
+    )
+    every = figure.axes
+    grid = every[0].get_subplotspec().get_gridspec()  # type: ignore[union-attr]
+    margins = np.zeros((4, grid.nrows, grid.ncols))
+    at = {}
+    for axes in every:
+        spec = axes.get_subplotspec()
+        assert spec is not None
+        at[axes] = row, column = spec.rowspan.start, spec.colspan.start
+        margins[:, row, column] = _margins(axes, renderer)
+    west, east = margins[0].max(axis=0), margins[1].max(axis=0)
+    south, north = margins[2].max(axis=1), margins[3].max(axis=1)
+    gaps = 2 * EDGE * (np.array([grid.ncols, grid.nrows]) - 1)
+    wide = (width - left - EDGE - west.sum() - east.sum() - gaps[0]) / grid.ncols
+    tall = (height - top - bottom - south.sum() - north.sum() - gaps[1]) / grid.nrows
+    for axes, (row, column) in at.items():
+        x = left + west[: column + 1].sum() + east[:column].sum() + column * (wide + 2 * EDGE)
+        down = north[: row + 1].sum() + south[:row].sum() + row * (tall + 2 * EDGE) + tall
+        y = height - top - down
+        axes.set_position((x / width, y / height, wide / width, tall / height))
+
+
+def _margins(axes: Axes, renderer: RendererSVG) -> tuple[float, float, float, float]:
+    """Return what text takes around a panel, left, right, below and above; place its labels."""
+    titles = (axes.title, axes._left_title, axes._right_title)  # type: ignore[attr-defined]
+    said = [t.get_window_extent(renderer).height for t in titles if t.get_text()]
+    above = max(said) + mpl.rcParams["axes.titlepad"] if said else 0.0
+    if not axes.axison:
+        return 0.0, 0.0, 0.0, above
+    left, right, below, over = 0.0, RIGHT, 0.0, 0.0
+    box = axes.get_window_extent(renderer)
+    for axis in (axes.xaxis, axes.yaxis):
+        for x0, y0, x1, y1 in _extents(axis, renderer):
+            left, below = max(left, box.x0 - x0), max(below, box.y0 - y0)
+            right, over = max(right, x1 - box.x1), max(over, y1 - box.y1)
+    inches = axes.get_figure().dpi_scale_trans  # type: ignore[union-attr]
+    if axes.get_xlabel():
+        shift = ScaledTranslation(0, -(below + APART) / POINTS, inches)
+        axes.xaxis.set_label_coords(0.5, 0, axes.transAxes + shift)
+        below += APART + axes.xaxis.label.get_window_extent(renderer).height
+    if axes.get_ylabel():
+        shift = ScaledTranslation(-(left + APART) / POINTS, 0, inches)
+        axes.yaxis.set_label_coords(0, 0.5, axes.transAxes + shift)
+        left += APART + axes.yaxis.label.get_window_extent(renderer).width
+    return left, right, below, max(above, over)
+
+
+def _extents(axis: Axis, renderer: RendererSVG) -> list[tuple[float, float, float, float]]:
+    axis.get_majorticklabels()  # which brings the ticks up to date
+    low, high = sorted(axis.get_view_interval())
+    slack = 1e-9 * (high - low)
+    shown = (t for t in axis.get_major_ticks() if low - slack <= t.get_loc() <= high + slack)
+    labels = [tick.label1 for tick in shown if tick.label1.get_visible()]
+    return [t.get_window_extent(renderer).extents for t in labels if t.get_text()]
+
+
+def _compact(text: str) -> str:
+    """Return the SVG without what no browser needs, lengths in hundredths of a point."""
+    text = text[text.index("<svg") :]
+    text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"\s*<style.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<[^>]+>", lambda tag: _short(tag[0]), text)
+    text = re.sub(r">\s+<", ">\n<", text)
+    head = f'<svg font-family="{FONT}" stroke-linejoin="round" '
+    return text.replace("<svg ", head, 1)
+
+
+def _short(tag: str) -> str:
+    tag = re.sub(r" ?font-family: [^;\"]*(; ?)?", "", tag)
+    tag = re.sub(r"\s+", " ", tag)
+    tag = re.sub(r"(?<=[:;]) ", "", tag)
+    tag = re.sub(r" (?=[MLQCz\"])|(?<=[MLQC]) ", "", tag) if ' d="' in tag else tag
+    return re.sub(r"-?\d+\.\d{3,}", lambda n: f"{round(float(n[0]), 2) + 0.0:g}", tag)
