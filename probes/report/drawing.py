@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import io
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
+from matplotlib.lines import TICKDOWN, TICKLEFT, Line2D
+from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
@@ -34,6 +38,7 @@ FONT = "DejaVu Sans, Verdana, sans-serif"
 POINTS = 72  # in an inch: all lengths here are points
 EDGE = 3.0  # around the figure and between panels
 APART = 4.0  # label from tick labels
+LENGTH = 3.5  # of a mark on an axis
 RIGHT = 8.0  # least room to the right of a panel
 
 
@@ -82,6 +87,12 @@ def fit(figure: Figure, title: str = "") -> None:
     )
     every = figure.axes
     grid = every[0].get_subplotspec().get_gridspec()  # type: ignore[union-attr]
+    for axes in every:
+        if axes.axison:
+            _ticks(axes)
+    for axes in every:  # which may share their axes
+        axes.xaxis.set_major_locator(NullLocator())
+        axes.yaxis.set_major_locator(NullLocator())
     margins = np.zeros((4, grid.nrows, grid.ncols))
     at = {}
     for axes in every:
@@ -110,10 +121,12 @@ def _margins(axes: Axes, renderer: RendererSVG) -> tuple[float, float, float, fl
         return 0.0, 0.0, 0.0, above
     left, right, below, over = 0.0, RIGHT, 0.0, 0.0
     box = axes.get_window_extent(renderer)
-    for axis in (axes.xaxis, axes.yaxis):
-        for x0, y0, x1, y1 in _extents(axis, renderer):
-            left, below = max(left, box.x0 - x0), max(below, box.y0 - y0)
-            right, over = max(right, x1 - box.x1), max(over, y1 - box.y1)
+    for text in axes.texts:
+        x0, y0, x1, y1 = text.get_window_extent(renderer).extents
+        left, below = max(left, box.x0 - x0), max(below, box.y0 - y0)
+        right, over = max(right, x1 - box.x1), max(over, y1 - box.y1)
+    for child in axes.child_axes:
+        right = max(right, child.get_tightbbox(renderer).x1 - box.x1)
     inches = axes.get_figure().dpi_scale_trans  # type: ignore[union-attr]
     if axes.get_xlabel():
         shift = ScaledTranslation(0, -(below + APART) / POINTS, inches)
@@ -126,13 +139,60 @@ def _margins(axes: Axes, renderer: RendererSVG) -> tuple[float, float, float, fl
     return left, right, below, max(above, over)
 
 
-def _extents(axis: Axis, renderer: RendererSVG) -> list[tuple[float, float, float, float]]:
-    axis.get_majorticklabels()  # which brings the ticks up to date
-    low, high = sorted(axis.get_view_interval())
-    slack = 1e-9 * (high - low)
-    shown = (t for t in axis.get_major_ticks() if low - slack <= t.get_loc() <= high + slack)
-    labels = [tick.label1 for tick in shown if tick.label1.get_visible()]
-    return [t.get_window_extent(renderer).extents for t in labels if t.get_text()]
+def _ticks(axes: Axes) -> None:
+    """Draw marks and numbers of both axes as few artists: ticks of Matplotlib are five each."""
+    for axis, side in ((axes.xaxis, "bottom"), (axes.yaxis, "left")):
+        places = axis.get_majorticklocs()
+        numbers = axis.get_major_formatter().format_ticks(places)  # type: ignore[arg-type]
+        low, high = sorted(axis.get_view_interval())
+        slack = 1e-9 * (high - low)
+        shown = [
+            (place, number)
+            for place, number in zip(places, numbers, strict=True)
+            if low - slack <= place <= high + slack
+        ]
+        along, zero = [place for place, _ in shown], [0.0] * len(shown)
+        if side == "bottom":
+            at, mark, to = (along, zero), TICKDOWN, axes.get_xaxis_transform()
+        else:
+            at, mark, to = (zero, along), TICKLEFT, axes.get_yaxis_transform()
+        style = {"marker": mark, "ms": LENGTH, "mew": 0.8, "color": "black", "ls": ""}
+        axes.add_artist(Line2D(*at, transform=to, clip_on=False, zorder=2.01, **style))  # type: ignore[arg-type]
+        if axis.get_tick_params()[f"label{side}"]:
+            _beside(axes, axis, along, [number for _, number in shown], {})
+
+
+def named(
+    axis: Axis, places: Sequence[float], names: Sequence[str], *, marks: bool = True, **style: Any
+) -> None:
+    """Write names along an axis in place of numbers.
+
+    Parameters
+    ----------
+    axis
+        Of the panel beside which the names stand; panels that share it have the marks alone.
+    places
+        Where, in units of the data.
+    marks
+        Whether there are marks.
+    style
+        Of the text, as Matplotlib has it.
+    """
+    axis.set_major_locator(FixedLocator(places) if marks else NullLocator())
+    axis.set_major_formatter(NullFormatter())
+    _beside(axis.axes, axis, places, names, style)
+
+
+def _beside(
+    axes: Axes, axis: Axis, places: Sequence[float], names: Sequence[str], style: dict[str, Any]
+) -> None:
+    below = axis is axes.xaxis
+    pad = LENGTH + 3.5
+    to, va, ha = (axes.get_xaxis_text1_transform if below else axes.get_yaxis_text1_transform)(pad)
+    look = {"transform": to, "va": va, "ha": ha, "clip_on": False} | style
+    for place, name in zip(places, names, strict=True):
+        if name:
+            axes.text(place if below else 0.0, 0.0 if below else place, name, **look)
 
 
 def _compact(text: str) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator
 
-from probes.report.drawing import svg
+from probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     import polars as pl
@@ -56,7 +57,7 @@ def words(rows: list[dict[str, Any]], title: str) -> str:
         face = "black" if significant else "white"
         axes.plot([row["value"]], [y], "o", ms=4.5, mfc=face, mec="black")
     axes.axvline(0, color="0.8", lw=0.8, zorder=0)
-    axes.set_yticks(range(len(rows)), [r["word"] for r in reversed(rows)])
+    named(axes.yaxis, range(len(rows)), [r["word"] for r in reversed(rows)])
     axes.set_xlabel("PMI (nats), with interval; filled: adjusted p at most 0.05")
     axes.set_title(title, fontsize=9, loc="left")
     return svg(figure)
@@ -111,10 +112,10 @@ def _panels(rows: list[dict[str, Any]], title: str, height: float) -> str:
         axes.set_title(sentiment, fontsize=9)
         axes.set_xlim(0, 1)
         axes.set_ylim(-0.6, len(labels) - 0.4)
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
-        axes.grid(axis="x", color="0.93", lw=0.6)
-        axes.set_axisbelow(True)
-    every[0].set_yticks(range(len(labels)), labels[::-1])
+        quarters = [0, 0.25, 0.5, 0.75, 1]
+        axes.vlines(quarters, -1, len(labels), color="0.93", lw=0.6, zorder=0.5)
+        named(axes.xaxis, quarters, ["0", "25", "50", "75", "100"])
+    named(every[0].yaxis, range(len(labels)), labels[::-1])
     handles = [
         Line2D([], [], marker=marker, mfc=face, mec=colour, color=colour, lw=1.1, label=gender)
         for gender, (marker, face, colour) in MARKS.items()
@@ -159,9 +160,10 @@ def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str
                 label=label,
                 clip_on=False,
             )
-    axes.set_yticks(range(len(rows)), [r["supersense"] for r in reversed(rows)])
-    for tick, row in zip(axes.get_yticklabels(), reversed(rows), strict=True):
-        tick.set_fontweight("bold" if row["p_bonferroni"] <= 0.05 else "normal")
+    for y, row in enumerate(reversed(rows)):
+        weight = "bold" if row["p_bonferroni"] <= 0.05 else "normal"
+        named(axes.yaxis, [y], [row["supersense"]], fontweight=weight)
+    axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
     axes.set_xlim(left=0)
     axes.set_xlabel("share of the words, with interval; bold: adjusted p at most 0.05")
     axes.set_title(title, fontsize=9, loc="left")

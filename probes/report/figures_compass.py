@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse, Patch
+from matplotlib.ticker import FixedLocator
 
-from probes.report.drawing import svg
+from probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -137,7 +138,7 @@ def trajectory(rows: Sequence[dict[str, Any]], axes: Sequence[str], along: str, 
                     plot.plot([at, at], [row["low"], row["high"]], color=look["color"], lw=0.7)
         if start:
             plot.plot([0], [start[0]["value"]], ls="", zorder=5, **style(""))
-        plot.set_xticks(sorted({row["at"] for row in own}), minor=False)
+        plot.xaxis.set_major_locator(FixedLocator(sorted({row["at"] for row in own})))
         plot.xaxis.set_major_formatter("{x:g}")
         plot.set_xlabel(along)
         plot.set_ylabel(f"{axis} (plus: {_side(axis)})" if _side(axis) else axis)
@@ -171,6 +172,6 @@ def shifts(rows: Sequence[dict[str, Any]], axes: Sequence[str], title: str) -> s
             plot.plot([row["value"]], [y], ls="", **look)
         plot.set_title(axis, fontsize=9)
         plot.set_ylim(-0.6, len(labels) - 0.4)
-    every[0].set_yticks(range(len(labels)), labels[::-1])
+    named(every[0].yaxis, range(len(labels)), labels[::-1])
     figure.supxlabel("shift, with interval; filled: both adjusted p at most 0.05", fontsize=9)
     return svg(figure, title)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from probes.report.drawing import svg
+from probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,9 +84,9 @@ def heat(
     for light in (True, False):
         y, x = (marked & ((values > MIDDLE) == light)).nonzero()
         axes.scatter(x + 0.5, y + 0.5, s=4, color="white" if light else "black")
-    axes.set_xticks([x + 0.5 for x in range(len(columns))], columns, rotation=60, ha="right", rotation_mode="anchor")
-    axes.set_yticks([y + 0.5 for y in range(len(rows))], rows, fontsize=7)
-    axes.tick_params(length=0)
+    slanted = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
+    named(axes.xaxis, [x + 0.5 for x in range(len(columns))], columns, marks=False, **slanted)
+    named(axes.yaxis, [y + 0.5 for y in range(len(rows))], rows, marks=False, fontsize=7)
     axes.invert_yaxis()
     scale = axes.inset_axes((1 + 0.4 / len(columns), 0.05, 0.3 / len(columns), 0.9))
     figure.colorbar(drawn, cax=scale, label="percent of covered words")
@@ -106,8 +106,8 @@ def matrix(values: NDArray[np.float64], names: Sequence[str], title: str) -> str
                 text = f"{round(values[y, x], 2) + 0.0:.2f}"
                 axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", color=shade, fontsize=8)
     ticks = [i + 0.5 for i in range(len(names))]
-    axes.set_xticks(ticks, names, rotation=45, ha="right", rotation_mode="anchor")
-    axes.set_yticks(ticks, names)
-    axes.tick_params(length=0)
+    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    named(axes.xaxis, ticks, names, marks=False, **slanted)
+    named(axes.yaxis, ticks, names, marks=False)
     axes.invert_yaxis()
     return svg(figure, title)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from probes.report.drawing import svg
+from probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +39,8 @@ def ranked(rows: Sequence[dict[str, Any]], placebo: dict[str, float], title: str
         if row["country"] in placebo:
             axes.plot(placebo[row["country"]], y, "x", color="0.55", ms=3.5, mew=0.8)
     axes.axvline(0, color="black", lw=0.6, ls=":")
-    axes.set_yticks(range(len(order)), [row["country"] for row in order], fontsize=7)
+    countries = [row["country"] for row in order]
+    named(axes.yaxis, range(len(order)), countries, marks=False, fontsize=7)
     axes.set_ylim(-1, len(order))
-    axes.tick_params(length=0)
     axes.set_xlabel("change of P+ − P−, points", fontsize=9)
     return svg(figure, title)

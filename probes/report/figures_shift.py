@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from probes.report.drawing import svg
+from probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def emotions(rows: Sequence[dict[str, Any]], title: str) -> str:
         axes.plot(points, [y, y], color=colour, lw=1.1)
         face = colour if row["significant"] else "white"
         axes.plot([100 * row["difference"]], [y], mark, ms=4.5, mfc=face, mec=colour)
-    axes.set_yticks(range(len(affects)), affects[::-1])
+    named(axes.yaxis, range(len(affects)), affects[::-1])
     axes.set_ylim(-0.6, len(affects) - 0.4)
     axes.set_xlabel("change minus the control's, percent of words; filled: significant")
     handles = [

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from probes.report.drawing import svg
+from probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +89,7 @@ def values(
                         axes.plot([row["low"], row["high"]], [at, at], color="0.3", lw=1.1)
                     axes.plot([row["value"]], [at], marker, ms=5, mfc=face, mec="black")
     axes.axvline(3, color="0.7", lw=0.8, ls=":")
-    axes.set_yticks(range(len(names)), list(reversed(names)))
+    named(axes.yaxis, range(len(names)), list(reversed(names)))
     axes.set_xlim(1, 5)
     note = f"\ngrey: quartiles and median of {about}" if survey else ""
     axes.set_xlabel(f"mean rating; white: feminine, black: masculine{note}", fontsize=8)
