@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.backends.backend_svg import FigureCanvasSVG, RendererSVG
-from matplotlib.lines import TICKDOWN, TICKLEFT, Line2D
+from matplotlib.backends.backend_svg import RendererSVG
+from matplotlib.lines import Line2D
+from matplotlib.markers import TICKDOWN, TICKLEFT
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -38,6 +39,7 @@ FONT = "DejaVu Sans, Verdana, sans-serif"
 POINTS = 72  # in an inch: all lengths here are points
 EDGE = 3.0  # around the figure and between panels
 APART = 4.0  # label from tick labels
+LINE = 11.0  # of text of 9 points
 LENGTH = 3.5  # of a mark on an axis
 RIGHT = 8.0  # least room to the right of a panel
 
@@ -52,32 +54,24 @@ def svg(figure: Figure, title: str = "") -> str:
     title
         Of the figure, at the top left.
     """
-    fit(figure, title)
-    figure.patch.set_visible(False)
+    figure.set_dpi(POINTS)
+    width, height = figure.get_size_inches() * POINTS
     out = io.StringIO()
-    # savefig would draw all twice
-    FigureCanvasSVG(figure).print_svg(out, metadata=METADATA)
+    # savefig would draw all twice, and measure with another renderer, which remembers no text
+    renderer: Any = RendererSVG(  # type: ignore[no-untyped-call]
+        width, height, out, image_dpi=POINTS, metadata=METADATA
+    )
+    fit(figure, title, renderer)
+    figure.patch.set_visible(False)
+    figure.draw(renderer)
+    renderer.finalize()
     return _compact(out.getvalue())
 
 
-def fit(figure: Figure, title: str = "") -> None:
+def fit(figure: Figure, title: str, renderer: RendererSVG) -> None:
     """Place panels, title, legend and labels of a figure so that their text has room."""
-    figure.set_dpi(POINTS)
     width, height = (float(inches) * POINTS for inches in figure.get_size_inches())
-    renderer = RendererSVG(width, height, io.StringIO(), image_dpi=POINTS)
-    left = bottom = top = EDGE
-    if title:
-        place = {"x": EDGE / width, "y": 1 - EDGE / height, "ha": "left", "va": "top"}
-        head = figure.suptitle(title, fontsize=POINTS / 8, **place)
-        top += head.get_window_extent(renderer).height + EDGE
-    for legend in figure.legends:
-        bottom += legend.get_window_extent(renderer).height + EDGE
-    if figure.get_supxlabel():
-        below = figure.supxlabel(figure.get_supxlabel(), fontsize=9, y=bottom / height, va="bottom")
-        bottom += below.get_window_extent(renderer).height + EDGE
-    if figure.get_supylabel():
-        beside = figure.supylabel(figure.get_supylabel(), fontsize=9, x=left / width, ha="left")
-        left += beside.get_window_extent(renderer).width + EDGE
+    left, bottom, top = _around(figure, title, renderer)
     # what ticks there are depends on the size of a panel: begin near the end
     figure.subplots_adjust(
         left=min(0.4, (left + 60) / width),
@@ -110,13 +104,34 @@ def fit(figure: Figure, title: str = "") -> None:
         down = north[: row + 1].sum() + south[:row].sum() + row * (tall + 2 * EDGE) + tall
         y = height - top - down
         axes.set_position((x / width, y / height, wide / width, tall / height))
+        if axes.axison and axes.get_xlabel():
+            beyond = axes.xaxis.label.get_window_extent(renderer).x1 - (width - EDGE)
+            axes.xaxis.label.set_x(0.5 - max(0.0, beyond) / wide)
+
+
+def _around(figure: Figure, title: str, renderer: RendererSVG) -> tuple[float, float, float]:
+    """Return what text of the figure takes left of, below and above all panels; place it."""
+    width, height = (float(inches) * POINTS for inches in figure.get_size_inches())
+    left = bottom = top = EDGE
+    if title:
+        place = {"x": EDGE / width, "y": 1 - EDGE / height, "ha": "left", "va": "top"}
+        head = figure.suptitle(title, fontsize=POINTS / 8, **place)
+        top += head.get_window_extent(renderer).height + EDGE
+    for legend in figure.legends:
+        bottom += legend.get_window_extent(renderer).height + EDGE
+    if figure.get_supxlabel():
+        below = figure.supxlabel(figure.get_supxlabel(), fontsize=9, y=bottom / height, va="bottom")
+        bottom += below.get_window_extent(renderer).height + EDGE
+    if figure.get_supylabel():
+        beside = figure.supylabel(figure.get_supylabel(), fontsize=9, x=left / width, ha="left")
+        left += beside.get_window_extent(renderer).width + EDGE
+    return left, bottom, top
 
 
 def _margins(axes: Axes, renderer: RendererSVG) -> tuple[float, float, float, float]:
     """Return what text takes around a panel, left, right, below and above; place its labels."""
-    titles = (axes.title, axes._left_title, axes._right_title)  # type: ignore[attr-defined]
-    said = [t.get_window_extent(renderer).height for t in titles if t.get_text()]
-    above = max(said) + mpl.rcParams["axes.titlepad"] if said else 0.0
+    said = axes.get_title(loc="center") or axes.get_title(loc="left")
+    above = LINE * (said.count("\n") + 1) + mpl.rcParams["axes.titlepad"] if said else 0.0
     if not axes.axison:
         return 0.0, 0.0, 0.0, above
     left, right, below, over = 0.0, RIGHT, 0.0, 0.0
@@ -126,7 +141,8 @@ def _margins(axes: Axes, renderer: RendererSVG) -> tuple[float, float, float, fl
         left, below = max(left, box.x0 - x0), max(below, box.y0 - y0)
         right, over = max(right, x1 - box.x1), max(over, y1 - box.y1)
     for child in axes.child_axes:
-        right = max(right, child.get_tightbbox(renderer).x1 - box.x1)
+        outside = child.get_tightbbox(renderer)
+        right = max(right, outside.x1 - box.x1 if outside else 0.0)
     inches = axes.get_figure().dpi_scale_trans  # type: ignore[union-attr]
     if axes.get_xlabel():
         shift = ScaledTranslation(0, -(below + APART) / POINTS, inches)
@@ -181,6 +197,16 @@ def named(
     axis.set_major_locator(FixedLocator(places) if marks else NullLocator())
     axis.set_major_formatter(NullFormatter())
     _beside(axis.axes, axis, places, names, style)
+
+
+def spans(axes: Axes, every: Iterable[tuple[float, float, float]], **style: Any) -> None:
+    """Draw level lines, each from its first number to its second at the height of the third.
+
+    They are one artist: Matplotlib takes a millisecond for each.
+    """
+    found = list(every)
+    xs = [x for low, high, _ in found for x in (low, high, np.nan)]
+    axes.plot(xs, [y for *_, y in found for _ in range(3)], **style)
 
 
 def _beside(

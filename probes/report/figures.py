@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
-from probes.report.drawing import named, svg
+from probes.report.drawing import named, spans, svg
 
 if TYPE_CHECKING:
     import polars as pl
@@ -49,13 +49,20 @@ def words(rows: list[dict[str, Any]], title: str) -> str:
     """Draw PMI with intervals for some words, one line a word, in the order given."""
     figure = Figure(figsize=(5.2, 0.24 * len(rows) + 0.9))
     axes = figure.add_subplot()
-    for y, row in enumerate(reversed(rows)):
-        low = row["low"] if row["low"] is not None else row["value"]
-        high = row["high"] if row["high"] is not None else row["value"]
-        axes.plot([low, high], [y, y], color="0.4", lw=1.2)
-        significant = row["p_bh"] is not None and row["p_bh"] <= 0.05
-        face = "black" if significant else "white"
-        axes.plot([row["value"]], [y], "o", ms=4.5, mfc=face, mec="black")
+    placed = list(enumerate(reversed(rows)))
+    limits = [
+        (*(row["value"] if row[end] is None else row[end] for end in ("low", "high")), y)
+        for y, row in placed
+    ]
+    spans(axes, limits, color="0.4", lw=1.2)
+    for significant, face in ((True, "black"), (False, "white")):
+        own = [
+            (row["value"], y)
+            for y, row in placed
+            if (row["p_bh"] is not None and row["p_bh"] <= 0.05) == significant
+        ]
+        if own:
+            axes.plot(*zip(*own, strict=True), "o", ms=4.5, mfc=face, mec="black")
     axes.axvline(0, color="0.8", lw=0.8, zorder=0)
     named(axes.yaxis, range(len(rows)), [r["word"] for r in reversed(rows)])
     axes.set_xlabel("PMI (nats), with interval; filled: adjusted p at most 0.05")
@@ -95,20 +102,25 @@ def _panels(rows: list[dict[str, Any]], title: str, height: float) -> str:
     figure = Figure(figsize=(7.4, height * len(labels) + 1.5))
     every = figure.subplots(1, len(panels), sharex=True, sharey=True)
     for axes, sentiment in zip(every, panels, strict=True):
-        for row in rows:
-            if row["sentiment"] != sentiment:
-                continue
-            place = genders.index(row["gender"]) - (len(genders) - 1) / 2
-            y = len(labels) - 1 - labels.index(row["label"]) - 0.22 * place
-            marker, face, colour = MARKS[row["gender"]]
-            axes.plot([row["low"], row["high"]], [y, y], color=colour, lw=1.1)
-            axes.plot([row["value"]], [y], marker, ms=5, mfc=face, mec=colour, color=colour)
+        here = [
+            (len(labels) - 1 - labels.index(row["label"]), row)
+            for row in rows
+            if row["sentiment"] == sentiment
+        ]
+        for place, gender in enumerate(genders):
+            marker, face, colour = MARKS[gender]
+            lower = 0.22 * (place - (len(genders) - 1) / 2)
+            own = [(y - lower, row) for y, row in here if row["gender"] == gender]
+            limits = [(row["low"], row["high"], y) for y, row in own]
+            spans(axes, limits, color=colour, lw=1.1)
+            values, ys = [row["value"] for _, row in own], [y for y, _ in own]
+            axes.plot(values, ys, marker, ms=5, mfc=face, mec=colour, color=colour)
+        for y, row in here:
             if row["gender"] == "male":
-                middle = len(labels) - 1 - labels.index(row["label"])
                 if row["base"] is not None:
-                    axes.plot([row["base"]] * 2, [middle - 0.36, middle + 0.36], color="0.7", lw=1)
+                    axes.plot([row["base"]] * 2, [y - 0.36, y + 0.36], color="0.7", lw=1)
                 if row["significant"]:
-                    axes.text(1.02, middle, "*", ha="left", va="center", fontsize=12, clip_on=False)
+                    axes.text(1.02, y, "*", ha="left", va="center", fontsize=12, clip_on=False)
         axes.set_title(sentiment, fontsize=9)
         axes.set_xlim(0, 1)
         axes.set_ylim(-0.6, len(labels) - 0.4)
@@ -148,18 +160,11 @@ def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str
     axes = figure.add_subplot()
     styles = (("first", 0.14, "o", "black"), ("second", -0.14, "s", "0.6"))
     for (side, shift, marker, colour), gender in zip(styles, genders, strict=True):
-        for y, row in enumerate(reversed(rows)):
-            limits = [row[f"low_{side}"], row[f"high_{side}"]]
-            axes.plot(limits, [y + shift] * 2, color=colour, lw=1.2)
-            label = gender if y == 0 else None
-            axes.plot(
-                *([row[f"share_{side}"]], [y + shift]),
-                marker,
-                ms=4.5,
-                color=colour,
-                label=label,
-                clip_on=False,
-            )
+        placed = [(y + shift, row) for y, row in enumerate(reversed(rows))]
+        limits = [(row[f"low_{side}"], row[f"high_{side}"], y) for y, row in placed]
+        spans(axes, limits, color=colour, lw=1.2)
+        values, ys = [row[f"share_{side}"] for _, row in placed], [y for y, _ in placed]
+        axes.plot(values, ys, marker, ms=4.5, color=colour, label=gender, clip_on=False)
     for y, row in enumerate(reversed(rows)):
         weight = "bold" if row["p_bonferroni"] <= 0.05 else "normal"
         named(axes.yaxis, [y], [row["supersense"]], fontweight=weight)

@@ -89,7 +89,7 @@ def heat(
     named(axes.yaxis, [y + 0.5 for y in range(len(rows))], rows, marks=False, fontsize=7)
     axes.invert_yaxis()
     scale = axes.inset_axes((1 + 0.4 / len(columns), 0.05, 0.3 / len(columns), 0.9))
-    figure.colorbar(drawn, cax=scale, label="percent of covered words")
+    figure.colorbar(drawn, cax=scale, label="percent of\ncovered words")
     return svg(figure, title)
 
 
