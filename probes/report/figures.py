@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-
-mpl.use("svg")
-
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator
+
+from probes.report.drawing import named, spans, svg
 
 if TYPE_CHECKING:
     import polars as pl
 
-mpl.rcParams.update({"svg.hashsalt": "plumbline", "svg.fonttype": "path", "font.size": 9})
-METADATA = {"Date": None, "Creator": None}
 MARKS = {  # marker, face, edge
     "male": ("s", "black", "black"),
     "female": ("o", "white", "black"),
@@ -32,7 +29,7 @@ def recovery(frame: pl.DataFrame) -> str:
     frame
         Columns planted, contrast, sentiment.
     """
-    figure = Figure(figsize=(5.2, 3.6), layout="constrained")
+    figure = Figure(figsize=(5.2, 3.6))
     axes = figure.add_subplot()
     axes.axhline(0, color="0.8", lw=0.8)
     axes.axvline(0, color="0.8", lw=0.8)
@@ -50,17 +47,24 @@ def recovery(frame: pl.DataFrame) -> str:
 
 def words(rows: list[dict[str, Any]], title: str) -> str:
     """Draw PMI with intervals for some words, one line a word, in the order given."""
-    figure = Figure(figsize=(5.2, 0.24 * len(rows) + 0.9), layout="constrained")
+    figure = Figure(figsize=(5.2, 0.24 * len(rows) + 0.9))
     axes = figure.add_subplot()
-    for y, row in enumerate(reversed(rows)):
-        low = row["low"] if row["low"] is not None else row["value"]
-        high = row["high"] if row["high"] is not None else row["value"]
-        axes.plot([low, high], [y, y], color="0.4", lw=1.2)
-        significant = row["p_bh"] is not None and row["p_bh"] <= 0.05
-        face = "black" if significant else "white"
-        axes.plot([row["value"]], [y], "o", ms=4.5, mfc=face, mec="black")
+    placed = list(enumerate(reversed(rows)))
+    limits = [
+        (*(row["value"] if row[end] is None else row[end] for end in ("low", "high")), y)
+        for y, row in placed
+    ]
+    spans(axes, limits, color="0.4", lw=1.2)
+    for significant, face in ((True, "black"), (False, "white")):
+        own = [
+            (row["value"], y)
+            for y, row in placed
+            if (row["p_bh"] is not None and row["p_bh"] <= 0.05) == significant
+        ]
+        if own:
+            axes.plot(*zip(*own, strict=True), "o", ms=4.5, mfc=face, mec="black")
     axes.axvline(0, color="0.8", lw=0.8, zorder=0)
-    axes.set_yticks(range(len(rows)), [r["word"] for r in reversed(rows)])
+    named(axes.yaxis, range(len(rows)), [r["word"] for r in reversed(rows)])
     axes.set_xlabel("PMI (nats), with interval; filled: adjusted p at most 0.05")
     axes.set_title(title, fontsize=9, loc="left")
     return svg(figure)
@@ -95,30 +99,35 @@ def _panels(rows: list[dict[str, Any]], title: str, height: float) -> str:
     labels = list(dict.fromkeys(row["label"] for row in rows))
     genders = [g for g in MARKS if any(row["gender"] == g for row in rows)]
     panels = ("positive", "negative", "neutral")
-    figure = Figure(figsize=(7.4, height * len(labels) + 1.5), layout="constrained")
+    figure = Figure(figsize=(7.4, height * len(labels) + 1.5))
     every = figure.subplots(1, len(panels), sharex=True, sharey=True)
     for axes, sentiment in zip(every, panels, strict=True):
-        for row in rows:
-            if row["sentiment"] != sentiment:
-                continue
-            place = genders.index(row["gender"]) - (len(genders) - 1) / 2
-            y = len(labels) - 1 - labels.index(row["label"]) - 0.22 * place
-            marker, face, colour = MARKS[row["gender"]]
-            axes.plot([row["low"], row["high"]], [y, y], color=colour, lw=1.1)
-            axes.plot([row["value"]], [y], marker, ms=5, mfc=face, mec=colour, color=colour)
+        here = [
+            (len(labels) - 1 - labels.index(row["label"]), row)
+            for row in rows
+            if row["sentiment"] == sentiment
+        ]
+        for place, gender in enumerate(genders):
+            marker, face, colour = MARKS[gender]
+            lower = 0.22 * (place - (len(genders) - 1) / 2)
+            own = [(y - lower, row) for y, row in here if row["gender"] == gender]
+            limits = [(row["low"], row["high"], y) for y, row in own]
+            spans(axes, limits, color=colour, lw=1.1)
+            values, ys = [row["value"] for _, row in own], [y for y, _ in own]
+            axes.plot(values, ys, marker, ms=5, mfc=face, mec=colour, color=colour)
+        for y, row in here:
             if row["gender"] == "male":
-                middle = len(labels) - 1 - labels.index(row["label"])
                 if row["base"] is not None:
-                    axes.plot([row["base"]] * 2, [middle - 0.36, middle + 0.36], color="0.7", lw=1)
+                    axes.plot([row["base"]] * 2, [y - 0.36, y + 0.36], color="0.7", lw=1)
                 if row["significant"]:
-                    axes.text(1.02, middle, "*", ha="left", va="center", fontsize=12, clip_on=False)
+                    axes.text(1.02, y, "*", ha="left", va="center", fontsize=12, clip_on=False)
         axes.set_title(sentiment, fontsize=9)
         axes.set_xlim(0, 1)
         axes.set_ylim(-0.6, len(labels) - 0.4)
-        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "25", "50", "75", "100"])
-        axes.grid(axis="x", color="0.93", lw=0.6)
-        axes.set_axisbelow(True)
-    every[0].set_yticks(range(len(labels)), labels[::-1])
+        quarters = [0, 0.25, 0.5, 0.75, 1]
+        axes.vlines(quarters, -1, len(labels), color="0.93", lw=0.6, zorder=0.5)
+        named(axes.xaxis, quarters, ["0", "25", "50", "75", "100"])
+    named(every[0].yaxis, range(len(labels)), labels[::-1])
     handles = [
         Line2D([], [], marker=marker, mfc=face, mec=colour, color=colour, lw=1.1, label=gender)
         for gender, (marker, face, colour) in MARKS.items()
@@ -127,11 +136,10 @@ def _panels(rows: list[dict[str, Any]], title: str, height: float) -> str:
     if any(row["base"] is not None for row in rows):
         handles.append(Line2D([], [], color="0.7", lw=1, label="all candidates"))
     figure.legend(
-        handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
+        handles=handles, loc="lower center", ncols=len(handles), frameon=False, fontsize=8
     )
     every[1].set_xlabel("percent of the words that deviate most; *: men and women differ")
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    return svg(figure, title)
 
 
 def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str) -> str:
@@ -148,25 +156,19 @@ def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str
     genders
         Names of the first and the second gender.
     """
-    figure = Figure(figsize=(5.2, 0.3 * len(rows) + 1.0), layout="constrained")
+    figure = Figure(figsize=(5.2, 0.3 * len(rows) + 1.0))
     axes = figure.add_subplot()
     styles = (("first", 0.14, "o", "black"), ("second", -0.14, "s", "0.6"))
     for (side, shift, marker, colour), gender in zip(styles, genders, strict=True):
-        for y, row in enumerate(reversed(rows)):
-            limits = [row[f"low_{side}"], row[f"high_{side}"]]
-            axes.plot(limits, [y + shift] * 2, color=colour, lw=1.2)
-            label = gender if y == 0 else None
-            axes.plot(
-                *([row[f"share_{side}"]], [y + shift]),
-                marker,
-                ms=4.5,
-                color=colour,
-                label=label,
-                clip_on=False,
-            )
-    axes.set_yticks(range(len(rows)), [r["supersense"] for r in reversed(rows)])
-    for tick, row in zip(axes.get_yticklabels(), reversed(rows), strict=True):
-        tick.set_fontweight("bold" if row["p_bonferroni"] <= 0.05 else "normal")
+        placed = [(y + shift, row) for y, row in enumerate(reversed(rows))]
+        limits = [(row[f"low_{side}"], row[f"high_{side}"], y) for y, row in placed]
+        spans(axes, limits, color=colour, lw=1.2)
+        values, ys = [row[f"share_{side}"] for _, row in placed], [y for y, _ in placed]
+        axes.plot(values, ys, marker, ms=4.5, color=colour, label=gender, clip_on=False)
+    for y, row in enumerate(reversed(rows)):
+        weight = "bold" if row["p_bonferroni"] <= 0.05 else "normal"
+        named(axes.yaxis, [y], [row["supersense"]], fontweight=weight)
+    axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
     axes.set_xlim(left=0)
     axes.set_xlabel("share of the words, with interval; bold: adjusted p at most 0.05")
     axes.set_title(title, fontsize=9, loc="left")
@@ -184,7 +186,7 @@ def clusters(frame: pl.DataFrame, title: str) -> str:
     frame
         Columns x, y, part and gender (its label); one row a word.
     """
-    figure = Figure(figsize=(5.2, 3.9), layout="constrained")
+    figure = Figure(figsize=(5.2, 3.9))
     axes = figure.add_subplot()
     parts = frame["part"].unique().sort().to_list()
     shades = mpl.colormaps["viridis"]
@@ -207,13 +209,6 @@ def clusters(frame: pl.DataFrame, title: str) -> str:
     axes.set_xlabel("first principal component of the states")
     axes.set_ylabel("second principal component")
     axes.set_title(title, fontsize=9, loc="left")
-    axes.legend(frameon=False, fontsize=7, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16))
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="lower center", ncols=2, frameon=False, fontsize=7)
     return svg(figure)
-
-
-def svg(figure: Figure) -> str:
-    """Write a figure as SVG, the same bytes for the same figure."""
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata=METADATA)
-    text = out.getvalue()
-    return text[text.index("<svg") :]

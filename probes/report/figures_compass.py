@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse, Patch
+from matplotlib.ticker import FixedLocator
 
-from probes.report.figures import svg
+from probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +57,7 @@ def compass(
         By who answers: by axis the value and the standard deviation; that of "random answers" is
         drawn as the ellipse that holds 95% of them, the others joined as a line.
     """
-    figure = Figure(figsize=(4.1 * len(panels) + 0.2, 4.6), layout="constrained")
+    figure = Figure(figsize=(4.1 * len(panels) + 0.2, 4.6))
     every = figure.subplots(1, len(panels), squeeze=False, sharex=True, sharey=True)[0]
     x, y = axes
     random = baselines["random answers"]
@@ -98,9 +99,8 @@ def compass(
         Line2D([], [], ls=":", marker=".", color="0.35", label="the same answer to all: −− to ++"),
     ]
     labels += [handle.get_label() for handle in handles[-2:]]
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=7.5)
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False, fontsize=7.5)
+    return svg(figure, title)
 
 
 def _side(axis: str) -> str:
@@ -118,7 +118,7 @@ def trajectory(rows: Sequence[dict[str, Any]], axes: Sequence[str], along: str, 
     along
         What ``at`` is.
     """
-    figure = Figure(figsize=(3.5 * len(axes) + 0.3, 3.3), layout="constrained")
+    figure = Figure(figsize=(3.5 * len(axes) + 0.3, 3.3))
     every = figure.subplots(1, len(axes), squeeze=False)[0]
     corpora = ordered({row["corpus"] for row in rows if row["corpus"]})
     for plot, axis in zip(every, axes, strict=True):
@@ -138,14 +138,13 @@ def trajectory(rows: Sequence[dict[str, Any]], axes: Sequence[str], along: str, 
                     plot.plot([at, at], [row["low"], row["high"]], color=look["color"], lw=0.7)
         if start:
             plot.plot([0], [start[0]["value"]], ls="", zorder=5, **style(""))
-        plot.set_xticks(sorted({row["at"] for row in own}), minor=False)
+        plot.xaxis.set_major_locator(FixedLocator(sorted({row["at"] for row in own})))
         plot.xaxis.set_major_formatter("{x:g}")
         plot.set_xlabel(along)
         plot.set_ylabel(f"{axis} (plus: {_side(axis)})" if _side(axis) else axis)
     handles, labels = every[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=7.5)
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False, fontsize=7.5)
+    return svg(figure, title)
 
 
 def shifts(rows: Sequence[dict[str, Any]], axes: Sequence[str], title: str) -> str:
@@ -158,7 +157,7 @@ def shifts(rows: Sequence[dict[str, Any]], axes: Sequence[str], title: str) -> s
         to stand.
     """
     labels = list(dict.fromkeys(row["label"] for row in rows))
-    figure = Figure(figsize=(2.6 * len(axes) + 2.0, 0.27 * len(labels) + 1.0), layout="constrained")
+    figure = Figure(figsize=(2.6 * len(axes) + 2.0, 0.27 * len(labels) + 1.0))
     every = figure.subplots(1, len(axes), squeeze=False, sharey=True)[0]
     for plot, axis in zip(every, axes, strict=True):
         plot.axvline(0, color="0.8", lw=0.8, zorder=0)
@@ -173,7 +172,6 @@ def shifts(rows: Sequence[dict[str, Any]], axes: Sequence[str], title: str) -> s
             plot.plot([row["value"]], [y], ls="", **look)
         plot.set_title(axis, fontsize=9)
         plot.set_ylim(-0.6, len(labels) - 0.4)
-    every[0].set_yticks(range(len(labels)), labels[::-1])
+    named(every[0].yaxis, range(len(labels)), labels[::-1])
     figure.supxlabel("shift, with interval; filled: both adjusted p at most 0.05", fontsize=9)
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    return svg(figure, title)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from probes.report.figures import svg
+from probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ def curves(panels: dict[str, list[dict[str, Any]]], title: str) -> str:
         By category: dicts with reading, and lists k, value, low, high, chance, exchanged.
     """
     rows = -(-len(panels) // COLUMNS)
-    figure = Figure(figsize=(7.4, 2.1 * rows + 0.9), layout="constrained")
+    figure = Figure(figsize=(7.4, 2.1 * rows + 0.9))
     every = figure.subplots(rows, COLUMNS, sharex=True, sharey=True, squeeze=False).ravel()
     for axes in every[len(panels) :]:
         axes.set_axis_off()
@@ -55,13 +55,12 @@ def curves(panels: dict[str, list[dict[str, Any]]], title: str) -> str:
         axes.set_title(category, fontsize=9)
         axes.set_ylim(0, 1)
     handles, labels = every[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8)
+    figure.legend(handles, labels, loc="lower center", ncols=3, frameon=False, fontsize=8)
     for axes in every:
         if axes.get_subplotspec().is_last_row():  # a label of the figure would lie on the legend
             axes.set_xlabel("k: words of each list", fontsize=9)
     figure.supylabel("recall", fontsize=9)
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    return svg(figure, title)
 
 
 def heat(
@@ -79,25 +78,25 @@ def heat(
         Percent; nan is left white.
     """
     size = (1.8 + 0.5 * len(columns), 0.19 * len(rows) + 1.3)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = Figure(figsize=size)
     axes = figure.add_subplot()
     drawn = axes.pcolormesh(values, cmap=GREYS, vmin=0, vmax=70, edgecolors="white", lw=0.4)
     for light in (True, False):
         y, x = (marked & ((values > MIDDLE) == light)).nonzero()
         axes.scatter(x + 0.5, y + 0.5, s=4, color="white" if light else "black")
-    axes.set_xticks([x + 0.5 for x in range(len(columns))], columns, rotation=60, ha="right")
-    axes.set_yticks([y + 0.5 for y in range(len(rows))], rows, fontsize=7)
-    axes.tick_params(length=0)
+    slanted = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
+    named(axes.xaxis, [x + 0.5 for x in range(len(columns))], columns, marks=False, **slanted)
+    named(axes.yaxis, [y + 0.5 for y in range(len(rows))], rows, marks=False, fontsize=7)
     axes.invert_yaxis()
-    figure.colorbar(drawn, ax=axes, label="percent of covered words", shrink=0.9, aspect=12)
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    scale = axes.inset_axes((1 + 0.4 / len(columns), 0.05, 0.3 / len(columns), 0.9))
+    figure.colorbar(drawn, cax=scale, label="percent of\ncovered words")
+    return svg(figure, title)
 
 
 def matrix(values: NDArray[np.float64], names: Sequence[str], title: str) -> str:
     """Draw likeness of models, (models, models); nan is left white."""
     size = 1.9 + 0.62 * len(names)
-    figure = Figure(figsize=(size + 0.6, size), layout="constrained")
+    figure = Figure(figsize=(size + 0.6, size))
     axes = figure.add_subplot()
     axes.pcolormesh(values, cmap="Greys", vmin=-0.2, vmax=1, edgecolors="white", lw=0.6)
     for y in range(len(names)):
@@ -107,9 +106,8 @@ def matrix(values: NDArray[np.float64], names: Sequence[str], title: str) -> str
                 text = f"{round(values[y, x], 2) + 0.0:.2f}"
                 axes.text(x + 0.5, y + 0.5, text, ha="center", va="center", color=shade, fontsize=8)
     ticks = [i + 0.5 for i in range(len(names))]
-    axes.set_xticks(ticks, names, rotation=45, ha="right")
-    axes.set_yticks(ticks, names)
-    axes.tick_params(length=0)
+    slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+    named(axes.xaxis, ticks, names, marks=False, **slanted)
+    named(axes.yaxis, ticks, names, marks=False)
     axes.invert_yaxis()
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    return svg(figure, title)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from probes.report.figures import svg
+from probes.report.drawing import named, spans, svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,20 +28,27 @@ def ranked(rows: Sequence[dict[str, Any]], placebo: dict[str, float], title: str
         The value of placebo swaps, by country.
     """
     order = sorted(rows, key=lambda row: (row["value"], row["country"]))
-    figure = Figure(figsize=(5.6, 0.9 + 0.17 * max(6, len(order))), layout="constrained")
+    figure = Figure(figsize=(5.6, 0.9 + 0.17 * max(6, len(order))))
     axes = figure.add_subplot()
-    for y, row in enumerate(order):
-        p = row["p_country_bh"]
-        filled = p is not None and p <= MARKED
-        if row["low"] is not None and row["high"] is not None:
-            axes.plot([row["low"], row["high"]], [y, y], color="0.45", lw=0.9)
-        axes.plot(row["value"], y, "ko", ms=4, mfc="black" if filled else "white", mew=0.8)
-        if row["country"] in placebo:
-            axes.plot(placebo[row["country"]], y, "x", color="0.55", ms=3.5, mew=0.8)
+    known = [(row["low"], row["high"], y) for y, row in enumerate(order)]
+    limits = [span for span in known if None not in span]
+    spans(axes, limits, color="0.45", lw=0.9)
+    for filled, face in ((True, "black"), (False, "white")):
+        own = [
+            (row["value"], y)
+            for y, row in enumerate(order)
+            if (row["p_country_bh"] is not None and row["p_country_bh"] <= MARKED) == filled
+        ]
+        if own:
+            axes.plot(*zip(*own, strict=True), "ko", ms=4, mfc=face, mew=0.8)
+    crosses = [
+        (placebo[row["country"]], y) for y, row in enumerate(order) if row["country"] in placebo
+    ]
+    if crosses:
+        axes.plot(*zip(*crosses, strict=True), "x", color="0.55", ms=3.5, mew=0.8)
     axes.axvline(0, color="black", lw=0.6, ls=":")
-    axes.set_yticks(range(len(order)), [row["country"] for row in order], fontsize=7)
+    countries = [row["country"] for row in order]
+    named(axes.yaxis, range(len(order)), countries, marks=False, fontsize=7)
     axes.set_ylim(-1, len(order))
-    axes.tick_params(length=0)
     axes.set_xlabel("change of P+ − P−, points", fontsize=9)
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    return svg(figure, title)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from probes.report.figures import svg
+from probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +28,7 @@ def emotions(rows: Sequence[dict[str, Any]], title: str) -> str:
     affects = list(dict.fromkeys(row["outcome"] for row in rows))
     corpora = list(dict.fromkeys(row["corpus"] for row in rows))
     height = 0.16 * len(corpora) + 0.14
-    figure = Figure(figsize=(5.6, height * len(affects) + 1.1), layout="constrained")
+    figure = Figure(figsize=(5.6, height * len(affects) + 1.1))
     axes = figure.add_subplot()
     axes.axvline(0, color="0.8", lw=0.8, zorder=0)
     for row in rows:
@@ -40,7 +40,7 @@ def emotions(rows: Sequence[dict[str, Any]], title: str) -> str:
         axes.plot(points, [y, y], color=colour, lw=1.1)
         face = colour if row["significant"] else "white"
         axes.plot([100 * row["difference"]], [y], mark, ms=4.5, mfc=face, mec=colour)
-    axes.set_yticks(range(len(affects)), affects[::-1])
+    named(axes.yaxis, range(len(affects)), affects[::-1])
     axes.set_ylim(-0.6, len(affects) - 0.4)
     axes.set_xlabel("change minus the control's, percent of words; filled: significant")
     handles = [
@@ -63,7 +63,7 @@ def attributes(rows: Sequence[dict[str, Any]], corpora: Sequence[str], title: st
     rows
         Keys corpus, word, fate, place_before and place_after.
     """
-    figure = Figure(figsize=(2.6 * len(corpora) + 0.4, 3.6), layout="constrained")
+    figure = Figure(figsize=(2.6 * len(corpora) + 0.4, 3.6))
     panels = figure.subplots(1, len(corpora), squeeze=False)[0]
     for axes, corpus in zip(panels, corpora, strict=True):
         own = [row for row in rows if row["corpus"] == corpus]
@@ -76,8 +76,7 @@ def attributes(rows: Sequence[dict[str, Any]], corpora: Sequence[str], title: st
         axes.set_ylim(longest + 1, 0)
         axes.set_axis_off()
         axes.set_title(f"before, after: {corpus}", fontsize=8)
-    figure.suptitle(title, fontsize=9, x=0.01, ha="left")
-    return svg(figure)
+    return svg(figure, title)
 
 
 def _ordered(rows: Sequence[dict[str, Any]], place: str) -> list[dict[str, Any]]:

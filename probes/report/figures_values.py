@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from probes.report.figures import svg
+from probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ def calibration(points: Sequence[dict[str, Any]], slope: float, sigma: float, ti
     points
         Keys disagree_nats, agree_nats, gender, and calibration, whether it is for calibration.
     """
-    figure = Figure(figsize=(5.2, 3.8), layout="constrained")
+    figure = Figure(figsize=(5.2, 3.8))
     axes = figure.add_subplot()
     xs = [p["disagree_nats"] for p in points]
     ends = [min(xs), max(xs)]
@@ -73,7 +73,7 @@ def values(
         What the survey is.
     """
     names = sorted({row["axis"] for row in rows})
-    figure = Figure(figsize=(6.2, 0.62 * len(names) + 1.2), layout="constrained")
+    figure = Figure(figsize=(6.2, 0.62 * len(names) + 1.2))
     axes = figure.add_subplot()
     for y, name in enumerate(reversed(names)):
         if name in survey:
@@ -89,7 +89,7 @@ def values(
                         axes.plot([row["low"], row["high"]], [at, at], color="0.3", lw=1.1)
                     axes.plot([row["value"]], [at], marker, ms=5, mfc=face, mec="black")
     axes.axvline(3, color="0.7", lw=0.8, ls=":")
-    axes.set_yticks(range(len(names)), list(reversed(names)))
+    named(axes.yaxis, range(len(names)), list(reversed(names)))
     axes.set_xlim(1, 5)
     note = f"\ngrey: quartiles and median of {about}" if survey else ""
     axes.set_xlabel(f"mean rating; white: feminine, black: masculine{note}", fontsize=8)

@@ -344,6 +344,15 @@ def test_nothing_on_the_page_names_machine_or_clock(text, finished):
     assert "<dc:date>" not in text
 
 
+def test_a_page_takes_few_bytes(text):
+    """With all tables of the project there are over a hundred figures, in at most 5 MB."""
+    assert len(text.encode()) < 5e6
+    drawn = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
+    assert sum(map(len, drawn)) / len(drawn) < 45e3
+    assert "<text" in drawn[0]  # and not the outlines of its letters
+    assert not re.search(r"<[^>]*\d\.\d{3,}", "".join(drawn))
+
+
 @pytest.mark.slow
 def test_two_runs_write_the_same_bytes(copied, text):
     subprocess.run(
