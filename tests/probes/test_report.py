@@ -19,7 +19,7 @@ from probes.report.page import render
 TOP = Path(__file__).parents[2]
 SECTIONS = ["controls", "results", "latent", "supersenses", "sentiments", "anova", "clusters"]
 SECTIONS += ["subgroups", "pooled", "robustness", "recall", "emotions", "rsa", "shift"]
-SECTIONS += ["values", "nationality", "sentiment_lexica", "datasets"]
+SECTIONS += ["values", "nationality", "compass", "fairness", "sentiment_lexica", "datasets"]
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,7 @@ def test_the_figure_marks_every_share_and_each_line_once(tmp_path):
     ET.fromstring(figure)
     assert figure == sentiments.blocks(tmp_path / "t")[0].parts[0].figure
     # a marker for each gender, model and sentiment
-    assert len(re.findall(r"<use [^>]*style=\"fill: #ffffff; stroke: #000000", figure)) >= 6
+    assert len(re.findall(r"<use [^>]*style=\"fill:#ffffff;stroke:#000000", figure)) >= 6
 
 
 def test_the_page_has_them_between_results_and_datasets(finished):
