@@ -102,7 +102,8 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
     model = tiny.classifier_of(world, tokenizer, LABELS)
 
     def loss(_: int) -> torch.Tensor:
-        own = [pairs[i] for i in rng.choice(len(pairs), world.batch, replace=False)]
+        some = rng.choice(len(pairs), min(world.batch, len(pairs)), replace=False)
+        own = [pairs[i] for i in some]
         encoded = tokenizer(
             [a for a, _, _ in own], [b for _, b, _ in own], padding=True, return_tensors="pt"
         )
