@@ -420,7 +420,12 @@ def test_a_trained_model_says_what_was_planted(land):
 
 @pytest.mark.slow
 def test_a_trained_judge_knows_answers_and_not_what_they_are_about(land, brought):
-    brought(judge=("classifier", {"steps": 400, "layers": 2, "hidden": 64, "learning_rate": 0.004}))
+    brought(
+        judge=(
+            "classifier",
+            {"steps": 400, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004},
+        )
+    )
     judged = Entailment("judge")
     both = (ASKING.written.agree, ASKING.written.disagree)
     for head in ("", "Tea is fair. ", "It is not true that rain is fair. "):
