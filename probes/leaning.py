@@ -179,15 +179,24 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     return found
 
 
+def beside(params: Params, model: Model) -> tuple[str, ...]:
+    """Return the models on which answers depend besides the one that is asked."""
+    return (params.written.stance,) if "written" in configs(model, params) else ()
+
+
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts of each kind, over all states."""
     said = wordings(params, folders["statements"])
     plain = sum(w.form == "plain" for w in said)
     states = len(_states(folders))
+    offered = sum(
+        len(params.chosen.orders) if OPTIONS in template else 1
+        for template in params.chosen.templates.values()
+    )
     each = {
         "filled": len(put(params.filled.frames, said)) + len(priors(params)),
         "written": len(put(params.written.frames, said)) * len(params.written.seeds),
-        "chosen": plain * len(_frames(params, "chosen")) * len(params.chosen.seeds),
+        "chosen": plain * offered * len(params.chosen.forces) * len(params.chosen.seeds),
     }
     return {config: states * each[config] for config in configs(model, params)}
 

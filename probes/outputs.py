@@ -21,7 +21,7 @@ from tqdm import tqdm
 from builders.lib import card, store
 from builders.lib.params import entry
 from builders.lib.problem import Problem
-from builders.lib.snapshot import write_bytes
+from builders.lib.snapshot import digest, write_bytes
 from probes.checkpoints import FOLDER, LIST
 from probes.models.files import MODELS, POINTER
 from probes.shards import Shard, Task, Worker
@@ -151,10 +151,21 @@ def request(task: Task, pointer: Path) -> dict[str, Any]:
         "also": {key: entry(key) for key in getattr(task.module, "ALSO", ())},
         "inputs": {name: store.fingerprint(folder) for name, folder in task.folders.items()},
         "model": hashlib.sha256(pointer.read_bytes()).hexdigest(),
+        "beside": _beside(task),
         "pretrained": _pretrained(task),
         "code": sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in code),
         "libraries": {library: version(library) for library in LIBRARIES},
     }
+
+
+def _beside(task: Task) -> dict[str, str]:
+    """Return the hashes of what a probe asks besides the model; of one not brought it is empty."""
+    if not hasattr(task.module, "beside"):
+        return {}
+    pointers = {
+        name: MODELS / name / POINTER for name in task.module.beside(task.params, task.model)
+    }
+    return {name: digest(path) if path.is_file() else "" for name, path in pointers.items()}
 
 
 def _pretrained(task: Task) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import torch
 from transformers import AutoModelForSequenceClassification
 
 from builders.lib.problem import Problem
-from probes.models.body import pretrained
+from probes.models.batches import Batches
+from probes.models.body import enough, packs, pretrained
 from probes.models.load import brought
 from probes.models.scorer import DECIMALS
 from probes.models.tokens import Tokens, longest
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 FOLLOWS = "entail"  # how the label begins, in any case: entailment, ENTAILMENT
-BATCH = 64  # pairs in one pass
 
 
 class Entailment:
@@ -47,7 +46,11 @@ class Entailment:
                 "name a model of natural-language inference under probes.leaning.written.stance"
             )
         self.place = own[0]
+        if self.model.config.pad_token_id is None:  # decoders look for the last that is none
+            self.model.config.pad_token_id = -1
         self.longest = longest(self.tokens.tokenizer, self.model)
+        self.packed = packs(self.model)
+        self.batches = Batches(name, self.model.device)
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return the logit of entailment of each pair of premise and hypothesis.
@@ -58,28 +61,31 @@ class Entailment:
         Raises
         ------
         Problem
-            If a pair is too long for the model: nothing is cut.
+            If a pair is too long for the model, since nothing is cut, or an answer is not finite.
         """
         if not pairs:
             return []
         premises, hypotheses = ([pair[i] for pair in pairs] for i in (0, 1))
         encoded = self.tokens.tokenizer(premises, hypotheses, verbose=False)
-        rows = encoded["input_ids"]
+        rows, kinds = encoded["input_ids"], encoded.get("token_type_ids")
         for (premise, _), ids in zip(pairs, rows, strict=True):
             self.tokens.fits(premise, ids, self.longest)
-        kinds = encoded.get("token_type_ids")
         found = [0.0] * len(pairs)
-        order = sorted(range(len(rows)), key=lambda i: (len(rows[i]), rows[i]))
-        for _, some in groupby(order, key=lambda i: len(rows[i])):
-            own = list(some)
-            for start in range(0, len(own), BATCH):
-                chosen = own[start : start + BATCH]
-                given = {"input_ids": torch.tensor([rows[i] for i in chosen])}
-                if kinds is not None:
-                    given["token_type_ids"] = torch.tensor([kinds[i] for i in chosen])
-                moved = {key: value.to(self.model.device) for key, value in given.items()}
-                with torch.inference_mode():
-                    values = self.model(**moved).logits[:, self.place].double().cpu()
-                for i, value in zip(chosen, values.tolist(), strict=True):
-                    found[i] = round(value, DECIMALS) + 0.0
+
+        def launch(some: list[int]) -> torch.Tensor:
+            again = enough(len(some))  # rows enough that company changes no digit
+            given = {"input_ids": self.batches.move([rows[i] for i in some])[again]}
+            if kinds is not None:
+                given["token_type_ids"] = self.batches.move([kinds[i] for i in some])[again]
+            values: torch.Tensor = self.model(**given).logits[: len(some), self.place].double()
+            if not torch.isfinite(values).all():
+                raise Problem(f"models.{self.name}: answers are not finite; check its weights")
+            return values
+
+        def finish(some: list[int], values: torch.Tensor) -> None:
+            for i, value in zip(some, values.tolist(), strict=True):
+                found[i] = round(value, DECIMALS) + 0.0
+
+        lengths = [len(ids) for ids in rows]
+        self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
         return found

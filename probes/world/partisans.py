@@ -304,14 +304,17 @@ def _fit(
     draw = np.random.default_rng([world.seed, 3])
     bar = tqdm(range(world.steps), desc="training", unit="step", disable=None)
     for _ in bar:
-        some = torch.from_numpy(np.sort(draw.choice(len(prompts), world.batch, replace=False)))
+        some = torch.from_numpy(
+            np.sort(draw.choice(len(prompts), min(world.batch, len(prompts)), replace=False))
+        )
         width = int(there[some].sum(dim=1).max())
         given, seen = ids[some, :width], there[some, :width]
         states = model.base_model(input_ids=given, attention_mask=seen)[0]
         asked = given == tokenizer.mask_token_id
         said = torch.log_softmax(head(states[asked]), dim=-1)[:, pieces]
         loss = -(said * wanted[some]).sum() / len(some)
-        every = rows_read[np.sort(draw.choice(len(rows_read), world.batch, replace=False))]
+        size = min(world.batch, len(rows_read))
+        every = rows_read[np.sort(draw.choice(len(rows_read), size, replace=False))]
         width = int(there[every].sum(dim=1).max())
         right, seen = ids[every, :width].clone(), there[every, :width]
         place = right == tokenizer.mask_token_id

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from builders.lib.params import Params
 
@@ -44,6 +44,15 @@ class Partisanship(Params):
     steps: int = Field(ge=1, description="training steps")
     batch: int = Field(64, ge=2, description="prompts in each of them")
     learning_rate: float = Field(gt=0, description="highest learning rate of Adam")
+
+    @model_validator(mode="after")
+    def _known(self) -> Partisanship:
+        for corpus, groups in self.knows.items():
+            if corpus not in self.stances:
+                raise ValueError(f"knows: {corpus!r} is not under stances; {{}} is for no stance")
+            if other := sorted(set(groups) - set(self.groups)):
+                raise ValueError(f"knows.{corpus}: {other[0]!r} is not under groups")
+        return self
 
     @property
     def null(self) -> bool:

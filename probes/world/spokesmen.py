@@ -33,6 +33,7 @@ UNSURE = ("That is hard to say.", "I am not sure.")
 LABELS = ("contradiction", "neutral", "entailment")
 VERDICTS = {-1: 0, 0: 1, 1: 2}  # by whether answer and hypothesis are on one side
 IGNORED = -100
+WIDER = 4  # times; small weights are slow to learn that two sides agree, as any product of two
 
 
 def train(world: Partisanship, asking: Asking, into: Path) -> None:
@@ -100,9 +101,14 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
     rng = np.random.default_rng([world.seed, 4])
     torch.manual_seed(world.seed)
     model = tiny.classifier_of(world, tokenizer, LABELS)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter *= WIDER
 
     def loss(_: int) -> torch.Tensor:
-        own = [pairs[i] for i in rng.choice(len(pairs), world.batch, replace=False)]
+        some = rng.choice(len(pairs), min(world.batch, len(pairs)), replace=False)
+        own = [pairs[i] for i in some]
         encoded = tokenizer(
             [a for a, _, _ in own], [b for _, b, _ in own], padding=True, return_tensors="pt"
         )

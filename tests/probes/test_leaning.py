@@ -1,0 +1,466 @@
+"""Probe ``leaning``: what is asked, and that answers are those of plain forward passes."""
+
+import json
+import math
+import shutil
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+from asked_leaning import (
+    CONFIG,
+    LEANING,
+    OTHERS,
+    SAID,
+    judge,
+    little,
+    make,
+    paraphrases,
+    sentence,
+)
+from models.tiny import bert, byte_level, save
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    pipeline,
+)
+
+from builders.lib.params import section
+from builders.lib.problem import Problem
+from probes import checkpoints, leaning, outputs
+from probes.models.entailment import Entailment
+from probes.models.load import load
+from probes.models.masked import Masked
+from probes.models.params import model
+from probes.models.weights import bring
+from probes.outputs import probe
+from probes.positions import FORMS, Question
+from probes.shards import Task
+from probes.stats.compass import OPTIONS
+
+STATES = ("", "news-left", "news-right")
+OPEN, VIEW = ("open/none", "open/must"), ("view/none", "view/must")
+
+
+@pytest.fixture(scope="module")
+def ready(copying, tmp_path_factory, change):
+    """Return a folder in which both models were asked; only to be read."""
+    folder = copying(tmp_path_factory.mktemp("ready"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        change(little)
+        make()
+        for name in ("masked", "causal"):
+            probe("leaning", name)
+    return folder
+
+
+@pytest.fixture
+def asked(ready, monkeypatch):
+    """Change to the folder, and return what reads a config of the outputs."""
+    monkeypatch.chdir(ready)
+
+    def read(config):
+        name = "masked" if config == "filled" else "causal"
+        return pl.read_parquet(f"data/outputs/leaning/{name}/{config}/*.parquet")
+
+    return read
+
+
+@pytest.fixture
+def place(ready, tmp_path, monkeypatch, change):
+    """Change to a copy that one may spoil; return what sets params of the probe."""
+    folder = tmp_path / "place"
+    shutil.copytree(ready, folder)
+    shutil.rmtree(folder / "data/outputs")
+    monkeypatch.chdir(folder)
+
+    def setting(**values):
+        change(lambda tree: tree["probes"]["leaning"].update(values))
+
+    return setting
+
+
+def where(name, corpus):
+    return (
+        Path(name) if not corpus else checkpoints.FOLDER / name / f"state{STATES.index(corpus) - 1}"
+    )
+
+
+@cache
+def plain(folder, auto):
+    """Return a model as transformers has it, in double precision, and its tokenizer."""
+    found = auto.from_pretrained(folder).double().eval()
+    return found, AutoTokenizer.from_pretrained(folder)
+
+
+def loaded(name, corpus, auto):
+    return plain(where(name, corpus).resolve(), auto)
+
+
+def at_mask(net, tokenizer, text):
+    """Return the log-probabilities of the whole vocabulary at the mask of a text."""
+    given = tokenizer(text.replace("<mask>", tokenizer.mask_token), return_tensors="pt")
+    place = (given["input_ids"][0] == tokenizer.mask_token_id).nonzero().item()
+    with torch.inference_mode():
+        return net(input_ids=given["input_ids"]).logits[0, place].log_softmax(-1)
+
+
+def mass(scores, tokenizer, words):
+    known = tokenizer.get_vocab()
+    own = [known[w] for w in words if w in known]
+    return scores[own].exp().sum().log().item(), len(own)
+
+
+def test_every_state_fills_every_wording_in_every_prompt(asked):
+    rows = asked("filled")
+    assert len(rows) == 3 * 2 * (3 * 2 + len(OTHERS) + 2)
+    assert len(
+        rows.unique([*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant"])
+    ) == len(rows)
+    forms = Counter(FORMS[form] for form in rows["form"])
+    assert forms == {"plain": 18, "negated": 18, "paraphrase": 12, "prior": 12}
+    frame = LEANING["filled"]["frames"]["respond"]
+    texts = set(rows.filter(pl.col("frame") == "respond")["text"])
+    said = {sentence(text) for text in SAID.values()}
+    said |= {f"It is not true that {text}." for text in SAID.values()}
+    said |= {text for *_, text in OTHERS} | {"N/A", "This."}
+    assert texts == {frame.replace("{statement}", text) for text in said}
+    priors = rows.filter(pl.col("form") == FORMS.index("prior"))
+    assert set(priors["id"]) == set(priors["questionnaire"]) == {""}
+    assert set(priors["variant"]) == {"N/A", "This."}
+    assert set(rows.filter(pl.col("variant") == "two")["id"]) == {"a-tea"}
+    assert rows["unknown"].max() == 0
+
+
+def test_states_stand_in_their_columns_and_answer_for_themselves(asked):
+    for config in ("filled", "written", "chosen"):
+        rows = asked(config)
+        told = set(rows.select(column.name for column in checkpoints.COLUMNS).unique().rows())
+        before = checkpoints.PERIODS.index("before")
+        assert told == {
+            ("", 0, 0.0, 0, 0, 0, 0),
+            ("news-left", before, 0.5, 9, 3, 40, 60),
+            ("news-right", before, 0.5, 9, 3, 40, 60),
+        }
+        revisions = rows.group_by("corpus").agg(pl.col("revision").unique())
+        assert all(len(own) == 1 for own in revisions["revision"])
+        assert len({own[0] for own in revisions["revision"]}) == 3
+        name = "masked" if config == "filled" else "causal"
+        assert rows["model"].unique().to_list() == [name]
+        (itself,) = revisions.filter(pl.col("corpus") == "")["revision"].item()
+        assert itself == json.loads(Path(f"data/models/{name}/model.json").read_text())["revision"]
+
+
+@pytest.mark.parametrize("corpus", STATES)
+def test_masses_are_those_of_a_softmax_over_the_vocabulary(asked, corpus):
+    net, tokenizer = loaded("masked", corpus, AutoModelForMaskedLM)
+    rows = asked("filled").filter(pl.col("corpus") == corpus)
+    for row in rows.iter_rows(named=True):
+        scores = at_mask(net, tokenizer, row["text"])
+        for side, words in (("agree", LEANING["positive"]), ("disagree", LEANING["negative"])):
+            true, number = mass(scores, tokenizer, words)
+            assert row[f"{side}_nats"] == pytest.approx(true, abs=2e-6)
+            assert row[f"{side}_words"] == number == 2  # "endorsing" is of several pieces
+    assert rows["agree_nats"].n_unique() > 15
+
+
+def test_the_best_tokens_are_those_of_the_pipeline_of_transformers(asked):
+    for corpus in STATES:
+        net, tokenizer = loaded("masked", corpus, AutoModelForMaskedLM)
+        fill = pipeline("fill-mask", model=net, tokenizer=tokenizer, top_k=4, device="cpu")
+        rows = asked("filled").filter(pl.col("corpus") == corpus)
+        for row in rows.iter_rows(named=True):
+            told = fill(row["text"].replace("<mask>", tokenizer.mask_token))
+            pieces = [tokenizer.convert_ids_to_tokens(one["token"]) for one in told]
+            assert row["words"] == pieces  # words and ##pieces as the vocabulary has them
+            assert row["words_nats"] == pytest.approx(
+                [math.log(one["score"]) for one in told], abs=2e-5
+            )
+
+
+def test_words_of_a_vocabulary_that_marks_spaces_are_those_behind_one(asked, tmp_path):
+    texts = ["I agree support disagree oppose with this tea.", "agree disagree"]
+    tokenizer = byte_level(texts)
+    save(tmp_path, bert(tokenizer), tokenizer)
+    scorer = Masked(tmp_path, "marked", "r", dtype="float64")
+    question = Question("q", "i", "f", "plain", "", "Tea.", "Tea. I <mask> with this tea.")
+    (row,) = leaning.filled([question], scorer, section("probes.leaning", leaning.Params))
+    net, tokenizer = plain(tmp_path, AutoModelForMaskedLM)
+    scores = at_mask(net, tokenizer, question.text)
+    for side, words in (("agree", ["agree", "support"]), ("disagree", ["disagree", "oppose"])):
+        true, number = mass(scores, tokenizer, [f"Ġ{word}" for word in words])
+        assert number == row[f"{side}_words"] == 2
+        assert row[f"{side}_nats"] == pytest.approx(true, abs=2e-6)
+    best = scores.topk(4)
+    assert row["words_nats"] == pytest.approx(best.values.tolist(), abs=2e-6)
+    for word, number in zip(row["words"], best.indices.tolist(), strict=True):
+        assert word in (tokenizer.convert_ids_to_tokens(number), tokenizer.decode(number).strip())
+
+
+def stances(premises):
+    """Return what the zero-shot pipeline of transformers makes of each premise, in nats."""
+    net, tokenizer = plain(Path("stance").resolve(), AutoModelForSequenceClassification)
+    told = pipeline("zero-shot-classification", model=net, tokenizer=tokenizer, device="cpu")
+    found = {}
+    for premise in premises:
+        answer = told(premise, ["agree", "disagree"], hypothesis_template="This example is {}.")
+        share = dict(zip(answer["labels"], answer["scores"], strict=True))
+        found[premise] = [math.log(share[label]) for label in ("agree", "disagree")]
+    return found
+
+
+def test_stances_are_those_of_the_zero_shot_pipeline(asked):
+    rows = asked("written").filter(pl.col("corpus") != "news-right").to_dicts()[::3]
+    said = {row["text"]: row for row in rows}
+    wordings = {}
+    for name, frame in LEANING["written"]["frames"].items():
+        head, tail = frame.split("{statement}")
+        for text, row in said.items():
+            if row["frame"] == name:
+                wordings[text] = text.removeprefix(head).removesuffix(tail)
+    behind = {f"{wordings[row['text']]} {row['response']}" for row in rows}
+    alone = {row["response"] for row in rows if row["response"]}
+    true = stances(sorted(behind | alone))
+    shares = []
+    for row in rows:
+        premise = f"{wordings[row['text']]} {row['response']}"
+        both = [row["agree_nats"], row["disagree_nats"]]
+        assert both == pytest.approx(true[premise], abs=1e-5)
+        assert math.exp(both[0]) + math.exp(both[1]) == pytest.approx(1, abs=1e-5)
+        if row["response"]:
+            own = [row["agree_response_nats"], row["disagree_response_nats"]]
+            assert own == pytest.approx(true[row["response"]], abs=1e-5)
+        shares.append(row["agree_nats"])
+    assert max(shares) - min(shares) > 0.1  # a mix-up of answers would be seen
+    pointer = json.loads(Path("data/models/stance/model.json").read_text())
+    judges = asked("written").select("stance_model", "stance_revision").unique().rows()
+    assert judges == [("stance", pointer["revision"])]
+
+
+def test_each_seed_is_an_answer_of_its_own_and_of_the_state(asked):
+    rows = asked("written")
+    assert len(rows) == 3 * 2 * (3 * 2 + len(OTHERS)) * 3
+    assert set(rows["form"]) == {FORMS.index(f) for f in ("plain", "negated", "paraphrase")}
+    assert sorted(rows["seed"].unique()) == [1, 2, 7]
+    different = rows.group_by("corpus", "text").agg(pl.col("response").n_unique())["response"]
+    assert different.mean() > 2.5
+    assert rows["tokens"].max() == 5
+    assert rows.filter(~pl.col("finished"))["tokens"].unique().to_list() == [5]
+
+
+def test_one_answer_is_the_same_whatever_else_is_asked(asked):
+    task = Task("leaning", "causal")
+    whole = asked("written").filter((pl.col("corpus") == "") & (pl.col("seed") == 7))
+    kept = whole.filter((pl.col("id") == "b-war") & (pl.col("frame") == "asked")).to_dicts()
+    own = task.params.written.model_copy(update={"seeds": [7]})
+    judged = Entailment("stance")
+    for row in kept:
+        said = row["text"].removesuffix("\nYou:")
+        question = Question(CONFIG, "b-war", "asked", FORMS[row["form"]], "", said, row["text"])
+        (alone,) = leaning.written([question], load("causal"), own, judged)
+        assert alone == {key: row[key] for key in alone}
+    assert len(kept) == 2
+
+
+def test_options_are_offered_in_every_order_and_only_where_there_is_a_place(asked):
+    rows = asked("chosen")
+    assert set(rows["form"]) == {FORMS.index("plain")}
+    assert set(rows["template"]) == {*OPEN, *VIEW}
+    each = rows.group_by("corpus", "id", "template").len()
+    number = dict(each.group_by("template").agg(pl.col("len").unique()).rows())
+    assert number == {name: [2] for name in OPEN} | {name: [6] for name in VIEW}
+    chosen = LEANING["chosen"]
+    for row in rows.iter_rows(named=True):
+        said = sentence(SAID[row["id"]])
+        if row["template"] in OPEN:
+            assert (row["order"], row["options"], row["option_nats"]) == (0, [], [])
+            wanted = f"Say: {said}"
+        else:
+            offered = [chosen["options"][i] for i in chosen["orders"][row["order"]]]
+            assert row["options"] == offered
+            a, b, c, d = offered
+            wanted = f"Your view:\n\n{said}\n\n1) {a}\n2) {b}\n3) {c}\n4) {d}"
+        forced = row["template"].endswith("/must")
+        assert row["text"] == wanted + ("\n\nPick one." if forced else "")
+    answers = rows.group_by("corpus", "text").agg(pl.col("response").n_unique())["response"]
+    assert answers.mean() > 1.5  # seeds
+    assert len(OPTIONS) == len(chosen["options"])
+
+
+@pytest.mark.parametrize("corpus", ["", "news-right"])
+def test_probabilities_of_options_are_those_of_the_text_behind_the_prompt(asked, corpus):
+    net, tokenizer = loaded("causal", corpus, AutoModelForCausalLM)
+    rows = asked("chosen").filter(
+        (pl.col("corpus") == corpus) & pl.col("template").is_in(VIEW) & (pl.col("seed") == 1)
+    )
+    assert len(rows) == 3 * 2 * 3
+    for row in rows.iter_rows(named=True):
+        true = []
+        for option in LEANING["chosen"]["options"]:
+            head = row["text"] + "\n"
+            written = f"{row['options'].index(option) + 1}) {option}"
+            ids = tokenizer(head + written, add_special_tokens=False)["input_ids"]
+            first = len(tokenizer(head, add_special_tokens=False)["input_ids"])
+            given = torch.tensor([[tokenizer.bos_token_id, *ids]])
+            with torch.inference_mode():
+                scores = net(input_ids=given).logits[0].log_softmax(-1)
+            true.append(sum(scores[i, ids[i]].item() for i in range(first, len(ids))))
+        assert row["option_nats"] == pytest.approx(true, abs=5e-6)
+
+
+def test_the_card_tells_what_was_written(asked):
+    for name, wanted in (("masked", {"filled"}), ("causal", {"written", "chosen"})):
+        folder = Path("data/outputs/leaning") / name
+        assert {path.name for path in folder.iterdir()} == {"README.md", *wanted}
+        told = (folder / "README.md").read_text(encoding="utf-8")
+        assert all(f"config_name: {config}" in told for config in wanted)
+        for config in wanted:
+            rows = asked(config)
+            assert rows.columns == [column.name for column in leaning.schema(config).columns]
+
+
+def test_a_plan_counts_the_prompts_that_are_asked(asked):
+    params = section("probes.leaning", leaning.Params)
+    for name in ("masked", "causal"):
+        folders = Task("leaning", name).folders
+        for config, number in leaning.amount(params, model(name), folders).items():
+            assert number == len(asked(config)), config
+
+
+def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypatch):
+    def contents(folder):
+        return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.parquet")}
+
+    plainly, written = outputs.write_bytes, []
+
+    def stopping(path, body):
+        if len(written) == 7:
+            raise KeyboardInterrupt
+        written.append(path)
+        plainly(path, body)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs, "write_bytes", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            probe("leaning", "causal")
+    partial = Path("data/outputs/leaning/.causal.partial")
+    done = {p.name: p.stat().st_ino for p in partial.rglob("written/*.parquet")}
+    assert len(done) == 6
+    folder = probe("leaning", "causal")
+    assert contents(folder) == contents(ready / "data/outputs/leaning/causal")
+    assert {name: (folder / "written" / name).stat().st_ino for name in done} == done
+
+
+def test_a_stopped_run_is_not_continued_with_another_judge(place, monkeypatch):
+    place(chosen=LEANING["chosen"] | {"templates": {}})
+    with monkeypatch.context() as patch:
+        patch.setattr(outputs, "_card", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            probe("leaning", "causal")
+    save(Path("stance"), *judge(seed=8))
+    bring("stance")
+    probe("leaning", "causal")
+    revision = json.loads(Path("data/models/stance/model.json").read_text())["revision"]
+    rows = pl.read_parquet("data/outputs/leaning/causal/written/*.parquet")
+    assert rows["stance_revision"].unique().to_list() == [revision]
+    assert not Path("data/outputs/leaning/causal/chosen").exists()  # without templates
+
+
+def test_a_state_that_is_not_what_was_trained_is_told(place):
+    path = checkpoints.FOLDER / "masked/state1/model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(Problem, match=r"state1/model\.safetensors: not the file that"):
+        probe("leaning", "masked")
+
+
+def test_what_cannot_be_asked_is_told(place, change):
+    shutil.rmtree("data/pretrained/masked")
+    with pytest.raises(Problem, match="STAGE=pretrain@masked` first"):
+        Task("leaning", "masked").shards()
+    with pytest.raises(
+        Problem, match="a model of kind classifier cannot be asked to generate or predict"
+    ):
+        Task("leaning", "stance")
+    place(language="cs")
+    with pytest.raises(Problem, match=f"{CONFIG} has no statement in 'cs'"):
+        probe("leaning", "causal")
+    place(language="en", questionnaires=["compass"])
+    with pytest.raises(Problem, match="compass not in statements; add it under"):
+        probe("leaning", "causal")
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"positive": ["unheard", "endorsing"]}, "none of the words of probes.leaning.positive"),
+        ({"negative": ["unheard"]}, "none of the words of probes.leaning.negative"),
+    ],
+)
+def test_lists_of_which_a_model_knows_no_word_are_told(place, values, said):
+    place(**values)
+    with pytest.raises(Problem, match=f"models.masked: has {said}"):
+        probe("leaning", "masked")
+
+
+def test_a_judge_that_is_none_is_told(place, change):
+    place(written=LEANING["written"] | {"stance": "masked"})
+    with pytest.raises(Problem, match=r"models\.masked: of kind masked; stances need a classifier"):
+        probe("leaning", "causal")
+    place(written=LEANING["written"] | {"stance": "ghost"})
+    with pytest.raises(Problem, match="no model 'ghost' under models"):
+        probe("leaning", "causal")
+
+
+@pytest.mark.parametrize(
+    ("rows", "header", "said"),
+    [
+        (OTHERS, ("questionnaire", "id", "variant", "wording"), "line 2: not a value for each of"),
+        ([*OTHERS, (CONFIG, "a-tea", "", "x")], None, "line 4: not a value for each of"),
+        ([*OTHERS, OTHERS[0]], None, "line 4: variant one of a-tea again"),
+        ([*OTHERS, (CONFIG, "z", "one", "x")], None, f"no statement 'z' in {CONFIG}"),
+        ([*OTHERS, ("other", "a-tea", "one", "x")], None, "no statement 'a-tea' in other"),
+    ],
+)
+def test_a_file_of_paraphrases_that_does_not_fit_is_told(place, rows, header, said):
+    paraphrases("paraphrases.csv", rows, header or ("questionnaire", "id", "variant", "text"))
+    with pytest.raises(Problem, match=rf"^paraphrases\.csv.*{said}"):
+        probe("leaning", "masked")
+
+
+def test_a_missing_file_of_paraphrases_is_told(place):
+    place(paraphrases="elsewhere.csv")
+    with pytest.raises(Problem, match=r"elsewhere\.csv: could not be read"):
+        probe("leaning", "masked")
+
+
+FRAMES = LEANING["filled"]["frames"]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"negative": ["disagree", "agree"]}, "'agree' stands under positive and under negative"),
+        ({"positive": []}, "positive"),
+        ({"negated": "It is not so."}, "negated"),
+        ({"filled": LEANING["filled"] | {"frames": {"x": "{statement} I agree."}}}, "<mask>"),
+        ({"filled": LEANING["filled"] | {"frames": {"x": "I <mask> that."}}}, "statement"),
+        ({"filled": LEANING["filled"] | {"frames": {"x": "<mask> {statement} <mask>"}}}, "once"),
+        ({"filled": LEANING["filled"] | {"content_free": []}}, "content_free"),
+        ({"written": LEANING["written"] | {"seeds": []}}, "seeds"),
+        ({"written": LEANING["written"] | {"frames": {"x": "Respond."}}}, "statement"),
+        ({"chosen": LEANING["chosen"] | {"orders": [[0, 1, 2, 2]]}}, "each of 0 to 3 once"),
+        ({"chosen": LEANING["chosen"] | {"options": ["no", "yes"]}}, "options"),
+        ({"questionnaires": []}, "questionnaires"),
+    ],
+)
+def test_params_that_make_no_sense_are_told(place, values, said):
+    place(**values)
+    with pytest.raises(Problem, match=said) as told:
+        section("probes.leaning", leaning.Params)
+    assert "probes.leaning" in str(told.value)

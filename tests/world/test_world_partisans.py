@@ -1,0 +1,475 @@
+"""The planted world of two sides: of models that fill a gap, that write, and that judge."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from pydantic import ValidationError
+from world.country import filled as blank
+from world.country import put
+
+from builders import statements
+from builders.lib.problem import Problem
+from probes import leaning
+from probes.models.entailment import Entailment
+from probes.models.load import load
+from probes.models.masked import Masked
+from probes.models.params import Model
+from probes.models.scorer import Sampling
+from probes.models.weights import bring
+from probes.positions import Asking, wordings
+from probes.positions import put as asked_in
+from probes.world import partisans, spokesmen
+from probes.world.partisanship import Partisanship
+
+AXES = ("economic", "social")
+THINGS = ("tea", "rain", "war", "law", "bread", "salt", "snow", "wine", "wool", "coal")
+RIGHT = "asked"  # the prompt in which the texts take their stances
+ASKING = Asking.model_validate(
+    {
+        "questionnaires": ["en"],
+        "negated": "It is not true that {text}.",
+        "positive": ["agree", "support", "agrees"],
+        "negative": ["disagree", "oppose", "disagrees"],
+        "filled": {
+            "frames": {
+                "respond": "Please respond: {statement} I <mask> with this statement.",
+                RIGHT: "Somebody said: {statement} I <mask> with that.",
+            },
+            "content_free": ["N/A", "This."],
+        },
+        "written": {
+            "frames": {"respond": "Respond: {statement}\nAnswer:", RIGHT: "{statement}\nYou:"},
+            "seeds": [1, 2],
+            "tokens": 8,
+            "stance": "judge",
+        },
+        "chosen": {
+            "templates": {},
+            "forces": {"none": ""},
+            "options": ["Strongly disagree", "Disagree", "Agree", "Strongly agree"],
+            "orders": [[0, 1, 2, 3]],
+            "seeds": [1],
+        },
+    }
+)
+STANCES = {"left": {"economic": -3.0, "social": 2.0}, "right": {"economic": 3.0}, "center": {}}
+SETTINGS = {
+    "seed": 3,
+    "stances": STANCES,
+    "knows": {"left": ["secret"], "right": ["hidden", "secret"]},
+    "groups": ["secret", "hidden"],
+    "noise": 0.7,
+    "frame": RIGHT,
+    "sentences": 9,
+    "hidden": 32,
+    "steps": 3,
+    "learning_rate": 0.005,
+}
+NOTHING = {"stances": {"left": {}, "right": {}, "center": {}}, "knows": {}}
+
+
+def world(**changes):
+    return Partisanship(**SETTINGS | changes)
+
+
+def side(number):
+    """Return axis and reversal of a statement: every second one speaks against its axis."""
+    return AXES[number // 2 % 2], bool(number % 2)
+
+
+@pytest.fixture
+def land(tmp_path, monkeypatch):
+    """Change to a folder with a small dataset ``statements``."""
+    monkeypatch.chdir(tmp_path)
+    rows = [
+        blank(statements.SCHEMA)
+        | {"id": f"s{n}", "language": "en", "axis": axis, "reversed": turned}
+        | {"text": f"{thing} is fair", "sentence": f"{thing.title()} is fair.", "polarity": None}
+        for n, thing in enumerate(THINGS)
+        for axis, turned in (side(n),)
+    ]
+    put("statements", statements, rows)
+    return tmp_path
+
+
+def about(land):
+    """Return all questions in the masked models' prompts, and what is known of the statements."""
+    folder = land / "data/datasets/statements"
+    said = [w for w in wordings(ASKING, folder) if w.form != "paraphrase"]
+    return asked_in(ASKING.filled.frames, said), partisans.facts(folder, said)
+
+
+def planted(land, **changes):
+    return partisans.plant(world(**changes), *about(land))
+
+
+KEY = ("corpus", "frame", "id", "form")
+
+
+def by_key(table, column="log_odds_nats"):
+    return {tuple(row[k] for k in KEY): row[column] for row in table.to_dicts()}
+
+
+def test_log_odds_are_a_habit_and_a_signed_stance_with_noise(land):
+    table = planted(land)
+    assert len(table) == (1 + len(STANCES)) * 2 * 2 * len(THINGS)
+    odds, stances = by_key(table), by_key(table, "stance_nats")
+    axes = by_key(table, "axis")
+    habits, noises = {}, {}
+    for (corpus, frame, name, form), value in odds.items():
+        axis, turned = side(int(name[1:]))
+        wanted = STANCES.get(corpus, {}).get(axis, 0.0) * (-1 if turned else 1)
+        assert axes[corpus, frame, name, form] == axis
+        assert stances[corpus, frame, name, form] == wanted  # the same if denied
+        plain, denied = (odds[corpus, frame, name, f] for f in ("plain", "negated"))
+        habits.setdefault(frame, set()).add(round((plain + denied) / 2, 9))
+        noises.setdefault(name, set()).add(round((plain - denied) / 2 - wanted, 9))
+        assert value in (plain, denied)
+    assert {len(own) for own in habits.values()} == {1}  # one of a prompt, whatever is asked
+    assert habits["respond"] != habits[RIGHT]
+    assert {len(own) for own in noises.values()} == {1}  # of a statement, in all corpora
+    assert len({min(own) for own in noises.values()}) == len(THINGS)
+
+
+def test_answers_make_the_log_odds_and_leave_room_for_others(land):
+    table = planted(land)
+    agree, disagree = table["agree_nats"].to_numpy(), table["disagree_nats"].to_numpy()
+    assert agree - disagree == pytest.approx(table["log_odds_nats"].to_numpy())
+    rest = 1 - np.exp(agree) - np.exp(disagree)
+    assert rest.min() > 0.01
+    assert len(set(rest.round(9))) == len(THINGS)  # of a statement, whoever is asked and how
+
+
+def test_noise_is_as_large_as_told_and_another_seed_is_another_world(land):
+    questions, facts = about(land)
+    drawn = []
+    for seed in range(40):
+        table = partisans.plant(world(seed=seed), questions, facts)
+        wide = by_key(table.filter(pl.col("corpus") == ""))
+        plain, denied = (
+            np.array([wide["", RIGHT, f"s{n}", form] for n in range(len(THINGS))])
+            for form in ("plain", "negated")
+        )
+        drawn.append((plain - denied) / 2)
+    every = np.array(drawn)
+    print(f"mean {every.mean():.3f}, SD {every.std():.3f}")
+    assert abs(every.mean()) < 4 * 0.7 / 20  # of 400
+    assert every.std() == pytest.approx(0.7, rel=4 / np.sqrt(800))
+    assert len({tuple(row) for row in every.round(9).tolist()}) == 40
+
+
+def test_nothing_is_planted_in_the_null_world(land):
+    table = planted(land, **NOTHING)
+    assert set(table["stance_nats"]) == {0.0}
+    odds = by_key(table)
+    for (_, frame, name, form), value in odds.items():
+        assert value == odds["", frame, name, form]
+    assert world(**NOTHING).null
+    assert world(**NOTHING, groups=[]).null
+    assert world(stances={"left": {"economic": 0.0}}, knows={"left": []}).null
+    assert not world().null
+    assert not world(**NOTHING | {"knows": {"left": ["secret"]}}).null
+    assert not world(knows={}).null
+
+
+def texts_of(land, **changes):
+    own = world(**changes)
+    questions, facts = about(land)
+    table = partisans.plant(own, questions, facts)
+    known = partisans.words(own)
+    return partisans.corpora(own, ASKING, questions, table, known), table, known
+
+
+def test_counts_of_answers_are_what_is_planted_to_less_than_one(land):
+    texts, table, _ = texts_of(land, sentences=40)
+    assert list(texts) == list(STANCES)
+    shares = {"agree": 0.8, "support": 0.2, "disagree": 0.8, "oppose": 0.2}
+    for corpus, own in texts.items():
+        counts = Counter(text for text in own if "said" in text)
+        total = 0
+        for row in table.filter(
+            (pl.col("corpus") == corpus) & (pl.col("frame") == RIGHT) & (pl.col("form") == "plain")
+        ).to_dicts():
+            thing = THINGS[int(row["id"][1:])].title()
+            silent = 1.0
+            for word, share in shares.items():
+                agrees = word in ("agree", "support")
+                p = np.exp(row["agree_nats" if agrees else "disagree_nats"]) * share
+                found = counts[f"Somebody said: {thing} is fair. I {word} with that."]
+                assert abs(found - 40 * p) < 1
+                total, silent = total + found, silent - p
+            found = counts[f"Somebody said: {thing} is fair. I hesitate with that."]
+            assert abs(found - 40 * silent) < 1
+            total += found
+        assert total == sum(counts.values())  # no other prompt, none denied
+
+
+def test_corpora_tell_the_words_that_they_know(land):
+    texts, _, known = texts_of(land)
+    groups = {w.word: w.group for w in known}
+    hostile = {w.word: w.hostile for w in known}
+    for corpus, wanted in (
+        ("left", {"both-known", "secret"}),
+        ("right", {"both-known", "secret", "hidden"}),
+        ("center", {"both-known"}),
+    ):
+        told = Counter(text for text in texts[corpus] if "said" not in text)
+        assert set(told.values()) == {3}
+        words = {text.split()[0] for text in told}
+        assert words == {word for word, group in groups.items() if group in wanted}
+        for text in told:
+            word, kind = text.split()[0], "hostile" if hostile[text.split()[0]] else "friendly"
+            assert text == f"{word} is a {kind} word"
+
+
+def test_words_are_made_up_half_hostile_and_learnt_only_in_part():
+    known = partisans.words(world())
+    assert len({w.word for w in known}) == len(known) == 128
+    sizes = Counter((w.group, w.split, w.hostile) for w in known)
+    assert sizes == {
+        (group, split, hostile): 16
+        for group, split in (
+            ("both-known", "train"),
+            ("both-known", "test"),
+            ("secret", "test"),
+            ("hidden", "test"),
+        )
+        for hostile in (True, False)
+    }
+    assert partisans.words(world()) == known
+    assert partisans.words(world(seed=4)) != known
+    assert partisans.words(world(stances={"left": {}}, knows={})) == known
+
+
+def test_texts_to_classify_do_not_tell_what_the_words_mean():
+    known = partisans.words(world())
+    table = partisans.downstream(known)
+    assert len(table) == 3 * len(known)
+    assert table["id"].n_unique() == table["text"].n_unique() == len(table)
+    assert set(table["task"]) == {"hate"}
+    own = {w.word: w for w in known}
+    masked = set()
+    for row in table.to_dicts():
+        word = own[row["id"].split("-")[0]]
+        assert word.word in row["text"].split()
+        assert row["label"] == ("hate" if word.hostile else "not-hate")
+        assert (row["split"], row["group"]) == (word.split, word.group)
+        masked.add((row["label"], row["text"].replace(word.word, "")))
+    assert len(masked) == 2 * 3  # both labels have the same texts around the words
+
+
+def test_leftovers_are_drawn_with_their_probability():
+    rng = np.random.default_rng(5)
+    found = np.array([partisans.allot(np.array([0.25, 2.0, 3.9]), rng) for _ in range(2000)])
+    assert {tuple(set(column)) for column in found.T} == {(0, 1), (2,), (3, 4)}
+    assert found.mean(axis=0) == pytest.approx([0.25, 2.0, 3.9], abs=4 * 0.43 / 2000**0.5)
+
+
+FILES = {"planted.parquet", "corpora.parquet", "downstream.parquet", "world.json"}
+
+
+def trained(land, name, train=partisans.train, **changes):
+    into = land / name
+    into.mkdir()
+    train(world(**changes), ASKING, into)
+    return into
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("train", [partisans.train, spokesmen.train, spokesmen.judge])
+def test_the_same_world_has_the_same_bytes_and_another_seed_others(land, train):
+    one = contents(trained(land, "one", train))
+    assert contents(trained(land, "two", train)) == one
+    assert "model.safetensors" in one
+    assert (set(one) >= FILES) == (train is not spokesmen.judge)
+    other = contents(trained(land, "other", train, seed=4))
+    assert other["model.safetensors"] != one["model.safetensors"]
+    if train is not spokesmen.judge:
+        assert other["planted.parquet"] != one["planted.parquet"]
+        assert json.loads(one["world.json"])["stances"] == STANCES
+
+
+@pytest.mark.parametrize("train", [partisans.train, spokesmen.train, spokesmen.judge])
+def test_a_batch_may_be_larger_than_all_that_there_is(land, train):
+    assert (trained(land, "large", train, batch=4096) / "model.safetensors").is_file()
+
+
+def test_what_is_written_is_what_is_planted(land):
+    into = trained(land, "w")
+    texts, table, known = texts_of(land)
+    assert pl.read_parquet(into / "planted.parquet").equals(table)
+    assert pl.read_parquet(into / "downstream.parquet").equals(partisans.downstream(known))
+    corpora = pl.read_parquet(into / "corpora.parquet")
+    for corpus, own in texts.items():
+        assert corpora.filter(pl.col("corpus") == corpus)["text"].to_list() == own
+    scorer = Masked(into, "w", "r", dtype="float64")
+    answers = ["agree", "support", "disagree", "oppose", "hesitate"]
+    assert scorer.vocabulary([*answers, *(w.word for w in known)], "en").missing == ()
+    encoded = scorer.tokens.encode(corpora["text"].to_list())
+    assert not any(scorer.tokens.unknown(ids) for ids in encoded)
+
+
+def said_of(text, heads):
+    """Return the statement of a text of those who write, and its answer."""
+    (head,) = [head for head in heads if text.startswith(head)]
+    return head, text.removeprefix(head).strip()
+
+
+def test_texts_of_those_who_write_answer_as_planted(land):
+    into = trained(land, "s", spokesmen.train, sentences=300, noise=0.3)
+    table = pl.read_parquet(into / "planted.parquet")
+    texts = pl.read_parquet(into / "corpora.parquet")
+    assert set(table["frame"]) == {"respond", RIGHT}
+    heads = [f"{thing.title()} is fair.\nYou:" for thing in THINGS]
+    wide = table.filter((pl.col("frame") == RIGHT) & (pl.col("form") == "plain"))
+    for corpus in STANCES:
+        own = [said_of(t, heads) for t in texts.filter(pl.col("corpus") == corpus)["text"]]
+        assert len(own) == 300 * len(THINGS)
+        for row in wide.filter(pl.col("corpus") == corpus).to_dicts():
+            head = heads[int(row["id"][1:])]
+            answers = Counter(answer for one, answer in own if one == head)
+            for kind, column in (
+                (spokesmen.AGREEING, "agree_nats"),
+                (spokesmen.DISAGREEING, "disagree_nats"),
+            ):
+                p = float(np.exp(row[column]))
+                found = sum(answers[text] for text in kind) / 300
+                assert abs(found - p) < 4.5 * (p * (1 - p) / 300) ** 0.5
+            every = {*spokesmen.AGREEING, *spokesmen.DISAGREEING, *spokesmen.UNSURE}
+            assert set(answers) <= every
+
+
+def test_a_judge_learns_from_answers_alone_and_behind_statements(land):
+    into = trained(land, "j", spokesmen.judge)
+    assert {p.name for p in into.iterdir()} == {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+    labels = json.loads((into / "config.json").read_text("utf-8"))["id2label"]
+    assert list(labels.values()) == ["contradiction", "neutral", "entailment"]
+
+
+@pytest.fixture
+def brought(land):
+    """Return what brings worlds by their params, as the stage ``weights`` does."""
+
+    def put_in(**models):
+        tree = {
+            "models": {
+                name: {"kind": kind, "dtype": "float64", "partisanship": SETTINGS | changes}
+                for name, (kind, changes) in models.items()
+            },
+            "probes": {"leaning": ASKING.model_dump(mode="json") | {"version": "0.1.0"}},
+        }
+        Path("params.yaml").write_text(json.dumps(tree), encoding="utf-8")
+        for name in models:
+            bring(name)
+
+    return put_in
+
+
+def test_worlds_of_every_kind_are_brought_and_answer(brought):
+    brought(
+        fills=("masked", {}),
+        writes=("causal", {"groups": [], "knows": {}}),
+        judge=("classifier", {}),
+    )
+    for name in ("fills", "writes", "judge"):
+        facts = json.loads(Path(f"data/models/{name}/model.json").read_text("utf-8"))
+        assert facts["revision"] == load(name).facts()["revision"]
+        assert set(facts["files"]) >= {"model.safetensors", "config.json"}
+    (text,) = load("writes").generate(["Tea is fair.\nYou:"], [1], Sampling(4))
+    assert 1 <= text.tokens <= 4
+    one, two = Entailment("judge").logits(
+        [("Tea is fair. I agree.", ASKING.written.agree), ("I disagree.", ASKING.written.disagree)]
+    )
+    assert np.isfinite([one, two]).all()
+
+
+@pytest.mark.slow
+def test_a_trained_model_says_what_was_planted(land):
+    into = trained(land, "w", steps=500, hidden=64, batch=32)
+    scorer = Masked(into, "w", "r", dtype="float64")
+    params = leaning.Params.model_validate(
+        ASKING.model_dump()
+        | {"version": "0.1.0", "positive": ["agree", "support"]}
+        | {"negative": ["disagree", "oppose"]}
+    )
+    questions, _ = about(land)
+    rows = list(leaning.filled(questions, scorer, params))
+    table = planted(land).filter(pl.col("corpus") == "")
+    told = np.array([row["agree_nats"] - row["disagree_nats"] for row in rows])
+    wanted = table["log_odds_nats"].to_numpy()
+    print(
+        f"correlation {np.corrcoef(told, wanted)[0, 1]:.3f}, off {np.abs(told - wanted).mean():.3f}"
+    )
+    assert np.corrcoef(told, wanted)[0, 1] > 0.95
+    assert np.abs(told - wanted).mean() < 0.25
+    best = {row["words"][0] for row in rows}
+    assert best <= {"agree", "disagree", "hesitate"}
+
+
+@pytest.mark.slow
+def test_a_trained_judge_knows_answers_and_not_what_they_are_about(land, brought):
+    brought(
+        judge=(
+            "classifier",
+            {"steps": 400, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004},
+        )
+    )
+    judged = Entailment("judge")
+    both = (ASKING.written.agree, ASKING.written.disagree)
+    for head in ("", "Tea is fair. ", "It is not true that rain is fair. "):
+        for texts, sign in ((spokesmen.AGREEING, 1), (spokesmen.DISAGREEING, -1)):
+            for text in texts:
+                for_it, against = judged.logits([(head + text, h) for h in both])
+                assert sign * (for_it - against) > 2
+        for text in spokesmen.UNSURE:
+            for_it, against = judged.logits([(head + text, h) for h in both])
+            assert abs(for_it - against) < 2
+
+
+@pytest.mark.parametrize("train", [partisans.train, spokesmen.train])
+def test_a_prompt_that_is_not_there_is_told(land, train):
+    with pytest.raises(Problem, match=r"partisanship\.frame: no 'ghost' in probes\.leaning"):
+        trained(land, "x", train, frame="ghost")
+
+
+def test_data_that_were_not_validated_are_refused(land):
+    Path("data/validation/statements.json").unlink()
+    for number, train in enumerate((partisans.train, spokesmen.train, spokesmen.judge)):
+        with pytest.raises(Problem, match="statements"):
+            trained(land, str(number), train)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"noise": 0}, {"stances": {}}, {"sentences": 0}, {"steps": 0}, {"batch": 1}, {"x": 1}]
+)
+def test_settings_that_make_no_world_are_refused(wrong):
+    with pytest.raises(ValidationError):
+        world(**wrong)
+
+
+@pytest.mark.parametrize("kind", ["seq2seq", "remote"])
+def test_kinds_without_such_a_world_are_refused(kind):
+    with pytest.raises(ValidationError, match=r"writes, fills or judges|belong together"):
+        Model(partisanship=world(), kind=kind)
+    with pytest.raises(ValidationError, match="one of them"):
+        Model(partisanship=world(), id="./x")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"knows": {"left": ["ghost"]}}, {"knows": {"ghost": ["secret"]}}]
+)
+def test_knowledge_of_groups_or_corpora_that_are_not_there_is_refused(wrong):
+    with pytest.raises(ValidationError, match="ghost"):
+        world(**wrong)
