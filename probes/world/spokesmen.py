@@ -104,7 +104,7 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
-                parameter *= WIDER
+                parameter.mul_(WIDER)
 
     def loss(_: int) -> torch.Tensor:
         some = rng.choice(len(pairs), min(world.batch, len(pairs)), replace=False)
