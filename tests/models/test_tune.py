@@ -140,6 +140,26 @@ def test_a_sixth_or_so_of_the_tokens_is_predicted_and_never_a_special_one(base):
     assert kept.double().mean().item() == pytest.approx(0.1, abs=0.04)
 
 
+@pytest.mark.parametrize("share", [0.05, 0.4, 0.999])
+def test_another_share_of_the_tokens_can_be_predicted(base, share):
+    seed = 2
+    print(f"seed {seed}")
+    torch.manual_seed(seed)
+    tokens = Tokens(base, "m")
+    (ids,) = tokens.encode(TEXTS[:1])
+    inner = ids[1:-1] * 5
+    rows = [[ids[0], *inner, ids[-1]]] * 200
+    batch = objective.batched(tokens, rows, masked=True, share=share)
+    chosen = batch.labels != IGNORED
+    n = 200 * len(inner)
+    # of a text at least one, where the share is small
+    wanted = share + (1 - share) ** len(inner) / len(inner)
+    off = 4 * (share * (1 - share) / n) ** 0.5
+    assert abs(chosen[:, 1:-1].sum().item() / n - wanted) < off
+    assert chosen.any(dim=1).all()
+    assert not chosen[:, [0, -1]].any()
+
+
 def test_only_the_predicted_places_are_computed_and_the_loss_is_the_models_own(base):
     tokens = Tokens(base, "tiny")
     model = pretrained(base, "tiny", "float64", AutoModelForMaskedLM, pickles=False).train()

@@ -346,7 +346,7 @@ def test_texts_of_those_who_write_answer_as_planted(land):
             assert set(answers) <= every
 
 
-def test_a_judge_learns_from_answers_alone_and_behind_statements(land):
+def test_a_judge_is_a_model_of_entailment_by_its_labels(land):
     into = trained(land, "j", spokesmen.judge)
     assert {p.name for p in into.iterdir()} == {
         "config.json",
