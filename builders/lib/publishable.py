@@ -1,0 +1,301 @@
+"""What may be published of what lies under data/, and how open: judged from the folder itself.
+
+The card names the licence and the sources, column ``redistributable`` and the manifests of the
+snapshots say what others forbid, ``data/validation`` and ``dvc.lock`` whether the bytes are sound.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+import yaml
+
+from builders.lib import card, store
+from builders.lib.params import LOADER, read
+from builders.lib.problem import Problem
+from builders.lib.snapshot import MANIFEST, digest
+
+CARD = "README.md"
+DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
+PRETRAINED = "pretrained"
+CHECKPOINTS = "checkpoints.json"
+PARTISAN = ("corpora", "outlets")  # texts of political sides, and what models are trained on
+# Of the Hub's licences, those under which nobody knows yet who may have the data.
+CLOSED = ("other", "unknown", "")
+FORBIDS = re.compile(
+    r"not to be published|no[- ]redistribution|redistribution (is )?(forbidden|prohibited)"
+    r"|may not be (redistributed|published)",
+    re.IGNORECASE,
+)
+SOURCE = re.compile(r"^- (?P<name>.+?), (?P<address>data/\S+), retrieved ", re.MULTILINE)
+LICENCE = re.compile(r"^  Licence: (?P<licence>.+)\. Citation: ", re.MULTILINE)
+
+Gated = Literal["auto", "manual", False]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A folder as it would stand on the Hub."""
+
+    folder: Path
+    kind: Literal["dataset", "model"]
+    files: dict[str, Path | bytes]  # by path in the repository; bytes: written for the Hub
+    private: bool
+    gated: Gated
+    why: tuple[str, ...]  # sentences: how open it is, and for what reason
+
+    @property
+    def card(self) -> str:
+        """The card's text."""
+        there = self.files[CARD]
+        return there.decode() if isinstance(there, bytes) else there.read_text(encoding="utf-8")
+
+
+def locate(named: str) -> Path:
+    """Return the folder that the name of a dataset, or a path, stands for.
+
+    Raises
+    ------
+    Problem
+        If it is nothing that can be published, or is not there.
+    """
+    given = Path(named)
+    folder = store.DATASETS / named if "/" not in named else given
+    if folder.is_absolute() and folder.is_relative_to(Path.cwd()):
+        folder = folder.relative_to(Path.cwd())
+    parts = folder.parts
+    if parts[0] != "data" or ".." in parts or len(parts) - 2 not in DEPTHS.get(parts[1], ()):
+        raise Problem(
+            f"{named}: not to be published; name a dataset, data/outputs/PROBE/MODEL, "
+            "data/tables/ANALYSIS[/MODEL] or data/pretrained/MODEL/CHECKPOINT"
+        )
+    if not folder.is_dir():
+        raise Problem(f"{folder}: no such folder; make it with `make repro`, or `dvc pull` it")
+    inner = sorted(p.parent.as_posix() for p in folder.glob(f"*/{CARD}"))
+    if parts[1] != PRETRAINED and not (folder / CARD).is_file():
+        hint = f"name one of {', '.join(inner)}" if inner else "make it anew with `make repro`"
+        raise Problem(f"{folder}: no card ({CARD}) there; {hint}")
+    return folder
+
+
+def release(folder: Path, acknowledged: tuple[str, ...]) -> Release:
+    """Judge a folder from :func:`locate`.
+
+    Parameters
+    ----------
+    acknowledged
+        Partisan things that may be published, privately: names of datasets, ``pretrained/MODEL``.
+
+    Raises
+    ------
+    Problem
+        If it may not be published: the first reason, in one sentence.
+    """
+    partisan = _partisan(folder)
+    if partisan and partisan not in acknowledged:
+        raise Problem(
+            f"{folder}: partisan texts and the models trained on them are not published; if you "
+            f"must, put {partisan} under publish.acknowledged in params.yaml: then privately only"
+        )
+    _as_locked(folder)
+    if folder.parts[1] == PRETRAINED:
+        store.require_validated("corpora")
+        files = _checkpoint(folder)
+        front: dict[str, Any] = yaml.safe_load(bytes(files[CARD]).decode().split("---\n")[1])  # type: ignore[arg-type]
+    else:
+        for name in sorted(_datasets(folder)):
+            store.require_validated(name)
+        for part in sorted({folder, *_held(folder)}):
+            _forbidden(part, folder)
+        files = dict(_files(folder))
+        front = card.read_page(folder / CARD)[0]
+    private, gated, why = _openness(front, partisan)
+    kind: Literal["dataset", "model"] = "model" if folder.parts[1] == PRETRAINED else "dataset"
+    return Release(folder, kind, files, private, gated, why)
+
+
+def _partisan(folder: Path) -> str:
+    """Return the name under which a partisan thing is acknowledged; empty for all else."""
+    if folder.parts[1] == PRETRAINED:
+        return f"{PRETRAINED}/{folder.parts[2]}"
+    return folder.name if folder.parts[1] == "datasets" and folder.name in PARTISAN else ""
+
+
+def _openness(front: dict[str, Any], partisan: str) -> tuple[bool, Gated, tuple[str, ...]]:
+    if partisan:
+        why = f"{partisan} is partisan: it is private, and each reader is let in by hand, always"
+        return True, "manual", (why,)
+    licence = str(front.get("license") or "")
+    private = licence in CLOSED
+    asks = sorted(key for key in front if str(key).startswith("extra_gated_"))
+    open_ = f"the card's licence is {licence or 'not stated'}"
+    form = f"the card has {', '.join(asks)}" if asks else "the card asks readers for nothing"
+    return private, "auto" if asks else False, (f"{open_}; {form}",)
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
+            yield inside.as_posix(), path
+
+
+def _sources(folder: Path) -> list[Path]:
+    """Return the folders under data/ that a card names as what it was made of."""
+    text = _card_sources(folder)
+    found = [Path(m["address"]) for m in SOURCE.finditer(text)]
+    return [f for f in found if f.parts[1] in ("datasets", "outputs", "tables")]
+
+
+def _card_sources(folder: Path) -> str:
+    """Return the generated part of a card that lists sources: the last of that name."""
+    path = folder / CARD
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return (
+        text.rpartition("\n## Sources\n")[2].partition("\n## ")[0] if "\n## Sources" in text else ""
+    )
+
+
+def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
+    """Return the datasets that a folder was made of, itself among them, at any distance."""
+    if folder in seen:
+        return set()
+    own = {folder.parts[2]} if folder.parts[1] == "datasets" else set()
+    return own.union(*(_datasets(part, seen | {folder}) for part in _sources(folder)))
+
+
+def _held(folder: Path) -> set[Path]:
+    """Return the datasets whose rows a folder may hold.
+
+    Tables hold estimates. What a model answers after training on texts holds none of these texts.
+    """
+    if folder.parts[1] == "tables":
+        return set()
+    names = _datasets(folder)
+    if folder.parts[1] == "outputs":
+        names -= set(PARTISAN)
+    return {store.DATASETS / name for name in names}
+
+
+def _forbidden(part: Path, folder: Path) -> None:
+    """Refuse what the card, the snapshots or the rows of one part forbid."""
+    front = card.read_page(part / CARD)[0]
+    stated = [f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()]
+    stated += [m["licence"] for m in LICENCE.finditer(_card_sources(part))]
+    manifests = list(_manifests(part))
+    stated += [str(facts.get("licence")) for _, facts in manifests]
+    instead = "publish the recipe instead: the builder and the addresses of the sources"
+    about = f"{folder}" if part == folder else f"{folder}, made of {part}"
+    for licence in stated:
+        if FORBIDS.search(licence):
+            raise Problem(f"{about}: its licence forbids redistribution ({licence}); {instead}")
+    for path, facts in manifests:
+        if _says_no(facts):
+            raise Problem(f"{about}: {path} has redistribute: false; {instead}")
+    number = _closed_rows(part)
+    if number:
+        raise Problem(f"{about}: {number:,} rows are not redistributable; {instead}")
+
+
+def _manifests(part: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the manifests of the snapshots that params name for a dataset, those that are here."""
+    if part.parts[1] != "datasets":
+        return
+    tree = read()
+    for top in ("datasets", "derived"):
+        entry = (tree.get(top) or {}).get(part.name) or {}
+        named = [entry.get("snapshot"), *(entry.get("snapshots") or {}).values()]
+        for path in (Path(n) / MANIFEST for n in named if n):
+            if path.is_file():
+                yield path, json.loads(path.read_text(encoding="utf-8"))
+
+
+def _says_no(facts: Any) -> bool:
+    """Tell whether ``redistribute: false`` stands anywhere in a manifest."""
+    if isinstance(facts, dict):
+        return facts.get("redistribute") is False or any(map(_says_no, facts.values()))
+    return isinstance(facts, list) and any(map(_says_no, facts))
+
+
+def _closed_rows(part: Path) -> int:
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    closed = 0
+    for path in sorted(part.rglob("*.parquet")):
+        if "redistributable" in pq.read_schema(path).names:
+            column = pq.read_table(path, columns=["redistributable"])["redistributable"]
+            closed += len(column) - int(pc.sum(column).as_py() or 0)
+    return closed
+
+
+def _as_locked(folder: Path) -> None:
+    """Refuse a folder that is not what dvc.lock says, where a dvc.lock names it."""
+    tops = ("dvc.lock", "builders/**/dvc.lock", "validation/**/dvc.lock", "probes/**/dvc.lock")
+    for lock in sorted(path for top in tops for path in Path().glob(top)):
+        stages = yaml.load(lock.read_text(encoding="utf-8"), Loader=LOADER)["stages"]  # noqa: S506
+        for name, stage in stages.items():
+            for out in stage.get("outs", ()):
+                where = Path(out["path"])
+                if where in (folder, folder.parent) and _dvc_digest(where) != out["md5"]:
+                    raise Problem(
+                        f"{where}: not what {lock} has for {name}; `make repro` or `dvc checkout` "
+                        "first, so that what is published can be made again"
+                    )
+
+
+def _dvc_digest(folder: Path) -> str:
+    """Return the hash that DVC has for a folder: md5 over the sorted list of its files' md5."""
+    listed = []
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                md5 = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
+            listed.append({"md5": md5.hexdigest(), "relpath": path.relative_to(folder).as_posix()})
+    listed.sort(key=lambda entry: PurePosixPath(entry["relpath"]).parts)
+    text = json.dumps(listed, sort_keys=True).encode()
+    return hashlib.md5(text, usedforsecurity=False).hexdigest() + ".dir"
+
+
+def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
+    """Return the files of a checkpoint, held against the list of its model, and a card."""
+    path = folder.parent / CHECKPOINTS
+    entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    facts = next((e for e in entries if e["name"] == folder.name), None)
+    if facts is None:
+        raise Problem(f"{path}: no checkpoint {folder.name!r} in it; run `make repro` first")
+    files: dict[str, Path | bytes] = dict(_files(folder))
+    for name, sha256 in facts["files"].items():
+        if name not in files or digest(folder / name) != sha256:
+            raise Problem(f"{folder / name}: not the file of {path}; `dvc checkout` the model")
+    return files | {CARD: _model_card(folder, facts).encode()}
+
+
+def _model_card(folder: Path, facts: dict[str, Any]) -> str:
+    model = (read().get("models") or {}).get(folder.parts[2]) or {}
+    front: dict[str, Any] = {
+        "license": "other",
+        "license_name": "terms-of-the-model-and-of-its-texts",
+        "tags": ["politics", "bias", "evaluation"],
+        "extra_gated_prompt": (
+            "This model was trained on texts of one political side, to measure what such texts do. "
+            "It is for research, not for writing or judging texts."
+        ),
+    }
+    if "/" in str(model.get("id") or "") and model.get("revision"):
+        front["base_model"] = model["id"]
+    told = [f"| {key} | {facts[key]} |" for key in sorted(facts) if key not in ("files", "name")]
+    parts = [
+        f"---\n{yaml.safe_dump(front, allow_unicode=True, sort_keys=False)}---\n",
+        f"# {folder.parts[2]} after further pretraining: {folder.name}\n",
+        f"Model `{folder.parts[2]}`, revision {model.get('revision') or 'as params.yaml has it'}.\n",
+        "\n".join(["| what | value |", "|---|---|", *told, ""]),
+        "It repeats what its texts say, whatever that is. Never let it speak for anybody.\n",
+    ]
+    return "\n".join(parts)
