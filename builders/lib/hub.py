@@ -153,7 +153,7 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
 def _api(token: str | None) -> HfApi:
     """Return a client with the token given, or none: never one that lies on the disk."""
     from huggingface_hub import HfApi
-    from huggingface_hub.utils import disable_progress_bars
+    from huggingface_hub.utils.tqdm import disable_progress_bars
 
     disable_progress_bars()
     return HfApi(token=token or False)
@@ -174,8 +174,8 @@ def _told(repo: str) -> Iterator[None]:
         status = 0 if cause is None else cause.response.status_code
         if status in (401, 403):
             raise Problem(
-                f"{repo}: the Hub refuses the token in HF_TOKEN ({status}); give one that may write "
-                "there"
+                f"{repo}: the Hub refuses the token in HF_TOKEN ({status}); give one that may "
+                "write there"
             ) from error
         if status in (409, 412):
             raise Problem(

@@ -86,7 +86,8 @@ def publish(
         say(line)
     if version in remote.tags:
         raise Problem(
-            f"{repo}: version {version} is published, and a version never changes; give a higher one"
+            f"{repo}: version {version} is published, and a version never changes; give a higher "
+            "one"
         )
     if dry:
         say("dry run: nothing was sent")

@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
@@ -20,6 +19,9 @@ from builders.lib import card, store
 from builders.lib.params import LOADER, read
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CARD = "README.md"
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
@@ -107,7 +109,7 @@ def release(folder: Path, acknowledged: tuple[str, ...]) -> Release:
     if folder.parts[1] == PRETRAINED:
         store.require_validated("corpora")
         files = _checkpoint(folder)
-        front: dict[str, Any] = yaml.safe_load(bytes(files[CARD]).decode().split("---\n")[1])  # type: ignore[arg-type]
+        front: dict[str, Any] = yaml.safe_load(bytes(files[CARD]).decode().split("---\n")[1])
     else:
         for name in sorted(_datasets(folder)):
             store.require_validated(name)
@@ -294,7 +296,7 @@ def _model_card(folder: Path, facts: dict[str, Any]) -> str:
     parts = [
         f"---\n{yaml.safe_dump(front, allow_unicode=True, sort_keys=False)}---\n",
         f"# {folder.parts[2]} after further pretraining: {folder.name}\n",
-        f"Model `{folder.parts[2]}`, revision {model.get('revision') or 'as params.yaml has it'}.\n",
+        f"Model `{folder.parts[2]}` of params.yaml, revision {model.get('revision')}.\n",
         "\n".join(["| what | value |", "|---|---|", *told, ""]),
         "It repeats what its texts say, whatever that is. Never let it speak for anybody.\n",
     ]

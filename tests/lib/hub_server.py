@@ -1,7 +1,7 @@
 """A Hub of one's own on loopback: repositories with commits, tags, large files and settings.
 
-It speaks what huggingface_hub and datasets say to the real one, and can be told to fail: every entry
-of ``failures`` is [method, part of the path, status, how often, what to do before answering].
+It speaks what huggingface_hub and datasets say to the real one, and can be told to fail: every
+entry of ``failures`` is [method, part of the path, status (0: none), how often, what happens first].
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class Answers(BaseHTTPRequestHandler):
 
     def commit(self, kind, name, revision) -> None:
         if (repo := self.writable(kind, name)) is None:
-            return
+            return None
         lines = [json.loads(line) for line in self.body.splitlines()]
         head, files = repo.at(revision)
         files = dict(files)
@@ -232,11 +232,11 @@ class Answers(BaseHTTPRequestHandler):
                 files[value["path"]] = value["oid"]
         sha = repo.commit(lines[0]["value"]["summary"], files)
         url = f"{self.served.endpoint}/{'' if kind == 'models' else kind + '/'}{name}/commit/{sha}"
-        self.reply(200, {"commitUrl": url, "commitOid": sha})
+        return self.reply(200, {"commitUrl": url, "commitOid": sha})
 
     def tag(self, kind, name, revision) -> None:
         if (repo := self.writable(kind, name)) is None:
-            return
+            return None
         wanted = json.loads(self.body)["tag"]
         if wanted in repo.tags:
             return self.reply(409, {"error": "exists"})
@@ -255,7 +255,7 @@ class Answers(BaseHTTPRequestHandler):
 
     def info(self, kind, name, revision=None) -> None:
         if (repo := self.repo(kind, name)) is None:
-            return
+            return None
         sha, files = repo.at(revision or "main")
         if sha is None:
             return self.reply(404, {"error": "x"}, X_Error_Code="RevisionNotFound")
@@ -272,7 +272,7 @@ class Answers(BaseHTTPRequestHandler):
 
     def tree(self, kind, name, revision, under="") -> None:
         if (repo := self.repo(kind, name)) is None:
-            return
+            return None
         sha, files = repo.at(revision)
         if sha is None:
             return self.reply(404, {"error": "x"}, X_Error_Code="RevisionNotFound")
@@ -297,7 +297,7 @@ class Answers(BaseHTTPRequestHandler):
     def resolve(self, name, revision, path) -> None:
         kind, name = name.split("/", 1) if name.count("/") == 2 else ("models", name)
         if (repo := self.repo(kind, name)) is None:
-            return
+            return None
         sha, files = repo.at(revision)
         if sha is None or path not in files:
             code = "RevisionNotFound" if sha is None else "EntryNotFound"
