@@ -10,7 +10,8 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
@@ -72,7 +73,8 @@ def locate(named: str) -> Path:
     if folder.is_absolute() and folder.is_relative_to(Path.cwd()):
         folder = folder.relative_to(Path.cwd())
     parts = folder.parts
-    if parts[0] != "data" or ".." in parts or len(parts) - 2 not in DEPTHS.get(parts[1], ()):
+    depths = DEPTHS.get(parts[1], ()) if len(parts) > 1 and parts[0] == "data" else ()
+    if ".." in parts or len(parts) - 2 not in depths:
         raise Problem(
             f"{named}: not to be published; name a dataset, data/outputs/PROBE/MODEL, "
             "data/tables/ANALYSIS[/MODEL] or data/pretrained/MODEL/CHECKPOINT"
@@ -260,7 +262,7 @@ def _dvc_digest(folder: Path) -> str:
             with path.open("rb") as file:
                 md5 = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
             listed.append({"md5": md5.hexdigest(), "relpath": path.relative_to(folder).as_posix()})
-    listed.sort(key=lambda entry: PurePosixPath(entry["relpath"]).parts)
+    listed.sort(key=itemgetter("relpath"))
     text = json.dumps(listed, sort_keys=True).encode()
     return hashlib.md5(text, usedforsecurity=False).hexdigest() + ".dir"
 

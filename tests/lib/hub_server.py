@@ -1,7 +1,7 @@
 """A Hub of one's own on loopback: repositories with commits, tags, large files and settings.
 
 It speaks what huggingface_hub and datasets say to the real one, and can be told to fail: every
-entry of ``failures`` is [method, part of the path, status (0: none), how often, what happens first].
+entry of ``failures`` is [method, part of the path, status or 0, how often, what happens first].
 """
 
 from __future__ import annotations
