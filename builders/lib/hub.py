@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from builders.lib.checkpoint import CARD
 from builders.lib.problem import Problem
-from builders.lib.publishable import CARD, Gated
 from builders.lib.snapshot import digest
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from huggingface_hub import HfApi
 
-    from builders.lib.publishable import Release
+    from builders.lib.publishable import Gated, Release
 
 KEPT = ".gitattributes"  # the Hub's own: says which files are large
 STRICT: tuple[Gated, ...] = (False, "auto", "manual")
@@ -34,6 +34,7 @@ class Remote:
     tags: tuple[str, ...] = ()
     files: dict[str, str] = field(default_factory=dict)  # path to sha256 (large) or git's sha1
     card: str = ""
+    reached: bool = True
 
     @property
     def fresh(self) -> bool:

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from pydantic import Field, field_validator
 
 from builders.lib import hub
+from builders.lib.checkpoint import CARD
 from builders.lib.params import Params as Section
 from builders.lib.params import section
 from builders.lib.problem import Problem
-from builders.lib.publishable import CARD, PARTISAN, PRETRAINED, locate, release
+from builders.lib.publishable import PARTISAN, PRETRAINED, locate, release
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -81,7 +82,7 @@ def publish(
         if not dry:
             raise
         say(f"warning: {error}")
-        remote = hub.Remote()
+        remote = hub.Remote(reached=False)
     for line in lines(made, remote, repo, version):
         say(line)
     if version in remote.tags:
@@ -125,6 +126,8 @@ def lines(made: Release, remote: Remote, repo: str, version: str) -> Iterator[st
 
 
 def _there(remote: Remote) -> str:
+    if not remote.reached:
+        return "not reached; what follows is compared with nothing"
     if remote.sha is None:
         return "no such repository, or none that you may see"
     return f"commit {remote.sha}, versions {', '.join(remote.tags) or 'none'}"

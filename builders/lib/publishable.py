@@ -16,18 +16,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from builders.lib import card, store
+from builders.lib import card, checkpoint, store
+from builders.lib.checkpoint import CARD
 from builders.lib.params import LOADER, read
 from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, digest
+from builders.lib.snapshot import MANIFEST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-CARD = "README.md"
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
 PRETRAINED = "pretrained"
-CHECKPOINTS = "checkpoints.json"
 PARTISAN = ("corpora", "outlets")  # texts of political sides, and what models are trained on
 # Of the Hub's licences, those under which nobody knows yet who may have the data.
 CLOSED = ("other", "unknown", "")
@@ -110,7 +109,7 @@ def release(folder: Path, acknowledged: tuple[str, ...]) -> Release:
     _as_locked(folder)
     if folder.parts[1] == PRETRAINED:
         store.require_validated("corpora")
-        files = _checkpoint(folder)
+        files = checkpoint.files(folder)
         front: dict[str, Any] = yaml.safe_load(bytes(files[CARD]).decode().split("---\n")[1])
     else:
         for name in sorted(_datasets(folder)):
@@ -247,7 +246,7 @@ def _as_locked(folder: Path) -> None:
         for name, stage in stages.items():
             for out in stage.get("outs", ()):
                 where = Path(out["path"])
-                if where in (folder, folder.parent) and _dvc_digest(where) != out["md5"]:
+                if where in (folder, folder.parent) and _dvc_digest(where) != out.get("md5"):
                     raise Problem(
                         f"{where}: not what {lock} has for {name}; `make repro` or `dvc checkout` "
                         "first, so that what is published can be made again"
@@ -265,41 +264,3 @@ def _dvc_digest(folder: Path) -> str:
     listed.sort(key=itemgetter("relpath"))
     text = json.dumps(listed, sort_keys=True).encode()
     return hashlib.md5(text, usedforsecurity=False).hexdigest() + ".dir"
-
-
-def _checkpoint(folder: Path) -> dict[str, Path | bytes]:
-    """Return the files of a checkpoint, held against the list of its model, and a card."""
-    path = folder.parent / CHECKPOINTS
-    entries = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-    facts = next((e for e in entries if e["name"] == folder.name), None)
-    if facts is None:
-        raise Problem(f"{path}: no checkpoint {folder.name!r} in it; run `make repro` first")
-    files: dict[str, Path | bytes] = dict(_files(folder))
-    for name, sha256 in facts["files"].items():
-        if name not in files or digest(folder / name) != sha256:
-            raise Problem(f"{folder / name}: not the file of {path}; `dvc checkout` the model")
-    return files | {CARD: _model_card(folder, facts).encode()}
-
-
-def _model_card(folder: Path, facts: dict[str, Any]) -> str:
-    model = (read().get("models") or {}).get(folder.parts[2]) or {}
-    front: dict[str, Any] = {
-        "license": "other",
-        "license_name": "terms-of-the-model-and-of-its-texts",
-        "tags": ["politics", "bias", "evaluation"],
-        "extra_gated_prompt": (
-            "This model was trained on texts of one political side, to measure what such texts do. "
-            "It is for research, not for writing or judging texts."
-        ),
-    }
-    if "/" in str(model.get("id") or "") and model.get("revision"):
-        front["base_model"] = model["id"]
-    told = [f"| {key} | {facts[key]} |" for key in sorted(facts) if key not in ("files", "name")]
-    parts = [
-        f"---\n{yaml.safe_dump(front, allow_unicode=True, sort_keys=False)}---\n",
-        f"# {folder.parts[2]} after further pretraining: {folder.name}\n",
-        f"Model `{folder.parts[2]}` of params.yaml, revision {model.get('revision')}.\n",
-        "\n".join(["| what | value |", "|---|---|", *told, ""]),
-        "It repeats what its texts say, whatever that is. Never let it speak for anybody.\n",
-    ]
-    return "\n".join(parts)

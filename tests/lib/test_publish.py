@@ -10,6 +10,7 @@ import sys
 import pytest
 from imports import TOP
 from lib.hub_server import TOKEN, serving
+from lib.small_folders import checkpoint
 
 REPO = "example/words"
 
@@ -130,8 +131,8 @@ def test_settings_come_before_the_first_byte_and_are_never_loosened(mine, hub):
     assert publish(mine, hub, what="politicians", version="1.0.0").returncode == 0
     repo = hub.repos[f"datasets/{REPO}"]
     assert (repo.private, repo.gated) == (False, False)  # CC0
-    called = [path.rsplit("/", 1)[-1] for method, path, _ in hub.asked if method in {"PUT", "POST"}]
-    assert called.index("settings") < called.index("batch") < called.index("main")
+    called = [path.rsplit("/")[-2 if "/commit/" in path else -1] for _, path, _ in hub.asked]
+    assert called.index("settings") < called.index("batch") < called.index("commit")
     card = mine / "data/datasets/politicians/README.md"
     text = card.read_text("utf-8").replace("license:", "extra_gated_prompt: Why?\nlicense:", 1)
     card.write_text(text, "utf-8")
@@ -210,3 +211,35 @@ def test_one_bad_answer_in_mid_upload_is_tried_again_by_itself(mine, hub):
     done = publish(mine, hub)
     assert done.returncode == 0, done.stderr
     assert len(hub.repos[f"datasets/{REPO}"].commits) == 2
+
+
+def test_an_acknowledged_checkpoint_goes_to_a_private_model_that_is_gated_by_hand(
+    hub, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    where = str(checkpoint())
+    params = tmp_path / "params.yaml"
+    params.write_text("publish: {acknowledged: []}", "utf-8")
+    done = publish(tmp_path, hub, what=where)
+    assert done.returncode == 1
+    assert "partisan" in done.stderr
+    assert not hub.asked
+    params.write_text("publish: {acknowledged: [pretrained/tiny]}", "utf-8")
+    done = publish(tmp_path, hub, what=where)
+    assert done.returncode == 0, done.stderr
+    assert "private: yes; gated: manual" in done.stdout
+    assert "pretrained/tiny is partisan: it is private" in done.stdout
+    repo = hub.repos[f"models/{REPO}"]
+    assert (repo.private, repo.gated) == (True, "manual")
+    files = repo.at("1.2.0")[1]
+    assert sorted(files) == [".gitattributes", "README.md", "model.safetensors"]
+    assert hub.blobs[files["model.safetensors"]] == b"weights"
+
+
+def test_a_dry_run_without_a_hub_still_shows_what_would_go(mine, hub):
+    hub.endpoint = "http://127.0.0.1:9"
+    done = publish(mine, hub, "--dry-run", token=None)
+    assert done.returncode == 0, done.stderr
+    assert "was not reached" in done.stdout
+    assert "dry run: nothing was sent" in done.stdout
+    assert publish(mine, hub).returncode == 1
