@@ -31,10 +31,17 @@ PARTISAN = ("corpora", "outlets")  # texts of political sides, and what models a
 # Of the Hub's licences, those under which nobody knows yet who may have the data.
 CLOSED = ("other", "unknown", "")
 FORBIDS = re.compile(
-    r"not to be published|no[- ]redistribution|redistribution (is )?(forbidden|prohibited)"
-    r"|may not be (redistributed|published)",
+    r"not (to )?(be )?(redistributed|published|passed on|shared)|no[- ]redistribution"
+    r"|redistribution (is )?(not|forbidden|prohibited)",
     re.IGNORECASE,
 )
+# What sources state that lets anybody have the data; all else is for a person to read.
+OPEN = re.compile(
+    r"(CC0|CC[- ]BY|MIT|Apache|BSD|L?GPL|ODbL|ODC|PDDL|public domain)(?!.*\bND\b)"
+    r"|as (its card|the model's own card) states",
+    re.IGNORECASE,
+)
+ASKS = "extra_gated_"  # of a card: what readers are told and asked
 SOURCE = re.compile(r"^- (?P<name>.+?), (?P<address>data/\S+), retrieved ", re.MULTILINE)
 LICENCE = re.compile(r"^  Licence: (?P<licence>.+)\. Citation: ", re.MULTILINE)
 
@@ -107,6 +114,7 @@ def release(folder: Path, acknowledged: tuple[str, ...]) -> Release:
             f"must, put {partisan} under publish.acknowledged in params.yaml: then privately only"
         )
     _as_locked(folder)
+    stated: list[str] = []
     if folder.parts[1] == PRETRAINED:
         store.require_validated("corpora")
         files = checkpoint.files(folder)
@@ -114,11 +122,16 @@ def release(folder: Path, acknowledged: tuple[str, ...]) -> Release:
     else:
         for name in sorted(_datasets(folder)):
             store.require_validated(name)
-        for part in sorted({folder, *_held(folder)}):
+        parts = sorted({folder, *_held(folder)})
+        for part in parts:
             _forbidden(part, folder)
+        stated = [licence for part in parts for licence in _licences(part)]
         files = dict(_files(folder))
         front = card.read_page(folder / CARD)[0]
-    private, gated, why = _openness(front, partisan)
+        for part in parts:  # whoever holds rows of a gated dataset is gated too
+            whole = card.read_page(part / CARD)[0]
+            front |= {key: value for key, value in whole.items() if key.startswith(ASKS)}
+    private, gated, why = _openness(front, stated, partisan)
     kind: Literal["dataset", "model"] = "model" if folder.parts[1] == PRETRAINED else "dataset"
     return Release(folder, kind, files, private, gated, why)
 
@@ -130,16 +143,24 @@ def _partisan(folder: Path) -> str:
     return folder.name if folder.parts[1] == "datasets" and folder.name in PARTISAN else ""
 
 
-def _openness(front: dict[str, Any], partisan: str) -> tuple[bool, Gated, tuple[str, ...]]:
+def _openness(
+    front: dict[str, Any], stated: list[str], partisan: str
+) -> tuple[bool, Gated, tuple[str, ...]]:
     if partisan:
         why = f"{partisan} is partisan: it is private, and each reader is let in by hand, always"
         return True, "manual", (why,)
     licence = str(front.get("license") or "")
-    private = licence in CLOSED
-    asks = sorted(key for key in front if str(key).startswith("extra_gated_"))
-    open_ = f"the card's licence is {licence or 'not stated'}"
-    form = f"the card has {', '.join(asks)}" if asks else "the card asks readers for nothing"
-    return private, "auto" if asks else False, (f"{open_}; {form}",)
+    asks = sorted(key for key in front if key.startswith(ASKS))
+    closed = [one for text in stated for one in _each(text) if not OPEN.match(one)]
+    why = f"the card's licence is {licence or 'not stated'}"
+    why += f", that of a source: {closed[0]}" if closed else ""
+    why += f"; readers are asked ({', '.join(asks)})" if asks else "; readers are asked nothing"
+    return licence in CLOSED or bool(closed), "auto" if asks else False, (why,)
+
+
+def _each(stated: str) -> list[str]:
+    """Return the licences in what a source states of several things: ``a: MIT; b: CC0-1.0``."""
+    return [re.sub(r"^[\w.-]+: ", "", one.strip()) for one in re.split(r"; | AND ", stated)]
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -189,21 +210,24 @@ def _held(folder: Path) -> set[Path]:
 def _forbidden(part: Path, folder: Path) -> None:
     """Refuse what the card, the snapshots or the rows of one part forbid."""
     front = card.read_page(part / CARD)[0]
-    stated = [f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()]
-    stated += [m["licence"] for m in LICENCE.finditer(_card_sources(part))]
-    manifests = list(_manifests(part))
-    stated += [str(facts.get("licence")) for _, facts in manifests]
+    own = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
     instead = "publish the recipe instead: the builder and the addresses of the sources"
     about = f"{folder}" if part == folder else f"{folder}, made of {part}"
-    for licence in stated:
+    for licence in [own, *_licences(part)]:
         if FORBIDS.search(licence):
             raise Problem(f"{about}: its licence forbids redistribution ({licence}); {instead}")
-    for path, facts in manifests:
+    for path, facts in _manifests(part):
         if _says_no(facts):
             raise Problem(f"{about}: {path} has redistribute: false; {instead}")
     number = _closed_rows(part)
     if number:
         raise Problem(f"{about}: {number:,} rows are not redistributable; {instead}")
+
+
+def _licences(part: Path) -> list[str]:
+    """Return what the sources of one part state, on its card and in the manifests."""
+    stated = [m["licence"] for m in LICENCE.finditer(_card_sources(part))]
+    return stated + [str(facts.get("licence")) for _, facts in _manifests(part)]
 
 
 def _manifests(part: Path) -> Iterator[tuple[Path, dict[str, Any]]]:

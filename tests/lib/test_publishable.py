@@ -41,10 +41,29 @@ def test_an_open_licence_is_public_and_any_other_is_private():
     assert release(locate("untold"), ()).private
 
 
+@pytest.mark.parametrize(
+    ("stated", "private"),
+    [
+        ("a: CC0-1.0; b-2: MIT (the wrapper's)", False),
+        ("CC-BY-SA-4.0 AND GPL-2.0-or-later", False),
+        ("a: CC0-1.0; b: research purposes only", True),
+        ("CC-BY-NC-ND-4.0", True),
+        ("none stated: facts", True),
+    ],
+)
+def test_an_open_card_over_a_source_that_is_not_is_private(stated, private):
+    make("data/datasets/toy", licence=stated)
+    make("data/outputs/probe/model", sources=["data/datasets/toy"], licence="as its card states")
+    for named in ("toy", "data/outputs/probe/model"):
+        assert release(locate(named), ()).private is private
+
+
 def test_a_card_that_asks_its_readers_gates_the_repository():
     make("data/datasets/asking", front=OPEN | {"extra_gated_prompt": "For research?"})
     made = release(locate("asking"), ())
     assert (made.private, made.gated) == (False, "auto")
+    make("data/outputs/probe/model", sources=["data/datasets/asking"], licence="as its card states")
+    assert release(locate("data/outputs/probe/model"), ()).gated == "auto"
     make("data/datasets/silent")
     assert release(locate("silent"), ()).gated is False
 
