@@ -10,16 +10,19 @@ import sys
 import pytest
 from imports import TOP
 from lib.hub_server import TOKEN, serving
-from lib.small_folders import checkpoint
+from lib.small_folders import checkpoint, make
 
 REPO = "example/words"
 
 
 @pytest.fixture
-def mine(built, tmp_path):
-    folder = tmp_path / "project"
-    shutil.copytree(built, folder)
-    return folder
+def mine(tmp_path, monkeypatch):
+    """A project of two small datasets: only the first keeps its repository private."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text("publish: {acknowledged: []}", "utf-8")
+    make("data/datasets/words", front={"license": "other"})
+    make("data/datasets/politicians")
+    return tmp_path
 
 
 @pytest.fixture
@@ -65,7 +68,11 @@ print(len(whole))
 
 
 @pytest.mark.slow
-def test_a_dataset_goes_to_the_hub_in_one_commit_and_loads_by_name_and_version(mine, hub):
+def test_a_dataset_goes_to_the_hub_in_one_commit_and_loads_by_name_and_version(
+    built, tmp_path, hub
+):
+    mine = tmp_path / "project"
+    shutil.copytree(built, mine)
     done = publish(mine, hub)
     assert done.returncode == 0, done.stderr
     repo = hub.repos[f"datasets/{REPO}"]
@@ -188,7 +195,15 @@ def test_a_commit_by_somebody_else_in_between_is_not_overwritten(mine, hub):
     assert "theirs.parquet" not in repo.at("1.2.0")[1]
 
 
-@pytest.mark.parametrize("part", ["/large/", "/commit/", "/tag/", "/settings", "/preupload/"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "/large/",
+        "/tag/",
+        *(pytest.param(part, marks=pytest.mark.slow) for part in ("/commit/", "/settings")),
+        pytest.param("/preupload/", marks=pytest.mark.slow),
+    ],
+)
 def test_a_hub_that_breaks_down_is_told_and_the_same_command_completes_it(mine, hub, part):
     method = "PUT" if part in {"/large/", "/settings"} else "POST"
     hub.failures.append([method, part, 501, 1, lambda: None])  # the client itself tries 500 again
