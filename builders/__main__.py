@@ -1,4 +1,4 @@
-"""Commands: build a dataset, fetch a source, compare waves, judge finders, clear away results."""
+"""Commands: build, fetch, compare waves, judge finders, clear away results, publish."""
 
 from __future__ import annotations
 
@@ -104,6 +104,13 @@ def prune(*, really: bool) -> None:
             remove(path)
 
 
+def publish(folder: str, repo: str, version: str, *, dry: bool) -> None:
+    """Publish a folder on the Hugging Face Hub, or print what would be published."""
+    from builders.lib.publish import publish as publish_folder
+
+    publish_folder(folder, repo, version, dry=dry)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; a :class:`Problem` becomes one line on stderr and status 1."""
     parser = argparse.ArgumentParser(prog="python -m builders", description=__doc__)
@@ -127,6 +134,11 @@ def main(arguments: list[str] | None = None) -> int:
     finding.add_argument("--language", default="en", help="of the texts (default: en)")
     pruning = commands.add_parser("prune", help="list results that no stage makes any more")
     pruning.add_argument("--remove", action="store_true", help="remove them")
+    publishing = commands.add_parser("publish", help="publish a folder on the Hugging Face Hub")
+    publishing.add_argument("folder", help="name of a dataset, or a folder under data/")
+    publishing.add_argument("--repo", required=True, help="where to, as OWNER/NAME")
+    publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
+    publishing.add_argument("--dry-run", action="store_true", help="print the plan, send nothing")
     given = parser.parse_args(arguments)
 
     from builders.lib.problem import Problem
@@ -140,6 +152,8 @@ def main(arguments: list[str] | None = None) -> int:
             people(given.file, given.language)
         elif given.command == "prune":
             prune(really=given.remove)
+        elif given.command == "publish":
+            publish(given.folder, given.repo, given.version, dry=given.dry_run)
         else:
             build(given.command)
     except Problem as problem:

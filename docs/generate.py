@@ -33,6 +33,7 @@ COMMANDS = (
     ["builders", "drift"],
     ["builders", "people"],
     ["builders", "prune"],
+    ["builders", "publish"],
     ["validation"],
     ["probes"],
     ["probes", "weights"],

@@ -28,12 +28,13 @@ ABOVE = {  # list whose models one list is of
 
 def sections() -> dict[str, type[Params]]:
     """Return the model of every section of params.yaml, by dotted key, models left out."""
-    from builders.lib import drift
+    from builders.lib import drift, publish
     from builders.lib.http import Politeness
 
     found: dict[str, type[Params]] = {
         "sources.politeness": Politeness,
         "drift": drift.Params,
+        "publish": publish.Params,
         "asked": asked.Params,
         pretrain.KEY: pretrain.Params,
     }
@@ -81,7 +82,7 @@ def check() -> None:
         elif isinstance(value, dict):
             own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
             for name in value:
-                if name not in own and top not in ("models", "asked", "drift"):
+                if name not in own and top not in ("models", "asked", "drift", "publish"):
                     problems.append(f"  {top}.{name}: unknown; there are {', '.join(sorted(own))}")
     if problems:
         raise Problem("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))

@@ -1,0 +1,260 @@
+"""Publishing a dataset to a Hub on loopback through the real client, and loading it again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from imports import TOP
+from lib.hub_server import TOKEN, serving
+from lib.small_folders import checkpoint, make
+
+REPO = "example/words"
+
+
+@pytest.fixture
+def mine(tmp_path, monkeypatch):
+    """A project of two small datasets: only the first keeps its repository private."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text("publish: {acknowledged: []}", "utf-8")
+    make("data/datasets/words", front={"license": "other"})
+    make("data/datasets/politicians")
+    return tmp_path
+
+
+@pytest.fixture
+def hub():
+    with serving() as served:
+        yield served
+
+
+def run(folder, hub, *words, token=TOKEN):
+    environment = {k: v for k, v in os.environ.items() if k != "HF_TOKEN"} | {
+        "PYTHONPATH": str(TOP),
+        "HF_HOME": str(folder / "hf"),
+        "HF_ENDPOINT": hub.endpoint,
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
+    return subprocess.run(
+        [sys.executable, *words],
+        cwd=folder,
+        env=environment | ({"HF_TOKEN": token} if token else {}),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def publish(folder, hub, *words, what="words", version="1.2.0", token=TOKEN):
+    at = ("--repo", REPO, "--version", version)
+    return run(folder, hub, "-m", "builders", "publish", what, *at, *words, token=token)
+
+
+LOAD = """
+import sys
+from datasets import load_dataset
+stream = list(load_dataset("example/words", "en", revision="1.2.0", split="train", streaming=True))
+whole = load_dataset("example/words", "en", revision="1.2.0", split="train")
+here = load_dataset("data/datasets/words", "en", split="train", cache_dir="other-cache")
+assert list(whole) == stream == list(here) and whole.features == here.features
+print(len(whole))
+"""
+
+
+@pytest.mark.slow
+def test_a_dataset_goes_to_the_hub_in_one_commit_and_loads_by_name_and_version(
+    built, tmp_path, hub
+):
+    mine = tmp_path / "project"
+    shutil.copytree(built, mine)
+    done = publish(mine, hub)
+    assert done.returncode == 0, done.stderr
+    repo = hub.repos[f"datasets/{REPO}"]
+    assert [message for _, message, _ in repo.commits] == ["initial commit", "Version 1.2.0"]
+    sha, _, files = repo.commits[-1]
+    assert repo.tags == {"1.2.0": sha}
+    folder = mine / "data/datasets/words"
+    assert sorted(files) == [".gitattributes", *sorted(p.name for p in folder.iterdir())]
+    for path in folder.iterdir():
+        assert hub.blobs[files[path.name]] == path.read_bytes()
+    assert repo.private  # the card's licence is `other`
+    assert repo.gated is False
+    assert TOKEN not in done.stdout + done.stderr
+    done = run(mine, hub, "-c", LOAD)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 10
+
+
+def test_a_dry_run_prints_every_file_and_the_diff_of_the_card_and_sends_nothing(mine, hub):
+    assert publish(mine, hub, version="1.1.0").returncode == 0
+    folder = mine / "data/datasets/words"
+    card = folder / "README.md"
+    card.write_text(card.read_text("utf-8").replace("## Rebuild", "## How to rebuild"), "utf-8")
+    hub.repos[f"datasets/{REPO}"].commits[-1][2]["old.parquet"] = min(hub.blobs)
+    before = hub.state()
+    asked = len(hub.asked)
+    done = publish(mine, hub, "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert hub.state() == before
+    assert {method for method, _, _ in hub.asked[asked:]} <= {"GET", "HEAD"}
+    said = done.stdout.splitlines()
+    for path in folder.iterdir():
+        change = "changed" if path == card else "same"
+        assert [change, f"{path.stat().st_size:,}", path.name] in [line.split() for line in said]
+    assert ["removed", "-", "old.parquet"] in [line.split() for line in said]
+    assert "-## Rebuild" in said
+    assert "+## How to rebuild" in said
+    assert "private: yes; gated: no" in said
+
+
+def test_the_next_version_takes_away_what_is_gone_and_keeps_the_old_version(mine, hub):
+    assert publish(mine, hub, version="1.1.0").returncode == 0
+    repo = hub.repos[f"datasets/{REPO}"]
+    first = dict(repo.commits[-1][2])
+    repo.commits[-1][2]["old.parquet"] = min(hub.blobs)
+    done = publish(mine, hub)
+    assert done.returncode == 0, done.stderr
+    assert repo.commits[-1][2] == first
+    assert "old.parquet" in repo.at("1.1.0")[1]
+    assert repo.at("1.2.0")[0] == repo.commits[-1][0]
+
+
+def test_a_version_is_published_once(mine, hub):
+    assert publish(mine, hub).returncode == 0
+    before = hub.state()
+    done = publish(mine, hub)
+    assert done.returncode == 1
+    assert "version 1.2.0 is published" in done.stderr.splitlines()[-1]
+    assert hub.state() == before
+
+
+def test_settings_come_before_the_first_byte_and_are_never_loosened(mine, hub):
+    assert publish(mine, hub, what="politicians", version="1.0.0").returncode == 0
+    repo = hub.repos[f"datasets/{REPO}"]
+    assert (repo.private, repo.gated) == (False, False)  # CC0
+    called = [path.rsplit("/")[-2 if "/commit/" in path else -1] for _, path, _ in hub.asked]
+    assert called.index("settings") < called.index("batch") < called.index("commit")
+    card = mine / "data/datasets/politicians/README.md"
+    text = card.read_text("utf-8").replace("license:", "extra_gated_prompt: Why?\nlicense:", 1)
+    card.write_text(text, "utf-8")
+    assert publish(mine, hub, what="politicians", version="1.0.1").returncode == 0
+    assert (repo.private, repo.gated) == (False, "auto")
+    repo.private, repo.gated = True, "manual"  # as its owner may wish
+    done = publish(mine, hub, what="politicians", version="1.0.2")
+    assert (repo.private, repo.gated) == (True, "manual")
+    assert "less open" in done.stdout
+
+
+def test_a_wrong_token_leaves_the_hub_unchanged_and_is_not_told(mine, hub):
+    wrong = "hf_" + "w" * 34
+    done = publish(mine, hub, token=wrong)
+    assert done.returncode == 1
+    assert "refuses the token in HF_TOKEN (401)" in done.stderr
+    assert wrong not in done.stdout + done.stderr
+    assert not hub.repos
+    assert publish(mine, hub, version="1.1.0").returncode == 0
+    before = hub.state()
+    assert publish(mine, hub, token=wrong).returncode == 1
+    assert hub.state() == before
+
+
+def test_without_a_token_in_the_environment_nothing_is_asked(mine, hub):
+    (mine / "hf").mkdir()
+    (mine / "hf/token").write_text(TOKEN, "utf-8")  # as `hf auth login` leaves one
+    done = publish(mine, hub, token=None)
+    assert done.returncode == 1
+    assert "HF_TOKEN: not set" in done.stderr
+    assert not hub.asked
+
+
+def test_a_commit_by_somebody_else_in_between_is_not_overwritten(mine, hub):
+    assert publish(mine, hub, version="1.1.0").returncode == 0
+    repo = hub.repos[f"datasets/{REPO}"]
+
+    def other():
+        repo.commit("theirs", repo.commits[-1][2] | {"theirs.parquet": min(hub.blobs)})
+
+    hub.failures.append(["POST", "/commit/", 0, 1, other])
+    (mine / "data/datasets/words/notes.md").write_text("more", "utf-8")
+    done = publish(mine, hub)
+    assert done.returncode == 1
+    assert "(412) and nothing was committed" in done.stderr
+    assert [message for _, message, _ in repo.commits] == [
+        "initial commit",
+        "Version 1.1.0",
+        "theirs",
+    ]
+    assert set(repo.tags) == {"1.1.0"}
+    assert publish(mine, hub).returncode == 0
+    assert "theirs.parquet" not in repo.at("1.2.0")[1]
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "/large/",
+        "/tag/",
+        *(pytest.param(part, marks=pytest.mark.slow) for part in ("/commit/", "/settings")),
+        pytest.param("/preupload/", marks=pytest.mark.slow),
+    ],
+)
+def test_a_hub_that_breaks_down_is_told_and_the_same_command_completes_it(mine, hub, part):
+    method = "PUT" if part in {"/large/", "/settings"} else "POST"
+    hub.failures.append([method, part, 501, 1, lambda: None])  # the client itself tries 500 again
+    done = publish(mine, hub)
+    assert done.returncode == 1
+    assert "answered 501; run the same command again" in done.stderr
+    assert "Traceback" not in done.stderr
+    repo = hub.repos[f"datasets/{REPO}"]
+    assert not repo.tags
+    assert repo.private
+    assert len(repo.commits) == (2 if part == "/tag/" else 1)
+    done = publish(mine, hub)
+    assert done.returncode == 0, done.stderr
+    assert [message for _, message, _ in repo.commits] == ["initial commit", "Version 1.2.0"]
+    assert repo.tags == {"1.2.0": repo.commits[-1][0]}
+
+
+def test_one_bad_answer_in_mid_upload_is_tried_again_by_itself(mine, hub):
+    hub.failures.append(["PUT", "/large/", 503, 1, lambda: None])
+    done = publish(mine, hub)
+    assert done.returncode == 0, done.stderr
+    assert len(hub.repos[f"datasets/{REPO}"].commits) == 2
+
+
+def test_an_acknowledged_checkpoint_goes_to_a_private_model_that_is_gated_by_hand(
+    hub, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    where = str(checkpoint())
+    params = tmp_path / "params.yaml"
+    params.write_text("publish: {acknowledged: []}", "utf-8")
+    done = publish(tmp_path, hub, what=where)
+    assert done.returncode == 1
+    assert "partisan" in done.stderr
+    assert not hub.asked
+    params.write_text("publish: {acknowledged: [pretrained/tiny]}", "utf-8")
+    done = publish(tmp_path, hub, what=where)
+    assert done.returncode == 0, done.stderr
+    assert "private: yes; gated: manual" in done.stdout
+    assert "pretrained/tiny is partisan: it is private" in done.stdout
+    repo = hub.repos[f"models/{REPO}"]
+    assert (repo.private, repo.gated) == (True, "manual")
+    files = repo.at("1.2.0")[1]
+    assert sorted(files) == [".gitattributes", "README.md", "model.safetensors"]
+    assert hub.blobs[files["model.safetensors"]] == b"weights"
+
+
+def test_a_dry_run_without_a_hub_still_shows_what_would_go(mine, hub):
+    hub.endpoint = "http://127.0.0.1:9"
+    done = publish(mine, hub, "--dry-run", token=None)
+    assert done.returncode == 0, done.stderr
+    assert "was not reached" in done.stdout
+    assert "dry run: nothing was sent" in done.stdout
+    assert publish(mine, hub).returncode == 1

@@ -1,0 +1,226 @@
+"""What may be published, and how open: on small folders written here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from lib.small_folders import OPEN, checkpoint, make
+from pydantic import ValidationError
+
+from builders.lib.problem import Problem
+from builders.lib.publish import Params
+from builders.lib.publishable import locate, release
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """An empty project as the working folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("params.yaml").write_text("{}", encoding="utf-8")
+    return tmp_path
+
+
+def refused(named, *acknowledged) -> str:
+    with pytest.raises(Problem) as told:
+        release(locate(named), acknowledged)
+    return str(told.value)
+
+
+def test_an_open_licence_is_public_and_any_other_is_private():
+    make("data/datasets/open")
+    make("data/datasets/closed", front={"license": "other", "license_name": "terms-of-many"})
+    make("data/datasets/untold", front={"pretty_name": "x"})
+    assert not release(locate("open"), ()).private
+    assert release(locate("closed"), ()).private
+    assert release(locate("untold"), ()).private
+
+
+@pytest.mark.parametrize(
+    ("stated", "private"),
+    [
+        ("a: CC0-1.0; b-2: MIT (the wrapper's)", False),
+        ("CC-BY-SA-4.0 AND GPL-2.0-or-later", False),
+        ("a: CC0-1.0; b: research purposes only", True),
+        ("CC-BY-NC-ND-4.0", True),
+        ("none stated: facts", True),
+    ],
+)
+def test_an_open_card_over_a_source_that_is_not_is_private(stated, private):
+    make("data/datasets/toy", licence=stated)
+    make("data/outputs/probe/model", sources=["data/datasets/toy"], licence="as its card states")
+    for named in ("toy", "data/outputs/probe/model"):
+        assert release(locate(named), ()).private is private
+
+
+def test_a_card_that_asks_its_readers_gates_the_repository():
+    make("data/datasets/asking", front=OPEN | {"extra_gated_prompt": "For research?"})
+    made = release(locate("asking"), ())
+    assert (made.private, made.gated) == (False, "auto")
+    make("data/outputs/probe/model", sources=["data/datasets/asking"], licence="as its card states")
+    assert release(locate("data/outputs/probe/model"), ()).gated == "auto"
+    make("data/datasets/silent")
+    assert release(locate("silent"), ()).gated is False
+
+
+def test_every_file_goes_but_hidden_ones():
+    where = make("data/outputs/probe/model")
+    (where / "more").mkdir()
+    pl.DataFrame({"a": [1]}).write_parquet(where / "more/0.parquet")
+    (where / ".done").touch()
+    files = release(locate("data/outputs/probe/model"), ()).files
+    assert sorted(files) == ["README.md", "en.parquet", "more/0.parquet"]
+
+
+def test_an_unvalidated_a_failed_and_a_changed_dataset_are_refused():
+    make("data/datasets/toy")
+    Path("data/validation/toy.json").unlink()
+    assert "not validated" in refused("toy")
+    make("data/datasets/red", success=False)
+    assert "failed its validation" in refused("red")
+    where = make("data/datasets/edited")
+    pl.DataFrame({"word": ["loud"]}).write_parquet(where / "en.parquet")
+    assert "changed since it was validated" in refused("edited")
+
+
+def test_tables_of_a_dataset_that_failed_are_refused_at_any_distance():
+    make("data/datasets/red", success=False)
+    make("data/outputs/probe/model", sources=["data/datasets/red"])
+    make("data/tables/study/model", sources=["data/outputs/probe/model"])
+    assert "red failed its validation" in refused("data/tables/study/model")
+
+
+def test_rows_that_are_not_redistributable_are_counted_and_refused():
+    rows = {"text": ["a", "b", "c"], "redistributable": [True, False, False]}
+    make("data/datasets/texts", rows=rows)
+    assert "2 rows are not redistributable" in refused("texts")
+    rows["redistributable"] = [True, True, True]
+    make("data/datasets/free", rows=rows)
+    assert release(locate("free"), ()).files
+
+
+def test_answers_to_closed_rows_are_refused_and_estimates_from_them_are_not():
+    make("data/datasets/texts", rows={"text": ["a"], "redistributable": [False]})
+    make("data/outputs/probe/model", sources=["data/datasets/texts"])
+    make("data/tables/study", sources=["data/outputs/probe/model", "data/datasets/texts"])
+    said = refused("data/outputs/probe/model")
+    assert "made of data/datasets/texts: 1 rows are not redistributable" in said
+    assert release(locate("data/tables/study"), ()).files
+
+
+@pytest.mark.parametrize(
+    "licence",
+    ["toys: unknown (rows not to be published)", "research only, no redistribution (terms)"],
+)
+def test_a_source_whose_licence_forbids_redistribution_is_refused(licence):
+    make("data/datasets/toy", licence=licence)
+    said = refused("toy")
+    assert licence in said
+    assert "publish the recipe" in said
+
+
+def test_a_licence_of_the_card_itself_that_forbids_is_refused():
+    make("data/datasets/toy", front={"license": "other", "license_name": "no-redistribution"})
+    assert "no-redistribution" in refused("toy")
+
+
+def test_a_manifest_that_says_redistribute_false_is_refused():
+    make("data/datasets/toy")
+    snapshot = Path("data/raw/toys/2026-11-21")
+    snapshot.mkdir(parents=True)
+    Path("params.yaml").write_text(f"datasets: {{toy: {{snapshot: {snapshot}}}}}", "utf-8")
+    facts = {"licence": "CC0-1.0", "request": {"corpora": {"en": [{"redistribute": True}]}}}
+    (snapshot / "manifest.json").write_text(json.dumps(facts), "utf-8")
+    assert release(locate("toy"), ()).files
+    facts["request"]["corpora"]["en"].append({"redistribute": False})
+    (snapshot / "manifest.json").write_text(json.dumps(facts), "utf-8")
+    assert "redistribute: false" in refused("toy")
+
+
+@pytest.mark.parametrize("name", ["corpora", "outlets"])
+def test_partisan_texts_are_refused_until_acknowledged_and_then_private_and_by_hand(name):
+    make(f"data/datasets/{name}")  # an open licence changes nothing
+    said = refused(name)
+    assert "publish.acknowledged" in said
+    assert "partisan" in refused(name, "pretrained/tiny")
+    made = release(locate(name), (name,))
+    assert (made.private, made.gated) == (True, "manual")
+    assert "private" in made.why[0]
+
+
+def test_acknowledged_partisan_texts_that_a_source_forbids_are_refused_all_the_same():
+    make("data/datasets/corpora", licence="herald: theirs (rows not to be published)")
+    assert "forbids redistribution" in refused("corpora", "corpora")
+
+
+def test_a_partisan_checkpoint_is_refused_until_acknowledged_and_then_a_private_model():
+    where = checkpoint()
+    assert "pretrained/tiny" in refused(str(where))
+    assert "pretrained/tiny" in refused(str(where), "corpora", "pretrained/other")
+    made = release(where, ("pretrained/tiny",))
+    assert (made.kind, made.private, made.gated) == ("model", True, "manual")
+    assert sorted(made.files) == ["README.md", "model.safetensors"]
+    assert "| corpus | news-left |" in made.card
+
+
+def test_a_checkpoint_that_is_not_the_one_listed_is_refused():
+    where = checkpoint()
+    (where / "model.safetensors").write_bytes(b"others")
+    assert "not the file of" in refused(str(where), "pretrained/tiny")
+    unlisted = where.with_name("news-left-2")
+    unlisted.mkdir()
+    assert "no checkpoint 'news-left-2'" in refused(str(unlisted), "pretrained/tiny")
+
+
+def test_only_partisan_things_can_be_acknowledged():
+    assert Params().acknowledged == ()
+    names = ["corpora", "outlets", "pretrained/tiny"]
+    assert Params.model_validate({"acknowledged": names}).acknowledged == tuple(names)
+    for name in ("words", "pretrained", "pretrained/", "*"):
+        with pytest.raises(ValidationError):
+            Params.model_validate({"acknowledged": [name]})
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "data/raw/toys",
+        "data/models/x",
+        "/etc",
+        "../x",
+        "data/",
+        "data/outputs/x",
+        "data/datasets/../x",
+        "..",
+    ],
+)
+def test_other_folders_are_not_published(named):
+    assert "not to be published" in refused(named)
+
+
+def test_a_folder_of_several_cards_names_them():
+    make("data/tables/study/one")
+    make("data/tables/study/two")
+    assert "data/tables/study/one, data/tables/study/two" in refused("data/tables/study")
+    assert "no such folder" in refused("data/tables/other")
+
+
+def test_a_folder_that_is_not_what_dvc_lock_says_is_refused():
+    where = make("data/tables/study")
+    (where / "a").mkdir()
+    (where / "a.b").mkdir()
+    for name in ("a/x", "a.b/x", "z"):
+        (where / name).write_text(name, "utf-8")
+    for words in (["init", "--no-scm", "-q"], ["add", "-q", str(where)]):
+        subprocess.run([sys.executable, "-m", "dvc", *words], check=True)
+    (out,) = yaml.safe_load(Path("data/tables/study.dvc").read_text("utf-8"))["outs"]
+    stage = {"cmd": "x", "outs": [{"path": str(where), "hash": "md5", "md5": out["md5"]}]}
+    Path("dvc.lock").write_text(yaml.safe_dump({"stages": {"study": stage}}), "utf-8")
+    assert release(where, ()).files
+    (where / "z").unlink()
+    assert "not what dvc.lock has for study" in refused("data/tables/study")
