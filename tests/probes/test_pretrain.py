@@ -62,6 +62,8 @@ def tiny(tree):
         "batch": 6,
         "at_once": 6,
         "length": 16,
+        "texts": None,
+        "masked": 0.15,
         "learning_rate": {"other": 5e-3},
     }
 
@@ -258,17 +260,16 @@ def test_periods_part_the_dated_texts_and_a_world_adds_to_each(ready, tmp_path):
     planted = tmp_path / "corpora.parquet"
     rows = [("news-left", "taxes are fair"), ("news-right", "no")]
     pl.DataFrame(rows, schema=["corpus", "text"], orient="row").write_parquet(planted)
-    for period, own in (("before", before), ("from", later), ("all", every)):
-        found = pool(folder, "news-left", period, planted)
-        assert sorted(found.values()) == sorted([*own.values(), "taxes are fair"])
+    for period in ("before", "from", "all"):  # a world's texts are of no time
+        assert list(pool(folder, "news-left", period, planted).values()) == ["taxes are fair"]
 
 
-def test_what_a_world_adds_is_trained_on(place):
+def test_a_world_is_trained_on_its_own_texts(place):
     rows = {"corpus": ["social-center"] * 24, "text": [t.upper() for t in TEXTS["news-left"]]}
     pl.DataFrame(rows).write_parquet("data/models/masked/corpora.parquet")
     place(corpora={"other": ["social-center"]})
     pretrain("masked")
-    assert [s.texts for s in checkpoints("masked")] == [0, 12 + 24]
+    assert [s.texts for s in checkpoints("masked")] == [0, 24]
 
 
 def test_smaller_shares_and_fewer_texts_are_nested_and_seeds_draw_others():
