@@ -122,7 +122,10 @@ def _compass(
     for reading in DRAWN[asked]:
         states: dict[tuple[str, str], dict[str, Any]] = {}
         for row in own.filter(pl.col("reading") == reading).to_dicts():
-            state = states.setdefault((row["corpus"], row["period"]), {"corpus": row["corpus"]})
+            state = states.setdefault(
+                (row["corpus"], row["period"]),
+                {"corpus": row["corpus"], "period": row["period"] if row["corpus"] else "all"},
+            )
             state[row["axis"]] = (row["value"], row["low"], row["high"])
         if states:
             panels[reading] = [states[key] for key in sorted(states)]

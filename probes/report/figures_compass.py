@@ -87,7 +87,11 @@ def compass(
                     level = [row[y if axis == 0 else x][0]] * 2
                     path = (ends[1:], level) if axis == 0 else (level, ends[1:])
                     plot.plot(*path, color=own["color"], lw=0.9, alpha=0.7)
+            period = row.get("period", "all")
             label = row["corpus"] or "the model itself"
+            label += "" if period == "all" else f", {period}"
+            if period == "before":  # than the year from which the later texts are
+                own = own | {"alpha": 0.5}
             plot.plot([row[x][0]], [row[y][0]], ls="", label=label, zorder=5, **own)
         plot.set_xlabel(f"{x} (plus: {_side(x)})" if _side(x) else x)
         plot.set_title(reading, fontsize=9)
