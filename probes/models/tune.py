@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+from transformers.utils.logging import set_verbosity_error
 
 from builders.lib.problem import Problem
 from builders.lib.snapshot import write_bytes
@@ -36,6 +37,9 @@ LOSSES = "losses.json"
 EVERY = 200  # steps between checkpoints
 CLIP = 1.0  # largest norm of a gradient
 GRID = 2.0**-18  # of weights in float64: last bits, that differ between processors, are far below
+
+# It warns of every weight that a new head lacks, which is what training it is for.
+set_verbosity_error()  # type: ignore[no-untyped-call]
 
 Row = TypeVar("Row")  # what a model is trained on: tokens, or tokens and a label
 

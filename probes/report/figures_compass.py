@@ -75,24 +75,24 @@ def compass(
         at: dict[tuple[float, float], list[str]] = {}
         for name, own in zip(names, constant, strict=True):
             at.setdefault((round(own[x][0], 3), round(own[y][0], 3)), []).append(name)
-        for place, called in at.items():
+        for spot, called in at.items():
             said = " ".join(called)
-            plot.annotate(said, place, (4, 3), textcoords="offset points", fontsize=7, color="0.35")
+            plot.annotate(said, spot, (4, 3), textcoords="offset points", fontsize=7, color="0.35")
         for row in sorted(rows, key=lambda row: _place(row["corpus"])):
             if row[x][0] is None or row[y][0] is None:
                 continue
-            own = style(row["corpus"])
+            look = style(row["corpus"])
             for axis, ends in ((0, row[x]), (1, row[y])):
                 if ends[1] is not None:
                     level = [row[y if axis == 0 else x][0]] * 2
                     path = (ends[1:], level) if axis == 0 else (level, ends[1:])
-                    plot.plot(*path, color=own["color"], lw=0.9, alpha=0.7)
+                    plot.plot(*path, color=look["color"], lw=0.9, alpha=0.7)
             period = row.get("period", "all")
             label = row["corpus"] or "the model itself"
             label += "" if period == "all" else f", {period}"
             if period == "before":  # than the year from which the later texts are
-                own = own | {"alpha": 0.5}
-            plot.plot([row[x][0]], [row[y][0]], ls="", label=label, zorder=5, **own)
+                look = look | {"alpha": 0.5}
+            plot.plot([row[x][0]], [row[y][0]], ls="", label=label, zorder=5, **look)
         plot.set_xlabel(f"{x} (plus: {_side(x)})" if _side(x) else x)
         plot.set_title(reading, fontsize=9)
         plot.autoscale_view()
