@@ -21,8 +21,7 @@ from tqdm import tqdm
 from builders.lib import card, store
 from builders.lib.params import entry
 from builders.lib.problem import Problem
-from builders.lib.snapshot import digest, write_bytes
-from probes.checkpoints import FOLDER, LIST
+from builders.lib.snapshot import write_bytes
 from probes.models.files import MODELS, POINTER
 from probes.shards import Shard, Task, Worker
 
@@ -62,7 +61,7 @@ def probe(probe: str, name: str, execution: Execution = HERE) -> Path:
         )
     final = OUTPUTS / probe / name
     shards = task.shards()
-    partial = _resume(final, task, pointer, alone=execution.part is None)
+    partial = _resume(final, task, alone=execution.part is None)
     todo = [shard for shard in shards if not (partial / shard.path()).exists()]
     if execution.part:
         first, of = execution.part
@@ -111,7 +110,7 @@ def _on_ray(
     spread(task.probe, task.name, todo, write, workers=execution.workers)
 
 
-def _resume(final: Path, task: Task, pointer: Path, *, alone: bool) -> Path:
+def _resume(final: Path, task: Task, *, alone: bool) -> Path:
     """Return the working folder: the one a killed run left, if its inputs were the same.
 
     Raises
@@ -119,7 +118,7 @@ def _resume(final: Path, task: Task, pointer: Path, *, alone: bool) -> Path:
     Problem
         If they were others, and other parts of the run may be at work there.
     """
-    text = json.dumps(request(task, pointer), sort_keys=True)
+    text = json.dumps(request(task), sort_keys=True)
     partial = final.with_name(f".{final.name}.partial")
     note = partial / REQUEST
     if partial.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
@@ -142,37 +141,17 @@ def _resume(final: Path, task: Task, pointer: Path, *, alone: bool) -> Path:
     return partial
 
 
-def request(task: Task, pointer: Path) -> dict[str, Any]:
+def request(task: Task) -> dict[str, Any]:
     """Return all that the answers depend on: what a run must share with the one it continues."""
     top = Path(__file__).parent
     code = [*top.glob("models/*.py"), *top.glob("*.py"), Path(str(store.__file__))]
     return {
         "params": [task.params.model_dump(mode="json"), task.model.model_dump(mode="json")],
         "also": {key: entry(key) for key in getattr(task.module, "ALSO", ())},
-        "inputs": {name: store.fingerprint(folder) for name, folder in task.folders.items()},
-        "model": hashlib.sha256(pointer.read_bytes()).hexdigest(),
-        "beside": _beside(task),
-        "pretrained": _pretrained(task),
+        "inputs": task.inputs(),
         "code": sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in code),
         "libraries": {library: version(library) for library in LIBRARIES},
     }
-
-
-def _beside(task: Task) -> dict[str, str]:
-    """Return the hashes of what a probe asks besides the model; of one not brought it is empty."""
-    if not hasattr(task.module, "beside"):
-        return {}
-    pointers = {
-        name: MODELS / name / POINTER for name in task.module.beside(task.params, task.model)
-    }
-    return {name: digest(path) if path.is_file() else "" for name, path in pointers.items()}
-
-
-def _pretrained(task: Task) -> str:
-    """Return the hash of what a model was trained on further, where a probe asks that too."""
-    if not getattr(task.module, "PRETRAINED", False):
-        return ""
-    return hashlib.sha256((FOLDER / task.name / LIST).read_bytes()).hexdigest()
 
 
 def _card(partial: Path, task: Task, counts: store.Counts) -> None:

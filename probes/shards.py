@@ -12,9 +12,12 @@ import io
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builders.lib import store
+from builders.lib.lineage import carrying
 from builders.lib.params import section
 from builders.lib.problem import Problem
+from builders.lib.snapshot import digest
 from probes import checkpoints
+from probes.models.files import MODELS, POINTER
 from probes.models.load import load
 from probes.models.params import VERBS, model, verbs
 
@@ -75,12 +78,30 @@ class Task:
         found: list[Shard] = self.module.shards(self.params, self.model, self.folders)
         return found
 
+    def inputs(self) -> dict[str, str]:
+        """Return the sha256 of everything that is asked, and that answers, by its path.
+
+        What else a probe asks (`beside`) may not have been brought: such a model is left out.
+        """
+        found = {
+            folder.as_posix(): store.fingerprint(folder)
+            for dataset, folder in self.folders.items()
+            if dataset != checkpoints.INPUT
+        }
+        beside = getattr(self.module, "beside", None)
+        models = [self.name, *(beside(self.params, self.model) if beside else ())]
+        files = [MODELS / name / POINTER for name in models]
+        if checkpoints.INPUT in self.folders:
+            files.append(self.folders[checkpoints.INPUT] / checkpoints.LIST)
+        return found | {path.as_posix(): digest(path) for path in files if path.is_file()}
+
 
 class Worker:
     """A loaded model that computes shards."""
 
     def __init__(self, probe: str, name: str) -> None:
         self.task = Task(probe, name)
+        self.inputs = self.task.inputs()
         self.scorer = load(name)
         self._double: Scorer | None = None
 
@@ -88,7 +109,8 @@ class Worker:
         """Return one shard as a parquet file."""
         task = self.task
         sink = io.BytesIO()
-        writer = store.Writer(sink, task.module.schema(shard.config).arrow())
+        schema = task.module.schema(shard.config).arrow()
+        writer = store.Writer(sink, carrying(schema, self.inputs))
         for table in task.module.answer(
             shard, task.folders, self.scorer, task.params, task.model, self._exact
         ):

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builders.lib import card, store
+from builders.lib.lineage import carrying
 from builders.lib.params import section
 from builders.lib.problem import Problem
 from probes import EACH
@@ -68,15 +69,19 @@ def analyse(name: str, model: str = "") -> Path:
     found = module.run(inputs, params)
     partial = store.fresh(final)
     counts = store.Counts(Counter())
+    hashes = {folder: store.fingerprint(folder) for folder, _ in read}
+    hashes |= {folder: store.fingerprint(folder) for folder in datasets.values()}
+    carried = {folder.as_posix(): sha256 for folder, sha256 in hashes.items()}
     for table, frame in found.items():
-        store.write_table(frame, module.SCHEMAS[table].arrow(), partial / f"{table}.parquet")
+        arrow = carrying(module.SCHEMAS[table].arrow(), carried)
+        store.write_table(frame, arrow, partial / f"{table}.parquet")
         counts.rows[table] = len(frame)
     origin = card.Origin(
         [
             {
                 "source": f"made by {stage.partition('@')[0]}",
                 "address": str(folder),
-                "retrieved": f"with sha256 {store.fingerprint(folder)[:16]}",
+                "retrieved": f"with sha256 {hashes[folder][:16]}",
                 "licence": "as its card states",
                 "citation": "its card",
             }

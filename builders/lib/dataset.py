@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builders.lib import card, store
+from builders.lib import card, lineage, store
 from builders.lib.params import section
 from builders.lib.problem import Problem
 from builders.lib.snapshot import Snapshot
@@ -42,14 +42,17 @@ def build(name: str, module: ModuleType) -> store.Counts:
     if inputs:
         made_of: Any = {dataset: store.require_validated(dataset) for dataset in inputs}
         sources = [_source(dataset, made_of[dataset]) for dataset in inputs]
+        read = {folder.as_posix(): store.fingerprint(folder) for folder in made_of.values()}
     elif several:
         made_of = {s: _opened(name, s, getattr(params.snapshots, s)) for s in several}
         sources = [made_of[source].manifest for source in several]
+        read = lineage.of_snapshots(made_of.values())
     else:
         made_of = _opened(name, params.source, params.snapshot)
         sources = [made_of.manifest]
+        read = lineage.of_snapshots([made_of])
     try:
-        return _write(name, module, params, made_of, sources)
+        return _write(name, module, params, made_of, sources, read)
     except BaseException:
         shutil.rmtree(folder.with_name(f".{name}.partial"), ignore_errors=True)
         raise
@@ -77,11 +80,16 @@ def _source(dataset: str, folder: Path) -> dict[str, str]:
 
 
 def _write(
-    name: str, module: ModuleType, params: Any, made_of: Any, sources: list[dict[str, Any]]
+    name: str,
+    module: ModuleType,
+    params: Any,
+    made_of: Any,
+    sources: list[dict[str, Any]],
+    read: dict[str, str],
 ) -> store.Counts:
     """Write rows and card beside the final folder, and give it its name at the end."""
     folder = store.DATASETS / name
-    counts = store.write(module.build(made_of, params), module.SCHEMA, folder)
+    counts = store.write(module.build(made_of, params), module.SCHEMA, folder, read)
     wanted = module.wanted(params) if hasattr(module, "wanted") else params.languages
     empty = [config for config in wanted if not counts.rows[config]]
     if empty or not counts.rows:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
+from builders.lib.lineage import carrying
 from builders.lib.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     import polars as pl
     import pyarrow as pa
@@ -119,12 +120,22 @@ def rejects_schema() -> pa.Schema:
     return pa.schema([*text, pa.field("number", pa.int64(), nullable=False)])
 
 
-def write(stream: Iterable[Row | Reject], schema: Schema, folder: Path) -> Counts:
+def write(
+    stream: Iterable[Row | Reject],
+    schema: Schema,
+    folder: Path,
+    inputs: Mapping[str, str] | None = None,
+) -> Counts:
     """Write ``CONFIG.parquet`` for each config, and ``rejects.parquet``.
 
     The rows must come sorted within their config. Memory holds one row group per config. The
     folder appears under its final name only when everything is written; call :func:`finish`
     after adding the card.
+
+    Parameters
+    ----------
+    inputs
+        What the rows are made of, for :mod:`builders.lib.lineage`: sha256 by path.
 
     Raises
     ------
@@ -132,10 +143,11 @@ def write(stream: Iterable[Row | Reject], schema: Schema, folder: Path) -> Count
         If a row does not fit the schema, or the disk is full.
     """
     partial = fresh(folder)
-    arrow = schema.arrow()
+    inputs = inputs or {}
+    arrow = carrying(schema.arrow(), inputs)
     counts = Counts()
     writers: dict[str, Writer] = {}
-    rejects = Writer(partial / REJECTS, rejects_schema())
+    rejects = Writer(partial / REJECTS, carrying(rejects_schema(), inputs))
     try:
         for item in stream:
             if isinstance(item, Reject):

@@ -186,17 +186,16 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(monkeypat
 
 def test_a_run_is_not_continued_with_another_pretraining():
     first = Task("finetune", "m")
-    from probes.models.files import MODELS, POINTER
     from probes.outputs import request
 
-    pointer, path = MODELS / "m" / POINTER, Path("data/pretrained/m") / checkpoints.LIST
-    before, kept = request(first, pointer), path.read_text()
+    path = Path("data/pretrained/m") / checkpoints.LIST
+    before, kept = request(first), path.read_text()
     try:
         path.write_text(kept.replace('"steps": 20', '"steps": 21'))
-        assert request(first, pointer) != before
+        assert request(first) != before
     finally:
         path.write_text(kept)
-    assert request(first, pointer) == before
+    assert request(first) == before
 
 
 def test_a_world_s_own_texts_are_a_task_of_their_own():
