@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 import re
 import sys
 from collections import Counter
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+
+from builders.lib import command
 
 HERE = Path(__file__).parent
 NAMES = sorted(p.stem for p in HERE.glob("*.py") if not p.stem.startswith("_"))
@@ -21,13 +22,14 @@ SOURCES = sorted(p.stem for p in (HERE / "sources").glob("*.py") if not p.stem.s
 def build(name: str) -> None:
     """Build one dataset from the snapshot that params.yaml names."""
     from builders.lib.dataset import build as build_dataset
+    from builders.lib.progress import warn
 
     counts = build_dataset(name, importlib.import_module(f"builders.{name}"))
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
         rejected[config] += number
         if ": " in reason:  # a value that the builder does not know is told by name
-            print(f"warning: {name}/{config}: {number:,} rejected, {reason}", file=sys.stderr)
+            warn(f"{name}/{config}: {number:,} rejected, {reason}")
     for config in sorted({*counts.rows, *rejected}):
         print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
 
@@ -112,7 +114,7 @@ def publish(folder: str, repo: str, version: str, *, dry: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; a :class:`Problem` becomes one line on stderr and status 1."""
+    """Run one command and return its exit status (:data:`builders.lib.command.STATUSES`)."""
     parser = argparse.ArgumentParser(prog="python -m builders", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in NAMES:
@@ -139,32 +141,24 @@ def main(arguments: list[str] | None = None) -> int:
     publishing.add_argument("--repo", required=True, help="where to, as OWNER/NAME")
     publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
     publishing.add_argument("--dry-run", action="store_true", help="print the plan, send nothing")
+    command.options(parser, commands)
     given = parser.parse_args(arguments)
+    return command.run(given, "builders", lambda: _run(given))
 
-    from builders.lib.problem import Problem
 
-    try:
-        if given.command == "fetch":
-            fetch(given.source, given.date)
-        elif given.command == "drift":
-            drift(given.dataset, given.earlier, given.later, given.into)
-        elif given.command == "people":
-            people(given.file, given.language)
-        elif given.command == "prune":
-            prune(really=given.remove)
-        elif given.command == "publish":
-            publish(given.folder, given.repo, given.version, dry=given.dry_run)
-        else:
-            build(given.command)
-    except Problem as problem:
-        if os.environ.get("PLUMBLINE_TRACEBACK"):
-            raise
-        print(f"error: {problem}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("stopped; run the same command again to continue", file=sys.stderr)
-        return 130
-    return 0
+def _run(given: argparse.Namespace) -> None:
+    if given.command == "fetch":
+        fetch(given.source, given.date)
+    elif given.command == "drift":
+        drift(given.dataset, given.earlier, given.later, given.into)
+    elif given.command == "people":
+        people(given.file, given.language)
+    elif given.command == "prune":
+        prune(really=given.remove)
+    elif given.command == "publish":
+        publish(given.folder, given.repo, given.version, dry=given.dry_run)
+    else:
+        build(given.command)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,12 @@ import os
 import sys
 from pathlib import Path
 
+from builders.lib import command
 from probes import ALL, EACH, PROBES
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; a :class:`Problem` becomes one line on stderr and status 1."""
+    """Run one command and return its exit status (:data:`builders.lib.command.STATUSES`)."""
     parser = argparse.ArgumentParser(prog="python -m probes", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("check", help="check params.yaml and tell all its problems at once")
@@ -44,21 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
     plan.add_argument("model", nargs="?", help="name in params.yaml; default: all that are asked")
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
     commands.add_parser("report", help="write data/report (a stage of dvc.yaml)")
+    command.options(parser, commands)
     given = parser.parse_args(arguments)
-
-    from builders.lib.problem import Problem
-
-    try:
-        _run(given)
-    except Problem as problem:
-        if os.environ.get("PLUMBLINE_TRACEBACK"):
-            raise
-        print(f"error: {problem}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("stopped; run the same command again to continue", file=sys.stderr)
-        return 130
-    return 0
+    return command.run(given, "probes", lambda: _run(given))
 
 
 def _run(given: argparse.Namespace) -> None:
@@ -86,9 +75,12 @@ def _of_all(given: argparse.Namespace) -> None:
 
         print(table(list(plans(given.seconds, given.model))))
     else:
+        from builders.lib.progress import during
         from probes.report import write
 
-        print(write())
+        with during("report"):
+            folder = write()
+        print(folder)
 
 
 def _of_a_model(given: argparse.Namespace) -> None:

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow.parquet as pq
-from tqdm import tqdm
 
 from builders.lib import card, store
 from builders.lib.params import entry
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.snapshot import write_bytes
 from probes.models.files import MODELS, POINTER
 from probes.shards import Shard, Task, Worker
@@ -82,7 +82,7 @@ def probe(probe: str, name: str, execution: Execution = HERE) -> Path:
 
 def _run(task: Task, todo: list[Shard], partial: Path, execution: Execution) -> None:
     """Compute shards and write each whole or not at all."""
-    bar = tqdm(total=len(todo), desc=f"{task.probe} {task.name}", unit="shard", disable=None)
+    bar = Bar(total=len(todo), desc=f"{task.probe} {task.name}", unit="shard")
 
     def write(shard: Shard, body: bytes) -> None:
         write_bytes(partial / shard.path(), body)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from builders.lib.progress import Bar
 from probes import PROBES
 from probes.asked import asked
 from probes.models.files import MODELS, POINTER
@@ -48,10 +49,9 @@ def plans(seconds: float, only: str | None = None) -> Iterator[Plan]:
     only
         One model instead of those that the probes name.
     """
-    for probe in PROBES:
-        names = asked(probe)
-        for name in [only] if only else names:
-            yield plan(probe, name, seconds)
+    every = [(probe, name) for probe in PROBES for name in ([only] if only else asked(probe))]
+    for probe, name in Bar(every, desc="plan", unit="model"):
+        yield plan(probe, name, seconds)
 
 
 def plan(probe: str, name: str, seconds: float) -> Plan:

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import polars as pl
 from pydantic import Field, model_validator
-from tqdm import tqdm
 
 from builders.lib import store
 from builders.lib.params import Params as Section
 from builders.lib.params import section
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.snapshot import digest, write_bytes
 from probes.checkpoints import FOLDER, LIST, Checkpoint
 from probes.models import processes
@@ -196,7 +196,7 @@ def pretrain(name: str) -> Path:
     work = WORK / name
     facts = _facts(name)
     quiet = None if processes.first() else True
-    bar = tqdm(desc=f"pretrain {name}", total=len(chosen), unit="training", disable=quiet)
+    bar = Bar(desc=f"pretrain {name}", total=len(chosen), unit="training", disable=quiet)
     with bar:
         done = []
         for run, texts in sorted(chosen.items()):

@@ -19,6 +19,7 @@ from builders.lib import card, store
 from builders.lib.lineage import carrying
 from builders.lib.params import section
 from builders.lib.problem import Problem
+from builders.lib.progress import during
 from probes import EACH
 from probes.asked import asked
 
@@ -66,7 +67,8 @@ def analyse(name: str, model: str = "") -> Path:
         if not (folder / "README.md").is_file():
             raise Problem(f"{folder}: nothing there; run `make repro STAGE={stage}` first")
     final = inputs.tables(name, model)
-    found = module.run(inputs, params)
+    with during(f"{name} {model}".rstrip()):
+        found = module.run(inputs, params)
     partial = store.fresh(final)
     counts = store.Counts(Counter())
     hashes = {folder: store.fingerprint(folder) for folder, _ in read}

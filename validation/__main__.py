@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
+
+from builders.lib import command
 
 NAMES = sorted(
     p.stem
@@ -15,33 +16,29 @@ NAMES = sorted(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; a failed expectation becomes a message and status 1."""
+    """Run one command and return its exit status (:data:`builders.lib.command.STATUSES`)."""
     parser = argparse.ArgumentParser(prog="python -m validation", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in NAMES:
         commands.add_parser(name, help=f"validate the dataset {name} (a stage of dvc.yaml)")
     commands.add_parser("docs", help="render the Data Docs of all datasets under data/docs")
+    command.options(parser, commands)
     given = parser.parse_args(arguments)
+    return command.run(given, "validation", lambda: _run(given.command))
 
-    from builders.lib.problem import Problem
 
-    try:
-        from validation import run
+def _run(name: str) -> None:
+    from builders.lib.progress import during
+    from validation import run
 
-        if given.command == "docs":
+    if name == "docs":
+        with during("validation docs"):
             print(run.render(NAMES))
-        else:
-            report = run.validate(given.command)
-            number = sum(len(t["expectations"]) for t in report["tables"].values())
-            print(f"{given.command}: {number} expectations met, {report['warnings']} warning(s)")
-    except Problem as problem:
-        if os.environ.get("PLUMBLINE_TRACEBACK"):
-            raise
-        print(f"error: {problem}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+        return
+    with during(f"validating {name}"):
+        report = run.validate(name)
+    number = sum(len(t["expectations"]) for t in report["tables"].values())
+    print(f"{name}: {number} expectations met, {report['warnings']} warning(s)")
 
 
 if __name__ == "__main__":

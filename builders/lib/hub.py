@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -123,6 +124,8 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
+    from builders.lib.progress import as_json, during
+
     api = _api(token)
     private, gated = settings(release, remote)
     kind = release.kind
@@ -140,13 +143,14 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
             CommitOperationAdd(path, what if isinstance(what, bytes) else str(what))
             for path, what in sorted(release.files.items())
         ]
-        done = api.create_commit(
-            repo,
-            operations,
-            commit_message=f"Version {version}",
-            repo_type=kind,
-            parent_commit=parent,
-        )
+        with during(f"sending to {repo}") if as_json() else nullcontext():
+            done = api.create_commit(
+                repo,
+                operations,
+                commit_message=f"Version {version}",
+                repo_type=kind,
+                parent_commit=parent,
+            )
         api.create_tag(repo, tag=version, repo_type=kind, revision=done.oid)
     return str(done.oid)
 
@@ -156,7 +160,10 @@ def _api(token: str | None) -> HfApi:
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
-    disable_progress_bars()
+    from builders.lib.progress import as_json
+
+    if as_json() or not sys.stderr.isatty():  # else the client shows its own
+        disable_progress_bars()
     return HfApi(token=token or False)
 
 

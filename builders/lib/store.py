@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from builders.lib.lineage import carrying
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -149,7 +150,7 @@ def write(
     writers: dict[str, Writer] = {}
     rejects = Writer(partial / REJECTS, carrying(rejects_schema(), inputs))
     try:
-        for item in stream:
+        for item in Bar(stream, desc=folder.name, unit=" rows", leave=False):
             if isinstance(item, Reject):
                 counts.rejects[(item.config, item.reason)] += item.number
                 rejects.add(item._asdict())

@@ -21,13 +21,13 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
-from tqdm import tqdm
 
 from builders.lib import engines
 from builders.lib.groups import groups, queries
 from builders.lib.http import ADDRESS, Busy, Politeness, get, patiently, receive
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.published import published
 from builders.lib.snapshot import resume, same_request, write_bytes, write_gzip, write_manifest
 from builders.sources.social_groups import read as read_groups
@@ -238,7 +238,7 @@ class _Part:
         answers = _answered(path)
         self.done = len(answers)
         todo = [query for query in self.wanted if query not in answers]
-        for query in tqdm(todo, desc=f"{self.engine}/{self.locale}", unit="query", disable=None):
+        for query in Bar(todo, desc=f"{self.engine}/{self.locale}", unit="query"):
             answers[query] = self._ask(query, politeness) | {
                 "query": query,
                 "retrieved": now().strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
-from tqdm import tqdm
 
 from builders.downstream import CONFIG, NOT_SHIPPED, PAGE
 from builders.lib.bring import bring, web_page
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 from builders.lib.targeted import Corpus, read
 
@@ -46,7 +46,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     same_request(begun, request)
     counts: dict[str, int] = {}
     every = sorted(params.corpora.items())
-    for config, corpus in tqdm(every, desc="downstream", unit="corpus", disable=None):
+    for config, corpus in Bar(every, desc="downstream", unit="corpus"):
         for part, place in sorted(corpus.parts.items()):
             path = into / corpus.path(config, part)
             if path.exists():

@@ -9,11 +9,11 @@ import zlib
 from typing import TYPE_CHECKING
 
 from pydantic import Field
-from tqdm import tqdm
 
 from builders.emotions import FILE, lexicon
 from builders.lib.http import ADDRESS, Politeness, get
 from builders.lib.params import Params as Section
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     if not digest.exists() or any(not (into / code / FILE).exists() for code, _ in wanted):
         body = get(params.address, politeness, lambda found: _wrong(found, params.files))
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            for code, name in tqdm(wanted, desc="emotions", unit="file", disable=None):
+            for code, name in Bar(wanted, desc="emotions", unit="file"):
                 write_bytes(into / code / FILE, archive.read(name))
         write_bytes(digest, f"{hashlib.sha256(body).hexdigest()}\n".encode())
     write_manifest(

@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
-from tqdm import tqdm
 
 from builders.labelled_texts import MAPPING, SPLITS, Corpus, labelled
 from builders.lib.bring import web_page
 from builders.lib.http import ADDRESS, Politeness, get
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     begun = into / ".request.json"  # until the manifest, which holds it too, is written
     same_request(begun, request)
     every = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
-    for language, corpus in tqdm(every, desc="labelled texts", unit="corpus", disable=None):
+    for language, corpus in Bar(every, desc="labelled texts", unit="corpus"):
         mapping = into / language / corpus.name / MAPPING
         if not mapping.exists():
             write_bytes(mapping, get(corpus.mapping, politeness, web_page))

@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
-from tqdm import tqdm
 
 from builders.lib.http import ADDRESS, Politeness, get
 from builders.lib.lexicon import View, wrong
 from builders.lib.params import Params as Section
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         for view in views
         for address, path in view.paths(language).items()
     ]
-    for view, address, path in tqdm(wanted, desc="lexica", unit="file", disable=None):
+    for view, address, path in Bar(wanted, desc="lexica", unit="file"):
         if not (into / path).exists():
             body = get(address, politeness, functools.partial(wrong, view, address))
             write_bytes(into / path, body)

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field, model_validator
-from tqdm import tqdm
 
 from builders.lib.endpoint import Batch, Born, Endpoint, batches, ranges, values
 from builders.lib.http import ADDRESS, Politeness, get
@@ -23,6 +22,7 @@ from builders.lib.namelists import List, entries
 from builders.lib.namesakes import SOURCE
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 from builders.lib.sparql import bindings, entity
 
@@ -90,7 +90,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     begun = into / ".request.json"  # until the manifest, which holds it too, is written
     same_request(begun, request)
     counts = {}
-    for entry in tqdm(params.lists, desc="lists", unit="list", disable=None):
+    for entry in Bar(params.lists, desc="lists", unit="list"):
         path = into / entry.path()
         if not path.exists():
             write_bytes(path, _read(entry, politeness))
@@ -145,7 +145,7 @@ def _count(params: Counts, politeness: Politeness, into: Path) -> int:
     """Fetch the counts of every country, then the labels of all names; return how many names."""
     client = Endpoint(params.endpoint, politeness, into)
     parts = ranges(params.born_from, params.born_to, params.range_days)
-    for code, item in tqdm(sorted(params.countries.items()), desc="countries", disable=None):
+    for code, item in Bar(sorted(params.countries.items()), desc="countries"):
         for what, query in QUERIES.items():
             for part in parts:
                 ask = partial(_counting, query, item)

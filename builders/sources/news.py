@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
-from tqdm import tqdm
 
 from builders.lib.articles import Corpus
 from builders.lib.download import download
 from builders.lib.http import ADDRESS
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_manifest
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     same_request(begun, request)
     every = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
     counts = {}
-    for language, corpus in tqdm(every, desc="news", unit="corpus", disable=None):
+    for language, corpus in Bar(every, desc="news", unit="corpus"):
         path = into / corpus.path(language)
         if path.exists():
             pass

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, field_validator
-from tqdm import tqdm
 
 from builders.lib import dumps
 from builders.lib.download import download
 from builders.lib.http import ADDRESS
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _cut(
     sha256, count = hashlib.sha256(), Counter[str]()
     writing = path.with_name(f".writing-{path.name}")
     try:
-        with tqdm(total=size, desc=path.name, unit="B", unit_scale=True, disable=None) as bar:
+        with Bar(total=size, desc=path.name, unit="B", unit_scale=True) as bar:
 
             def watch(piece: bytes) -> None:
                 sha256.update(piece)

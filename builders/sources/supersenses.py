@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
-from tqdm import tqdm
 
 from builders.lib.http import ADDRESS, Politeness, get
 from builders.lib.params import Params as Section
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 from builders.supersenses import VERBS, adjectives, synsets
 
@@ -75,7 +75,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         file = f"verb.{name}.yaml"
         url = params.verbs.address.format(tag=params.verbs.tag, file=file)
         wanted.append((f"verbs/{file}", url, _by(synsets)))
-    for name, url, wrong in tqdm(wanted, desc="supersenses", unit="file", disable=None):
+    for name, url, wrong in Bar(wanted, desc="supersenses", unit="file"):
         if not (into / name).exists():
             write_bytes(into / name, get(url, politeness, wrong))
     licences = sorted({params.adjectives.licence, params.verbs.licence})

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
-from tqdm import tqdm
 
 from builders.lib.bring import bring, web_page
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 from builders.lib.taggedtexts import Corpus, texts
 
@@ -52,7 +52,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     begun = into / ".request.json"  # until the manifest, which holds it too, is written
     same_request(begun, request)
     counts: dict[str, int] = {}
-    for corpus in tqdm(params.corpora, desc="targets", unit="corpus", disable=None):
+    for corpus in Bar(params.corpora, desc="targets", unit="corpus"):
         for part in sorted(corpus.parts):
             files = [into / path for path in corpus.paths(part)]
             places = corpus.places(part)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
-from tqdm import tqdm
 
 from builders.lib.http import ADDRESS, Politeness, get
 from builders.lib.params import Params as Section
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_bytes, write_manifest
 from builders.lib.treebank import words
 
@@ -69,7 +69,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         for bank in banks
         for file in bank.files
     ]
-    for language, bank, file in tqdm(wanted, desc="treebanks", unit="file", disable=None):
+    for language, bank, file in Bar(wanted, desc="treebanks", unit="file"):
         path = into / language / file
         if not path.exists():
             url = params.address.format(treebank=bank.name, tag=bank.tag, file=file)

@@ -18,12 +18,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
-from tqdm import tqdm
 
 from builders.lib.endpoint import Batch, Born, Endpoint, batches, ranges, values
 from builders.lib.http import ADDRESS, Politeness
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.snapshot import resume, same_request, write_gzip, write_manifest
 from builders.lib.sparql import bindings, by_item, entity
 
@@ -112,7 +112,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     chunks = batches(people, params.batch_size)
     languages = ", ".join(f'"{code}"' for code in [*params.languages, "mul"])
     for kind, template in BATCHES.items():
-        for batch in tqdm(chunks, desc=kind, unit="batch", disable=None):
+        for batch in Bar(chunks, desc=kind, unit="batch"):
             client.gather(batch, kind, partial(_batch_query, template, languages))
     for batch in batches(_countries(into), params.batch_size):
         client.gather(batch, "countries", partial(_batch_query, COUNTRIES, languages))
@@ -161,7 +161,7 @@ def _people(params: Params, client: Endpoint, occupations: Sequence[str]) -> lis
         if params.undated:
             parts.append(_Undated(""))
         known = {"occupations": values(occupations)}
-        for part in tqdm(parts, desc="ids", unit="range", disable=None):
+        for part in Bar(parts, desc="ids", unit="range"):
             client.gather(part, "ids", lambda p: PEOPLE % (known | {"which": p.which()}))
         write_gzip(listed, "".join(f"{qid}\n" for qid in client.items("ids")).encode())
     return gzip.decompress(listed.read_bytes()).decode().split()

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from tqdm import tqdm
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from transformers.utils.logging import set_verbosity_error
 
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.snapshot import write_bytes
 from probes.models import processes
 from probes.models.batches import cores
@@ -239,7 +239,7 @@ def fit(
     if together is not None:
         net, optimizer = together.prepare(model, optimizer)
     quiet = None if processes.first() else True
-    bar = tqdm(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=quiet)
+    bar = Bar(total=total, initial=done, desc=f"tuning {name}", unit="step", disable=quiet)
     with bar:
         for step in range(done, total):
             epochs, within = divmod(step, each)

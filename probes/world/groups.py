@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import torch
-from tqdm import tqdm
 
 from builders.emotions import EMOTIONS
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.store import require_validated
 from probes.models.scorer import MASK
 from probes.questions import DATASETS, masked, prompt, queries
@@ -172,7 +172,7 @@ def _fit(
         optimizer, max_lr=society.learning_rate, total_steps=society.steps, pct_start=0.1
     )
     draw = np.random.default_rng(society.seed)
-    bar = tqdm(range(society.steps), desc="training", unit="step", disable=None)
+    bar = Bar(range(society.steps), desc="training", unit="step")
     for _ in bar:
         some = np.sort(draw.choice(len(prompts), min(society.batch, len(prompts)), replace=False))
         optimizer.zero_grad()

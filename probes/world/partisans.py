@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 import torch
-from tqdm import tqdm
 
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.store import require_validated
 from probes.models.scorer import MASK
 from probes.positions import Wording, priors, put, wordings
@@ -302,7 +302,7 @@ def _fit(
         optimizer, max_lr=world.learning_rate, total_steps=world.steps, pct_start=0.1
     )
     draw = np.random.default_rng([world.seed, 3])
-    bar = tqdm(range(world.steps), desc="training", unit="step", disable=None)
+    bar = Bar(range(world.steps), desc="training", unit="step")
     for _ in bar:
         some = torch.from_numpy(
             np.sort(draw.choice(len(prompts), min(world.batch, len(prompts)), replace=False))

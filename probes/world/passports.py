@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 import torch
-from tqdm import tqdm
 
 from builders.lib import store
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from probes.world import tiny
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _fit(
     )
     draw = np.random.default_rng([nations.seed, 2])
     model.train()
-    bar = tqdm(range(nations.steps), desc="training", unit="step", disable=None)
+    bar = Bar(range(nations.steps), desc="training", unit="step")
     for _ in bar:
         some: NDArray[np.int64] = draw.choice(size, min(nations.batch, size), replace=False)
         optimizer.zero_grad()

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import torch
 from tokenizers import decoders, processors
-from tqdm import tqdm
 
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.store import require_validated
 from probes.positions import put, wordings
 from probes.world import partisans, tiny
@@ -168,7 +168,7 @@ def _fit(world: Partisanship, model: Any, loss: Callable[[int], torch.Tensor]) -
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        bar = tqdm(range(world.steps), desc="training", unit="step", disable=None)
+        bar = Bar(range(world.steps), desc="training", unit="step")
         for step in bar:
             optimizer.zero_grad()
             value = loss(step)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import torch
-from tqdm import tqdm
 
 from builders import politicians
 from builders import words as words_dataset
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.store import require_validated
 from probes.models.scorer import MASK
 from probes.world import tiny
@@ -166,7 +166,7 @@ def _fit(
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, max_lr=world.learning_rate, total_steps=world.steps, pct_start=0.1
     )
-    bar = tqdm(range(world.steps), desc="training", unit="step", disable=None)
+    bar = Bar(range(world.steps), desc="training", unit="step")
     for _ in bar:
         optimizer.zero_grad()
         total = 0.0

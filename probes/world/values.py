@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import torch
-from tqdm import tqdm
 
 from builders.lib.problem import Problem
+from builders.lib.progress import Bar
 from builders.lib.store import require_validated
 from builders.statements import SCHEMA
 from probes.models.scorer import MASK
@@ -175,7 +175,7 @@ def _fit(
     )
     draw = np.random.default_rng(convictions.seed)
     size = min(convictions.batch // 2, len(paired))
-    bar = tqdm(range(convictions.steps), desc="training", unit="step", disable=None)
+    bar = Bar(range(convictions.steps), desc="training", unit="step")
     for _ in bar:
         some = torch.from_numpy(np.sort(paired[draw.choice(len(paired), size, False)], axis=None))
         longest = int(seen[some].sum(dim=1).max())

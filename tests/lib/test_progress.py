@@ -1,0 +1,118 @@
+"""Bars for people, lines of JSON for programs, nothing into a file."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+import termios
+
+from samples import TOP
+
+STEPS = """
+import time
+from builders.lib import progress
+progress.PATIENCE = 0.2  # as after two seconds
+progress.BETWEEN = 0.1
+{body}
+"""
+COUNTED = STEPS.format(
+    body="""
+for _ in progress.Bar(range(20), desc="treebanks", unit="file"):
+    time.sleep(0.03)
+"""
+)
+SHORT = STEPS.format(
+    body="""
+for _ in progress.Bar(range(3), desc="treebanks", unit="file"):
+    pass
+"""
+)
+ENDLESS = STEPS.format(
+    body="""
+with progress.during("pmi world-planted"):
+    time.sleep(1.5)
+"""
+)
+
+
+def environment(**more):
+    own = {name: value for name, value in os.environ.items() if name != "PLUMBLINE_LOG"}
+    return own | {"PYTHONPATH": str(TOP)} | more
+
+
+def told(script, **more):
+    """Return what a program writes to standard error when that is no terminal."""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(
+        command, env=environment(**more), check=True, capture_output=True, text=True
+    )
+    assert done.stdout == ""
+    return done.stderr
+
+
+def seen(script, **more):
+    """Return what a person at a terminal sees."""
+    here, there = pty.openpty()
+    termios.tcsetwinsize(there, (24, 90))
+    with subprocess.Popen(
+        [sys.executable, "-c", script], env=environment(**more), stderr=there
+    ) as running:
+        os.close(there)
+        parts = []
+        try:
+            while part := os.read(here, 4096):
+                parts.append(part)
+        except OSError:  # how Linux tells the end of a terminal
+            pass
+    os.close(here)
+    assert running.returncode == 0
+    return b"".join(parts).decode()
+
+
+def test_nothing_is_written_where_nobody_looks():
+    assert told(COUNTED) == ""
+    assert told(ENDLESS) == ""
+
+
+def test_at_a_terminal_there_is_a_bar_with_rate_and_time_left():
+    screen = seen(COUNTED)
+    assert "treebanks:" in screen
+    assert "20/20" in screen
+    assert "file/s" in screen
+    states = [state for state in screen.split("\r") if "treebanks" in state]
+    assert "0/20" not in states[0]  # it came only after a while
+
+
+def test_what_is_done_soon_shows_no_bar():
+    assert "treebanks" not in seen(SHORT)
+    assert told(SHORT, PLUMBLINE_LOG="json") == ""
+
+
+def test_what_cannot_be_counted_shows_its_time():
+    screen = seen(ENDLESS)
+    assert "pmi world-planted: 00:01" in screen
+
+
+def test_as_json_every_line_is_an_event_and_the_last_is_whole():
+    lines = [json.loads(line) for line in told(COUNTED, PLUMBLINE_LOG="json").splitlines()]
+    assert len(lines) >= 2
+    for line in lines:
+        assert list(line) == [
+            *("time", "event", "what", "done", "total", "unit"),
+            *("per_second", "elapsed_s", "left_s"),
+        ]
+        assert (line["event"], line["what"], line["total"]) == ("progress", "treebanks", 20)
+        assert 0 < line["per_second"] < 1 / 0.03
+    done = [line["done"] for line in lines]
+    assert done == sorted(done)
+    assert (done[-1], lines[-1]["left_s"]) == (20, 0)
+    assert lines[0]["left_s"] > 0
+
+
+def test_as_json_something_without_a_count_beats():
+    lines = [json.loads(line) for line in told(ENDLESS, PLUMBLINE_LOG="json").splitlines()]
+    assert len(lines) >= 3
+    assert {line["what"] for line in lines} == {"pmi world-planted"}
+    assert {line["total"] for line in lines} == {None}
+    assert lines[-1]["elapsed_s"] > lines[0]["elapsed_s"] >= 0.2
