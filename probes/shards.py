@@ -12,7 +12,7 @@ import io
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builders.lib import store
-from builders.lib.lineage import carrying
+from builders.lib.carried import carrying
 from builders.lib.params import section
 from builders.lib.problem import Problem
 from builders.lib.snapshot import digest

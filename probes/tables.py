@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from builders.lib import card, store
-from builders.lib.lineage import carrying
+from builders.lib.carried import carrying
 from builders.lib.params import section
 from builders.lib.problem import Problem
 from builders.lib.progress import during

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builders.lib import card, lineage, store
+from builders.lib import card, carried, store
 from builders.lib.params import section
 from builders.lib.problem import Problem
 from builders.lib.snapshot import Snapshot
@@ -46,11 +46,11 @@ def build(name: str, module: ModuleType) -> store.Counts:
     elif several:
         made_of = {s: _opened(name, s, getattr(params.snapshots, s)) for s in several}
         sources = [made_of[source].manifest for source in several]
-        read = lineage.of_snapshots(made_of.values())
+        read = carried.of_snapshots(made_of.values())
     else:
         made_of = _opened(name, params.source, params.snapshot)
         sources = [made_of.manifest]
-        read = lineage.of_snapshots([made_of])
+        read = carried.of_snapshots([made_of])
     try:
         return _write(name, module, params, made_of, sources, read)
     except BaseException:

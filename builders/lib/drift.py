@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from builders.lib import card, lineage, store
+from builders.lib import card, carried, store
 from builders.lib.params import Params as Section
 from builders.lib.problem import Problem
 from builders.lib.schema import Column, Schema
@@ -202,11 +202,11 @@ def write(
     import pyarrow.parquet as pq
 
     waves = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)]
-    read = lineage.of_snapshots(waves)
+    read = carried.of_snapshots(waves)
     partial = store.fresh(into)
     counts = store.Counts(Counter({name: len(rows) for name, rows in found.items()}))
     for name, rows in found.items():
-        table = pa.Table.from_pylist(rows, schema=lineage.carrying(SCHEMAS[name].arrow(), read))
+        table = pa.Table.from_pylist(rows, schema=carried.carrying(SCHEMAS[name].arrow(), read))
         pq.write_table(table, partial / f"{name}.parquet", compression="zstd", version="2.6")
     origin = card.Origin(
         [wave.manifest | {"source": f"{wave.manifest['source']}, a wave"} for wave in waves],

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from builders.lib.lineage import carrying
+from builders.lib.carried import carrying
 from builders.lib.problem import Problem
 from builders.lib.progress import Bar
 
@@ -136,7 +136,7 @@ def write(
     Parameters
     ----------
     inputs
-        What the rows are made of, for :mod:`builders.lib.lineage`: sha256 by path.
+        What the rows are made of, for :mod:`builders.lib.carried`: sha256 by path.
 
     Raises
     ------

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from builders.lib.lineage import KEY, carrying, inputs
+from builders.lib.carried import KEY, carrying, inputs_of
 from builders.lib.problem import Problem
 from builders.lib.store import fingerprint
 
@@ -20,7 +20,7 @@ def sha256(path):
 def chain(top, path):
     """Follow a file to its ends; check each hash; return the ends, the paths of the project."""
     ends = set()
-    for name, said in inputs(top / path).items():
+    for name, said in inputs_of(top / path).items():
         made = top / name
         if made.is_dir():
             assert fingerprint(made) == said
@@ -46,7 +46,7 @@ def test_every_file_of_a_kind_carries_what_it_was_made_of(finished, kind):
     files = sorted((finished / "data" / kind).rglob("*.parquet"))
     assert files
     for path in files:
-        for name, said in inputs(path).items():
+        for name, said in inputs_of(path).items():
             made = finished / name
             assert (fingerprint(made) if made.is_dir() else sha256(made)) == said
 
@@ -70,7 +70,7 @@ def test_a_file_that_carries_nothing_is_told(tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"word": ["a"]}), path)
     with pytest.raises(Problem, match=r"x\.parquet: does not say what it was made of; build it"):
-        inputs(path)
+        inputs_of(path)
     path.write_text("word\n", encoding="utf-8")
     with pytest.raises(Problem, match=r"x\.parquet: not a parquet file that can be read"):
-        inputs(path)
+        inputs_of(path)

@@ -40,7 +40,7 @@ def carrying(schema: pa.Schema, inputs: Mapping[str, str]) -> pa.Schema:
     return schema.with_metadata({**(schema.metadata or {}), KEY: told.encode()})
 
 
-def inputs(path: Path) -> dict[str, str]:
+def inputs_of(path: Path) -> dict[str, str]:
     """Return what a parquet file carries: the sha256 of each input by its path, sorted.
 
     Raises
