@@ -198,11 +198,11 @@ def write_params(address: str, archives: str) -> None:
     params["probes"]["finetune"] |= {
         "tasks": TASKS,
         "periods": ["from"],
-        "seeds": [1, 2],
-        "texts": 1200,
-        "epochs": 4,
+        "seeds": [1],
+        "texts": 600,
+        "epochs": 3,
         "length": 64,
-        "learning_rate": {"other": 4.0e-4},
+        "learning_rate": {"other": 2.0e-4},
     }
     path.write_text(yaml.safe_dump(params, allow_unicode=True, sort_keys=False), "utf-8")
 
