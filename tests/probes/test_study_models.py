@@ -17,6 +17,7 @@ PAGES = TOP / "docs" / "studies"
 TREE = yaml.safe_load((PAGES / "politicians-models.yaml").read_text(encoding="utf-8"))
 GROUPS = yaml.safe_load((PAGES / "stereotypes-models.yaml").read_text(encoding="utf-8"))
 VALUES = yaml.safe_load((PAGES / "values-models.yaml").read_text(encoding="utf-8"))
+LEANING = yaml.safe_load((PAGES / "leaning-models.yaml").read_text(encoding="utf-8"))["models"]
 NAMES = yaml.safe_load((PAGES / "nationality-models.yaml").read_text(encoding="utf-8"))
 MISSING = [name for name, entry in TREE["models"].items() if "revision" not in entry]
 
@@ -118,3 +119,20 @@ def test_each_classifier_of_names_has_its_masked_model():
     assert len(set(commits)) == len(commits) == 5
     for name, below in NAMES["underlying"].items():
         assert found[name].id.startswith(found[below].id)
+
+
+def test_those_asked_about_politics_can_be_asked_and_trained_and_one_tells_stances():
+    entries = {n: {"revision": "0" * 40} | entry for n, entry in LEANING.items()}
+    found = Models.model_validate({"models": entries}).models
+    assert all(NAME.fullmatch(name) for name in found)
+    kinds = {name: model.kind for name, model in found.items()}
+    assert kinds.pop("stance") == "classifier"  # facebook/bart-large-mnli in the paper
+    assert found["stance"].id == "facebook/bart-large-mnli"
+    assert kinds.pop("gpt2") == "causal"
+    assert set(kinds.values()) == {"masked"}
+    assert {"roberta-base", "gpt2"} <= set(found)  # the two that the paper trains further
+    pinned = {m["id"]: m["revision"] for m in LEANING.values() if "revision" in m}
+    known = {m["id"]: m["revision"] for m in GROUPS["models"].values()}
+    known |= {m["id"]: m["revision"] for m in TREE["models"].values() if "revision" in m}
+    assert pinned  # no commit that another study does not have too
+    assert all(known[name] == commit for name, commit in pinned.items())
