@@ -133,6 +133,9 @@ def _front(
     if adult:
         front["tags"] = list(dict.fromkeys([*front.get("tags", ()), ADULT]))
     if languages := front.get("language"):
+        there = {name.rpartition("-")[2] for name in names}
+        if there <= set(languages):  # configs are named for their languages: only those built
+            front["language"] = languages = [code for code in languages if code in there]
         many = len(languages) > 1 or "mul" in languages
         front.setdefault("multilinguality", ["multilingual" if many else "monolingual"])
     return front | {

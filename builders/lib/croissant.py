@@ -101,7 +101,7 @@ def write(folder: Path, described: Described) -> None:
         "conformsTo": list(CONFORMS),
         "name": _name(folder),
         "alternateName": front.get("pretty_name"),
-        "description": _plain(there.get("What", "") or str(front.get("pretty_name", ""))),
+        "description": _plain(next(iter(there.values()), str(front.get("pretty_name", "")))),
         "license": _licence(front),
         "citeAs": _plain(there.get("Citation", "")),
         "creator": {"@type": "sc:Organization", "name": "The plumbline authors"},

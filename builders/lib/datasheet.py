@@ -1,7 +1,8 @@
 """The questions of a datasheet, each answered by hand on a dataset's page or from its build.
 
-They follow Gebru et al. (2021), Datasheets for Datasets, in the project's own words. A page answers
-its part of them in its section ``## Datasheet``, as paragraphs that begin with the question in bold.
+They follow Gebru et al. (2021), Datasheets for Datasets, in the project's own words. A page
+answers its part of them in its section ``## Datasheet``, in paragraphs that begin with the question
+in bold.
 """
 
 from __future__ import annotations
@@ -38,12 +39,13 @@ HARM = "What harm could come of it?"
 BY_HAND = (ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, HARM)
 SECTIONS = ("Why", "Known limits", "Sensitive content", "Citation")  # that answer questions too
 MAINTAINED = (
-    "The authors of plumbline keep up its builder; errors are reported in the project's issue "
-    "tracker and mended in the builder or at the source, never in the rows. Every fetch of its "
-    "sources is a dated snapshot, every build a version of three numbers. A published version is a "
-    "tag that never moves, so older ones stay."
+    "The authors of plumbline keep up its builder. Errors are mended there or at the source, never "
+    "in the rows. Every fetch of its sources is a dated snapshot, every build has a version of "
+    "three numbers. A published version is a tag that never moves, so older ones stay."
 )
-_ANSWER = re.compile(r"^\*\*(?P<question>[^*]+\?)\*\*\s+(?P<answer>.+?)(?=\n\n|\Z)", re.M | re.S)
+_ANSWER = re.compile(
+    r"^\*\*(?P<question>[^*]+\?)\*\*\s+(?P<answer>.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL
+)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
@@ -54,8 +56,8 @@ class Facts(NamedTuple):
     rows: dict[str, int]  # by config
     schemas: dict[str, Schema]  # by config
     sources: list[dict[str, Any]]
-    by_hand: dict[str, str] = {}  # answers of the page
-    rejects: int = 0
+    by_hand: dict[str, str]  # answers of the page
+    rejects: int
 
 
 class Question(NamedTuple):
@@ -153,9 +155,9 @@ def _given_out(facts: Facts) -> str:
     asked = any(key.startswith("extra_gated_") for key in facts.front)
     gate = ", where each reader is asked what it is for" if asked else ""
     return (
-        "As parquet files with this card and a Croissant description (`croissant.json`), in one "
-        f"commit with a version's tag to a repository of the Hugging Face Hub{gate}; or built anew, "
-        "see [Rebuild](#rebuild)."
+        "Built anew, see [Rebuild](#rebuild); or, where its terms allow it, as parquet files with "
+        "this card and a Croissant description (`croissant.json`), in one commit with a version's "
+        f"tag to a repository of the Hugging Face Hub{gate}."
     )
 
 
@@ -198,8 +200,8 @@ QUESTIONS = (
         "Preprocessing",
         "Are the raw data kept, and the code?",
         lambda _: (
-            "Yes: snapshots byte for byte, with a manifest of addresses, dates and hashes, and the "
-            "builder beside them; see [Rebuild](#rebuild)."
+            "Yes: dated snapshots with a manifest of addresses, dates and hashes, and the builder "
+            "beside them; see [Rebuild](#rebuild). Raw data are not published with the rows."
         ),
     ),
     Question("Uses", USES),
