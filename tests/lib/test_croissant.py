@@ -21,7 +21,10 @@ from lib.test_publish import REPO, publish, run
 from builders.lib import card, croissant, store
 from builders.lib.dataset import build
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:rdflib.*")
+pytestmark = [  # of mlcroissant's use of newer versions of its dependencies
+    pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index"),
+]
 QUICK = ("politicians", "words", "stereotypes", "downstream")
 DATASETS = sorted(p.stem for p in (TOP / "docs/datasets").glob("*.md"))
 RESPONSIBLE = (
