@@ -96,9 +96,9 @@ def write(
     (folder / "README.md").write_text("\n".join(p for p in parts if p), encoding="utf-8")
     if front.get("license_link") == TERMS:
         (folder / TERMS).write_text(_terms(front, origin.sources), encoding="utf-8")
-    croissant.write(
-        folder, croissant.Described(facts, prose, origin.command, origin.version, files)
-    )
+    name = croissant.named(folder, page.stem)
+    described = croissant.Described(name, facts, prose, origin.command, origin.version, files)
+    croissant.write(folder, described)
 
 
 def read_page(page: Path) -> tuple[dict[str, Any], str]:

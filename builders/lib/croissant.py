@@ -69,6 +69,7 @@ REJECTS = Schema(
 class Described(NamedTuple):
     """What a description says, besides the files."""
 
+    name: str
     facts: datasheet.Facts
     prose: str  # of the page
     command: str
@@ -99,7 +100,7 @@ def write(folder: Path, described: Described) -> None:
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS),
-        "name": _name(folder),
+        "name": described.name,
         "alternateName": front.get("pretty_name"),
         "description": _plain(next(iter(there.values()), str(front.get("pretty_name", "")))),
         "license": _licence(front),
@@ -162,12 +163,10 @@ def _text(description: dict[str, Any]) -> str:
     return json.dumps(description, ensure_ascii=False, indent=1) + "\n"
 
 
-def _name(folder: Path) -> str:
-    """Return the name of a folder, also while it is being written: a model's with its probe."""
+def named(folder: Path, page: str) -> str:
+    """Return the name of what a page describes, with the model where each has a folder."""
     own = folder.name.removeprefix(".").removesuffix(".partial")
-    kinds = ("datasets", "tables", "outputs")
-    deep = folder.parent.parent.name in kinds and folder.parent.name not in kinds
-    return f"{folder.parent.name}-{own}" if deep else own
+    return f"{page}-{own}" if folder.parent.name == page else page
 
 
 def _file(folder: Path, path: Path) -> dict[str, Any]:

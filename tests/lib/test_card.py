@@ -72,7 +72,7 @@ def write(folder, page=PAGE, configs=("en",), rows=None, rejects=None):
     )
     for config in configs:
         store.write_table(frame, SCHEMA.arrow(), folder / f"{config}.parquet")
-    where = folder.with_name("page.md")
+    where = folder.with_name("toys.md")
     where.write_text(page, "utf-8")
     counts = store.Counts(Counter(rows or dict.fromkeys(configs, 2)), Counter(rejects or {}))
     origin = card.Origin([SOURCE], "make repro STAGE=validate@toys", "1.2.0")
