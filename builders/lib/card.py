@@ -128,8 +128,11 @@ def _front(
     """Return a card's YAML: the page's, and what follows from rows and schemas."""
     names = sorted(counts.rows)
     total = sum(counts.rows.values())
-    if front.get("license") == "other":
-        front.setdefault("license_link", TERMS)
+    if front.get("license") == "other" and "license_link" not in front:
+        pairs = list(front.items())
+        after = "license_name" if "license_name" in front else "license"
+        pairs.insert(1 + list(front).index(after), ("license_link", TERMS))
+        front = dict(pairs)
     if adult:
         front["tags"] = list(dict.fromkeys([*front.get("tags", ()), ADULT]))
     if languages := front.get("language"):

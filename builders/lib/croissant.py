@@ -115,6 +115,7 @@ def write(folder: Path, described: Described) -> None:
         "prov:wasGeneratedBy": {
             "@type": "prov:Activity",
             "prov:label": described.command,
+            "sc:version": described.version,
             "prov:wasAssociatedWith": {"@type": "prov:SoftwareAgent", "prov:label": "plumbline"},
         },
         **_responsible(described.facts, there, days),
