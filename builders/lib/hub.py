@@ -82,6 +82,21 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
     return Remote(info.sha, bool(info.private), info.gated or False, tags, files, text)
 
 
+def validate(release: Release, repo: str) -> None:
+    """Let the Hub's own validator read the card, which sends nothing else.
+
+    Raises
+    ------
+    Problem
+        If it refuses the card, or does not answer.
+    """
+    from huggingface_hub import DatasetCard, ModelCard
+
+    kind = ModelCard if release.kind == "model" else DatasetCard
+    with _told(repo):
+        kind(release.card).validate(repo_type=release.kind)
+
+
 def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:
     """Return whether the repository will be private, and how gated: never less than it is."""
     if remote.sha is None or remote.fresh:

@@ -15,6 +15,7 @@ from builders.lib.params import Params as Section
 from builders.lib.params import section
 from builders.lib.problem import Problem
 from builders.lib.publishable import PARTISAN, PRETRAINED, locate, release
+from builders.lib.readdress import addressed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from builders.lib.publishable import Release
 
 TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
+ENDPOINT = "HF_ENDPOINT"
+HUB = "https://huggingface.co"
 REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 VERSION = re.compile(r"\d+\.\d+\.\d+")
 
@@ -71,6 +74,7 @@ def publish(
     if not VERSION.fullmatch(version):
         raise Problem(f"--version {version}: not a version; write three numbers, as 1.2.0")
     made = release(locate(named), section("publish", Params).acknowledged)
+    made = addressed(made, os.environ.get(ENDPOINT) or HUB, repo, version)
     token = os.environ.get(TOKEN) or None
     if not dry and token is None:
         raise Problem(
@@ -91,6 +95,9 @@ def publish(
             "one"
         )
     if dry:
+        if remote.reached:
+            hub.validate(made, repo)
+            say("card: the Hub's validator accepts it")
         say("dry run: nothing was sent")
         return
     commit = hub.send(made, remote, repo, version, str(token))

@@ -311,6 +311,7 @@ def test_the_card_is_complete(built):
         "Validation",
         "Known limits",
         "Sensitive content",
+        "Datasheet",
         "Citation",
         "Rebuild",
     ):

@@ -150,7 +150,7 @@ def test_the_card_is_gated_and_begins_with_the_notice(project):
     card = Path("data/datasets/stereotypes/README.md").read_text("utf-8")
     front, prose = card.removeprefix("---\n").split("---\n", 1)
     assert "stereotypes" in yaml.safe_load(front)["extra_gated_prompt"]
-    assert prose.index("Sensitive content") < prose.index("## What")
+    assert prose.index("**Content warning.**") < prose.index("## What")
 
 
 def test_load_dataset_gives_typed_rows(project, tmp_path):

@@ -44,6 +44,7 @@ from probes.shards import Task
 from probes.stats.compass import OPTIONS
 
 STATES = ("", "news-left", "news-right")
+CARD = ("README.md", "LICENSE.md", "croissant.json")
 OPEN, VIEW = ("open/none", "open/must"), ("view/none", "view/must")
 
 
@@ -317,7 +318,7 @@ def test_probabilities_of_options_are_those_of_the_text_behind_the_prompt(asked,
 def test_the_card_tells_what_was_written(asked):
     for name, wanted in (("masked", {"filled"}), ("causal", {"written", "chosen"})):
         folder = Path("data/outputs/leaning") / name
-        assert {path.name for path in folder.iterdir()} == {"README.md", *wanted}
+        assert {path.name for path in folder.iterdir()} == {*CARD, *wanted}
         told = (folder / "README.md").read_text(encoding="utf-8")
         assert all(f"config_name: {config}" in told for config in wanted)
         for config in wanted:

@@ -17,6 +17,7 @@ from probes.outputs import probe
 
 TOP = Path(__file__).parents[2]
 TINY = Path("data/outputs/associations/tiny")
+CARD = ("README.md", "LICENSE.md", "croissant.json")
 
 
 def contents(folder):
@@ -30,7 +31,7 @@ def asked(finished):
 
 def test_the_folder_holds_its_card_and_its_configs(asked):
     shards = {"coverage/en.parquet", "coverage/fr.parquet", "en/00000.parquet", "fr/00000.parquet"}
-    assert set(contents(asked)) == {"README.md", *shards}
+    assert set(contents(asked)) == {*CARD, *shards}
 
 
 @pytest.mark.parametrize(("language", "lengths"), [("en", {0: 10, 1: 9}), ("fr", {0: 6, 1: 5})])

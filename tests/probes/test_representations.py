@@ -63,7 +63,8 @@ def test_cores_do_not_change_a_byte(ready, monkeypatch):
         monkeypatch.setenv("PLUMBLINE_CORES", cores)
         found.append(contents(probe("representations", "tiny")))
     assert found[0] == found[1]
-    assert {name.split("/")[0] for name in found[0]} == {"README.md", "en", "fr"}
+    card = {"README.md", "LICENSE.md", "croissant.json"}
+    assert {name.split("/")[0] for name in found[0]} == {*card, "en", "fr"}
 
 
 def test_outputs_load_as_a_typed_dataset(ready, tmp_path):

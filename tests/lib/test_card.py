@@ -1,0 +1,227 @@
+"""Cards: metadata that the Hub takes, a datasheet without gaps, and warnings at the top."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import polars as pl
+import pytest
+import yaml
+from huggingface_hub import DatasetCard, DatasetCardData
+from imports import TOP
+from lib.hub_terms import SIZES, faults
+
+from builders.lib import card, datasheet, store
+from builders.lib.schema import Column, Schema
+
+PAGES = sorted((TOP / "docs/datasets").glob("*.md"))
+OTHERS = sorted([*(TOP / "docs/probes").glob("*.md"), *(TOP / "docs/analyses").glob("*.md")])
+SCHEMA = Schema(
+    columns=(
+        Column("word", "string", "a word"),
+        Column("kind", "label", "its kind", labels=("noun", "verb")),
+        Column("age", "int32", "how old it is", nullable=True),
+        Column("forms", "strings", "its forms"),
+    ),
+    key=("word",),
+)
+PAGE = """---
+pretty_name: Toys
+license: other
+license_name: toys-own
+language: [en, fr]
+tags: [toy]
+content_warning: >-
+  Some toys
+  swear.
+---
+
+# Toys
+
+## What
+
+Words.
+
+## Datasheet
+
+**What is one row?** A word,
+and all about it.
+
+**What is it for?** Playing.
+
+## Citation
+
+Nobody.
+"""
+SOURCE = {
+    "source": "shop",
+    "address": "https://example.org/toys",
+    "retrieved": "2026-11-21",
+    "licence": "CC0-1.0",
+    "citation": "the shop",
+}
+
+
+def write(folder, page=PAGE, configs=("en",), rows=None, rejects=None):
+    """Write a card beside two rows, as a builder does, and return its metadata and text."""
+    folder.mkdir(exist_ok=True)
+    frame = pl.DataFrame(
+        {"word": ["a", "b"], "kind": [0, 1], "age": [1, None], "forms": [[], ["b"]]}
+    )
+    for config in configs:
+        store.write_table(frame, SCHEMA.arrow(), folder / f"{config}.parquet")
+    where = folder.with_name("toys.md")
+    where.write_text(page, "utf-8")
+    counts = store.Counts(Counter(rows or dict.fromkeys(configs, 2)), Counter(rejects or {}))
+    origin = card.Origin([SOURCE], "make repro STAGE=validate@toys", "1.2.0")
+    card.write(folder, where, SCHEMA, counts, origin)
+    return card.read_page(folder / "README.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_page_answers_every_question(page):
+    prose = card.read_page(page)[1]
+    assert [f"{page.name}: {gap}" for gap in datasheet.missing(prose)] == []
+    unknown = set(datasheet.answers(prose)) - set(datasheet.BY_HAND)
+    assert not unknown, f"{page.name} answers what is no question: {unknown}"
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, *OTHERS], ids=lambda page: f"{page.parent.name}/{page.stem}"
+)
+def test_the_hub_knows_every_term_of_a_page(page):
+    front = card.read_page(page)[0]
+    front.pop(card.WARNING, None)
+    assert faults(front) == []
+    if page in PAGES:
+        assert {"language", "task_categories", "task_ids", "annotations_creators"} <= set(front)
+
+
+def test_a_gap_is_named():
+    page = PAGES[0].read_text("utf-8")
+    assert datasheet.missing(page) == []
+    without = page.replace(f"**{datasheet.HARM}**", "**And now?**")
+    assert datasheet.missing(without) == [datasheet.HARM]
+    assert datasheet.missing(page.replace("## Known limits", "## Limits")) == ["## Known limits"]
+
+
+def test_terms_that_the_hub_does_not_know_are_found():
+    front = card.read_page(TOP / "docs/datasets/politicians.md")[0]
+    for wrong in (
+        {"license": "cc0"},
+        {"license": "other"},
+        {"language": ["english"]},
+        {"task_categories": ["mask-filling"]},
+        {"task_ids": ["sentiment-scoring"]},  # of another category
+        {"annotations_creators": ["expert"]},
+        {"size_categories": ["1K<n<5K"]},
+        {"tags": ["hate speech"]},
+        {"colour": "red"},
+    ):
+        assert faults(front | wrong), wrong
+
+
+@pytest.mark.parametrize("rows", [0, 999])
+def test_the_smallest_size(rows, tmp_path):
+    assert write(tmp_path / "toys", rows={"en": rows})[0]["size_categories"] == [SIZES[0]]
+
+
+def test_each_size_begins_at_its_power_of_ten(tmp_path):
+    found = [
+        write(tmp_path / "toys", rows={"en": 10**power})[0]["size_categories"][0]
+        for power in range(3, 13)
+    ]
+    assert found == SIZES[1:]
+
+
+def test_a_warning_stands_under_the_title_and_the_tag_among_the_tags(tmp_path):
+    front, prose = write(tmp_path / "toys")
+    lines = [line for line in prose.splitlines() if line]
+    assert lines[:3] == ["# Toys", "> **Content warning.** Some toys swear.", "## What"]
+    assert front["tags"] == ["toy", "not-for-all-audiences"]
+    assert "content_warning" not in front
+    without = PAGE.replace("content_warning: >-\n  Some toys\n  swear.\n", "")
+    front, prose = write(tmp_path / "toys", without)
+    assert front["tags"] == ["toy"]
+    assert "warning" not in prose.casefold()
+
+
+@pytest.mark.parametrize(
+    ("configs", "languages", "many"),
+    [
+        (("en",), ["en"], "monolingual"),
+        (("hate-fr", "hate-en"), ["en", "fr"], "multilingual"),
+        (("whole",), ["en", "fr"], "multilingual"),  # no config is named for a language
+    ],
+)
+def test_languages_are_those_that_were_built(configs, languages, many, tmp_path):
+    front = write(tmp_path / "toys", configs=configs)[0]
+    assert (front["language"], front["multilinguality"]) == (languages, [many])
+
+
+def test_the_datasheet_has_what_the_page_says_and_what_the_build_knows(tmp_path):
+    prose = write(tmp_path / "toys", rejects={("en", "broken"): 3})[1]
+    assert prose.count("## Datasheet") == 1
+    sheet = datasheet.sections(prose)["Datasheet"]
+    assert [line[4:] for line in sheet.splitlines() if line.startswith("### ")] == [
+        "Motivation",
+        "Composition",
+        "Collection",
+        "Preprocessing",
+        "Uses",
+        "Distribution",
+        "Maintenance",
+    ]
+    assert "- **What is one row?** A word, and all about it." in sheet
+    assert "2 (en 2); 3 input rows were left out" in sheet
+    assert "May be null, for the reasons given under Columns: `age`." in sheet
+    assert "Retrieved 2026-11-21, see" in sheet
+    assert "toys-own; each source keeps its own terms" in sheet
+
+
+def test_a_licence_that_the_hub_has_no_name_for_is_told_in_a_file(tmp_path):
+    front = write(tmp_path / "toys")[0]
+    assert front["license_link"] == "LICENSE.md"
+    terms = (tmp_path / "toys/LICENSE.md").read_text("utf-8")
+    assert terms.startswith("# toys-own\n")
+    assert "https://example.org/toys" in terms
+    free = PAGE.replace("license: other\nlicense_name: toys-own", "license: mit")
+    assert "license_link" not in write(tmp_path / "free", free)[0]
+    assert not (tmp_path / "free/LICENSE.md").exists()
+
+
+def test_the_same_build_writes_the_same_bytes_without_a_clock_or_a_path(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write(tmp_path / name / "toys")
+    files = sorted(p.name for p in (tmp_path / "one/toys").iterdir())
+    assert files == ["LICENSE.md", "README.md", "croissant.json", "en.parquet"]
+    for name in files:
+        body = (tmp_path / "one/toys" / name).read_bytes()
+        assert body == (tmp_path / "two/toys" / name).read_bytes()
+        assert str(tmp_path).encode() not in body
+        assert str(date.today()).encode() not in body  # noqa: DTZ011
+
+
+def test_built_cards_are_read_by_the_hubs_own_library(built):
+    for folder in sorted((built / "data/datasets").iterdir()):
+        text = (folder / "README.md").read_text("utf-8")
+        loaded = DatasetCard(text)
+        front = yaml.safe_load(text.split("---\n")[1])
+        assert faults(front) == []
+        assert DatasetCardData(**front).to_dict() == loaded.data.to_dict()
+        configs = [c["config_name"] for c in front["configs"]]
+        assert configs == [info["config_name"] for info in front["dataset_info"]]
+        assert configs == sorted(p.stem for p in folder.glob("*.parquet") if p.stem != "rejects")
+        assert sum(c.get("default", False) for c in front["configs"]) == 1
+        for config in front["configs"]:
+            assert all((folder / part["path"]).is_file() for part in config["data_files"])
+
+
+def test_pages_that_held_slurs_or_stereotypes_warn():
+    warned = {p.stem for p in PAGES if card.WARNING in card.read_page(p)[0]}
+    assert warned == {"corpora", "downstream", "social_groups", "stereotypes"}
+    for page in (Path("docs/probes/stereotypes.md"), Path("docs/analyses/drift.md")):
+        assert card.WARNING in card.read_page(TOP / page)[0]

@@ -1,0 +1,210 @@
+"""Croissant: descriptions that its own library accepts, and reads the very rows with."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import itertools
+import json
+from pathlib import Path
+
+import mlcroissant
+import polars as pl
+import pytest
+import yaml
+from imports import TOP
+from lib.hub_server import serving
+from lib.small_folders import make
+from lib.test_card import SCHEMA, SOURCE, write
+from lib.test_publish import REPO, publish, run
+
+from builders.lib import card, croissant, store
+from builders.lib.dataset import build
+
+pytestmark = [  # of mlcroissant's use of newer versions of its dependencies
+    pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index"),
+]
+QUICK = ("politicians", "words", "stereotypes", "downstream")
+DATASETS = sorted(p.stem for p in (TOP / "docs/datasets").glob("*.md"))
+RESPONSIBLE = (
+    *("dataCollection", "dataCollectionRawData", "dataCollectionMissingData", "dataLimitations"),
+    *("dataPreprocessingProtocol", "dataAnnotationProtocol", "dataUseCases", "dataBiases"),
+    *("personalSensitiveInformation", "dataSocialImpact", "dataReleaseMaintenancePlan"),
+)
+
+
+def plain(value):
+    """Return a value of a record as Polars has it."""
+    if isinstance(value, list):
+        return [plain(one) for one in value]
+    if isinstance(value, bytes):
+        return value.decode()
+    if hasattr(value, "to_pydatetime"):
+        return value.date()
+    return value.item() if hasattr(value, "item") else value
+
+
+def loaded(path):
+    """Open a description with the library of its makers, which must not complain of anything."""
+    found = mlcroissant.Dataset(str(path))
+    assert not found.metadata.ctx.issues.errors
+    assert not found.metadata.ctx.issues.warnings
+    return found
+
+
+def records(found, name, number=50):
+    got = itertools.islice(found.records(name), number)
+    return [{key.rpartition("/")[2]: plain(v) for key, v in row.items()} for row in got]
+
+
+def rows(path, number=50):
+    return pl.read_parquet(path).head(number).to_dicts()
+
+
+def check(folder):
+    """Hold what a description says and yields against the files themselves."""
+    found = loaded(folder / croissant.FILE)
+    described = json.loads((folder / croissant.FILE).read_text("utf-8"))
+    files = {entry["@id"]: entry["sha256"] for entry in described["distribution"]}
+    assert sorted(files) == sorted(p.name for p in folder.glob("*.parquet"))
+    wanted = {path.removesuffix(".parquet") for path in files}
+    assert wanted <= {record.uuid for record in found.metadata.record_sets}
+    for name in wanted:
+        assert records(found, name) == rows(folder / f"{name}.parquet"), name
+
+
+@pytest.fixture
+def small(project):
+    """A project in which the one slow dataset is built of one language and one seed."""
+    tree = yaml.safe_load((project / "params.yaml").read_text("utf-8"))
+    tree["datasets"]["lexica"] |= {"languages": ["en"], "seeds": [1]}
+    (project / "params.yaml").write_text(yaml.safe_dump(tree, allow_unicode=True), "utf-8")
+    return project
+
+
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in DATASETS]
+)
+def test_every_dataset_reads_through_croissant_as_through_polars(name, small):
+    for needed in ("targets", "names", name) if name == "counterfactuals" else (name,):
+        build(needed, importlib.import_module(f"builders.{needed}"))
+        folder = store.DATASETS / needed
+        facts = {"success": True, "fingerprint": store.fingerprint(folder)}
+        store.VALIDATION.mkdir(exist_ok=True)
+        (store.VALIDATION / f"{needed}.json").write_text(json.dumps(facts), "utf-8")
+    check(folder)
+    described = json.loads((folder / croissant.FILE).read_text("utf-8"))
+    assert [key for key in RESPONSIBLE if f"rai:{key}" not in described] == []
+    assert described["rai:dataCollectionTimeFrame"][0].startswith("2026-11-2")
+
+
+def test_what_a_description_says(tmp_path):
+    write(tmp_path / "toys", configs=("en", "fr"))
+    text = (tmp_path / "toys" / croissant.FILE).read_text("utf-8")
+    described = json.loads(text)
+    assert described["conformsTo"] == [
+        "http://mlcommons.org/croissant/1.1",
+        "http://mlcommons.org/croissant/RAI/1.0",
+    ]
+    assert described["name"] == "toys"
+    assert described["version"] == "1.2.0"
+    assert described["datePublished"] == "2026-11-21"
+    assert described["license"] == {
+        "@type": "sc:CreativeWork",
+        "name": "toys-own",
+        "url": "LICENSE.md",
+    }
+    [origin] = described["prov:wasDerivedFrom"]
+    assert origin["prov:atLocation"] == SOURCE["address"]
+    assert origin["prov:generatedAtTime"] == SOURCE["retrieved"]
+    assert origin["sc:license"] == SOURCE["licence"]
+    assert described["prov:wasGeneratedBy"]["prov:label"] == "make repro STAGE=validate@toys"
+    metadata = loaded(tmp_path / "toys" / croissant.FILE).metadata
+    assert metadata.ctx.is_v1_1()
+    assert metadata.in_language == ["en", "fr"]
+    kept = ("data_use_cases", "data_collection_missing_data", "data_release_maintenance_plan")
+    assert all(getattr(metadata, name) for name in kept)
+    record = next(r for r in metadata.record_sets if r.uuid == "fr")
+    assert record.key == ["fr/word"]
+    assert {f.name: f.description for f in record.fields}["kind"] == "its kind (0: noun; 1: verb)"
+    labels = [{"code": 0, "name": "noun"}, {"code": 1, "name": "verb"}]
+    assert records(loaded(tmp_path / "toys" / croissant.FILE), "fr/kind/labels") == labels
+
+
+def test_a_file_is_described_by_its_size_and_hash(tmp_path):
+    write(tmp_path / "toys")
+    described = json.loads((tmp_path / "toys" / croissant.FILE).read_text("utf-8"))
+    path = tmp_path / "toys/en.parquet"
+    [entry] = described["distribution"]
+    assert entry["contentSize"] == f"{path.stat().st_size} B"
+    assert entry["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_shards_are_one_set_of_records(project):
+    """Outputs have a folder of shards for each config."""
+    folder = Path("data/outputs/associations/toy")
+    for number, word in enumerate("cab"):
+        frame = pl.DataFrame({"word": [word], "kind": [1], "age": [number], "forms": [["x"]]})
+        path = folder / "en" / f"{number:05}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        store.write_table(frame, SCHEMA.arrow(), path)
+    origin = card.Origin([SOURCE], "make repro STAGE=associations@toy", "1.0.0")
+    page = Path("docs/probes/associations.md")
+    counts = store.Counts()
+    counts.rows["en"] = 3
+    card.write(folder, page, {"en": SCHEMA}, counts, origin, files="{config}/*.parquet")
+    found = loaded(folder / croissant.FILE)
+    assert found.metadata.name == "associations-toy"
+    assert [row["word"] for row in records(found, "en")] == ["c", "a", "b"]
+
+
+def test_on_the_hub_a_description_names_the_hubs_files_at_the_tag(project):
+    build("words", importlib.import_module("builders.words"))
+    folder = store.DATASETS / "words"
+    facts = {"success": True, "fingerprint": store.fingerprint(folder)}
+    store.VALIDATION.mkdir()
+    Path("data/validation/words.json").write_text(json.dumps(facts), "utf-8")
+    with serving() as hub:
+        dry = publish(project, hub, "--dry-run")
+        assert dry.returncode == 0, dry.stderr
+        assert "card: the Hub's validator accepts it" in dry.stdout.splitlines()
+        assert ("POST", "/api/validate-yaml", 200) in hub.asked
+        assert not hub.repos
+        done = publish(project, hub)
+        assert done.returncode == 0, done.stderr
+        files = hub.repos[f"datasets/{REPO}"].commits[-1][2]
+        described = json.loads(hub.blobs[files[croissant.FILE]])
+        text = hub.blobs[files["README.md"]].decode()
+        assert f'load_dataset("{REPO}", "en", split="train")' in text
+        assert "data/datasets/words" not in text
+        assert described["url"] == f"{hub.endpoint}/datasets/{REPO}"
+        assert described["version"] == "1.2.0"
+        for entry in described["distribution"]:
+            where = f"{hub.endpoint}/datasets/{REPO}/resolve/1.2.0/{entry['@id']}"
+            assert entry["contentUrl"] == where
+            assert entry["sha256"] == files[entry["@id"]]  # as the Hub has it
+        repo = hub.repos[f"datasets/{REPO}"]
+        repo.private = False  # mlcroissant sends no token
+        Path("published.json").write_text(json.dumps(described), "utf-8")
+        read = run(project, hub, "-c", READ, token=None)
+        assert read.returncode == 0, read.stderr
+        assert json.loads(read.stdout) == [row["form"] for row in rows(folder / "en.parquet", 5)]
+
+
+READ = """
+import itertools, json, os
+os.environ["CROISSANT_CACHE"] = "croissant"
+import mlcroissant
+found = mlcroissant.Dataset("published.json").records("en")
+print(json.dumps([row["en/form"].decode() for row in itertools.islice(found, 5)]))
+"""
+
+
+def test_a_card_that_the_hubs_validator_refuses_is_told_by_the_dry_run(project):
+    make("data/datasets/words", front={"license": ["cc0-1.0"]})  # this Hub wants a name
+    with serving() as hub:
+        done = publish(project, hub, "--dry-run")
+        assert done.returncode == 1
+        assert "the Hub refuses this" in done.stderr
+        assert "license" in done.stderr
