@@ -1,4 +1,4 @@
-"""Commands: build, fetch, compare waves, judge finders, clear away results, publish."""
+"""Commands: build, fetch, compare waves, judge finders, clear away results, publish, trace."""
 
 from __future__ import annotations
 
@@ -111,6 +111,24 @@ def publish(folder: str, repo: str, version: str, *, dry: bool) -> None:
     publish_folder(folder, repo, version, dry=dry)
 
 
+def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) -> None:
+    """Print where a file or a row comes from, and draw it if a file for that is named."""
+    import json
+
+    from builders.lib import lineage_picture, told
+    from builders.lib.snapshot import write_bytes
+    from builders.lib.trace import as_json
+    from builders.lib.trace import trace as traced
+
+    found = traced(named, revision)
+    if svg:
+        write_bytes(svg, lineage_picture.picture(found).encode())
+    if whole:
+        print(json.dumps(as_json(found), ensure_ascii=False, indent=1, default=str))
+    else:
+        print("\n".join(told.text(found)))
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; a :class:`Problem` becomes one line on stderr and status 1."""
     parser = argparse.ArgumentParser(prog="python -m builders", description=__doc__)
@@ -139,23 +157,22 @@ def main(arguments: list[str] | None = None) -> int:
     publishing.add_argument("--repo", required=True, help="where to, as OWNER/NAME")
     publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
     publishing.add_argument("--dry-run", action="store_true", help="print the plan, send nothing")
+    tracing = commands.add_parser("trace", help="where a file, or one row of it, comes from")
+    tracing.add_argument(
+        "named",
+        metavar="FILE[#ROW]",
+        help="a file or folder under data/; a row by its number, from 0, or by its values: "
+        "'data/tables/pmi/world-planted/pmi.parquet#word=kind,gender=female,reading=smoothed'",
+    )
+    tracing.add_argument("--rev", metavar="REV", help="of the locks of this commit or tag")
+    tracing.add_argument("--json", action="store_true", help="print all that is known, as JSON")
+    tracing.add_argument("--svg", type=Path, metavar="FILE", help="draw it into this file")
     given = parser.parse_args(arguments)
 
     from builders.lib.problem import Problem
 
     try:
-        if given.command == "fetch":
-            fetch(given.source, given.date)
-        elif given.command == "drift":
-            drift(given.dataset, given.earlier, given.later, given.into)
-        elif given.command == "people":
-            people(given.file, given.language)
-        elif given.command == "prune":
-            prune(really=given.remove)
-        elif given.command == "publish":
-            publish(given.folder, given.repo, given.version, dry=given.dry_run)
-        else:
-            build(given.command)
+        _run(given)
     except Problem as problem:
         if os.environ.get("PLUMBLINE_TRACEBACK"):
             raise
@@ -165,6 +182,23 @@ def main(arguments: list[str] | None = None) -> int:
         print("stopped; run the same command again to continue", file=sys.stderr)
         return 130
     return 0
+
+
+def _run(given: argparse.Namespace) -> None:
+    if given.command == "fetch":
+        fetch(given.source, given.date)
+    elif given.command == "drift":
+        drift(given.dataset, given.earlier, given.later, given.into)
+    elif given.command == "people":
+        people(given.file, given.language)
+    elif given.command == "prune":
+        prune(really=given.remove)
+    elif given.command == "publish":
+        publish(given.folder, given.repo, given.version, dry=given.dry_run)
+    elif given.command == "trace":
+        trace(given.named, given.rev, whole=given.json, svg=given.svg)
+    else:
+        build(given.command)
 
 
 if __name__ == "__main__":
