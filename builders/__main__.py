@@ -124,9 +124,13 @@ def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) ->
     if svg:
         write_bytes(svg, lineage_picture.picture(found).encode())
     if whole:
-        print(json.dumps(as_json(found), ensure_ascii=False, indent=1, default=str))
+        text = json.dumps(as_json(found), ensure_ascii=False, indent=1, default=str)
     else:
-        print("\n".join(told.text(found)))
+        text = "\n".join(told.text(found))
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # of `| head`: nobody reads on, and Python must not say so at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -69,7 +69,7 @@ def read(path: Path, inside: str, card: Card, wanted: str) -> Row:
     total = int(frame.select(pl.len()).collect().item())
     number = _number(frame, labels, wanted, inside)
     if not 0 <= number < total:
-        raise Problem(f"{inside}: no row {number}; it has {total:,}, counted from 0")
+        raise Problem(f"no row {number} in {inside}: it has {total:,}, counted from 0")
     found = frame.slice(number, 1).collect().row(0, named=True)
     told = {name: _told(value, labels.get(name, ())) for name, value in found.items()}
     keys = [key for key in card.keys.get(config or "", ()) if key in told]
@@ -96,7 +96,7 @@ def _number(
     for name, equals, _ in pairs:
         if not equals or name not in columns:
             raise Problem(
-                f"{inside}: no row {wanted!r}; give a number, or column=value,column=value with "
+                f"no row {wanted!r} in {inside}: give a number, or column=value,column=value with "
                 f"its columns: {', '.join(columns)}"
             )
     given = {name: value for name, _, value in pairs}
@@ -106,10 +106,11 @@ def _number(
         for i, row in enumerate(rows)
         if all(str(_told(row[n], labels.get(n, ()))) == value for n, value in given.items())
     ]
-    if len(found) != 1:
-        several = ", ".join(map(str, found[:SHOWN])) + (", ..." if len(found) > SHOWN else "")
-        hint = f"{len(found)} rows have them ({several}); name more columns" if found else "no row"
-        raise Problem(f"{inside}: {wanted}: {hint}{'' if found else ' has these values'}")
+    if not found:
+        raise Problem(f"no row with {wanted} in {inside}: write the values as its card has them")
+    if len(found) > 1:
+        shown = ", ".join(map(str, found[:SHOWN])) + (", ..." if len(found) > SHOWN else "")
+        raise Problem(f"{len(found)} rows with {wanted} in {inside} ({shown}): name more columns")
     return found[0]
 
 

@@ -23,7 +23,7 @@ FILES = 2  # of a snapshot, that are named with their sha256
 def text(found: Trace) -> Iterator[str]:
     """Yield the lines of a trace: what differs first, then the row, then all that is behind it."""
     yield found.headline
-    yield from (f"DIFFERS: {sentence}" for sentence in found.differs)
+    yield from (f"DIFFERS here: {sentence}" for sentence in found.differs)
     if not found.differs:
         yield "behind it: everything is here as it was locked, the code too"
     if found.shallow:

@@ -7,7 +7,7 @@ file that came from elsewhere can be traced once :func:`start` knows the output 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,11 @@ from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST
 
 if TYPE_CHECKING:
-    from builders.lib.history import Commit, History
+    from builders.lib.history import Commit
     from builders.lib.lineage import Graph, Node
     from builders.lib.rows import Behind, Row
 
+NAMED = 6  # files in a message
 ROWS = ("tables", "outputs", "dataset")  # what rows are counted in
 THROUGH = (
     "tables",
@@ -61,12 +62,15 @@ def trace(named: str, revision: str | None = None) -> Trace:
     file = _inside(path)
     past = history.read(history.resolve(revision or "HEAD"))
     graph = lineage.Graph(past, history.at(past) if revision else locks.here())
-    item = start(file, graph, past)
+    item = start(file, graph, revision)
     found = Trace(file, graph.add(item), graph.nodes, past.commits[0], revision, past.shallow)
     lineage.code(graph)
     node = found.nodes[found.output]
+    inside = _within(file, node)
+    if inside:
+        _known(found, node, inside)
     if wanted:
-        found.row = _row(found, node, wanted)
+        found.row = _row(found, node, inside, wanted)
         _count(found, node)
     found.headline = _headline(found, node)
     found.differs = [s for n in found.nodes.values() for s in _differs(n, itself=n is node)]
@@ -75,10 +79,9 @@ def trace(named: str, revision: str | None = None) -> Trace:
 
 def as_json(found: Trace) -> dict[str, Any]:
     """Return a trace as plain values."""
-    tree = asdict(found)
-    tree["nodes"] = [_plain(node) for node in found.nodes.values()]
-    tree["top"] = found.top._asdict()
-    return tree
+    tree = asdict(replace(found, nodes={}))
+    nodes = [_plain(node) for node in found.nodes.values()]
+    return tree | {"nodes": nodes, "top": found.top._asdict()}
 
 
 def _plain(node: Node) -> dict[str, Any]:
@@ -87,7 +90,7 @@ def _plain(node: Node) -> dict[str, Any]:
     return tree | {name: commit._asdict() if commit else None for name, commit in commits.items()}
 
 
-def start(file: str, graph: Graph, past: History) -> Item:
+def start(file: str, graph: Graph, revision: str | None) -> Item:
     """Return the output that a file is of, or the snapshot.
 
     Raises
@@ -98,7 +101,7 @@ def start(file: str, graph: Graph, past: History) -> Item:
     owner = graph.owner(file)
     if owner is not None:
         return owner
-    if any(entry_path.startswith(f"{file}/") for entry_path in _outputs(graph)):
+    if any(out.path.startswith(f"{file}/") for entry in graph.entries for out in entry.outs):
         raise Problem(f"{file}: holds the outputs of several stages; name one of them")
     path = PurePosixPath(file)
     for folder in (path, *path.parents):
@@ -107,16 +110,13 @@ def start(file: str, graph: Graph, past: History) -> Item:
             known = next(read, None)
             files = kept.listed(Path(folder))
             return known or Item(str(folder), kept.digest(files), None, len(files))
-    if not Path(file).exists() and history.file_at(past.commits[0].id, file) is None:
-        raise Problem(f"{file}: no such file, here or in any lock; `make repro` or `dvc pull`")
+    where = f"the locks of {revision}" if revision else "the locks here"
+    if not Path(file).exists():
+        raise Problem(f"{file}: no such file, and none in {where}; name one that `make repro` made")
     raise Problem(
-        f"{file}: no stage makes it, so there is nothing to trace; name a file under data/ that "
-        "`make repro` writes"
+        f"{file}: no stage in {where} makes it, so there is nothing to trace; name a file under "
+        "data/ that `make repro` writes"
     )
-
-
-def _outputs(graph: Graph) -> list[str]:
-    return [out.path for entry in graph.entries for out in entry.outs]
 
 
 def _inside(path: str) -> str:
@@ -127,29 +127,51 @@ def _inside(path: str) -> str:
     return PurePosixPath(whole).as_posix()
 
 
-def _row(found: Trace, node: Node, wanted: str) -> Row:
-    """Read the row from the working folder, or for a revision from just the bytes locked."""
-    base = node.path
-    inside = PurePosixPath(found.file).relative_to(base).as_posix()
-    files = None if found.revision is None and Path(base).exists() else kept.files(node.item)
-    if files is None and found.revision is None and Path(base).is_dir():
-        files = {p.relative_to(base).as_posix(): p for p in Path(base).rglob("*") if p.is_file()}
+def _within(file: str, node: Node) -> str:
+    """Return the path of a file in its output; of the output itself it is empty."""
+    return "" if file == node.path else PurePosixPath(file).relative_to(node.path).as_posix()
+
+
+def _files(found: Trace, node: Node) -> dict[str, Path] | None:
+    """Return the files of what is traced: as they are here, or for a revision as locked."""
+    base = Path(node.path)
+    if found.revision is not None or not base.exists():
+        return kept.files(node.item)
+    if base.is_file():
+        return {"": base}
+    return {p.relative_to(base).as_posix(): p for p in sorted(base.rglob("*")) if p.is_file()}
+
+
+def _row(found: Trace, node: Node, inside: str, wanted: str) -> Row:
+    """Read the row that is asked for."""
+    files = _files(found, node)
     if files is None:
         raise Problem(
             f"{found.file}: its bytes are not here, so no row can be read; `dvc checkout` or "
             "`dvc pull` them, or leave out the row"
         )
-    if inside == ".":
-        tables = sorted(name for name in files if PurePosixPath(name).suffix == ".parquet")
-        if len(tables) != 1:
-            raise Problem(f"{base}: which file? a row is in one of {', '.join(tables) or 'none'}")
-        inside = tables[0]
-        found.file = f"{base}/{inside}"
-    if inside not in files:
-        raise Problem(f"{found.file}: no such file; {base} has {', '.join(sorted(files))}")
+    path = files.get(inside)
+    tables = [name for name in files if PurePosixPath(name).suffix == ".parquet"]
+    if path is None and len(tables) == 1:
+        path, inside = files[tables[0]], tables[0]
+        found.file = f"{node.path}/{inside}"
+    if path is None:
+        raise Problem(f"{found.file}: which file? a row is in one of {_some(tables)}")
     if PurePosixPath(inside).suffix != ".parquet":
         raise Problem(f"{found.file}: has no rows; leave out what follows #, or name a .parquet")
-    return rows.read(files[inside], inside, cards.read(files.get(cards.CARD)), wanted)
+    return rows.read(path, inside, cards.read(files.get(cards.CARD)), wanted)
+
+
+def _known(found: Trace, node: Node, inside: str) -> None:
+    """Refuse a file that is not in the output that it would lie in."""
+    files = _files(found, node)
+    if files is not None and not any(f"{name}/".startswith(f"{inside}/") for name in files):
+        raise Problem(f"{found.file}: no such file; {node.path} has {_some(list(files))}")
+
+
+def _some(names: list[str]) -> str:
+    shown = names if len(names) <= NAMED else [*names[:NAMED], f"{len(names) - NAMED} more"]
+    return ", ".join(shown) or "none"
 
 
 def _count(found: Trace, node: Node) -> None:
@@ -178,9 +200,9 @@ def _headline(found: Trace, node: Node) -> str:
         return f"size as locked: {node.path} is large, its bytes were not compared with what {lock}"
     if node.here.state == "not here":
         return f"NOT HERE: {node.path} is missing; what follows is of what {lock}"
-    inside = PurePosixPath(found.file).relative_to(node.path).as_posix()
-    changed = ", ".join(node.here.changed)
-    if changed and inside != "." and inside not in node.here.changed:
+    inside = _within(found.file, node)
+    changed = _some(list(node.here.changed)) if node.here.changed else ""
+    if changed and inside and inside not in node.here.changed:
         return f"as locked: {found.file}; but DIFFERS beside it: {changed}, from what {lock}"
     names = f" (changed: {changed})" if changed else ""
     shown = "; the row is of the file as it is here" if found.row and not found.revision else ""
@@ -199,13 +221,13 @@ def _differs(node: Node, *, itself: bool) -> list[str]:
     """Say in sentences what of a node is not here as it was when the row was made."""
     said = []
     if not itself and node.here.state == "differs":
-        names = f" ({', '.join(node.here.changed)})" if node.here.changed else ""
+        names = f" ({_some(list(node.here.changed))})" if node.here.changed else ""
         said.append(f"{node.path} is here in another version than was read{names}")
     if not itself and node.here.state == "not here" and node.kind != "folder":
         said.append(f"{node.path} is not here")
     if node.stage and node.code_differs:
         said.append(
-            f"the code of {node.stage.name} is not as it was then: {', '.join(node.code_differs)}"
+            f"the code of {node.stage.name} is not as it was then: {_some(list(node.code_differs))}"
         )
     if node.stage and node.newest is None:
         said.append(f"{node.stage.lock} with {node.path} at {node.item.md5[:8]} is in no commit")
