@@ -2,11 +2,13 @@
 
 The usual three steps (Sugiyama, Tagawa and Toda, 1981): layers by the longest way from a source,
 an order in each layer by the mean place of the neighbours, and then heights, as near to the
-neighbours' as the order allows. A line that passes a layer has a place of its own there.
+neighbours' as the order allows. Lines that pass a layer have a place there, all those from one
+box the same.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -37,11 +39,11 @@ def layout(heights: dict[str, float], edges: list[tuple[str, str]]) -> Layout:
     rank = _ranks(list(heights), edges)
     high, chains = dict(heights), {}
     for a, b in edges:
-        passed = [f"{a} > {b} @{i}" for i in range(rank[a] + 1, rank[b])]
+        passed = [f"{a} @{layer}" for layer in range(rank[a] + 1, rank[b])]
         high |= dict.fromkeys(passed, LANE)
         rank |= {name: rank[a] + 1 + i for i, name in enumerate(passed)}
         chains[a, b] = [a, *passed, b]
-    links = [pair for chain in chains.values() for pair in pairwise(chain)]
+    links = list(dict.fromkeys(pair for chain in chains.values() for pair in pairwise(chain)))
     rows = _ordered(rank, links)
     middles = _heights(rows, high, links)
     places = {name: Place(rank[name], middles[name]) for name in rank}
@@ -97,15 +99,15 @@ def _ordered(rank: dict[str, int], links: list[tuple[str, str]]) -> list[list[st
 
 
 def _crossings(rows: list[list[str]], links: list[tuple[str, str]]) -> int:
+    """Count the lines that cross: of any two, those that end in another order than they begin."""
     at = {name: (layer, i) for layer, row in enumerate(rows) for i, name in enumerate(row)}
     found = 0
-    for layer in range(len(rows)):
-        ends = sorted((at[a][1], at[b][1]) for a, b in links if at[a][0] == layer)
-        found += sum(
-            first[0] < second[0] and first[1] > second[1]
-            for i, first in enumerate(ends)
-            for second in ends[i + 1 :]
-        )
+    above: dict[int, list[int]] = {}  # of each layer: where the lines end that began above, sorted
+    for (layer, _), end in sorted((at[a], at[b][1]) for a, b in links):
+        ends = above.setdefault(layer, [])
+        place = bisect_right(ends, end)
+        found += len(ends) - place
+        ends.insert(place, end)
     return found
 
 

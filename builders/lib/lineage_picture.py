@@ -10,6 +10,7 @@ import re
 import textwrap
 from collections import Counter
 from html import escape
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import east_asian_width
@@ -86,7 +87,7 @@ def picture(found: Trace) -> str:
         f"<style>{STYLE}</style>",
         f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
         *_lines("head", heading, EDGE),
-        *(_way(way, top) for way in plan.ways.values()),
+        *dict.fromkeys(part for way in plan.ways.values() for part in _way(way, top)),
         *(_drawn(boxes[key], place, top) for key, place in plan.boxes.items()),
         *_lines("legend", legend, low + EDGE),
         "</svg>",
@@ -189,21 +190,15 @@ def _drawn(box: Box, place: layers.Place, top: float) -> str:
     )
 
 
-def _way(way: list[layers.Place], top: float) -> str:
-    """Draw a line through its places: curves between layers, straight along them."""
-    x, y = EDGE + way[0].layer * (BOX + BETWEEN) + BOX, top + way[0].middle
-    path = [f"M{x:.1f} {y:.1f}"]
-    for place in way[1:]:
-        left, height = EDGE + place.layer * (BOX + BETWEEN), top + place.middle
-        bend = BETWEEN / 2
-        path.append(
-            f"C{x + bend:.1f} {y:.1f} {left - bend:.1f} {height:.1f} {left:.1f} {height:.1f}"
-        )
-        x, y = left, height
-        if place is not way[-1]:
-            x += BOX
-            path.append(f"H{x:.1f}")
-    return f'<path class="way" d="{"".join(path)}"/>'
+def _way(way: list[layers.Place], top: float) -> Iterator[str]:
+    """Yield the parts of a line: curves between layers, straight where it passes one."""
+    for last, place in pairwise(way):
+        x = EDGE + last.layer * (BOX + BETWEEN) + BOX
+        left, bend = x + BETWEEN, x + BETWEEN / 2
+        y, height = top + last.middle, top + place.middle
+        along = "" if place is way[-1] else f"h{BOX:.0f}"
+        curve = f"C{bend:.1f} {y:.1f} {bend:.1f} {height:.1f} {left:.1f} {height:.1f}"
+        yield f'<path class="way" d="M{x:.1f} {y:.1f}{curve}{along}"/>'
 
 
 def _width(text: str) -> float:

@@ -22,6 +22,7 @@ LOCK = "dvc.lock"
 PIPELINE = "dvc.yaml"
 NAME = re.compile(r"^  (?! )(?P<name>.+):\n", re.MULTILINE)  # of a stage, as DVC writes it
 OUTS = re.compile(r"^    outs:\n(?P<list>(?:    (?:- |  ).*\n?)*)", re.MULTILINE)
+DEPS = re.compile(r"^    deps:\n(?P<list>(?:    (?:- |  ).*\n?)*)", re.MULTILINE)
 PLAIN = re.compile(r"(?P<start>    - |      )(?P<key>\w+): (?P<value>[\w./][^#:'\"]*)")
 
 
@@ -59,23 +60,24 @@ class Entry:
     @cached_property
     def outs(self) -> tuple[Item, ...]:
         """What the stage writes."""
-        found = OUTS.search(self.text)
-        listed = found["list"] if found else ""
-        return self._items(_plain(listed) or self._parse(listed))
+        return self._list(OUTS)
 
     def stage(self) -> Stage:
         """Return the whole stage."""
-        tree = dict(next(iter(self._parse(self.text).values())))
+        rest = DEPS.sub("", self.text)
+        tree = dict(next(iter(self._parse(rest).values())))
         params: dict[str, Any] = {}
         for part in (tree.get("params") or {}).values():
             params |= part
-        return Stage(
-            self.name,
-            self.lock,
-            str(tree.get("cmd", "")),
-            self._items(tree.get("deps")),
-            params,
-            self._items(tree.get("outs")),
+        command = str(tree.get("cmd", ""))
+        return Stage(self.name, self.lock, command, self._list(DEPS), params, self.outs)
+
+    def _list(self, part: re.Pattern[str]) -> tuple[Item, ...]:
+        found = part.search(self.text)
+        listed = found["list"] if found else ""
+        return tuple(
+            Item(within(self.folder, i["path"]), i.get("md5", ""), i.get("size"), i.get("nfiles"))
+            for i in _plain(listed) or self._parse(listed) or ()
         )
 
     def _parse(self, text: str) -> Any:
@@ -86,12 +88,6 @@ class Entry:
                 f"{self.lock}, stage {self.name}: not valid YAML; `git checkout` the file, or "
                 "solve its merge conflict"
             ) from error
-
-    def _items(self, listed: Any) -> tuple[Item, ...]:
-        return tuple(
-            Item(within(self.folder, i["path"]), i.get("md5", ""), i.get("size"), i.get("nfiles"))
-            for i in listed or ()
-        )
 
 
 def _plain(listed: str) -> list[dict[str, Any]] | None:

@@ -180,6 +180,8 @@ def _count(found: Trace, node: Node) -> None:
     todo = list(node.inputs) if node.kind in THROUGH else []
     while todo:
         of = found.nodes[todo.pop()]
+        if of.kind == "folder":
+            todo += of.inputs
         if of.key in found.behind or of.kind not in ROWS:
             continue
         small = (of.item.size or 0) <= kept.LARGE
