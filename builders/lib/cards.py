@@ -69,7 +69,7 @@ def _labels(feature: dict[str, Any]) -> tuple[str, ...]:
 
 def _keys(prose: str, configs: list[str]) -> dict[str, tuple[str, ...]]:
     """Read the lines of the section on columns, as ``builders.lib.card`` writes them."""
-    section = prose.partition("\n## Columns\n")[2].partition("\n## ")[0]
+    section = f"\n{prose}".partition("\n## Columns\n")[2].partition("\n## ")[0]
     keys: dict[str, tuple[str, ...]] = {}
     about = configs
     for line in section.splitlines():
