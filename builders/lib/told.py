@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from builders.lib.history import Commit
     from builders.lib.lineage import Node
+    from builders.lib.locks import Stage
     from builders.lib.rows import Behind, Row
     from builders.lib.trace import Trace
 
@@ -71,7 +72,7 @@ def _tree(
     node = found.nodes[key]
     seen.add(key)
     yield f"{indent}{title(node)}"
-    for name, line in _lines(found, node):
+    for name, line in _lines(found, node, seen):
         yield f"{indent}  {name:<8} {line}"
     for inner in inputs(found, node):
         if homes[inner] == key:
@@ -99,8 +100,8 @@ def title(node: Node) -> str:
     return f"{node.path}  [{node.kind}{version}, {node.item.md5[:8]}]"
 
 
-def _lines(found: Trace, node: Node) -> Iterator[tuple[str, str]]:
-    """Yield what is told of one node, as names and values."""
+def _lines(found: Trace, node: Node, seen: set[str]) -> Iterator[tuple[str, str]]:
+    """Yield what is told of one node, as names and values; parameters that were told, by name."""
     if node.here.state != "as locked":
         yield "here", node.here.state
     if node.note:
@@ -116,20 +117,28 @@ def _lines(found: Trace, node: Node) -> Iterator[tuple[str, str]]:
     if report := folded(found).get(node.key):
         yield "checked", f"{verdict(report)}: {report.path} [{report.item.md5[:8]}]"
     if node.stage:
-        yield "made by", f"{node.stage.command}  ({node.stage.name} of {node.stage.lock})"
-        for section, value in node.stage.params.items():
-            yield "params", f"{section}: {_short(value)}"
-        first, newest = commit(node.first), commit(node.newest)
-        yield "locked", f"first in {first}, newest in {newest}" if node.first else "in no commit"
-        number = sum(is_code(dep.path) for dep in node.stage.deps)
-        yield "code", f"{number} files, as locked in {commit(node.code)}"
+        yield from _made(node, node.stage, seen)
+
+
+def _made(node: Node, stage: Stage, seen: set[str]) -> Iterator[tuple[str, str]]:
+    yield "made by", f"{stage.command}  ({stage.name} of {stage.lock})"
+    given = {name: f"{name}: {value}" for name, value in stage.params.items()}
+    for section in (name for name, whole in given.items() if whole not in seen):
+        yield "params", f"{section}: {_short(stage.params[section])}"
+    if again := [name for name, whole in given.items() if whole in seen]:
+        yield "params", f"as above: {', '.join(again)}"
+    seen |= set(given.values())
+    first, newest = commit(node.first), commit(node.newest)
+    yield "locked", f"first in {first}, newest in {newest}" if node.first else "in no commit"
+    number = sum(is_code(dep.path) for dep in stage.deps)
+    yield "code", f"{number} files, as locked in {commit(node.code)}"
 
 
 def shared(part: Behind) -> str:
     """Say how many rows share what names the row, and by which columns that is known."""
     where = f"{part.config} (the {part.config_is})" if part.config_is else part.config
     if not part.matched:
-        return f"{where}: {part.of:,}; they share no column with what names the row"
+        return f"{where}: all {part.of:,}; they share no column with what names the row"
     return f"{where}: {part.rows:,} of {part.of:,} have the same {', '.join(part.matched)}"
 
 
