@@ -118,10 +118,10 @@ class Graph:
         node.facts = facts(node)
         data = [d for d in node.stage.deps if not history.is_code(d.path)]
         if node.facts.get("origin") in ("hub", "endpoint"):
-            node.note = (
-                "its stage names datasets for the worlds; a model of others is not made here"
-            )
+            node.note = "its stage names datasets, for worlds; this model was not made of them"
             return
+        if node.kind == "model":
+            node.note = "its stage names the datasets of all worlds; this one may have read fewer"
         node.inputs = [self.add(item) for item in sorted(data, key=_order)]
 
     def _source(self, node: Node) -> None:

@@ -276,6 +276,26 @@ def test_a_lock_with_the_marks_of_a_merge_conflict_is_one_sentence(tmp_path, mon
     assert "solve its merge conflict" in refused("data/one")
 
 
+def test_a_model_of_the_hub_is_its_id_and_commit_and_no_dataset(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("git", "init", "--quiet")
+    Path("dvc.lock").write_text(
+        "schema: '2.0'\nstages:\n  weights@bert:\n    cmd: bring bert\n    deps:\n"
+        f"    - path: data/datasets/toy\n      hash: md5\n      md5: {'d' * 32}.dir\n"
+        "    params:\n      params.yaml:\n        models.bert:\n          id: org/bert\n"
+        f"          revision: {'c' * 40}\n    outs:\n    - path: data/models/bert\n"
+        f"      hash: md5\n      md5: {'e' * 32}.dir\n",
+        encoding="utf-8",
+    )
+    commit("a")
+    found = trace("data/models/bert")
+    (node,) = found.nodes.values()
+    assert (node.inputs, node.here.state) == ([], "not here")
+    text = "\n".join(told.text(found))
+    assert text.startswith("NOT HERE: data/models/bert is missing")
+    assert f"org/bert of the Hub, commit {'c' * 40}" in text
+
+
 @pytest.mark.slow
 def test_json_is_complete_and_plain(project):
     done = command(f"{FILE}#1", "--json")
