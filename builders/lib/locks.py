@@ -23,6 +23,7 @@ PIPELINE = "dvc.yaml"
 NAME = re.compile(r"^  (?! )(?P<name>.+):\n", re.MULTILINE)  # of a stage, as DVC writes it
 OUTS = re.compile(r"^    outs:\n(?P<list>(?:    (?:- |  ).*\n?)*)", re.MULTILINE)
 DEPS = re.compile(r"^    deps:\n(?P<list>(?:    (?:- |  ).*\n?)*)", re.MULTILINE)
+MARKS = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)  # of git, in a conflict
 PLAIN = re.compile(r"(?P<start>    - |      )(?P<key>\w+): (?P<value>[\w./][^#:'\"]*)")
 
 
@@ -85,8 +86,7 @@ class Entry:
             return yaml.load(text, Loader=LOADER)  # noqa: S506 - safe loaders
         except yaml.YAMLError as error:
             raise Problem(
-                f"{self.lock}, stage {self.name}: not valid YAML; `git checkout` the file, or "
-                "solve its merge conflict"
+                f"{self.lock}, stage {self.name}: not valid YAML; `git checkout` the file"
             ) from error
 
 
@@ -165,7 +165,10 @@ def here() -> list[Entry]:
             lock = Path(folder) / LOCK
             beside = lock.with_name(PIPELINE)
             pipeline = beside.read_text(encoding="utf-8") if beside.is_file() else ""
-            found += entries(lock.as_posix(), lock.read_text(encoding="utf-8"), pipeline)
+            text = lock.read_text(encoding="utf-8")
+            if MARKS.search(text):
+                raise Problem(f"{lock}: has the marks of a merge conflict; solve it, then trace")
+            found += entries(lock.as_posix(), text, pipeline)
     if not found:
         raise Problem(
             f"{Path.cwd()}: no {LOCK} here; run the command in the project's top folder, after "
