@@ -298,6 +298,34 @@ def test_a_model_of_the_hub_is_its_id_and_commit_and_no_dataset(tmp_path, monkey
     assert f"org/bert of the Hub, commit {'c' * 40}" in text
 
 
+def test_a_fetched_snapshot_that_is_not_here_is_known_by_its_dvc_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("git", "init", "--quiet")
+    md5 = "f" * 32 + ".dir"
+    Path("data/raw/toy").mkdir(parents=True)
+    meta = {key: value for key, value in traced.MANIFEST.items() if key != "request"}
+    pointer = {"outs": [{"md5": md5, "path": "2026-01-02"}], "meta": meta}
+    Path("data/raw/toy/2026-01-02.dvc").write_text(yaml.safe_dump(pointer), encoding="utf-8")
+    Path("dvc.lock").write_text(
+        "schema: '2.0'\nstages:\n  build@toy:\n    cmd: build\n    deps:\n"
+        f"    - path: data/raw/toy/2026-01-02\n      hash: md5\n      md5: {md5}\n"
+        "    outs:\n    - path: data/datasets/toy\n      hash: md5\n"
+        f"      md5: {'e' * 32}.dir\n",
+        encoding="utf-8",
+    )
+    commit("a")
+    end = nodes(trace("data/datasets/toy"))["data/raw/toy/2026-01-02"]
+    assert end.kind == "snapshot"
+    assert end.facts.items() >= meta.items()
+    assert end.facts["manifest"].endswith("data/raw/toy/2026-01-02.dvc")
+    assert "request" not in end.facts  # it is not in that file, and nothing is made up
+    pointer["outs"][0]["md5"] = "0" * 32 + ".dir"  # of another snapshot: says nothing of this one
+    Path("data/raw/toy/2026-01-02.dvc").write_text(yaml.safe_dump(pointer), encoding="utf-8")
+    commit("b")
+    end = nodes(trace("data/datasets/toy"))["data/raw/toy/2026-01-02"]
+    assert (end.facts, end.note) == ({}, "no stage makes it, and it has no manifest")
+
+
 @pytest.mark.slow
 def test_json_is_complete_and_plain(project):
     done = command(f"{FILE}#1", "--json")
