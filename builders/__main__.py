@@ -1,4 +1,4 @@
-"""Commands: build, fetch, compare waves, judge finders, clear away results, publish."""
+"""Commands: build, fetch, compare waves, judge finders, clear away results, publish, trace."""
 
 from __future__ import annotations
 
@@ -113,6 +113,25 @@ def publish(folder: str, repo: str, version: str, *, dry: bool) -> None:
     publish_folder(folder, repo, version, dry=dry)
 
 
+def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) -> None:
+    """Print where a file or a row comes from, and draw it if a file for that is named."""
+    import json
+
+    from builders.lib import lineage_picture, told
+    from builders.lib.snapshot import write_bytes
+    from builders.lib.trace import as_json
+    from builders.lib.trace import trace as traced
+
+    found = traced(named, revision)
+    if svg:
+        write_bytes(svg, lineage_picture.picture(found).encode())
+    if whole:
+        text = json.dumps(as_json(found), ensure_ascii=False, indent=1, default=str)
+    else:
+        text = "\n".join(told.text(found))
+    print(text)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status (:data:`builders.lib.command.STATUSES`)."""
     parser = argparse.ArgumentParser(prog="python -m builders", description=__doc__)
@@ -141,6 +160,16 @@ def main(arguments: list[str] | None = None) -> int:
     publishing.add_argument("--repo", required=True, help="where to, as OWNER/NAME")
     publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
     publishing.add_argument("--dry-run", action="store_true", help="print the plan, send nothing")
+    tracing = commands.add_parser("trace", help="where a file, or one row of it, comes from")
+    tracing.add_argument(
+        "named",
+        metavar="FILE[#ROW]",
+        help="a file or folder under data/; a row by its number, from 0, or by its values: "
+        "'data/tables/pmi/world-planted/pmi.parquet#word=kind,gender=female,reading=smoothed'",
+    )
+    tracing.add_argument("--rev", metavar="REV", help="of the locks of this commit or tag")
+    tracing.add_argument("--json", action="store_true", help="print all that is known, as JSON")
+    tracing.add_argument("--svg", type=Path, metavar="FILE", help="draw it into this file")
     command.options(parser, commands)
     given = parser.parse_args(arguments)
     return command.run(given, "builders", lambda: _run(given))
@@ -157,6 +186,8 @@ def _run(given: argparse.Namespace) -> None:
         prune(really=given.remove)
     elif given.command == "publish":
         publish(given.folder, given.repo, given.version, dry=given.dry_run)
+    elif given.command == "trace":
+        trace(given.named, given.rev, whole=given.json, svg=given.svg)
     else:
         build(given.command)
 

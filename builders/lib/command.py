@@ -60,6 +60,9 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], None]) -> int:
     _event("start", command=f"{program} {given.command}")
     try:
         do()
+        sys.stdout.flush()
+    except BrokenPipeError:  # of `| head`: nobody reads on, and Python must not say so at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Problem as problem:
         _tell("error", str(problem), WRONG)
         return WRONG

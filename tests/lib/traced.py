@@ -1,0 +1,150 @@
+"""A small project for tests of trace: snapshot, dataset, outputs and table, under DVC."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from builders.lib.snapshot import write_manifest
+
+SNAPSHOT = "data/samples/toy/2026-01-02"
+DATASET = "data/datasets/toy"
+OUTPUTS = "data/outputs/probe/model"
+TABLE = "data/tables/counts/model"
+MANIFEST = {
+    "source": "toy",
+    "address": "https://example.org/words.csv",
+    "retrieved": "2026-01-02",
+    "licence": "CC0-1.0",
+    "citation": "the tests",
+    "request": {"query": "SELECT ?word"},
+    "counts": {"words": 3},
+}
+# What a word is asked: a three times, b twice, c once. The table counts that, times a factor.
+MAKE = '''
+import sys
+from pathlib import Path
+
+import polars as pl
+import yaml
+
+CARD = """---
+configs:
+- config_name: en
+  data_files:
+  - split: train
+    path: {path}
+dataset_info:
+- config_name: en
+  features:
+  - name: kind
+    dtype:
+      class_label:
+        names:
+          '0': noun
+          '1': verb
+---
+## Columns
+
+One row is named by `{keys}`.
+"""
+
+
+def write(folder, rows, keys, path="en.parquet"):
+    where = Path(folder) / path
+    where.parent.mkdir(parents=True, exist_ok=True)
+    pl.DataFrame(rows).write_parquet(where)
+    text = CARD.format(keys="`, `".join(keys), path=path)
+    (Path(folder) / "README.md").write_text(text, encoding="utf-8")
+
+
+if sys.argv[1] == "dataset":
+    words = Path("data/samples/toy/2026-01-02/words.csv").read_text().split()
+    words = words[: yaml.safe_load(Path("params.yaml").read_text())["datasets"]["toy"]["words"]]
+    write("data/datasets/toy", {"word": words, "kind": [1] * len(words)}, ["word", "kind"])
+elif sys.argv[1] == "outputs":
+    words = pl.read_parquet("data/datasets/toy/en.parquet")["word"].to_list()
+    asked = [w for i, w in enumerate(words) for _ in range(3 - i)]
+    rows = {"word": asked, "kind": [1] * len(asked), "nats": [-1.5] * len(asked)}
+    write("data/outputs/probe/model", rows, ["word"], "en/0.parquet")
+else:
+    factor = yaml.safe_load(Path("params.yaml").read_text())["analysis"]["counts"]["factor"]
+    found = pl.read_parquet("data/outputs/probe/model/en/0.parquet").group_by("word").len()
+    found = found.sort("word").with_columns(
+        value=pl.col("len") * float(factor), kind=1, language=pl.lit("en"), model=pl.lit("model")
+    )
+    write("data/tables/counts/model", found, ["language", "kind", "word"])
+'''
+
+
+def stage(argument: str, deps: list[str], out: str, params: list[str], up: str) -> dict:
+    return {
+        **({"wdir": up} if up else {}),
+        "cmd": f"{sys.executable} builders/make.py {argument}",
+        "params": params,
+        "deps": ["builders/make.py", *deps],
+        "outs": [out],
+    }
+
+
+def run(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    who = {f"GIT_{w}_{k}": "tests" for w in ("AUTHOR", "COMMITTER") for k in ("NAME", "EMAIL")}
+    top = Path(__file__).parent.parent.parent
+    environment = os.environ | who | {"DVC_NO_ANALYTICS": "1", "PYTHONPATH": str(top)}
+    environment.pop("PLUMBLINE_TRACEBACK", None)
+    return subprocess.run(command, env=environment, check=check, capture_output=True, text=True)
+
+
+def dvc(*arguments: str) -> None:
+    run(sys.executable, "-m", "dvc", *arguments)
+
+
+def commit(message: str) -> str:
+    run("git", "add", "--all")
+    run("git", "commit", "--quiet", "--message", message)
+    return run("git", "rev-parse", "HEAD").stdout.strip()
+
+
+def params(factor: int, words: int = 3) -> None:
+    tree = {
+        "datasets": {"toy": {"version": "1.2.0", "words": words}},
+        "analysis": {"counts": {"version": "0.3.0", "factor": factor}},
+    }
+    Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+
+
+def start() -> None:
+    """Write the project into the working folder, under git and DVC; nothing is made yet."""
+    run("git", "init", "--quiet")
+    dvc("init", "--quiet")
+    snapshot = Path(SNAPSHOT)
+    snapshot.mkdir(parents=True)
+    (snapshot / "words.csv").write_text("a\nb\nc\n", encoding="utf-8")
+    write_manifest(snapshot, dict(MANIFEST))
+    for folder in ("builders", "probes/analysis"):
+        Path(folder).mkdir(parents=True)
+    Path("builders/make.py").write_text(MAKE, encoding="utf-8")
+    written = {
+        "builders/dvc.yaml": {
+            "build": {
+                "foreach": {"toy": None},
+                "do": stage("dataset", [SNAPSHOT], DATASET, ["datasets.toy"], ".."),
+            }
+        },
+        "probes/analysis/dvc.yaml": {
+            "counts": stage("table", [OUTPUTS], TABLE, ["analysis.counts"], "../..")
+        },
+        "dvc.yaml": {"probe": stage("outputs", [DATASET], OUTPUTS, [], "")},
+    }
+    for path, stages in written.items():
+        Path(path).write_text(yaml.safe_dump({"stages": stages}), encoding="utf-8")
+    params(1)
+
+
+def repro(*stages: str) -> None:
+    # by the last stage, and what it needs: it stands in another folder
+    dvc("repro", "--quiet", *(stages or ["probes/analysis/dvc.yaml"]))
