@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,19 @@ if TYPE_CHECKING:
 
 FILE = Path("params.yaml")
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, where libyaml is there
+BOOL = "tag:yaml.org,2002:bool"
+
+
+class Reader(LOADER):  # type: ignore[misc,valid-type]
+    """YAML 1.2, as DVC reads and writes it: yes, no, on and off are words, and no is Norwegian."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        first: [(tag, form) for tag, form in known if tag != BOOL]
+        for first, known in LOADER.yaml_implicit_resolvers.items()
+    }
+
+
+Reader.add_implicit_resolver(BOOL, re.compile("^(?:true|false)$", re.IGNORECASE), list("tTfF"))
 
 
 class Params(BaseModel):
@@ -37,7 +51,7 @@ def read(path: Path = FILE) -> dict[str, Any]:
     if not path.is_file():
         raise Problem(f"{path}: no such file; run the command in the project's top folder")
     try:
-        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 - safe loaders
+        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=Reader)  # noqa: S506 - a safe loader
     except UnicodeDecodeError as error:
         raise Problem(f"{path}: not UTF-8; save it as UTF-8") from error
     except yaml.YAMLError as error:

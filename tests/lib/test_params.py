@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from dvc.utils.serialize import load_yaml, modify_yaml
 from pydantic import Field, ValidationError
+from samples import TOP
 
 from builders.lib.params import Params, check, read, section
 from builders.lib.problem import Problem
@@ -90,3 +92,22 @@ def test_what_is_not_yaml_is_told_with_its_line(written, text):
 def test_a_file_that_is_no_mapping_is_told(written, text, kind):
     with pytest.raises(Problem, match=f"expected a mapping of sections, found {kind}"):
         read(written(text))
+
+
+def test_words_that_an_older_yaml_took_for_truth_values_stay_words(written):
+    path = written("languages: [no, on, off, yes, n]\nlast: true\nfirst: False\n")
+    words = ["no", "on", "off", "yes", "n"]
+    assert read(path) == {"languages": words, "last": True, "first": False}
+
+
+def test_what_dvc_rewrites_is_read_as_it_was(tmp_path):
+    """``dvc exp run -S KEY=VALUE`` writes the whole file anew, and drops quotes."""
+    path = tmp_path / "params.yaml"
+    path.write_bytes((TOP / "params.yaml").read_bytes())
+    wanted = read(path)
+    with modify_yaml(path) as tree:
+        tree["drift"]["confidence"] = 0.9
+    assert wanted["drift"]["confidence"] != 0.9
+    wanted["drift"]["confidence"] = 0.9
+    assert read(path) == wanted
+    assert load_yaml(path) == wanted
