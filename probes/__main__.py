@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from probes import ALL, EACH, PROBES
 
@@ -14,7 +16,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command; a :class:`Problem` becomes one line on stderr and status 1."""
     parser = argparse.ArgumentParser(prog="python -m probes", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("check", help="check params.yaml and tell all its problems at once")
+    _of_params(commands)
     weights = commands.add_parser(
         "weights", help="train a world's model, or pin one of the Hub (a stage of dvc.yaml)"
     )
@@ -64,6 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(given: argparse.Namespace) -> None:
     if given.command in PROBES:
         _probe(given)
+    elif given.command in ("check", "use", "set", "pin"):
+        _params(given)
     elif given.command in ALL:
         from probes.tables import analyse
 
@@ -74,14 +78,59 @@ def _run(given: argparse.Namespace) -> None:
         _of_all(given)
 
 
-def _of_all(given: argparse.Namespace) -> None:
-    """Run a command that names no model."""
+def _of_params(commands: Any) -> None:
+    """Add the commands that read or change params.yaml."""
+    told = "a file that is laid over params.yaml, such as params/full.yaml"
+    day = datetime.now(UTC).date().isoformat()
+    dated = "what DAY stands for in its snapshots, as YYYY-MM-DD (default: today)"
+    checking = commands.add_parser("check", help="check params.yaml, tell all problems at once")
+    checking.add_argument("file", nargs="?", type=Path, help=f"with {told}")
+    checking.add_argument("--date", default=day, help=dated)
+    using = commands.add_parser("use", help="lay a file over params.yaml, comments kept")
+    using.add_argument("file", type=Path, help=told)
+    using.add_argument("--date", default=day, help=dated)
+    setting = commands.add_parser("set", help="set keys of params.yaml, comments kept")
+    setting.add_argument("keys", nargs="+", metavar="KEY=VALUE", help="as analysis.pmi.seed=2")
+    pinning = commands.add_parser("pin", help="ask the Hub for the commits that models lack")
+    pinning.add_argument("file", type=Path, help="params.yaml, or a file with models")
+
+
+def _params(given: argparse.Namespace) -> None:
+    """Read or change params.yaml."""
     if given.command == "check":
         from probes.check import check
+        from probes.settings import check_with
 
-        check()
-        print("params.yaml: no problem found")
-    elif given.command == "plan":
+        if given.file:
+            check_with(given.file, given.date)
+        else:
+            check()
+        print(f"{given.file or 'params.yaml'}: no problem found")
+    elif given.command == "use":
+        from probes.settings import use
+
+        lacking = use(given.file, given.date)
+        print(f"params.yaml: as {given.file} has it; `git diff params.yaml` shows what is new")
+        for source in lacking:
+            print(f"to fetch: python -m builders fetch {source} --date {given.date}")
+    elif given.command == "set":
+        from probes.settings import put
+
+        put(given.keys)
+    else:
+        from probes.pin import pin
+
+        found = pin(given.file)
+        for name, commit in found.written.items():
+            print(f"{name}: {commit}")
+        print(f"{given.file}: {len(found.written)} pinned, {len(found.there)} were and are there")
+        for name in found.pickled:
+            print(f"{name}: no safetensors; it needs a line `pickles: true` (see docs/models.md)")
+
+
+def _of_all(given: argparse.Namespace) -> None:
+    """Run a command that names no model."""
+    if given.command == "plan":
         from probes.plan import plans, table
 
         print(table(list(plans(given.seconds, given.model))))
