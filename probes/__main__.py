@@ -45,6 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
     plan = commands.add_parser("plan", help="tell what the probes would take, before they run")
     plan.add_argument("model", nargs="?", help="name in params.yaml; default: all that are asked")
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
+    plan.add_argument("--study", type=Path, help="plan params.yaml with this file laid over it ...")
+    plan.add_argument("--sizes", type=Path, help="... from the sizes that this file assumes")
     commands.add_parser("report", help="write data/report (a stage of dvc.yaml)")
     given = parser.parse_args(arguments)
 
@@ -85,10 +87,10 @@ def _of_params(commands: Any) -> None:
     dated = "what DAY stands for in its snapshots, as YYYY-MM-DD (default: today)"
     checking = commands.add_parser("check", help="check params.yaml, tell all problems at once")
     checking.add_argument("file", nargs="?", type=Path, help=f"with {told}")
-    checking.add_argument("--date", default=day, help=dated)
+    checking.add_argument("--date", default=day, metavar="DAY", help=dated)
     using = commands.add_parser("use", help="lay a file over params.yaml, comments kept")
     using.add_argument("file", type=Path, help=told)
-    using.add_argument("--date", default=day, help=dated)
+    using.add_argument("--date", default=day, metavar="DAY", help=dated)
     setting = commands.add_parser("set", help="set keys of params.yaml, comments kept")
     setting.add_argument("keys", nargs="+", metavar="KEY=VALUE", help="as analysis.pmi.seed=2")
     pinning = commands.add_parser("pin", help="ask the Hub for the commits that models lack")
@@ -130,7 +132,9 @@ def _params(given: argparse.Namespace) -> None:
 
 def _of_all(given: argparse.Namespace) -> None:
     """Run a command that names no model."""
-    if given.command == "plan":
+    if given.command == "plan" and given.study:
+        _planned(given)
+    elif given.command == "plan":
         from probes.plan import plans, table
 
         print(table(list(plans(given.seconds, given.model))))
@@ -138,6 +142,20 @@ def _of_all(given: argparse.Namespace) -> None:
         from probes.report import write
 
         print(write())
+
+
+def _planned(given: argparse.Namespace) -> None:
+    """Tell what a study would take, from sizes that are assumed."""
+    from builders.lib.problem import Problem
+    from probes.assumed import plans, sizes_in, summary
+    from probes.plan import table
+    from probes.settings import composed
+
+    if not given.sizes:
+        raise Problem("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
+    sizes = sizes_in(given.sizes)
+    found = list(plans(composed(given.study, "DAY"), sizes))
+    print(table(found), summary(found, sizes), sep="\n\n")
 
 
 def _of_a_model(given: argparse.Namespace) -> None:

@@ -119,10 +119,8 @@ def _unpinned(tree: dict[str, Any], file: str) -> list[str]:
     ]
     if not lacking:
         return []
-    return [
-        f"  models: {len(lacking)} of the Hub without a commit ({', '.join(lacking)}); "
-        f"`python -m probes pin {file}` asks the Hub for them and writes them there"
-    ]
+    told = f"  models: {len(lacking)} of the Hub without a commit ({', '.join(lacking)}); "
+    return [told + f"`python -m probes pin {file}` asks the Hub for them and writes them there"]
 
 
 def lacks_commit(entry: dict[str, Any]) -> bool:

@@ -1,7 +1,7 @@
 """Asking the Hub for the commits that models lack: ``python -m probes pin FILE``.
 
 What is pinned already is looked up too, so that a commit that is not there is told before anything
-runs. The file keeps its comments: a line is put in below the line of the id, and nothing else changes.
+runs. The file stays as it is but for the lines that are put in, each below that of an id.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Changing params.yaml by a command, its comments and its form kept: ``use`` and ``set``.
 
-A file under ``params/`` has what a study sets otherwise than params.yaml. It is laid over it field by
-field: a field that is given replaces the field, all others of its section stay, and ``models`` is
-replaced as a whole. ``DAY`` in the path of a snapshot stands for the day of the fetch.
+A file under ``params/`` has what a study sets otherwise than params.yaml. It is laid over it field
+by field: a field that is given replaces the field, all others of its section stay, and ``models``
+is replaced as a whole. ``DAY`` in the path of a snapshot stands for the day of the fetch.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
-from builders.lib.params import FILE, read
+from builders.lib.params import FILE, LOADER, read
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST, write_bytes
 from probes.check import check, named_snapshots
@@ -57,26 +56,48 @@ def put(given: list[str]) -> None:
     Problem
         If a key is not there, a value cannot be read, or the outcome has problems.
     """
-    tree = _round_trip(FILE)
-    for text in given:
-        key, equals, value = text.partition("=")
+    read(FILE)  # tells in one sentence what is wrong with it
+    text = FILE.read_text(encoding="utf-8")
+    for setting in given:
+        key, equals, value = setting.partition("=")
         if not equals:
-            raise Problem(f"{text}: not of the form KEY=VALUE, such as analysis.pmi.seed=2")
-        *parents, last = key.split(".")
-        node = tree
-        for part in parents:
-            node = node.get(part) if isinstance(node, dict) else None
-        if not isinstance(node, dict) or last not in node:
-            raise Problem(f"{key}: no such key in {FILE}; docs/params.md has all of them")
-        try:
-            node[last] = YAML().load(value)
-        except YAMLError as error:
-            raise Problem(f"{key}: {value!r} is not YAML; quote it for the shell") from error
+            raise Problem(f"{setting}: not of the form KEY=VALUE, such as analysis.pmi.seed=2")
+        text = _spliced(text, key, value)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE.name
-        copy.write_text(_text(tree), encoding="utf-8")
+        copy.write_text(text, encoding="utf-8")
         check(copy)
-    _write(tree)
+    write_bytes(FILE, text.encode())
+
+
+def _spliced(text: str, key: str, value: str) -> str:
+    """Return a text of YAML with another value in the place of one, all else to the letter."""
+    node: Any = yaml.compose(text, Loader=LOADER)
+    name: Any = None
+    for part in key.split("."):
+        inner = node.value if isinstance(node, yaml.MappingNode) else []
+        name, node = next((pair for pair in inner if pair[0].value == part), (None, None))
+        if node is None:
+            raise Problem(f"{key}: no such key in {FILE}; docs/params.md has all of them")
+    lines = text.splitlines(keepends=True)
+    start, stop, behind = (
+        sum(map(len, lines[: mark.line])) + mark.column
+        for mark in (node.start_mark, node.end_mark, name.end_mark)
+    )
+    # An alias has the marks of what it stands for; a block would take in the comments behind it.
+    alias = text[behind:start].strip(" ") != ":"
+    if alias or (isinstance(node, yaml.CollectionNode) and not node.flow_style):
+        raise Problem(f"{key}: not a value on a line of its own; edit it in {FILE}")
+    try:
+        wanted = yaml.load(value, Loader=LOADER)  # noqa: S506 - a safe loader
+        found = yaml.load(f"{text[:start]}{value}{text[stop:]}", Loader=LOADER)  # noqa: S506
+    except yaml.YAMLError as error:
+        raise Problem(f"{key}: {value!r} is not YAML; quote it") from error
+    for part in key.split("."):
+        found = found[part]
+    if found != wanted:
+        raise Problem(f"{key}: {value!r} is read as {found!r} there; quote it")
+    return f"{text[:start]}{value}{text[stop:]}"
 
 
 def check_with(path: Path, day: str, *, fetched: bool = True) -> dict[str, Any]:
