@@ -142,7 +142,7 @@ def _swapped(study: Study, targets: list[str], readings: tuple[str, ...]) -> int
         "corrected": given["replacements"] * sizes.replaced["corrected"],
         "placebo": given["placebos"] * sizes.replaced["corrected"],
     }
-    each = 1 + sizes.countries * sum(names[reading] for reading in readings)
+    each: float = 1 + sizes.countries * sum(names[reading] for reading in readings)
     return round(each * sum(sizes.originals[config] for config in targets))
 
 

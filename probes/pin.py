@@ -43,7 +43,7 @@ def pin(path: Path) -> Pinned:
     read(path)  # tells in one sentence what is wrong with it
     text = path.read_text(encoding="utf-8")
     models = YAML().load(text).get("models") or {}
-    of_hub = {
+    of_hub: dict[str, Any] = {
         name: entry
         for name, entry in models.items()
         if isinstance(entry, dict) and entry.get("id") and not entry["id"].startswith(LOCAL)
@@ -63,7 +63,7 @@ def pin(path: Path) -> Pinned:
             found.pickled.append(name)
         if lacks_commit(entry):
             line, column = entry.lc.key("id")
-            lines.insert(line + 1, f"{' ' * column}revision: {commit}\n")
+            lines.insert(line + 1, f"{' ' * column}revision: {written(commit)}\n")
             found.written[name] = commit
         else:
             found.there.append(name)
@@ -72,6 +72,17 @@ def pin(path: Path) -> Pinned:
     if problems:
         raise Problem("\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems[::-1]]))
     return found
+
+
+def written(commit: str) -> str:
+    """Return a commit as YAML has it: quoted where it would be a number.
+
+    Examples
+    --------
+    >>> written("12e4")
+    '"12e4"'
+    """
+    return f'"{commit}"' if re.fullmatch(r"\d+(e\d*)?", commit) else commit
 
 
 def _look(name: str, revision: str) -> tuple[str, list[str]]:

@@ -115,7 +115,7 @@ def check_with(path: Path, day: str, *, fetched: bool = True) -> dict[str, Any]:
         One message with all problems.
     """
     tree = composed(path, day)
-    problems = [] if fetched else [*_own_files(tree), *_keys(tree)]
+    problems = [] if fetched else [*_contact(tree), *_own_files(tree), *_keys(tree)]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE.name
         copy.write_text(yaml.safe_dump(tree, allow_unicode=True, sort_keys=False), "utf-8")
@@ -181,6 +181,13 @@ def unfetched(tree: dict[str, Any]) -> list[str]:
 
 def _whole(folder: str) -> bool:
     return (Path(folder) / MANIFEST).is_file()
+
+
+def _contact(tree: dict[str, Any]) -> Iterator[str]:
+    """Tell that nobody is named whom the services could turn to."""
+    politeness = tree.get("sources", {}).get("politeness", {})
+    if unfetched(tree) and not politeness.get("contact"):
+        yield "  sources.politeness.contact: empty; write your e-mail or address into params.yaml"
 
 
 def _own_files(tree: dict[str, Any]) -> Iterator[str]:

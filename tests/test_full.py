@@ -18,6 +18,7 @@ from builders.lib.params import read
 from builders.lib.problem import Problem
 from probes.assumed import COUNTS, MODULES, Study, plans, sizes_in, summary
 from probes.check import check, named_snapshots
+from probes.pin import written
 from probes.settings import check_with, composed, lay, put, use
 
 FULL = TOP / "params" / "full.yaml"
@@ -85,8 +86,9 @@ def test_all_that_is_wrong_with_it_is_what_only_its_user_can_give(project, monke
     for page in {re.search(r"(docs/\S+\.md)", p)[1] for p in problems if "no file" in p}:
         assert (TOP / page).is_file()
     keys = [p for p in problems if "OPENAI_API_KEY is not set" in p]
-    assert len(problems) == len(pinned) + 1 + len(files) + len(keys)
     assert len(keys) == 2
+    (contact,) = [p for p in problems if "sources.politeness.contact: empty" in p]
+    assert len(problems) == len([*pinned, command, *files, *keys, contact])
 
 
 @pytest.fixture
@@ -97,11 +99,12 @@ def mine(project, monkeypatch):
         lines.append(line)
         found = re.fullmatch(r"    id: (\S+)\n", line)
         if found and found[1] in UNPINNED:
-            lines.append(f"    revision: {'5' * 40}\n")
+            lines.append(f"    revision: {'5f' * 20}\n")
     (project / "mine.yaml").write_text("".join(lines), encoding="utf-8")
     (project / "private").mkdir()
     for text in re.findall(r"private/[\w.]+", "".join(lines)):
         (project / text).touch()
+    put(["sources.politeness.contact=a@example.org"])
     monkeypatch.setenv("OPENAI_API_KEY", "x")
     return Path("mine.yaml")
 
@@ -299,6 +302,15 @@ def test_what_cannot_be_set_is_told_and_nothing_is_written(project, given, told)
     with pytest.raises(Problem, match=re.escape(told)):
         put([given])
     assert (project / "params.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize("commit", ["1" * 40, "12e" + "4" * 37, "0" * 39 + "e", "ab" * 20])
+def test_a_commit_is_a_text_to_both_readers(commit, tmp_path):
+    from dvc.utils.serialize import load_yaml
+
+    path = tmp_path / "models.yaml"
+    path.write_text(f"revision: {written(commit)}\n", encoding="utf-8")
+    assert read(path) == load_yaml(str(path)) == {"revision": commit}
 
 
 MODELS = """\
