@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from builders.lib.params import FILE, LOADER, read
 from builders.lib.problem import Problem
@@ -44,7 +45,9 @@ def use(path: Path, day: str) -> list[str]:
     tree = _round_trip(FILE)
     lay(tree, _round_trip(path))
     _date(tree, day)
-    _write(tree)
+    into = io.StringIO()
+    _yaml().dump(tree, into)
+    _write(into.getvalue())
     return unfetched(read(FILE))
 
 
@@ -67,7 +70,7 @@ def put(given: list[str]) -> None:
         copy = Path(folder) / FILE.name
         copy.write_text(text, encoding="utf-8")
         check(copy)
-    write_bytes(FILE, text.encode())
+    _write(text)
 
 
 def _spliced(text: str, key: str, value: str) -> str:
@@ -236,11 +239,12 @@ def _round_trip(path: Path) -> Any:
     return _yaml().load(path.read_text(encoding="utf-8"))
 
 
-def _text(tree: Any) -> str:
-    into = io.StringIO()
-    _yaml().dump(tree, into)
-    return into.getvalue()
-
-
-def _write(tree: Any) -> None:
-    write_bytes(FILE, _text(tree).encode())
+def _write(text: str) -> None:
+    """Write params.yaml, if DVC can read it: its reader refuses more than ours does."""
+    try:
+        YAML(typ="safe").load(text)
+    except YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = text.splitlines()[mark.line].strip()[:80] if mark else "?"
+        raise Problem(f"DVC cannot read this: {line}; quote what has a colon in braces") from error
+    write_bytes(FILE, text.encode())

@@ -141,6 +141,15 @@ def test_what_is_wrong_in_it_leaves_params_yaml_alone(mine, project):
     assert (project / "params.yaml").read_bytes() == before
 
 
+def test_what_dvc_cannot_read_is_not_written(mine, project):
+    before = (project / "params.yaml").read_bytes()
+    text = mine.read_text(encoding="utf-8")
+    mine.write_text(text.replace('"https://api.openai.com/v1"', "https://api.openai.com/v1"))
+    with pytest.raises(Problem, match=r"DVC cannot read this: endpoint: \{url: https"):
+        use(mine, DAY)
+    assert (project / "params.yaml").read_bytes() == before
+
+
 def test_names_in_it_lead_somewhere():
     probes, datasets, sources = TREE["probes"], TREE["datasets"], TREE["sources"]
     validation, asked = TREE["validation"], TREE["asked"]
