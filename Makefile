@@ -5,12 +5,12 @@ READY := $(VENV)/ready
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 DAY ?= $(shell date -u +%F)
-SOURCES := wikidata ud lexica supersenses emotions labelled_texts social_groups autocomplete names targets
+SOURCES := wikidata ud supersenses emotions lexica labelled_texts autocomplete news reddit names targets statements survey downstream
 # Stages stand in the dvc.yaml of a folder; a bare name is looked up in them, anything else DVC gets as it is.
 PIPELINES := $(wildcard dvc.yaml */dvc.yaml */*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-slow lint format bench real real-groups real-names real-leaning full docs docs-data samples prune clean
+.PHONY: help setup repro test test-slow lint format bench real real-groups real-names real-leaning full full-check docs docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -70,13 +70,15 @@ real-names: $(READY)  ## run the study of names and nationality on the real inpu
 real-leaning: $(READY)  ## run the study of political leaning on the real inputs beside the checkout
 	python benchmarks/real_leaning.py
 
-full: $(READY)  ## fetch fresh data and run the pipeline on it; needs sources.politeness.contact
+full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/experiments.md)
+	@python -m probes use params/full.yaml --date $(DAY)
 	for source in $(SOURCES); do python -m builders fetch $$source --date $(DAY) || exit 1; done
-	dvc exp run --set-param datasets.politicians.snapshot=data/raw/wikidata/$(DAY) \
-	  --set-param datasets.words.snapshot=data/raw/ud/$(DAY) \
-	  --set-param datasets.stereotypes.snapshot=data/raw/autocomplete/$(DAY) \
-	  --set-param probes.associations.top_share=1.0 \
-	  $(foreach name,$(filter-out wikidata ud autocomplete,$(SOURCES)),--set-param datasets.$(name).snapshot=data/raw/$(name)/$(DAY))
+	@python -m probes check
+	@dvc repro
+
+full-check: $(READY)  ## what params/full.yaml lacks, and what it would take
+	@python -m probes plan --study params/full.yaml --sizes params/full-sizes.yaml
+	@python -m probes check params/full.yaml --date $(DAY)
 
 samples: $(READY)  ## make data/samples anew with the real clients
 	PYTHONPATH=. python tests/samples.py
