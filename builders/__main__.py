@@ -1,4 +1,4 @@
-"""Commands: build, fetch, compare waves, judge finders, clear away results, publish."""
+"""Commands: build, fetch, compare waves and versions, judge finders, clear results, publish."""
 
 from __future__ import annotations
 
@@ -111,8 +111,28 @@ def publish(folder: str, repo: str, version: str, *, dry: bool) -> None:
     publish_folder(folder, repo, version, dry=dry)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command; a :class:`Problem` becomes one line on stderr and status 1."""
+def diff(given: argparse.Namespace) -> int:
+    """Print what differs between two versions of a folder; 1 if that is asked for and any does."""
+    from builders.lib.diff import diff as differences
+    from builders.lib.difference_json import written
+    from builders.lib.difference_text import LIMIT, lines
+
+    name = given.name.removeprefix("data/").removeprefix("datasets/").rstrip("/")
+    key = importlib.import_module(f"builders.{name}").SCHEMA.key if name in NAMES else ()
+    found = differences(given.name, given.rev1, given.rev2, key=key, only=tuple(given.config))
+    try:
+        if given.json:
+            sys.stdout.writelines(written(found))
+        else:
+            for line in lines(found, None if given.all else LIMIT):
+                print(line)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read it has read enough, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return int(given.exit_code and found.any)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m builders", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in NAMES:
@@ -139,23 +159,60 @@ def main(arguments: list[str] | None = None) -> int:
     publishing.add_argument("--repo", required=True, help="where to, as OWNER/NAME")
     publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
     publishing.add_argument("--dry-run", action="store_true", help="print the plan, send nothing")
-    given = parser.parse_args(arguments)
+    _comparing(commands.add_parser("diff", help="compare two versions of a dataset or of results"))
+    return parser
+
+
+def _comparing(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Status 0 whether anything differs or not, unless --exit-code is given; 1 where a version "
+        "cannot be read."
+    )
+    parser.add_argument("name", help="a dataset, outputs/PROBE/MODEL or tables/ANALYSIS[/MODEL]")
+    for rev, when in (("rev1", "earlier"), ("rev2", "later")):
+        parser.add_argument(
+            rev,
+            metavar=rev.upper(),
+            help=f"the {when} version: `workspace`, a commit, tag or branch, OWNER/NAME@TAG on the "
+            "Hub, or a folder",
+        )
+    parser.add_argument("--json", action="store_true", help="print all that differs as JSON")
+    parser.add_argument("--all", action="store_true", help="print lists to their ends")
+    parser.add_argument(
+        "--config", action="append", default=[], help="compare this config; again for more"
+    )
+    parser.add_argument(
+        "--exit-code", action="store_true", help="end with status 1 if anything differs"
+    )
+
+
+def _run(given: argparse.Namespace) -> int:
+    """Run the command that was given."""
+    if given.command == "fetch":
+        fetch(given.source, given.date)
+    elif given.command == "drift":
+        drift(given.dataset, given.earlier, given.later, given.into)
+    elif given.command == "people":
+        people(given.file, given.language)
+    elif given.command == "prune":
+        prune(really=given.remove)
+    elif given.command == "publish":
+        publish(given.folder, given.repo, given.version, dry=given.dry_run)
+    elif given.command == "diff":
+        return diff(given)
+    else:
+        build(given.command)
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; a :class:`Problem` becomes one line on stderr and status 1."""
+    given = _parser().parse_args(arguments)
 
     from builders.lib.problem import Problem
 
     try:
-        if given.command == "fetch":
-            fetch(given.source, given.date)
-        elif given.command == "drift":
-            drift(given.dataset, given.earlier, given.later, given.into)
-        elif given.command == "people":
-            people(given.file, given.language)
-        elif given.command == "prune":
-            prune(really=given.remove)
-        elif given.command == "publish":
-            publish(given.folder, given.repo, given.version, dry=given.dry_run)
-        else:
-            build(given.command)
+        return _run(given)
     except Problem as problem:
         if os.environ.get("PLUMBLINE_TRACEBACK"):
             raise
@@ -164,7 +221,6 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("stopped; run the same command again to continue", file=sys.stderr)
         return 130
-    return 0
 
 
 if __name__ == "__main__":
