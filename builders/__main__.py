@@ -114,11 +114,13 @@ def publish(folder: str, repo: str, version: str, *, dry: bool) -> None:
 def diff(given: argparse.Namespace) -> int:
     """Print what differs between two versions of a folder; 1 if that is asked for and any does."""
     from builders.lib.diff import diff as differences
+    from builders.lib.diff import folder_of
     from builders.lib.difference_json import written
     from builders.lib.difference_text import LIMIT, lines
 
-    name = given.name.removeprefix("data/").removeprefix("datasets/").rstrip("/")
-    key = importlib.import_module(f"builders.{name}").SCHEMA.key if name in NAMES else ()
+    _, kind, name, *_ = folder_of(given.name).parts
+    known = kind == "datasets" and name in NAMES
+    key = importlib.import_module(f"builders.{name}").SCHEMA.key if known else ()
     found = differences(given.name, given.rev1, given.rev2, key=key, only=tuple(given.config))
     try:
         if given.json:

@@ -195,8 +195,8 @@ def _brought(
     """Bring what the cache lacks from the remote into the scratch folder."""
     if remote is None:
         raise Problem(
-            f"{folder}: the DVC cache lacks it as it was at {named} ({commit[:10]}); "
-            f"`dvc fetch --all-commits {folder}` from a remote that has it"
+            f"{folder}: the DVC cache lacks it as it was at {named} ({commit[:10]}), and DVC has no "
+            f"remote; add one that has it, or `git checkout {named}` and `dvc fetch {folder}` there"
         )
     from dvc.api import DVCFileSystem
 
@@ -207,7 +207,8 @@ def _brought(
     except Exception as error:  # DVC, its remotes and their clients raise errors of many families
         raise Problem(
             f"{folder}: neither the DVC cache nor its remote {remote} gives it as it was at "
-            f"{named} ({_said(error)}); `dvc fetch --all-commits {folder}` where it can be reached"
+            f"{named} ({_said(error)}); `git checkout {named}` and `dvc fetch {folder}` where it can "
+            "be reached"
         ) from error
     return {p.relative_to(into).as_posix(): p for p in into.rglob("*") if p.is_file()}
 
