@@ -34,6 +34,7 @@ COMMANDS = (
     ["builders", "people"],
     ["builders", "prune"],
     ["builders", "publish"],
+    ["builders", "diff"],
     ["validation"],
     ["probes"],
     ["probes", "weights"],

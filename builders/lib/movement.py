@@ -43,7 +43,8 @@ class Moved:
     @property
     def any(self) -> bool:
         """Whether anything moved."""
-        return bool(self.sentiment is not None or self.suggested or self.estimates or self.nats)
+        parts = (self.suggested, self.estimates, self.crossed, self.nats)
+        return self.sentiment is not None or any(parts)
 
 
 def moved(

@@ -175,8 +175,8 @@ def _cached(cache: Path, md5: str) -> Path:
     return cache / "files" / "md5" / md5[:2] / md5[2:]
 
 
-def _storage() -> tuple[Path, str | None]:
-    """Return DVC's cache and the name of its remote, if it has one."""
+def _storage() -> tuple[Path, dict[str, Any]]:
+    """Return DVC's cache, and its remotes as they are configured now: empty if there is none."""
     from dvc.config import Config, ConfigError
     from dvc.exceptions import NotDvcRepoError
 
@@ -185,30 +185,32 @@ def _storage() -> tuple[Path, str | None]:
     except (ConfigError, NotDvcRepoError) as error:
         raise Problem(f"DVC cannot be used here ({_said(error)}); mend .dvc/config") from error
     remotes = config.get("remote") or {}
-    remote = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
-    return Path((config.get("cache") or {}).get("dir") or ".dvc/cache"), remote
+    named = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
+    cache = Path((config.get("cache") or {}).get("dir") or ".dvc/cache")
+    return cache, {"core": {"remote": named}, "remote": dict(remotes)} if named else {}
 
 
 def _brought(
-    commit: str, named: str, folder: Path, scratch: Path, remote: str | None
+    commit: str, named: str, folder: Path, scratch: Path, remote: dict[str, Any]
 ) -> dict[str, Path]:
     """Bring what the cache lacks from the remote into the scratch folder."""
-    if remote is None:
+    if not remote:
         raise Problem(
-            f"{folder}: the DVC cache lacks it as it was at {named} ({commit[:10]}), and DVC has no "
-            f"remote; add one that has it, or `git checkout {named}` and `dvc fetch {folder}` there"
+            f"{folder}: the DVC cache lacks it as it was at {named} ({commit[:10]}), and DVC has "
+            f"no remote; add one, or `git checkout {named}` and `dvc fetch {folder}` where one is"
         )
     from dvc.api import DVCFileSystem
 
     into = scratch / commit
     try:
-        there = DVCFileSystem(rev=commit)
+        # The remotes of now: those in the configuration of that commit may be gone, or not yet be.
+        there = DVCFileSystem(rev=commit, config=remote)
         there.get(folder.as_posix(), into.as_posix(), recursive=True)
     except Exception as error:  # DVC, its remotes and their clients raise errors of many families
         raise Problem(
-            f"{folder}: neither the DVC cache nor its remote {remote} gives it as it was at "
-            f"{named} ({_said(error)}); `git checkout {named}` and `dvc fetch {folder}` where it can "
-            "be reached"
+            f"{folder}: neither the DVC cache nor its remote {remote['core']['remote']} gives it "
+            f"as it was at {named} ({_said(error)}); `git checkout {named}` and `dvc fetch "
+            f"{folder}` where it can be reached"
         ) from error
     return {p.relative_to(into).as_posix(): p for p in into.rglob("*") if p.is_file()}
 

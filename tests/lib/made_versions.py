@@ -1,4 +1,4 @@
-"""Versions of datasets, outputs and tables, written as builds write them: for tests of comparing."""
+"""Versions of datasets, outputs and tables as builds write them, for tests of comparing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def write(folder, schemas, rows, *, rejects=(), version="1.0.0", page="datasets/
     table = pa.Table.from_pylist(listed, schema=store.rejects_schema())
     pq.write_table(table, partial / store.REJECTS)
     counts.rejects = Counter({(r["config"], r["reason"]): r["number"] for r in listed})
-    about = {key: "x" for key in ("source", "address", "retrieved", "licence", "citation")}
+    about = dict.fromkeys(("source", "address", "retrieved", "licence", "citation"), "x")
     origin = card.Origin([about], "make it", version)
     card.write(partial, TOP / f"docs/{page}.md", by_config, counts, origin)
     store.finish(folder)

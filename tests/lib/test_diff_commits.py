@@ -27,7 +27,11 @@ stages:
       outs:
       - data/datasets/${{item}}
 """
-PROGRAM = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+PROGRAM = {
+    "DVC_NO_ANALYTICS": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+}
 NAMED = ("-c", "user.name=T", "-c", "user.email=t@example.org")
 
 
@@ -208,9 +212,10 @@ def test_locks_and_a_cache_are_all_that_it_takes(capsys, tmp_path, monkeypatch):
     (tmp_path / ".dvc/config").write_text("", "utf-8")
     for some in ([word("calm", 0.5), word("odd")], [word("calm", 0.25), word("shy")]):
         folder = write("made", MADE["lexica"], {"en": some})
-        listed = []
-        for path in sorted(folder.iterdir()):
-            listed.append({"md5": kept(path.read_bytes()), "relpath": f"lexica/{path.name}"})
+        listed = [
+            {"md5": kept(path.read_bytes()), "relpath": f"lexica/{path.name}"}
+            for path in sorted(folder.iterdir())
+        ]
         md5 = kept(json.dumps(listed).encode(), ".dir")
         # the folder is part of what one stage makes, as outputs of several models may be
         lock = f"stages:\n  build:\n    outs:\n    - path: data/datasets\n      md5: {md5}\n"
