@@ -255,7 +255,7 @@ def _said(value: Any) -> str:
         return {True: "yes", False: "no", None: "nothing"}[value]
     if isinstance(value, float):
         return f"{value:.4g}"
-    text = " ".join(str(value).split())
+    text = " ".join(str(value).split()) or '""'
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from datetime import date
 from pathlib import Path
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 from imports import TOP
 
 from builders import emotions, lexica, politicians, stereotypes
+from builders.__main__ import main
 from builders.lib import card, store
 from builders.lib.schema import Column, Schema
 
@@ -94,3 +96,21 @@ def estimate(text, value=0.0, low=-1.0, high=1.0, p_bh=1.0, **more):
 def answer(rank, text, nats, *more):
     facts = {"qid": "Q1", "pos": 0, "frame": "bare", "rank": rank, "word": text}
     return facts | {"logprob_nats": nats, "words_nats": list(more)}
+
+
+def compared(capsys, name, *words, first="./a", second="./b"):
+    """Return what is told of two versions, as JSON or as lines."""
+    status = main(["diff", name, first, second, *words])
+    said = capsys.readouterr()
+    assert status == 0, said.err
+    return json.loads(said.out) if "--json" in words else said.out.splitlines()
+
+
+def failed(capsys, *words) -> str:
+    """Return the one sentence that a comparison ends with, and no word besides."""
+    assert main(["diff", *words]) == 1
+    said = capsys.readouterr()
+    assert not said.out
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") == 1
+    return said.err

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from lib.made_versions import MADE, word, write
+from lib.made_versions import MADE, failed, word, write
 
 from builders.__main__ import main
 
@@ -89,15 +89,6 @@ def rows(capsys, *words) -> dict:
     said = capsys.readouterr()
     assert status == 0, said.err
     return json.loads(said.out)["configs"]["en"]
-
-
-def failed(capsys, *words) -> str:
-    assert main(["diff", *words]) == 1
-    said = capsys.readouterr()
-    assert not said.out
-    assert said.err.startswith("error: ")
-    assert said.err.count("\n") == 1
-    return said.err
 
 
 def holds(found) -> bool:
