@@ -65,7 +65,7 @@ DATASETS = {
         "person",
         "people",
         shown=("name",),
-        first=("gender", "birth_date", "birth_year", "countries", "parties", "party", "name"),
+        first=("gender", "birth_date", "birth_year", "countries", "parties", "name"),
         words={"name": "label", "birth_date": "birth date", "birth_year": "birth year"},
         across=True,
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import random
 from functools import partial
 
@@ -10,6 +11,7 @@ import pytest
 from lib.made_versions import ANSWER, ESTIMATE, answer, compared, estimate, write
 
 from builders.__main__ import main
+from builders.lib import roles
 from builders.lib.schema import Column, Schema
 
 
@@ -175,6 +177,34 @@ def test_null_is_like_null_and_no_number_like_itself(told):
     one = told("anything", "--json")["configs"]["one"]
     assert one["changes"] == {"flags": [{"id": "3", "before": ["a"], "after": ["a", "b"]}]}
     assert one["changed"] == 1
+
+
+def test_infinity_is_null_in_json(told):
+    write("a", PLAIN, {"one": [{"id": "1", "weight": 1.0}]})
+    write("b", PLAIN, {"one": [{"id": "1", "weight": float("inf")}]})
+    changes = told("anything", "--json")["configs"]["one"]["changes"]
+    assert changes == {"weight": [{"id": "1", "before": 1.0, "after": None}]}
+    assert "    1: 1 -> inf (+inf)" in told("anything")
+
+
+@pytest.mark.parametrize("name", sorted(roles.DATASETS))
+def test_roles_name_columns_that_a_dataset_has(name):
+    schema = importlib.import_module(f"builders.{name}").SCHEMA
+    has, role = {c.name for c in schema.columns}, roles.DATASETS[name]
+    named = {*role.shown, *role.first, *role.words, *role.instead, *role.instead.values()}
+    for part in (role.sentiment, role.suggested):
+        named |= set(part.columns) if part else set()
+    assert named - has <= {"parties"}  # of builds that ask for them
+    assert set(role.instead) <= set(schema.key)
+
+
+@pytest.mark.parametrize("name", sorted(roles.OUTPUTS))
+def test_a_row_of_a_list_is_named_by_what_is_in_it(name):
+    schemas = importlib.import_module(f"probes.{name}").SCHEMAS.values()
+    for rank, better in roles.OUTPUTS[name].instead.items():
+        ranked = [schema for schema in schemas if rank in schema.key]
+        assert ranked
+        assert all(better in {c.name for c in schema.columns} for schema in ranked)
 
 
 def invented(seed: int) -> list[dict]:
