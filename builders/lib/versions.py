@@ -1,7 +1,7 @@
 """Versions of a folder under data/: as it is now, at a commit, on the Hub, or anywhere on disk.
 
-A commit is read from its dvc.lock files and the DVC cache, which takes a seventh of the time that DVC
-takes for it; DVC itself is asked only for what the cache lacks, where a remote may have it.
+A commit is read from its dvc.lock files and the DVC cache, in a seventh of the time that DVC takes
+for it; DVC itself is asked only for what the cache lacks, where a remote may have it.
 """
 
 from __future__ import annotations
