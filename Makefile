@@ -57,6 +57,7 @@ bench: $(READY)  ## measure the builder at scale, the engine and the reader agai
 	python benchmarks/latent.py
 	python benchmarks/aggregate.py
 	python benchmarks/corpora.py
+	python benchmarks/versions.py
 
 real: repro  ## run the pipeline on the real inputs beside the checkout
 	python benchmarks/real.py

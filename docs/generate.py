@@ -35,6 +35,7 @@ COMMANDS = (
     ["builders", "prune"],
     ["builders", "publish"],
     ["builders", "trace"],
+    ["builders", "diff"],
     ["validation"],
     ["probes"],
     ["probes", "check"],
