@@ -17,7 +17,7 @@ import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from builders.lib.params import FILE, LOADER, read
+from builders.lib.params import FILE, Reader, read
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST, write_bytes
 from probes.check import check, named_snapshots
@@ -75,7 +75,7 @@ def put(given: list[str]) -> None:
 
 def _spliced(text: str, key: str, value: str) -> str:
     """Return a text of YAML with another value in the place of one, all else to the letter."""
-    node: Any = yaml.compose(text, Loader=LOADER)
+    node: Any = yaml.compose(text, Loader=Reader)
     name: Any = None
     for part in key.split("."):
         inner = node.value if isinstance(node, yaml.MappingNode) else []
@@ -92,8 +92,8 @@ def _spliced(text: str, key: str, value: str) -> str:
     if alias or (isinstance(node, yaml.CollectionNode) and not node.flow_style):
         raise Problem(f"{key}: not a value on a line of its own; edit it in {FILE}")
     try:
-        wanted = yaml.load(value, Loader=LOADER)  # noqa: S506 - a safe loader
-        found = yaml.load(f"{text[:start]}{value}{text[stop:]}", Loader=LOADER)  # noqa: S506
+        wanted = yaml.load(value, Loader=Reader)  # noqa: S506 - a safe loader
+        found = yaml.load(f"{text[:start]}{value}{text[stop:]}", Loader=Reader)  # noqa: S506
     except yaml.YAMLError as error:
         raise Problem(f"{key}: {value!r} is not YAML; quote it") from error
     for part in key.split("."):
