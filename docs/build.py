@@ -40,11 +40,13 @@ SECTIONS = {
 }
 REFERENCE = ("reference", "commands", "params")
 PROJECT = ("changelog", "contributing")
-FENCE = re.compile(r"^```math\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"\$`([^`]+)`\$")
-CODE = re.compile(r"(^```(?!math).*?^```$)", re.DOTALL | re.MULTILINE)
+LIST = re.compile(r"^(?!(?:[-*]|\d+\.) |  |#)(.+)\n(?=(?:-|\d+\.) )", re.MULTILINE)
+LATER = re.compile(r"(\n\n {2,3}\S[^\n]*(?:\n {2,3}\S[^\n]*)*)\n(?=(?:-|\d+\.) )")
 FRONT = re.compile(r"\A---\n.*?\n---\n+", re.DOTALL)
 LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+INSIDE = re.compile(r"^ {2,3}(?=\S)", re.MULTILINE)
 
 
 def main() -> int:
@@ -98,13 +100,17 @@ def stage(top: Path, into: Path) -> list[str]:
 def page(path: Path, top: Path) -> str:
     """Return the text of a page for the site: no front matter, links as there, MathML."""
     text = FRONT.sub("", path.read_text(encoding="utf-8"))
-    parts = CODE.split(text)
-    parts[::2] = [_prose(part, path, top) for part in parts[::2]]
-    return "".join(parts)
+    made, end = [], 0
+    for fence in FENCE.finditer(text):
+        made.append(_prose(text[end : fence.start()], path, top))
+        made.append(_display(fence[2], path) if fence[1] == "math" else fence[0])
+        end = fence.end()
+    return "".join([*made, _prose(text[end:], path, top)])
 
 
 def _prose(text: str, path: Path, top: Path) -> str:
-    text = FENCE.sub(lambda m: _display(m[1], path), text)
+    # GitHub wants no empty line before a list, and two spaces inside it; Python-Markdown, one and four.
+    text = INSIDE.sub("    ", LATER.sub(r"\1\n\n", LIST.sub(r"\1\n\n", text)))
     text = INLINE.sub(lambda m: mathml(m[1], path), text)
     return LINK.sub(lambda m: m[1] + _moved(m[2], path, top) + m[3], text)
 

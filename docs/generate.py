@@ -109,11 +109,10 @@ def _keys(model: type[BaseModel], prefix: str = "") -> list[str]:
     head = [] if prefix else ["| key | type | default | what it is |", "|---|---|---|---|"]
     for name, field in model.model_fields.items():
         inner = _inner(field.annotation)
-        default = (
-            "required"
-            if field.is_required()
-            else f"`{field.get_default(call_default_factory=True)}`"
-        )
+        default = "required"
+        if not field.is_required():
+            found = field.get_default(call_default_factory=True)
+            default = "empty" if found == "" else f"`{found}`"
         kind = _kind(field.annotation).replace("|", "or")
         head.append(f"| `{prefix}{name}` | {kind} | {default} | {field.description or ''} |")
         if inner is not None:

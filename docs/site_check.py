@@ -29,24 +29,29 @@ FETCHED = {
     "form": ("action",),
 }
 FOLLOWED = {"canonical", "alternate", "author", "license", "next", "prev"}
+MARKUP = re.compile(r"(?:^|\n)(?:[-*] |\d+\. |\||#+ )|`|\*\*|\]\(")  # Markdown that was not read
 STYLED = re.compile(r"(?:url\(|@import)\s*['\"]?([^'\")\s;]+)")
 
 
 class Page(HTMLParser):
-    """The anchors of a page, what it links to and what it fetches."""
+    """The anchors of a page, what it links to, what it fetches, and Markdown left in its text."""
 
     def __init__(self) -> None:
         super().__init__()
         self.anchors: set[str] = {""}
         self.links: list[str] = []
         self.fetched: list[str] = []
+        self.unread: list[str] = []
         self._style = False
+        self._code = self._prose = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Take down what one element points to."""
         found = {name: value or "" for name, value in attrs}
         self.anchors |= {found[name] for name in ("id", "name") if name in found}
         self._style = tag == "style"
+        self._code += tag in {"code", "pre", "math"}
+        self._prose += tag in {"p", "li", "td", "h2", "h3"}
         if tag == "a" and "href" in found:
             self.links.append(found["href"])
         if tag == "link":
@@ -59,9 +64,13 @@ class Page(HTMLParser):
         """Take down what a style sheet inside the page points to."""
         if self._style:
             self.fetched += STYLED.findall(data)
+        if self._prose and not self._code and MARKUP.search(data):
+            self.unread.append(" ".join(data.split())[:80])
 
     def handle_endtag(self, tag: str) -> None:
-        """Leave a style sheet."""
+        """Leave a style sheet, code, or prose."""
+        self._code -= tag in {"code", "pre", "math"}
+        self._prose -= tag in {"p", "li", "td", "h2", "h3"}
         self._style = self._style and tag != "style"
 
 
@@ -80,6 +89,7 @@ def problems(site: Path, wanted: set[str]) -> list[str]:
     for name, page in pages.items():
         found += _links(site, name, page, pages)
         found += [f"{name}: fetches {url} from outside" for url in page.fetched if _outside(url)]
+        found += [f"{name}: Markdown was not understood at {text!r}" for text in page.unread]
     for sheet in sorted(site.rglob("*.css")):
         urls = STYLED.findall(sheet.read_text(encoding="utf-8"))
         name = sheet.relative_to(site)
