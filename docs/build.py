@@ -111,7 +111,8 @@ def page(path: Path, top: Path) -> str:
 def _prose(text: str, path: Path, top: Path) -> str:
     # GitHub wants no empty line before a list, and two spaces inside it; Python-Markdown, one and four.
     text = INSIDE.sub("    ", LATER.sub(r"\1\n\n", LIST.sub(r"\1\n\n", text)))
-    text = INLINE.sub(lambda m: mathml(m[1], path), text)
+    # In a span, for a line that begins with an equation would be taken for a block of HTML.
+    text = INLINE.sub(lambda m: f"<span>{mathml(m[1], path)}</span>", text)
     return LINK.sub(lambda m: m[1] + _moved(m[2], path, top) + m[3], text)
 
 
