@@ -109,7 +109,7 @@ def page(path: Path, top: Path) -> str:
 
 
 def _prose(text: str, path: Path, top: Path) -> str:
-    # GitHub wants no empty line before a list, and two spaces inside it; Python-Markdown, one and four.
+    # GitHub wants no empty line before a list and two spaces inside; Python-Markdown one and four.
     text = INSIDE.sub("    ", LATER.sub(r"\1\n\n", LIST.sub(r"\1\n\n", text)))
     # In a span, for a line that begins with an equation would be taken for a block of HTML.
     text = INLINE.sub(lambda m: f"<span>{mathml(m[1], path)}</span>", text)

@@ -13,8 +13,7 @@ from fnmatch import fnmatch
 
 import pytest
 import yaml
-from documented import PAGES, TOP, anchors, blocks, commands, prose
-from documented import LINK as LINKS
+from documented import LINK, PAGES, TOP, anchors, blocks, commands, prose
 from imports import stages
 
 # Commands that tests here run. A command of the docs must stand in one of the two tables.
@@ -36,7 +35,7 @@ ELSEWHERE = {
     "make docs": "make lint, which CI runs, tells whether it has anything to write",
     "make full": "asks the network",
     "make real": "needs the real inputs beside the checkout",
-    "python -m builders fetch *": "asks the network; clients are tested against servers of the tests",
+    "python -m builders fetch *": "asks the network; tested against servers of the tests",
     "python -m builders drift stereotypes * *": "waves of the user's; drift itself is run here",
     "python -m builders publish *": "writes to the Hub; tested against a Hub of the tests' own",
     "python -m probes plan*": "takes ten seconds for each model and probe; has tests of its own",
@@ -245,7 +244,7 @@ def test_what_a_guide_puts_into_params_leaves_no_problem(page, project):
 
 @pytest.mark.parametrize("page", [*PAGES, TOP / "CHANGELOG.md"], ids=lambda p: p.name)
 def test_links_lead_somewhere(page):
-    for link in LINKS.findall(prose(page)):
+    for link in LINK.findall(prose(page)):
         target, _, anchor = link.partition("#")
         if "://" in link or link.startswith("mailto:"):
             continue
