@@ -135,10 +135,13 @@ def mathml(formula: str, path: Path, display: str = "inline") -> str:
     from latex2mathml.converter import convert
 
     try:
-        made = convert(formula.strip(), display=display)
-    except Exception as error:  # the converter has many kinds of errors
-        message = f"{path}: cannot read the formula {formula.strip()!r} ({error})"
-        raise SystemExit(f"error: {message}") from error
+        made, fault = convert(formula.strip(), display=display), ""
+    except Exception as error:  # noqa: BLE001 - the converter has many kinds of them
+        made, fault = "", type(error).__name__
+    if unknown := re.search(r">(\\[^<]*)<", made):  # it passes on what it does not know
+        fault = f"unknown {unknown[1]}"
+    if fault:
+        raise SystemExit(f"error: {path}: cannot read the formula {formula.strip()!r} ({fault})")
     # Stars and underscores are Markdown's; as references they are left alone.
     made = re.sub(r">([*_`])<", lambda m: f">&#{ord(m[1])};<", made)
     words = html.escape(" ".join(formula.split()), quote=True)
