@@ -51,7 +51,7 @@ class Page(HTMLParser):
         self.anchors |= {found[name] for name in ("id", "name") if name in found}
         self._style = tag == "style"
         self._code += tag in {"code", "pre", "math"}
-        self._prose += tag in {"p", "li", "td", "h2", "h3"}
+        self._prose += tag in {"p", "li", "td"}
         if tag == "a" and "href" in found:
             self.links.append(found["href"])
         if tag == "link":
@@ -70,7 +70,7 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         """Leave a style sheet, code, or prose."""
         self._code -= tag in {"code", "pre", "math"}
-        self._prose -= tag in {"p", "li", "td", "h2", "h3"}
+        self._prose -= tag in {"p", "li", "td"}
         self._style = self._style and tag != "style"
 
 
