@@ -269,22 +269,21 @@ def test_the_code_that_a_method_names_is_there(page):
 
 
 @pytest.mark.slow
-def test_the_tutorial_makes_a_model_and_finds_nothing_in_it(built, tmp_path):
+def test_the_tutorial_makes_a_model_and_finds_nothing_in_it(built, project):
     """The steps of the tutorial, stage by stage as DVC runs them."""
     for part in ("datasets", "validation"):
-        shutil.copytree(built / "data" / part, tmp_path / "data" / part)
-    shutil.copytree(TOP / "docs", tmp_path / "docs")
+        shutil.copytree(built / "data" / part, project / "data" / part)
     pages = [TOP / "docs/tutorial.md"]
     written = {b.about: b.text for b in blocks("python", pages=pages)}
     for name in ("tiny.py", "look.py"):
-        (tmp_path / name).write_text(written[f'title="{name}"'], encoding="utf-8")
+        (project / name).write_text(written[f'title="{name}"'], encoding="utf-8")
     params = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
     own = yaml.safe_load(blocks("yaml", pages=pages)[0].text)
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(laid(params, own), allow_unicode=True))
-    cache = {"HF_DATASETS_CACHE": str(tmp_path / "cache")}
+    (project / "params.yaml").write_text(yaml.safe_dump(laid(params, own), allow_unicode=True))
+    cache = {"HF_DATASETS_CACHE": str(project / "cache")}
     shown = (TOP / "docs/tutorial.md").read_text(encoding="utf-8")
-    assert run(tmp_path, "tiny.py", **cache) in shown
-    run(tmp_path, "-m", "probes", "check")
+    assert run(project, "tiny.py", **cache) in shown
+    run(project, "-m", "probes", "check")
     for words in (("weights", "tiny"), ("associations", "tiny"), ("pmi", "tiny")):
-        run(tmp_path, "-m", "probes", *words)
-    assert run(tmp_path, "look.py", **cache) in shown
+        run(project, "-m", "probes", *words)
+    assert run(project, "look.py", **cache) in shown
