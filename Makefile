@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/ready
+SITE_READY := $(VENV)/site-ready
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 DAY ?= $(shell date -u +%F)
@@ -10,7 +11,7 @@ SOURCES := wikidata ud supersenses emotions lexica labelled_texts autocomplete n
 PIPELINES := $(wildcard dvc.yaml */dvc.yaml */*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-slow lint format bench real real-groups real-names real-leaning full full-check docs docs-data samples prune clean
+.PHONY: help setup repro test test-slow lint format bench real real-groups real-names real-leaning full full-check docs site docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,6 +47,13 @@ format: $(READY)  ## bring the code into shape
 
 docs: $(READY)  ## write the generated parts of the docs
 	python docs/generate.py
+
+$(SITE_READY): $(READY)
+	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+site: $(SITE_READY)  ## build the site of the docs under site; what leads nowhere is an error
+	python docs/build.py
 
 docs-data: $(READY)  ## render the Data Docs of all datasets under data/docs
 	python -m validation docs
@@ -88,4 +96,4 @@ prune: $(READY)  ## list results that no stage makes any more
 	python -m builders prune
 
 clean:  ## remove the virtual environment and the caches of the tools
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) site .site .mypy_cache .ruff_cache .pytest_cache *.egg-info
