@@ -63,7 +63,7 @@ def _ranked(delta: pl.DataFrame, title: str) -> list[Part]:
     found = []
     for (reading,), rows in parts(own.filter(pl.col("reading") != "placebo"), "reading"):
         drawn = figures_nationality.ranked(rows.to_dicts(), placebo, f"{title}, {reading}")
-        found.append(Part(figure=drawn))
+        found.append(Part(figure=drawn, beside=bool(found)))
     return found
 
 
