@@ -87,7 +87,7 @@ def _controls(found: Sequence[Check]) -> pl.DataFrame:
 def _main(data: Path, study: str) -> pl.DataFrame:
     _, unit, _, lines = readings.KINDS[study]
     rows = [
-        {"panel": unit, "what": f"{line.model}: {line.what}", "reading": name}
+        {"panel": unit, "what": f"{line.model}: {', '.join(line.what)}", "reading": name}
         | {key: row[key] for key in ("value", "low", "high")}
         for line in lines(data)
         for name, row in (("faithful", line.faithful), ("corrected", line.corrected))

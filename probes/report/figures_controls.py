@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from probes.report.checks import Check
 
-MARKS = {YES: ("o", "black"), UNCLEAR: ("o", "white"), NO: ("X", "0.6")}
+MARKS = {YES: ("o", "black"), UNCLEAR: ("o", "white"), NO: ("x", "black")}
 IDEAL = {HOLD: NOMINAL, ORDER: 0.0}
 
 
@@ -41,7 +41,8 @@ def controls(checks: Sequence[Check]) -> str:
         for verdict, (mark, face) in MARKS.items():
             dots = [(c.value, y) for y, c in placed if c.verdict == verdict]
             if dots:
-                axes.plot(*zip(*dots, strict=True), mark, ms=4, mfc=face, mec="black", mew=0.7)
+                width = 1.6 if mark == "x" else 0.7
+                axes.plot(*zip(*dots, strict=True), mark, ms=4.5, mfc=face, mec="black", mew=width)
         axes.axvline(IDEAL.get(question, FALSE), color="0.4", lw=0.8, ls=":", zorder=0)
         axes.hlines(
             [y + 0.5 for y in range(len(analyses) - 1)], -0.25, 1.05, color="0.92", lw=0.6, zorder=0

@@ -11,10 +11,12 @@ from probes.report.drawing import named, spans, svg
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    Pair = tuple[str, dict[str, Any], dict[str, Any]]
+
 STYLES = {"faithful": ("s", "white", "0.5", 0.16), "corrected": ("o", "black", "black", -0.16)}
 
 
-def pairs(rows: Sequence[tuple[str, dict[str, Any], dict[str, Any]]], unit: str, title: str) -> str:
+def pairs(rows: Sequence[Pair], unit: str, title: str) -> str:
     """Draw numbers with intervals, the faithful reading above the corrected one.
 
     Parameters
@@ -26,11 +28,12 @@ def pairs(rows: Sequence[tuple[str, dict[str, Any], dict[str, Any]]], unit: str,
     """
     figure = Figure(figsize=(6.4, 0.24 * len(rows) + 1.1))
     axes = figure.add_subplot()
-    for (name, (mark, face, colour, shift)), which in zip(STYLES.items(), (1, 2), strict=True):
-        placed = [
-            (len(rows) - 1 - y + shift, row[which])
-            for y, row in enumerate(rows)
-            if row[which]["value"] is not None
+    readings = {"faithful": [row[1] for row in rows], "corrected": [row[2] for row in rows]}
+    for name, (mark, face, colour, shift) in STYLES.items():
+        placed: list[tuple[float, dict[str, Any]]] = [
+            (len(rows) - 1 - y + shift, row)
+            for y, row in enumerate(readings[name])
+            if row["value"] is not None
         ]
         limits = [
             (row["low"], row["high"], y)

@@ -51,7 +51,7 @@ class Line(NamedTuple):
     """One thing that was measured, in both readings: each a value, low and high."""
 
     model: str
-    what: str
+    what: tuple[str, ...]
     faithful: dict[str, Any]
     corrected: dict[str, Any]
 
@@ -63,32 +63,40 @@ def section(data: Path, study: str) -> Section:
     for line in lines(data):
         by.setdefault(line.model, []).append(line)
     groups = [
-        Group(
-            model, [Block("", [Part(figure=_drawn(own, unit, model), tables=(_table(own, unit),))])]
-        )
-        for model, own in sorted(by.items())
+        Group(model, [Block("", _parts(own, unit, model))]) for model, own in sorted(by.items())
     ]
     return Section("readings", TITLE, about, groups, stage)
 
 
-def _part(lines: list[Line], unit: str, model: str) -> Part:
-    rows = [(line.what, line.faithful, line.corrected) for line in lines]
-    drawn = figures_readings.pairs(rows, unit, model) if len(rows) <= MOST else ""
-    return Part(figure=drawn, tables=(_table(lines, unit),))
+def _parts(lines: list[Line], unit: str, model: str) -> list[Part]:
+    """Return figure and table of a model's lines, what all have in common in the title."""
+    columns = list(zip(*(line.what for line in lines), strict=True))
+    shared = [column[0] for column in columns if len(lines) > 1 and len(set(column)) == 1]
+    names = [", ".join(own) for own in zip(*_others(columns, shared), strict=True)]
+    drawn = ""
+    if len(lines) <= MOST:
+        rows = [(n, line.faithful, line.corrected) for n, line in zip(names, lines, strict=True)]
+        drawn = figures_readings.pairs(rows, unit, ", ".join([model, *shared]))
+    caption = f"{unit}: {', '.join(shared)}" if shared else unit
+    return [Part(figure=drawn), Part(tables=(_table(lines, names, caption),), beside=True)]
 
 
-def _table(lines: list[Line], unit: str) -> Table:
+def _others(columns: list[tuple[str, ...]], shared: list[str]) -> list[tuple[str, ...]]:
+    return [c for c in columns if not (len(set(c)) == 1 and c[0] in shared)]
+
+
+def _table(lines: list[Line], names: list[str], caption: str) -> Table:
     rows = [
         [
-            line.what,
+            name,
             *(number(line.faithful["value"], 3), interval(line.faithful, 3)),
             *(number(line.corrected["value"], 3), interval(line.corrected, 3)),
             number(_apart(line), 3),
         ]
-        for line in lines
+        for name, line in zip(names, lines, strict=True)
     ]
     numbers = ("faithful", "interval", "corrected", "interval", "corrected − faithful")
-    return Table(unit, ("what",), numbers, rows)
+    return Table(caption, ("what",), numbers, rows)
 
 
 def _apart(line: Line) -> float | None:
@@ -100,9 +108,9 @@ def _paired(
     table: pl.DataFrame, what: tuple[str, ...], readings: tuple[str, str]
 ) -> Iterator[Line]:
     """Yield lines of rows that differ in their reading alone, in the order of the table."""
-    found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    found: dict[tuple[str, tuple[str, ...]], dict[str, dict[str, Any]]] = {}
     for row in table.to_dicts():
-        at = (row["model"], ", ".join(str(row[name]) for name in what if str(row[name])))
+        at = (row["model"], tuple(str(row[name]) for name in what))
         found.setdefault(at, {})[row["reading"]] = row
     for (model, named), by in found.items():
         if set(readings) <= set(by):

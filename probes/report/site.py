@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from builders.lib import store
 from builders.lib.problem import Problem
@@ -11,6 +12,9 @@ from probes.report.blocks import files
 from probes.report.checks import checks
 from probes.report.page import TITLE, Link, Page, render
 from probes.report.studies import STUDIES, Study
+
+if TYPE_CHECKING:
+    from probes.report.blocks import Section
 
 DATA = Path("data")
 REPORT = DATA / "report"
@@ -66,7 +70,7 @@ def write() -> Path:
     return REPORT / "index.html"
 
 
-def sections(study: Study) -> list:
+def sections(study: Study) -> list[Section]:
     """Return what a study's page has: its controls, its readings, then step by step."""
     return [
         controls.section(DATA, study.analyses),

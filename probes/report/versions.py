@@ -64,7 +64,7 @@ def models(data: Path, probes: Iterable[str]) -> Table:
         revision = known.get("revision") or entry.get("revision") or "–"
         kind = entry.get("kind", "masked")
         asking = [probe for probe, own in by.items() if name in own]
-        rows.append([name, kind, str(known.get("id", "–")), str(revision)[:12], ", ".join(asking)])
+        rows.append([name, kind, str(known.get("id", "–")), str(revision), ", ".join(asking)])
     return Table("Models", ("model", "kind", "id", "revision", "asked by"), (), rows)
 
 
@@ -73,7 +73,7 @@ def packages(names: Sequence[str] = PACKAGES) -> Table:
     rows = []
     for name in names:
         try:
-            rows.append([name, version(name)])
+            rows.append([name, version(name).partition("+")[0]])  # "+cpu" says where
         except PackageNotFoundError:  # run from a checkout that is not installed
             rows.append([name, "–"])
     return Table("Packages", ("package", "version"), (), rows)
