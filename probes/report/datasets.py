@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def section(data: Path) -> Section:
     """Return counts, rejects and validation of every validated dataset."""
     groups = [_group(path, data) for path in sorted((data / "validation").glob("*.json"))]
-    return Section("datasets", "Datasets", "What everything in the report was made of.", groups, "validate")
+    return Section(
+        "datasets", "Datasets", "What everything in the report was made of.", groups, "validate"
+    )
 
 
 def _group(path: Path, data: Path) -> Group:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-LARGEST = 128 * 1024  # bytes of a table that is put beside the page; larger ones are named alone
+LARGEST = 96 * 1024  # bytes of a table that is put beside the page; larger ones are named alone
 
 
 class Download(NamedTuple):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from probes.report.downloads import LARGEST
 from probes.report.embed import Figures
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def render(sections: list[Section], page: Page | None = None) -> str:
     return _template("page.html").render(
         page=page or Page(),
         site=TITLE,
+        largest=LARGEST // 1024,
         sections=sections,
         body=body,
         style=(HERE / "page.css").read_text(encoding="utf-8") + figures.css(),

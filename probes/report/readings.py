@@ -95,7 +95,7 @@ def _table(lines: list[Line], names: list[str], caption: str) -> Table:
         ]
         for name, line in zip(names, lines, strict=True)
     ]
-    numbers = ("faithful", "interval", "corrected", "interval", "corrected − faithful")
+    numbers = ("faithful", "interval", "corrected", "interval", "difference")
     return Table(caption, ("what",), numbers, rows)
 
 
