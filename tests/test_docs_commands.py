@@ -224,7 +224,7 @@ def test_every_block_of_python_runs_on_what_the_pipeline_made(block, tmp_path, m
     names = {}
     exec(compile(text, block.page, "exec"), names)
     loaded = [value for value in names.values() if isinstance(value, datasets.Dataset)]
-    assert loaded
+    assert loaded or "load_dataset" not in text
     assert all(len(rows) for rows in loaded)
 
 
