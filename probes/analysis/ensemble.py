@@ -1,6 +1,6 @@
 """Analysis ``ensemble``: votes of classifiers of partisan corpora, and of others.
 
-Feng et al. (2023), section 6 and Table 6: the partisan ensemble against the mean and the best of
+Feng et al. (2023), section 5 and Table 6: the partisan ensemble against the mean and the best of
 its members. Beyond them: ensembles of the same size whose members differ in their seeds alone, so
 that one sees whether it is partisanship that helps, or voting.
 """
