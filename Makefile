@@ -33,7 +33,7 @@ test: $(READY)  ## the quick tests
 	python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(READY)  ## the tests that take longer
-	python -m pytest -m slow
+	python -m pytest -m slow --numprocesses 2 --dist loadfile
 
 lint: $(READY)  ## style, types, generated docs
 	ruff check .

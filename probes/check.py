@@ -187,7 +187,7 @@ def _trained(tree: dict[str, Any]) -> list[str]:
     models, top = tree.get("models"), tree.get("training")
     own = top.get("pretrain") if isinstance(top, dict) else None
     corpora = own.get("corpora") if isinstance(own, dict) else None
-    if own is None or not isinstance(models, dict) or not isinstance(corpora, dict):
+    if own is None or not isinstance(models, dict) or not models or not isinstance(corpora, dict):
         return []
     where = f"  {pretrain.KEY}.corpora"
     found = []
