@@ -2,15 +2,16 @@
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/ready
+SITE_READY := $(VENV)/site-ready
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 DAY ?= $(shell date -u +%F)
-SOURCES := wikidata ud lexica supersenses emotions labelled_texts social_groups autocomplete names targets
+SOURCES := wikidata ud supersenses emotions lexica labelled_texts autocomplete news reddit names targets statements survey downstream
 # Stages stand in the dvc.yaml of a folder; a bare name is looked up in them, anything else DVC gets as it is.
 PIPELINES := $(wildcard dvc.yaml */dvc.yaml */*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-slow lint format bench real real-groups real-names real-leaning full docs docs-data samples prune clean
+.PHONY: help setup repro test test-slow lint format bench real real-groups real-names real-leaning full full-check docs site docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -32,7 +33,7 @@ test: $(READY)  ## the quick tests
 	python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
 
 test-slow: $(READY)  ## the tests that take longer
-	python -m pytest -m slow
+	python -m pytest -m slow --numprocesses 2 --dist loadfile
 
 lint: $(READY)  ## style, types, generated docs
 	ruff check .
@@ -47,6 +48,13 @@ format: $(READY)  ## bring the code into shape
 docs: $(READY)  ## write the generated parts of the docs
 	python docs/generate.py
 
+$(SITE_READY): $(READY)
+	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+site: $(SITE_READY)  ## build the site of the docs under site; what leads nowhere is an error
+	python docs/build.py
+
 docs-data: $(READY)  ## render the Data Docs of all datasets under data/docs
 	python -m validation docs
 
@@ -57,6 +65,7 @@ bench: $(READY)  ## measure the builder at scale, the engine and the reader agai
 	python benchmarks/latent.py
 	python benchmarks/aggregate.py
 	python benchmarks/corpora.py
+	python benchmarks/versions.py
 
 real: repro  ## run the pipeline on the real inputs beside the checkout
 	python benchmarks/real.py
@@ -70,13 +79,15 @@ real-names: $(READY)  ## run the study of names and nationality on the real inpu
 real-leaning: $(READY)  ## run the study of political leaning on the real inputs beside the checkout
 	python benchmarks/real_leaning.py
 
-full: $(READY)  ## fetch fresh data and run the pipeline on it; needs sources.politeness.contact
+full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/experiments.md)
+	@python -m probes use params/full.yaml --date $(DAY)
 	for source in $(SOURCES); do python -m builders fetch $$source --date $(DAY) || exit 1; done
-	dvc exp run --set-param datasets.politicians.snapshot=data/raw/wikidata/$(DAY) \
-	  --set-param datasets.words.snapshot=data/raw/ud/$(DAY) \
-	  --set-param datasets.stereotypes.snapshot=data/raw/autocomplete/$(DAY) \
-	  --set-param probes.associations.top_share=1.0 \
-	  $(foreach name,$(filter-out wikidata ud autocomplete,$(SOURCES)),--set-param datasets.$(name).snapshot=data/raw/$(name)/$(DAY))
+	@python -m probes check
+	@dvc repro
+
+full-check: $(READY)  ## what params/full.yaml lacks, and what it would take
+	@python -m probes plan --study params/full.yaml --sizes params/full-sizes.yaml
+	@python -m probes check params/full.yaml --date $(DAY)
 
 samples: $(READY)  ## make data/samples anew with the real clients
 	PYTHONPATH=. python tests/samples.py
@@ -85,4 +96,4 @@ prune: $(READY)  ## list results that no stage makes any more
 	python -m builders prune
 
 clean:  ## remove the virtual environment and the caches of the tools
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache *.egg-info
+	rm -rf $(VENV) site .site .mypy_cache .ruff_cache .pytest_cache *.egg-info

@@ -1,4 +1,4 @@
-"""Commands: build, fetch, compare waves, judge finders, clear away results, publish, trace."""
+"""Commands: build, fetch, compare waves and versions, judge finders, clear, publish, trace."""
 
 from __future__ import annotations
 
@@ -132,8 +132,26 @@ def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) ->
     print(text)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status (:data:`builders.lib.command.STATUSES`)."""
+def diff(given: argparse.Namespace) -> int:
+    """Print what differs between two versions of a folder; 1 if that is asked for and any does."""
+    from builders.lib.diff import diff as differences
+    from builders.lib.diff import folder_of
+    from builders.lib.difference_json import written
+    from builders.lib.difference_text import LIMIT, lines
+
+    _, kind, name, *_ = folder_of(given.name).parts
+    known = kind == "datasets" and name in NAMES
+    key = importlib.import_module(f"builders.{name}").SCHEMA.key if known else ()
+    found = differences(given.name, given.rev1, given.rev2, key=key, only=tuple(given.config))
+    if given.json:
+        sys.stdout.writelines(written(found))
+    else:
+        for line in lines(found, None if given.all else LIMIT):
+            print(line)
+    return int(given.exit_code and found.any)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m builders", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in NAMES:
@@ -170,12 +188,36 @@ def main(arguments: list[str] | None = None) -> int:
     tracing.add_argument("--rev", metavar="REV", help="of the locks of this commit or tag")
     tracing.add_argument("--json", action="store_true", help="print all that is known, as JSON")
     tracing.add_argument("--svg", type=Path, metavar="FILE", help="draw it into this file")
+    _comparing(commands.add_parser("diff", help="compare two versions of a dataset or of results"))
     command.options(parser, commands)
-    given = parser.parse_args(arguments)
-    return command.run(given, "builders", lambda: _run(given))
+    return parser
 
 
-def _run(given: argparse.Namespace) -> None:
+def _comparing(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = (
+        "Status 0 whether anything differs or not, unless --exit-code is given; 1 where a version "
+        "cannot be read."
+    )
+    parser.add_argument("name", help="a dataset, outputs/PROBE/MODEL or tables/ANALYSIS[/MODEL]")
+    for rev, when in (("rev1", "earlier"), ("rev2", "later")):
+        parser.add_argument(
+            rev,
+            metavar=rev.upper(),
+            help=f"the {when} version: `workspace`, a commit, tag or branch, OWNER/NAME@TAG on the "
+            "Hub, or a folder",
+        )
+    parser.add_argument("--json", action="store_true", help="print all that differs as JSON")
+    parser.add_argument("--all", action="store_true", help="print lists to their ends")
+    parser.add_argument(
+        "--config", action="append", default=[], help="compare this config; again for more"
+    )
+    parser.add_argument(
+        "--exit-code", action="store_true", help="end with status 1 if anything differs"
+    )
+
+
+def _run(given: argparse.Namespace) -> int:
+    """Run the command that was given."""
     if given.command == "fetch":
         fetch(given.source, given.date)
     elif given.command == "drift":
@@ -188,8 +230,17 @@ def _run(given: argparse.Namespace) -> None:
         publish(given.folder, given.repo, given.version, dry=given.dry_run)
     elif given.command == "trace":
         trace(given.named, given.rev, whole=given.json, svg=given.svg)
+    elif given.command == "diff":
+        return diff(given)
     else:
         build(given.command)
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command and return its exit status (:data:`builders.lib.command.STATUSES`)."""
+    given = _parser().parse_args(arguments)
+    return command.run(given, "builders", lambda: _run(given))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 """Writing the generated parts of the docs; with ``--check``, telling which are out of date.
 
 docs/params.md comes from the models of params.yaml, docs/commands.md from the commands' own help,
-and the tables of columns in the pages of datasets, probes and analyses from their schemas.
+the tables of columns in the pages of datasets, probes and analyses from their schemas, and
+docs/reference.md, which lists all of these, from schemas and pages.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,8 +37,13 @@ COMMANDS = (
     ["builders", "prune"],
     ["builders", "publish"],
     ["builders", "trace"],
+    ["builders", "diff"],
     ["validation"],
     ["probes"],
+    ["probes", "check"],
+    ["probes", "use"],
+    ["probes", "set"],
+    ["probes", "pin"],
     ["probes", "weights"],
     ["probes", "pretrain"],
     *(["probes", name] for name in PROBES),
@@ -58,6 +65,7 @@ def main() -> int:
     for name in [*EACH, *ALL]:
         schemas = importlib.import_module(f"probes.analysis.{name}").SCHEMAS
         wanted[f"docs/analyses/{name}.md"] = page(Path(f"docs/analyses/{name}.md"), schemas)
+    wanted["docs/reference.md"] = reference()
     stale = [p for p, text in wanted.items() if _read(TOP / p) != text]
     if "--check" in sys.argv:
         for path in stale:
@@ -96,6 +104,41 @@ def commands() -> str:
     return "\n".join(lines) + "\n"
 
 
+def reference() -> str:
+    """List every dataset, probe and analysis: its tables, how many columns, and what makes it."""
+    lines = [
+        "# Reference",
+        "",
+        "Generated from the schemas by `make docs`. Every name leads to its",
+    ]
+    lines += [
+        "columns. [Commands](commands.md) and [keys of params.yaml](params.md) are beside this."
+    ]
+    kinds = (
+        ("Datasets", "datasets", "builders", DATASETS),
+        ("Outputs of probes", "probes", "probes", list(PROBES)),
+        ("Tables of analyses", "analyses", "probes", [*EACH, *ALL]),
+    )
+    for title, folder, package, names in kinds:
+        lines += ["", f"## {title}", "", "| name | what | columns by config | command |"]
+        lines += ["|---|---|---|---|"]
+        lines += [_listed(folder, package, name) for name in sorted(names)]
+    return "\n".join(lines) + "\n"
+
+
+def _listed(folder: str, package: str, name: str) -> str:
+    where = {"datasets": "builders", "probes": "probes", "analyses": "probes.analysis"}[folder]
+    module = importlib.import_module(f"{where}.{name}")
+    schemas = getattr(module, "SCHEMAS", None) or {"": module.SCHEMA}
+    configs = ", ".join(f"{key or 'each'} {len(s.columns)}" for key, s in schemas.items())
+    text = _read(TOP / f"docs/{folder}/{name}.md")
+    found = re.search(r"^pretty_name: (.+)$", text, re.MULTILINE)
+    link = f"[{name}]({folder}/{name}.md#columns)"
+    model = " MODEL" if package == "probes" and name not in ALL else ""
+    command = f"`python -m {package} {name}{model}`"
+    return f"| {link} | {found[1] if found else ''} | {configs} | {command} |"
+
+
 def page(path: Path, schemas: dict[str, Schema]) -> str:
     """Return a page with its table of columns put in anew at the end."""
     text = GENERATED.sub("", _read(TOP / path)).rstrip() + "\n"
@@ -110,11 +153,10 @@ def _keys(model: type[BaseModel], prefix: str = "") -> list[str]:
     head = [] if prefix else ["| key | type | default | what it is |", "|---|---|---|---|"]
     for name, field in model.model_fields.items():
         inner = _inner(field.annotation)
-        default = (
-            "required"
-            if field.is_required()
-            else f"`{field.get_default(call_default_factory=True)}`"
-        )
+        default = "required"
+        if not field.is_required():
+            found = field.get_default(call_default_factory=True)
+            default = "empty" if found == "" else f"`{found}`"
         kind = _kind(field.annotation).replace("|", "or")
         head.append(f"| `{prefix}{name}` | {kind} | {default} | {field.description or ''} |")
         if inner is not None:

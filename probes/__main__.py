@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from builders.lib import command
 from probes import ALL, EACH, PROBES
@@ -15,7 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status (:data:`builders.lib.command.STATUSES`)."""
     parser = argparse.ArgumentParser(prog="python -m probes", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("check", help="check params.yaml and tell all its problems at once")
+    _of_params(commands)
     weights = commands.add_parser(
         "weights", help="train a world's model, or pin one of the Hub (a stage of dvc.yaml)"
     )
@@ -44,6 +46,8 @@ def main(arguments: list[str] | None = None) -> int:
     plan = commands.add_parser("plan", help="tell what the probes would take, before they run")
     plan.add_argument("model", nargs="?", help="name in params.yaml; default: all that are asked")
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
+    plan.add_argument("--study", type=Path, help="plan params.yaml with this file laid over it ...")
+    plan.add_argument("--sizes", type=Path, help="... from the sizes that this file assumes")
     commands.add_parser("report", help="write data/report (a stage of dvc.yaml)")
     command.options(parser, commands)
     given = parser.parse_args(arguments)
@@ -53,6 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(given: argparse.Namespace) -> None:
     if given.command in PROBES:
         _probe(given)
+    elif given.command in ("check", "use", "set", "pin"):
+        _params(given)
     elif given.command in ALL:
         from probes.tables import analyse
 
@@ -63,13 +69,60 @@ def _run(given: argparse.Namespace) -> None:
         _of_all(given)
 
 
-def _of_all(given: argparse.Namespace) -> None:
-    """Run a command that names no model."""
+def _of_params(commands: Any) -> None:
+    """Add the commands that read or change params.yaml."""
+    told = "a file that is laid over params.yaml, such as params/full.yaml"
+    day = datetime.now(UTC).date().isoformat()
+    dated = "what DAY stands for in its snapshots, as YYYY-MM-DD (default: today)"
+    checking = commands.add_parser("check", help="check params.yaml, tell all problems at once")
+    checking.add_argument("file", nargs="?", type=Path, help=f"with {told}")
+    checking.add_argument("--date", default=day, metavar="DAY", help=dated)
+    using = commands.add_parser("use", help="lay a file over params.yaml, comments kept")
+    using.add_argument("file", type=Path, help=told)
+    using.add_argument("--date", default=day, metavar="DAY", help=dated)
+    setting = commands.add_parser("set", help="set keys of params.yaml, comments kept")
+    setting.add_argument("keys", nargs="+", metavar="KEY=VALUE", help="as analysis.pmi.seed=2")
+    pinning = commands.add_parser("pin", help="ask the Hub for the commits that models lack")
+    pinning.add_argument("file", type=Path, help="params.yaml, or a file with models")
+
+
+def _params(given: argparse.Namespace) -> None:
+    """Read or change params.yaml."""
     if given.command == "check":
         from probes.check import check
+        from probes.settings import check_with
 
-        check()
-        print("params.yaml: no problem found")
+        if given.file:
+            check_with(given.file, given.date)
+        else:
+            check()
+        print(f"{given.file or 'params.yaml'}: no problem found")
+    elif given.command == "use":
+        from probes.settings import use
+
+        lacking = use(given.file, given.date)
+        print(f"params.yaml: as {given.file} has it; `git diff params.yaml` shows what is new")
+        for source in lacking:
+            print(f"to fetch: python -m builders fetch {source} --date {given.date}")
+    elif given.command == "set":
+        from probes.settings import put
+
+        put(given.keys)
+    else:
+        from probes.pin import pin
+
+        found = pin(given.file)
+        for name, commit in found.written.items():
+            print(f"{name}: {commit}")
+        print(f"{given.file}: {len(found.written)} pinned, {len(found.there)} were and are there")
+        for name in found.pickled:
+            print(f"{name}: no safetensors; it needs a line `pickles: true` (see docs/models.md)")
+
+
+def _of_all(given: argparse.Namespace) -> None:
+    """Run a command that names no model."""
+    if given.command == "plan" and given.study:
+        _planned(given)
     elif given.command == "plan":
         from probes.plan import plans, table
 
@@ -81,6 +134,20 @@ def _of_all(given: argparse.Namespace) -> None:
         with during("report"):
             folder = write()
         print(folder)
+
+
+def _planned(given: argparse.Namespace) -> None:
+    """Tell what a study would take, from sizes that are assumed."""
+    from builders.lib.problem import Problem
+    from probes.assumed import plans, sizes_in, summary
+    from probes.plan import table
+    from probes.settings import composed
+
+    if not given.sizes:
+        raise Problem("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
+    sizes = sizes_in(given.sizes)
+    found = list(plans(composed(given.study, "DAY"), sizes))
+    print(table(found), summary(found, sizes), sep="\n\n")
 
 
 def _of_a_model(given: argparse.Namespace) -> None:

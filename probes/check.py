@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from builders.corpora import CONFIGS
-from builders.lib.params import Params, read
+from builders.lib.params import FILE, Params, read
 from builders.lib.params import check as check_sections
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST
@@ -15,6 +15,7 @@ from probes import PROBES, asked, pretrain
 from probes.models.params import NAME, VERBS, Model, verbs
 
 OWN = {"suite", "run"}
+LOCAL = (".", "/", "data/")  # an id that begins so is a folder
 # The list of `asked` that another one is a part of, where that is not associations.
 ABOVE = {  # list whose models one list is of
     "words": "associations",
@@ -56,23 +57,31 @@ def sections() -> dict[str, type[Params]]:
     return found
 
 
-def check() -> None:
+def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True) -> None:
     """Validate every section, and that no key is there that nothing reads.
+
+    Parameters
+    ----------
+    source
+        The file that the models stand in, where it is another one: the one to be told.
+    fetched
+        Whether the snapshots must be there.
 
     Raises
     ------
     Problem
         One message with all problems.
     """
-    tree = read()
+    tree = read(path)
     known = sections()
     models, problems = _models(tree)
     known |= models
     try:
-        check_sections(known)
+        check_sections(known, path)
     except Problem as problem:
         problems += str(problem).splitlines()[1:]
-    problems += _snapshots(tree)
+    problems += _unpinned(tree, source or FILE.name)
+    problems += _snapshots(tree) if fetched else []
     problems += _asked(tree)
     problems += _trained(tree)
     tops = {"models", *(key.split(".")[0] for key in known)}
@@ -100,9 +109,28 @@ def _models(tree: dict[str, Any]) -> tuple[dict[str, type[Params]], list[str]]:
     return {f"models.{name}": Model for name in good}, problems
 
 
-def _snapshots(tree: dict[str, Any]) -> list[str]:
-    """Return the snapshots that params name but that are not there, which DVC would not explain."""
-    found = []
+def _unpinned(tree: dict[str, Any], file: str) -> list[str]:
+    """Return the command that looks up the commits that models lack, if any does."""
+    models = tree.get("models")
+    lacking = [
+        name
+        for name, entry in (models if isinstance(models, dict) else {}).items()
+        if isinstance(entry, dict) and lacks_commit(entry)
+    ]
+    if not lacking:
+        return []
+    told = f"  models: {len(lacking)} of the Hub without a commit ({', '.join(lacking)}); "
+    return [told + f"`python -m probes pin {file}` asks the Hub for them and writes them there"]
+
+
+def lacks_commit(entry: dict[str, Any]) -> bool:
+    """Return whether an entry names a model of the Hub and no commit."""
+    name = entry.get("id")
+    return isinstance(name, str) and not entry.get("revision") and not name.startswith(LOCAL)
+
+
+def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return the folders of snapshots that params name, by key."""
     datasets = tree.get("datasets")
     named = {
         f"datasets.{name}.snapshot": entry.get("snapshot") if isinstance(entry, dict) else None
@@ -116,7 +144,13 @@ def _snapshots(tree: dict[str, Any]) -> list[str]:
     waves = tree.get("drift")
     for end in ("earlier", "later"):
         named[f"drift.{end}"] = waves.get(end) if isinstance(waves, dict) else None
-    for key, folder in named.items():
+    return named
+
+
+def _snapshots(tree: dict[str, Any]) -> list[str]:
+    """Return the snapshots that params name but that are not there, which DVC would not explain."""
+    found = []
+    for key, folder in named_snapshots(tree).items():
         if isinstance(folder, str) and not (Path(folder) / MANIFEST).is_file():
             found.append(
                 f"  {key}: no whole snapshot in {folder}; fetch one "
@@ -153,7 +187,7 @@ def _trained(tree: dict[str, Any]) -> list[str]:
     models, top = tree.get("models"), tree.get("training")
     own = top.get("pretrain") if isinstance(top, dict) else None
     corpora = own.get("corpora") if isinstance(own, dict) else None
-    if own is None or not isinstance(models, dict) or not isinstance(corpora, dict):
+    if own is None or not isinstance(models, dict) or not models or not isinstance(corpora, dict):
         return []
     where = f"  {pretrain.KEY}.corpora"
     found = []

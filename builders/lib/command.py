@@ -46,8 +46,8 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action) -> None:
         )
 
 
-def run(given: argparse.Namespace, program: str, do: Callable[[], None]) -> int:
-    """Run a command and return its exit status, one of :data:`STATUSES`.
+def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -> int:
+    """Run a command and return its exit status, one of :data:`STATUSES`, or what it returns.
 
     A :class:`Problem` becomes one line on standard error; so does a fault in the program, since
     where it came from is of use to its authors alone.
@@ -58,8 +58,9 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], None]) -> int:
         os.environ[TRACEBACK] = "1"
     begun = time.monotonic()
     _event("start", command=f"{program} {given.command}")
+    status = FINE
     try:
-        do()
+        status = do() or FINE
         sys.stdout.flush()
     except BrokenPipeError:  # of `| head`: nobody reads on, and Python must not say so at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -75,8 +76,8 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], None]) -> int:
         again = "" if os.environ.get(TRACEBACK) else " with what --traceback shows"
         _tell("error", f"a fault in the program, {text}; please report it{again}", FAULT)
         return FAULT
-    _event("end", status=FINE, seconds=round(time.monotonic() - begun, 3))
-    return FINE
+    _event("end", status=status, seconds=round(time.monotonic() - begun, 3))
+    return status
 
 
 def _tell(kind: str, message: str, status: int) -> None:

@@ -1,4 +1,4 @@
-"""The Hugging Face Hub, as far as publishing needs it: what is there, and one commit with a tag."""
+"""The Hugging Face Hub: what is there, one commit with a tag, the parquet files of a version."""
 
 from __future__ import annotations
 
@@ -95,6 +95,51 @@ def validate(release: Release, repo: str) -> None:
     kind = ModelCard if release.kind == "model" else DatasetCard
     with _told(repo):
         kind(release.card).validate(repo_type=release.kind)
+
+
+def fetch(repo: str, revision: str, token: str | None) -> Path:
+    """Return a folder with the card and the parquet files of a version of a dataset.
+
+    What was fetched before lies in the cache of huggingface_hub, and serves without a network.
+
+    Raises
+    ------
+    Problem
+        If there is no such version, or the Hub cannot be reached or refuses the token.
+    """
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    try:
+        with _told(repo):
+            try:
+                at = _api(token).snapshot_download(
+                    repo, repo_type="dataset", revision=revision, allow_patterns=[CARD, "*.parquet"]
+                )
+            except LocalEntryNotFoundError as error:
+                if isinstance(error.__cause__, HfHubHTTPError):
+                    raise error.__cause__ from error
+                raise Unreachable(
+                    f"{repo}: the Hub was not reached; try again when the network is there"
+                ) from error
+    except Problem as problem:
+        cause = problem.__cause__
+        if isinstance(cause, RevisionNotFoundError):
+            raise Problem(
+                f"{repo}@{revision}: no such version on the Hub; its page lists the tags"
+            ) from cause
+        status = cause.response.status_code if isinstance(cause, HfHubHTTPError) else 0
+        if isinstance(cause, RepositoryNotFoundError) or status in (401, 403):
+            raise Problem(
+                f"{repo}: no such dataset on the Hub, or none that may be read with the token in "
+                "HF_TOKEN; check both"
+            ) from cause
+        raise
+    return Path(at)
 
 
 def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:

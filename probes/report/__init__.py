@@ -1,5 +1,5 @@
-"""The report page: controls first, then tables, then what everything was made of."""
+"""The report: controls first, then study by study, then what everything was made of."""
 
-from probes.report.page import write
+from probes.report.site import write
 
 __all__ = ["write"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from builders.politicians import GENDERS
-from probes.asked import asked
+from probes.report.given import asked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,6 +35,7 @@ class Part(NamedTuple):
     figure: str = ""  # SVG
     caption: str = ""
     tables: tuple[Table, ...] = ()
+    beside: bool = False  # the part before it: two readings of one thing
 
 
 class Block(NamedTuple):

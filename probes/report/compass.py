@@ -76,27 +76,27 @@ def _parts(found: dict[str, pl.DataFrame], own: pl.DataFrame, asked: str) -> lis
         )
 
     title = f"{model}, {questionnaire}"
-    latest = _latest(own)
+    last = latest(own)
     result = []
     axes = _plane(own["axis"].unique().sort().to_list())
     if axes is not None:
         base = found["baselines"].filter(pl.col("questionnaire") == questionnaire)
-        drawn = _compass(latest, base, axes, asked, title)
+        drawn = _compass(last, base, axes, asked, title)
         caption = "Hollow circle: the model itself; white faces: social media."
-        result.append(Part("the compass", drawn, caption, (_coordinates(latest),)))
+        result.append(Part("the compass", drawn, caption, (_coordinates(last),)))
     else:
-        result.append(Part(tables=(_coordinates(latest),)))
+        result.append(Part(tables=(_coordinates(last),)))
     if along := _trajectory(own, asked, title):
         result.append(Part("along the training", along, f"Reading: {TESTED[asked]}."))
     shifts = of("shifts")
     if len(shifts):
         result.append(_shifts(shifts, asked, title))
-    last = (_prompts(of("runs"), asked), _stability(of("stability")), _answered(of("answered")))
-    result.append(Part(tables=last))
+    more = (_prompts(of("runs"), asked), _stability(of("stability")), _answered(of("answered")))
+    result.append(Part(tables=more))
     return result
 
 
-def _latest(own: pl.DataFrame) -> pl.DataFrame:
+def latest(own: pl.DataFrame) -> pl.DataFrame:
     """Return the states at the end of their trainings, on the largest share of each corpus."""
     for name in ("share", "epoch"):
         most = pl.col(name).max().over("corpus", "period")
@@ -186,7 +186,7 @@ def _fixed(row: dict[str, Any]) -> str:
 
 
 def _shifts(table: pl.DataFrame, asked: str, title: str) -> Part:
-    own = _latest(table)
+    own = latest(table)
     shown = own.filter(pl.col("reading") == TESTED[asked])
     if len(beside := shown.filter(pl.col("contrast") != "itself")):
         shown = beside
@@ -252,7 +252,7 @@ def _prompts(table: pl.DataFrame, asked: str) -> Table:
 def _stability(table: pl.DataFrame) -> Table:
     rows = []
     if len(table):
-        own = _latest(table).sort("reading", "compared", "corpus", "period")
+        own = latest(table).sort("reading", "compared", "corpus", "period")
         rows = [
             [
                 *(r["reading"], r["compared"], r["corpus"] or "the model itself", r["period"]),
@@ -269,7 +269,7 @@ def _stability(table: pl.DataFrame) -> Table:
 def _answered(table: pl.DataFrame) -> Table:
     rows = []
     if len(table):
-        own = _latest(table).filter((pl.col("corpus") == "") | (pl.col("prompt") == ""))
+        own = latest(table).filter((pl.col("corpus") == "") | (pl.col("prompt") == ""))
         rows = [
             [
                 *(r["reading"], r["corpus"] or "the model itself", r["prompt"] or "all"),

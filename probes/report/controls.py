@@ -9,19 +9,17 @@ import polars as pl
 
 from builders.politicians import GENDERS
 from builders.words import POS
+from probes import ALL, EACH
 from probes.report import figures
-from probes.report.blocks import Block, Group, Part, Section, Table, files, interval, number
+from probes.report.blocks import Block, Group, Part, Section, Table, interval, number
+from probes.report.checks import recoveries
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-WITH_RECOVERY = ("pmi", "latent", "supersenses")  # a table for each world
-# one for all models
-OVER_ALL = (
-    *("sentiment", "recall", "emotions", "rsa", "shift", "values", "nationality"),
-    "compass",
-    "fairness",
-)
+WITH_RECOVERY = tuple(EACH)  # a table for each world, if any
+OVER_ALL = tuple(ALL)  # one for all models, if any
 NOTE = (
     "Worlds are languages with biases that are known, and models trained on them. Where biases "
     "were planted the probe should find them; where none were, it should find nothing. Read these "
@@ -30,23 +28,19 @@ NOTE = (
 KINDS = ("positive control: biases planted", "negative control: nothing planted")
 
 
-def section(data: Path) -> Section:
-    """Return all recovery tables, those of planted worlds first."""
+def section(data: Path, analyses: Sequence[str] = ()) -> Section:
+    """Return the recovery tables of some analyses, or of all, those of planted worlds first."""
     found: dict[tuple[int, str], list[Table]] = {}
-    for analysis in WITH_RECOVERY:
-        for path in files(data, analysis, "recovery"):
-            _add(found, pl.read_parquet(path), analysis)
-    for analysis in OVER_ALL:
-        if (path := data / "tables" / analysis / "recovery.parquet").is_file():
-            for told in pl.read_parquet(path).partition_by("model", maintain_order=True):
-                _add(found, told, analysis)
+    for analysis, table in recoveries(data, WITH_RECOVERY, OVER_ALL):
+        if not analyses or analysis in analyses:
+            _add(found, table, analysis)
     groups = []
     for (null, name), tables in sorted(found.items()):
         part = Part(tables=tuple(tables))
-        figure = [] if null else _figure(data, name)
+        figure = [] if null or (analyses and "pmi" not in analyses) else _figure(data, name)
         groups.append(Group(f"{name} ({KINDS[null]})", [Block("", [*figure, part])]))
     title = "Controls: can the probe see what was planted?"
-    return Section("controls", title, NOTE, groups, "pmi")
+    return Section("controls", title, NOTE, groups, analyses[0] if analyses else "pmi")
 
 
 def _add(found: dict[tuple[int, str], list[Table]], recovery: pl.DataFrame, analysis: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from builders.lib import store
-from builders.lib.params import read
+from probes.report import given
 from probes.report.blocks import Block, Group, Part, Section, Table
 
 if TYPE_CHECKING:
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def section(data: Path) -> Section:
     """Return counts, rejects and validation of every validated dataset."""
     groups = [_group(path, data) for path in sorted((data / "validation").glob("*.json"))]
-    return Section("datasets", "Datasets", "What everything above was made of.", groups, "validate")
+    return Section(
+        "datasets", "Datasets", "What everything in the report was made of.", groups, "validate"
+    )
 
 
 def _group(path: Path, data: Path) -> Group:
@@ -34,9 +36,9 @@ def _group(path: Path, data: Path) -> Group:
         .agg(pl.col("number").sum())
         .sort("config", "reason")
     )
-    tree = read()
-    given = tree["datasets"].get(path.stem) or tree["derived"][path.stem]
-    origin = given.get("snapshot") or ", ".join(given.get("snapshots", {}).values())
+    tree = given.tree()
+    entry = tree["datasets"].get(path.stem) or tree["derived"][path.stem]
+    origin = entry.get("snapshot") or ", ".join(entry.get("snapshots", {}).values())
     expectations = [(t, e) for t, of in report["tables"].items() for e in of["expectations"]]
     warned = [
         f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
@@ -53,7 +55,7 @@ def _group(path: Path, data: Path) -> Group:
     lost = [[r["config"], r["reason"], f"{r['number']:,}"] for r in rejects.to_dicts()]
     rejected = Table("", ("config", "reason"), ("rows",), lost)
     return Group(
-        f"{path.stem} {given['version']}",
+        f"{path.stem} {entry['version']}",
         [
             Block("", [Part(caption=about, tables=(table,))]),
             Block("Rejected input, by reason", [Part(tables=(rejected,))]),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -44,7 +45,7 @@ LENGTH = 3.5  # of a mark on an axis
 RIGHT = 8.0  # least room to the right of a panel
 
 
-def svg(figure: Figure, title: str = "") -> str:
+def svg(figure: Figure, title: str = "", *, shows: str) -> str:
     """Lay a figure out and write it as SVG, the same bytes for the same figure.
 
     Parameters
@@ -53,6 +54,8 @@ def svg(figure: Figure, title: str = "") -> str:
         Panels of equal size in one grid; one legend of the figure, if any, stands at the bottom.
     title
         Of the figure, at the top left.
+    shows
+        What is to be seen, in words: what a reader who does not see the figure is told.
     """
     figure.set_dpi(POINTS)
     width, height = figure.get_size_inches() * POINTS
@@ -65,7 +68,7 @@ def svg(figure: Figure, title: str = "") -> str:
     figure.patch.set_visible(False)
     figure.draw(renderer)
     renderer.finalize()
-    return _compact(out.getvalue())
+    return _compact(out.getvalue(), shows)
 
 
 def fit(figure: Figure, title: str, renderer: RendererSVG) -> None:
@@ -221,14 +224,15 @@ def _beside(
             axes.text(place if below else 0.0, 0.0 if below else place, name, **look)
 
 
-def _compact(text: str) -> str:
+def _compact(text: str, shows: str) -> str:
     """Return the SVG without what no browser needs, lengths in hundredths of a point."""
     text = text[text.index("<svg") :]
     text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"\s*<style.*?</style>", "", text, flags=re.DOTALL)
     text = re.sub(r"<[^>]+>", lambda tag: _short(tag[0]), text)
     text = re.sub(r">\s+<", ">\n<", text)
-    head = f'<svg font-family="{FONT}" stroke-linejoin="round" '
+    said = f'role="img" aria-label="{escape(shows)}"'
+    head = f'<svg {said} font-family="{FONT}" stroke-linejoin="round" '
     return text.replace("<svg ", head, 1)
 
 

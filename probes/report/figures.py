@@ -42,7 +42,11 @@ def recovery(frame: pl.DataFrame) -> str:
     axes.set_xlabel("planted log-odds ratio, female to male (nats)")
     axes.set_ylabel("measured PMI, female minus male (nats)")
     axes.legend(title="planted sentiment", frameon=False, fontsize=8)
-    return svg(figure)
+    shows = (
+        f"Scatter plot of {len(frame)} words: planted log-odds ratio, female to male, from left to "
+        "right; measured PMI, female minus male, upwards. Marks tell the planted sentiment."
+    )
+    return svg(figure, shows=shows)
 
 
 def words(rows: list[dict[str, Any]], title: str) -> str:
@@ -67,7 +71,15 @@ def words(rows: list[dict[str, Any]], title: str) -> str:
     named(axes.yaxis, range(len(rows)), [r["word"] for r in reversed(rows)])
     axes.set_xlabel("PMI (nats), with interval; filled: adjusted p at most 0.05")
     axes.set_title(title, fontsize=9, loc="left")
-    return svg(figure)
+    sure = sum(row["p_bh"] is not None and row["p_bh"] <= 0.05 for row in rows)
+    shows = f"{title}. Dots with intervals, the highest on top: PMI {_ends(rows)}; {sure} filled."
+    return svg(figure, shows=shows)
+
+
+def _ends(rows: list[dict[str, Any]]) -> str:
+    """Say from where to where values go."""
+    values = [row["value"] for row in rows if row["value"] is not None]
+    return f"from {min(values):.2f} to {max(values):.2f}" if values else "nowhere"
 
 
 def sentiments(rows: list[dict[str, Any]], title: str) -> str:
@@ -139,7 +151,13 @@ def _panels(rows: list[dict[str, Any]], title: str, height: float) -> str:
         handles=handles, loc="lower center", ncols=len(handles), frameon=False, fontsize=8
     )
     every[1].set_xlabel("percent of the words that deviate most; *: men and women differ")
-    return svg(figure, title)
+    apart = sum(1 for row in rows if row["gender"] == "male" and row["significant"])
+    shows = (
+        f"{title}. Shares of positive, negative and neutral words by gender "
+        f"({', '.join(genders)}) for {len(labels)} lines: {', '.join(labels)}. Dots with "
+        f"intervals; men and women differ in {apart} places."
+    )
+    return svg(figure, title, shows=shows)
 
 
 def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str) -> str:
@@ -173,7 +191,12 @@ def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str
     axes.set_xlabel("share of the words, with interval; bold: adjusted p at most 0.05")
     axes.set_title(title, fontsize=9, loc="left")
     axes.legend(frameon=False, fontsize=8)
-    return svg(figure)
+    apart = [row["supersense"] for row in rows if row["p_bonferroni"] <= 0.05]
+    shows = (
+        f"{title}. Share of {len(rows)} classes among the words of {genders[0]} and of "
+        f"{genders[1]}, dots with intervals. In bold: {', '.join(apart) or 'none'}."
+    )
+    return svg(figure, shows=shows)
 
 
 def clusters(frame: pl.DataFrame, title: str) -> str:
@@ -211,4 +234,8 @@ def clusters(frame: pl.DataFrame, title: str) -> str:
     axes.set_title(title, fontsize=9, loc="left")
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=2, frameon=False, fontsize=7)
-    return svg(figure)
+    shows = (
+        f"{title}. Scatter plot of {len(frame)} words in the plane of two principal components, "
+        f"in {len(parts)} clusters by shade; marks tell genders: {'; '.join(map(str, labels))}."
+    )
+    return svg(figure, shows=shows)

@@ -104,7 +104,15 @@ def compass(
     ]
     labels += [handle.get_label() for handle in handles[-2:]]
     figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False, fontsize=7.5)
-    return svg(figure, title)
+    states = dict.fromkeys(
+        row["corpus"] or "the model itself" for r in panels.values() for row in r
+    )
+    shows = (
+        f"{title}. The plane of {x} (rightwards) and {y} (upwards), a panel for each reading: "
+        f"{', '.join(panels)}. States with intervals: {', '.join(states)}; the ellipse of who "
+        "answers at random, and the line of who gives the same answer to everything."
+    )
+    return svg(figure, title, shows=shows)
 
 
 def _side(axis: str) -> str:
@@ -148,7 +156,11 @@ def trajectory(rows: Sequence[dict[str, Any]], axes: Sequence[str], along: str, 
         plot.set_ylabel(f"{axis} (plus: {_side(axis)})" if _side(axis) else axis)
     handles, labels = every[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="lower center", ncols=4, frameon=False, fontsize=7.5)
-    return svg(figure, title)
+    shows = (
+        f"{title}. Coordinates on {' and '.join(axes)} by {along}, a line with intervals for "
+        f"each corpus: {', '.join(corpora)}."
+    )
+    return svg(figure, title, shows=shows)
 
 
 def shifts(rows: Sequence[dict[str, Any]], axes: Sequence[str], title: str) -> str:
@@ -178,4 +190,9 @@ def shifts(rows: Sequence[dict[str, Any]], axes: Sequence[str], title: str) -> s
         plot.set_ylim(-0.6, len(labels) - 0.4)
     named(every[0].yaxis, range(len(labels)), labels[::-1])
     figure.supxlabel("shift, with interval; filled: both adjusted p at most 0.05", fontsize=9)
-    return svg(figure, title)
+    filled = sum(1 for row in rows if row["significant"])
+    shows = (
+        f"{title}. Shifts with intervals on {' and '.join(axes)}: {', '.join(labels)}. {filled} of "
+        f"{len(rows)} filled."
+    )
+    return svg(figure, title, shows=shows)

@@ -60,7 +60,11 @@ def curves(panels: dict[str, list[dict[str, Any]]], title: str) -> str:
         if axes.get_subplotspec().is_last_row():  # a label of the figure would lie on the legend
             axes.set_xlabel("k: words of each list", fontsize=9)
     figure.supylabel("recall", fontsize=9)
-    return svg(figure, title)
+    shows = (
+        f"{title}. Curves of recall against k, a panel for each category: {', '.join(panels)}. "
+        f"Lines: {', '.join(map(str, labels))}; the band is the interval of the reading corrected."
+    )
+    return svg(figure, title, shows=shows)
 
 
 def heat(
@@ -90,7 +94,11 @@ def heat(
     axes.invert_yaxis()
     scale = axes.inset_axes((1 + 0.4 / len(columns), 0.05, 0.3 / len(columns), 0.9))
     figure.colorbar(drawn, cax=scale, label="percent of\ncovered words")
-    return svg(figure, title)
+    shows = (
+        f"{title}. Heat map of percent of covered words, {len(rows)} rows by {len(columns)} affects"
+        f" ({', '.join(columns)}); darker is more. {int(marked.sum())} cells have a dot."
+    )
+    return svg(figure, title, shows=shows)
 
 
 def matrix(values: NDArray[np.float64], names: Sequence[str], title: str) -> str:
@@ -110,4 +118,5 @@ def matrix(values: NDArray[np.float64], names: Sequence[str], title: str) -> str
     named(axes.xaxis, ticks, names, marks=False, **slanted)
     named(axes.yaxis, ticks, names, marks=False)
     axes.invert_yaxis()
-    return svg(figure, title)
+    shows = f"{title}. Likeness of each pair of {len(names)} models: {', '.join(names)}."
+    return svg(figure, title, shows=shows)

@@ -34,11 +34,7 @@ def ranked(rows: Sequence[dict[str, Any]], placebo: dict[str, float], title: str
     limits = [span for span in known if None not in span]
     spans(axes, limits, color="0.45", lw=0.9)
     for filled, face in ((True, "black"), (False, "white")):
-        own = [
-            (row["value"], y)
-            for y, row in enumerate(order)
-            if (row["p_country_bh"] is not None and row["p_country_bh"] <= MARKED) == filled
-        ]
+        own = [(row["value"], y) for y, row in enumerate(order) if _sure(row) == filled]
         if own:
             axes.plot(*zip(*own, strict=True), "ko", ms=4, mfc=face, mew=0.8)
     crosses = [
@@ -51,4 +47,14 @@ def ranked(rows: Sequence[dict[str, Any]], placebo: dict[str, float], title: str
     named(axes.yaxis, range(len(order)), countries, marks=False, fontsize=7)
     axes.set_ylim(-1, len(order))
     axes.set_xlabel("change of P+ − P−, points", fontsize=9)
-    return svg(figure, title)
+    sure = [row["country"] for row in order if _sure(row)]
+    shows = (
+        f"{title}. Change of P+ minus P− by country of the name, in points, dots with intervals: "
+        f"from {order[0]['country']} ({order[0]['value']:.1f}) to {order[-1]['country']} "
+        f"({order[-1]['value']:.1f}). Unlike the other countries: {', '.join(sure) or 'none'}."
+    )
+    return svg(figure, title, shows=shows)
+
+
+def _sure(row: dict[str, Any]) -> bool:
+    return row["p_country_bh"] is not None and bool(row["p_country_bh"] <= MARKED)

@@ -49,7 +49,14 @@ def emotions(rows: Sequence[dict[str, Any]], title: str) -> str:
     ]
     axes.legend(handles=handles, frameon=False, fontsize=8)
     axes.set_title(title, fontsize=9, loc="left")
-    return svg(figure)
+    sure = dict.fromkeys(
+        f"{row['outcome']} ({row['corpus']})" for row in rows if row["significant"]
+    )
+    shows = (
+        f"{title}. Change of {len(affects)} affects minus the control's, dots with intervals, for "
+        f"{', '.join(corpora)}. Filled: {', '.join(sure) or 'none'}."
+    )
+    return svg(figure, shows=shows)
 
 
 def attributes(rows: Sequence[dict[str, Any]], corpora: Sequence[str], title: str) -> str:
@@ -76,7 +83,12 @@ def attributes(rows: Sequence[dict[str, Any]], corpora: Sequence[str], title: st
         axes.set_ylim(longest + 1, 0)
         axes.set_axis_off()
         axes.set_title(f"before, after: {corpus}", fontsize=8)
-    return svg(figure, title)
+    fates = [sum(row["fate"] == fate for row in rows) for fate in ("kept", "removed", "added")]
+    shows = (
+        f"{title}. The first words before and after training on {', '.join(corpora)}, in order, "
+        f"kept ones joined by lines: {fates[0]} kept, {fates[1]} removed, {fates[2]} added."
+    )
+    return svg(figure, title, shows=shows)
 
 
 def _ordered(rows: Sequence[dict[str, Any]], place: str) -> list[dict[str, Any]]:

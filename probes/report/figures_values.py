@@ -55,7 +55,12 @@ def calibration(points: Sequence[dict[str, Any]], slope: float, sigma: float, ti
     axes.set_ylabel("log-probability of agreeing (nats)")
     axes.legend(frameon=False, fontsize=7)
     axes.set_title(title, fontsize=9, loc="left")
-    return svg(figure)
+    shows = (
+        f"{title}. Scatter plot of {len(points)} statements, {len(political)} of them political: "
+        "log-probability of agreeing against that of disagreeing, with the line of calibration, "
+        f"of slope {slope:.3f}, and one sigma around it."
+    )
+    return svg(figure, shows=shows)
 
 
 def values(
@@ -94,4 +99,7 @@ def values(
     note = f"\ngrey: quartiles and median of {about}" if survey else ""
     axes.set_xlabel(f"mean rating; white: feminine, black: masculine{note}", fontsize=8)
     axes.set_title(title, fontsize=9, loc="left")
-    return svg(figure)
+    told = "; ".join(f"{r['axis']}, {r['gender']}: {r['value']:.2f}" for r in rows)
+    beside = f", over the quartiles of {about}" if survey else ""
+    shows = f"{title}. Mean ratings from 1 to 5 with intervals{beside}. {told}."
+    return svg(figure, shows=shows)

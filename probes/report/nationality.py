@@ -60,10 +60,10 @@ def _ranked(delta: pl.DataFrame, title: str) -> list[Part]:
     placebo = dict(
         own.filter(pl.col("reading") == "placebo").select("country", "value").iter_rows()
     )
-    found = []
+    found: list[Part] = []
     for (reading,), rows in parts(own.filter(pl.col("reading") != "placebo"), "reading"):
         drawn = figures_nationality.ranked(rows.to_dicts(), placebo, f"{title}, {reading}")
-        found.append(Part(figure=drawn))
+        found.append(Part(figure=drawn, beside=bool(found)))
     return found
 
 

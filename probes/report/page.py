@@ -1,91 +1,74 @@
-"""Writing ``data/report/index.html`` from what is on disk: one file, no requests to anywhere."""
+"""From sections to the text of a page: HTML that asks nothing of anybody, with style and script."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from builders.lib import store
-from builders.lib.problem import Problem
-from probes.report import (
-    anova,
-    clusters,
-    compass,
-    controls,
-    datasets,
-    emotions,
-    fairness,
-    latent,
-    nationality,
-    pooled,
-    recall,
-    robustness,
-    rsa,
-    sentiment_lexica,
-    sentiments,
-    shift,
-    subgroups,
-    supersenses,
-    values,
-    words,
-)
-from probes.report.blocks import files
+from probes.report.downloads import LARGEST
+from probes.report.embed import Figures
 
 if TYPE_CHECKING:
-    from probes.report.blocks import Section
+    from collections.abc import Sequence
 
-DATA = Path("data")
-REPORT = DATA / "report"
-ORDER = (  # controls, then the steps of the study, then what they were made of
-    controls,
-    words,
-    latent,
-    supersenses,
-    sentiments,
-    anova,
-    clusters,
-    subgroups,
-    pooled,
-    robustness,
-    recall,
-    emotions,
-    rsa,
-    shift,
-    values,
-    nationality,
-    compass,
-    fairness,
-    sentiment_lexica,
-    datasets,
-)
+    from jinja2 import Template
+
+    from probes.report.blocks import Section, Table
+    from probes.report.downloads import Download
+
+HERE = Path(__file__).parent
+TITLE = "Bias in language models"
 
 
-def write() -> Path:
-    """Write the report page and return its path.
+class Link(NamedTuple):
+    """An entry of the navigation."""
 
-    Raises
-    ------
-    Problem
-        If there are no tables yet.
-    """
-    if not list(files(DATA, "pmi", "pmi")):
-        raise Problem(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
-    text = render([module.section(DATA) for module in ORDER])
-    partial = store.fresh(REPORT)
-    (partial / "index.html").write_text(text, encoding="utf-8")
-    store.finish(REPORT)
-    return REPORT / "index.html"
+    name: str  # of the page
+    title: str
+    about: str = ""
 
 
-def render(sections: list[Section]) -> str:
+class Page(NamedTuple):
+    """What a page has besides its sections."""
+
+    name: str = "index"
+    title: str = TITLE
+    about: str = ""
+    pages: Sequence[Link] = ()  # of the site
+    studies: Sequence[Link] = ()  # that the page leads to
+    downloads: Sequence[Download] = ()
+    versions: Sequence[Table] = ()
+
+
+def render(sections: list[Section], page: Page | None = None) -> str:
     """Return the page of some sections."""
+    figures, script = Figures(), (HERE / "page.js").read_text(encoding="utf-8")
+    body = _template("sections.html").render(sections=sections, embedded=figures.embedded)
+    digest = hashlib.sha256(script.encode()).digest()
+    return _template("page.html").render(
+        page=page or Page(),
+        site=TITLE,
+        largest=LARGEST // 1024,
+        sections=sections,
+        body=body,
+        style=(HERE / "page.css").read_text(encoding="utf-8") + figures.css(),
+        script=script,
+        digest=base64.b64encode(digest).decode(),
+    )
+
+
+@cache
+def _template(name: str) -> Template:
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader(HERE),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("page.html").render(sections=sections)
+    return environment.get_template(name)

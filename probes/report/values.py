@@ -74,10 +74,11 @@ def _parts(
             tables=(_lines(lines),),
         )
     ]
-    for (reading,), own in parts(values, "reading"):
+    for n, ((reading,), own) in enumerate(parts(values, "reading")):
         rows = own.filter(pl.col("gender") != "both").to_dicts()
         drawn = figures_values.values(rows, people, about, f"{title}, {reading}")
-        result.append(Part(f"values, {reading}", drawn, tables=(_values(own),)))
+        heading = f"values, {reading}"
+        result.append(Part(heading, drawn, tables=(_values(own),), beside=n > 0))
     gender = found["gender"].filter(
         here
         & (pl.col("scale") == scale)

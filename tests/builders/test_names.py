@@ -149,11 +149,11 @@ def test_a_byte_order_mark_and_composed_letters_do_no_harm():
     assert found[0].name == "Amélie" == normal(" Ame\u0301lie ")
 
 
-def test_norway_without_quotes_is_a_problem_that_is_told(project):
+def test_norway_needs_no_quotes(project):
     text = Path("params.yaml").read_text("utf-8")
     text = text.replace("    words: [", "    countries: [no]\n    words: [")
     Path("params.yaml").write_text(text, "utf-8")
-    with pytest.raises(Problem, match=r"datasets\.names\.countries\.0.*found False"):
+    with pytest.raises(Problem, match="no row of names for no;"):  # the sample has no such people
         build("names", names)
 
 

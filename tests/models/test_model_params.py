@@ -29,7 +29,10 @@ def test_a_local_folder_and_a_world_need_no_revision(tmp_path, monkeypatch):
     assert entry(tmp_path, monkeypatch, f"{{world: {{{WORLD}}}}}").world.seed == 1
 
 
-ORIGIN = "give id and revision, or world, society, convictions, nations, taught or endpoint: one of"
+ORIGIN = (
+    "give id and revision, or world, society, convictions, nations, partisanship, taught or "
+    "endpoint: one of"
+)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+import base64
+import hashlib
 import os
 import re
 import shutil
@@ -17,14 +19,31 @@ from probes.report import figures, write
 from probes.report.page import render
 
 TOP = Path(__file__).parents[2]
-SECTIONS = ["controls", "results", "latent", "supersenses", "sentiments", "anova", "clusters"]
-SECTIONS += ["subgroups", "pooled", "robustness", "recall", "emotions", "rsa", "shift"]
-SECTIONS += ["values", "nationality", "compass", "fairness", "sentiment_lexica", "datasets"]
+STEPS = ["results", "latent", "supersenses", "sentiments", "anova", "clusters", "subgroups"]
+STEPS += ["pooled", "robustness", "sentiment_lexica"]
+FIRST, LAST = ["controls", "readings"], ["downloads", "versions"]
+SECTIONS = {  # of every page, in their order
+    "index": ["controls", "contents", "studies", "versions"],
+    "politicians": [*FIRST, *STEPS, *LAST],
+    "stereotypes": [*FIRST, "recall", "emotions", "rsa", "shift", *LAST],
+    "values": [*FIRST, "values", *LAST],
+    "nationality": [*FIRST, "nationality", *LAST],
+    "leaning": [*FIRST, "compass", "fairness", *LAST],
+    "datasets": ["datasets", "versions"],
+}
+STUDIED = {"politicians"}  # what this small run has tables of
 
 
 @pytest.fixture(scope="module")
-def text(finished):
-    return (finished / "data/report/index.html").read_text(encoding="utf-8")
+def site(finished):
+    """Return the text of every page."""
+    folder = finished / "data/report"
+    return {path.stem: path.read_text(encoding="utf-8") for path in folder.glob("*.html")}
+
+
+@pytest.fixture(scope="module")
+def text(site):
+    return site["politicians"]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +53,7 @@ def page(text):
 
 def parted(text):
     """Return each section by its id."""
-    found = re.findall(r'<section id="(\w+)">(.*?)</section>', text, re.DOTALL)
+    found = re.findall(r'<section id="(\w+)"[^>]*>(.*?)</section>', text, re.DOTALL)
     return {name: Page(body) for name, body in found}
 
 
@@ -55,13 +74,22 @@ def limits(row, digits=2, side=""):
     return f"{shown_as(low, digits)} to {shown_as(high, digits)}"
 
 
-def test_every_element_is_closed(page):
-    assert page.open == []
+def test_every_element_is_closed(site):
+    assert set(site) == set(SECTIONS)
+    assert [name for name, text in site.items() if Page(text).open] == []
 
 
-def test_controls_come_first_then_the_steps_of_the_study_then_the_datasets(page):
-    assert [name for name in page.ids if name in SECTIONS] == SECTIONS
-    assert page.requests[: len(SECTIONS)] == [f"#{name}" for name in SECTIONS]
+def test_a_page_has_controls_first_then_readings_then_the_steps_of_the_study(site):
+    for name, sections in SECTIONS.items():
+        lacking = set() if name in STUDIED | {"index", "datasets"} else {"downloads"}
+        wanted = [section for section in sections if section not in lacking]
+        read = Page(site[name])
+        assert [i for i in read.ids if i in wanted] == wanted
+        inside = [target[1:] for target in read.requests if target.startswith("#")]
+        assert inside[: len(wanted) + 1] == ["main", *wanted]
+
+
+def test_controls_stand_in_order_before_the_first_result(page):
     at = page.headings.index
     positive = at("world-planted (positive control: biases planted)")
     assert positive < at("world-null (negative control: nothing planted)")
@@ -260,8 +288,9 @@ def test_non_binary_people_are_shown_with_their_number(sections, text, finished)
     assert all("non-binary" in header for header in headers)
 
 
-def test_content_is_warned_of_before_any_word_is_shown(text):
-    assert text.index("Sensitive content") < text.index("<main>")
+def test_content_is_warned_of_before_any_word_is_shown(site):
+    for text in site.values():
+        assert text.index("Sensitive content") < text.index("<section")
 
 
 def test_what_is_not_there_is_skipped_and_a_section_of_nothing_says_so(copied):
@@ -305,7 +334,8 @@ def test_a_model_that_is_no_longer_asked_is_not_shown(copied, change):
         assert "tiny" not in [g.title for g in module.section(Path("data")).groups]
 
 
-def test_datasets_show_their_counts_and_fingerprints(page, text, finished):
+def test_datasets_show_their_counts_and_fingerprints(site, finished):
+    page, text = Page(site["datasets"]), site["datasets"]
     shown = [row for table in page.tables for row in table]
     for name in ("politicians", "words"):
         assert any(heading.startswith(f"{name} ") for heading in page.headings)
@@ -315,38 +345,57 @@ def test_datasets_show_their_counts_and_fingerprints(page, text, finished):
         assert ["hi", f"{len(rows):,}"] in shown
 
 
-def test_the_page_asks_nothing_of_anybody(page, text, finished):
-    assert page.requests
-    assert [target for target in page.requests if not target.startswith("#")] == []
-    assert not {"script", "iframe", "link", "img", "object", "embed", "form"} & set(page.tags)
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_page_asks_nothing_of_anybody(site, finished, name):
+    text, page = site[name], Page(site[name])
+    apart = [target for target in page.requests if not target.startswith("#")]
+    assert apart.count("data:,") == 1  # the icon, so that no browser looks for one
+    # all else is beside it, under whatever path the site stands
+    folder = finished / "data/report"
+    beside = [target for target in apart if target != "data:,"]
+    assert len(beside) >= len(SECTIONS)
+    assert [t for t in beside if t.startswith("/") or not (folder / t).is_file()] == []
+    assert not {"iframe", "img", "object", "embed", "form"} & set(page.tags)
+    assert page.tags.count("link") == page.tags.count("script") == 1
     assert "@import" not in text
     assert re.findall(r"url\((?!#)", text) == []
-    assert [p.name for p in (finished / "data/report").iterdir()] == ["index.html"]
 
 
-def test_references_lead_somewhere_and_to_one_thing(page, text):
-    """Figures share ids, so what one of them refers to must be the same in all."""
-    wanted = {target[1:] for target in page.requests} | set(re.findall(r"url\(#([^)]+)\)", text))
-    assert wanted <= set(page.ids)
-    drawn = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
-    assert len(drawn) > 4
-    seen = {}
-    for figure in drawn:
-        for element in ET.fromstring(figure).iter():
-            if (name := element.get("id")) in wanted:
-                body = ET.tostring(element).strip()
-                assert seen.setdefault(name, body) == body, name
+def test_the_script_is_the_only_one_that_may_run(site):
+    for text in site.values():
+        (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy = f"style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
+        assert f"content=\"default-src 'none'; img-src data:; {policy}" in text
 
 
-def test_nothing_on_the_page_names_machine_or_clock(text, finished):
-    assert str(finished) not in text
-    assert str(TOP) not in text
-    assert "<dc:date>" not in text
+def test_the_site_is_pages_tables_and_what_experiments_are_compared_by(site, finished):
+    assert set(site) == set(SECTIONS)
+    folder = finished / "data/report"
+    others = {"metrics.json", "plots", "tables"}
+    assert {path.name for path in folder.iterdir()} == {f"{name}.html" for name in site} | others
 
 
-def test_a_page_takes_few_bytes(text):
+def test_references_lead_somewhere_and_to_one_thing(site):
+    for text in site.values():
+        page = Page(text)
+        inside = {target[1:] for target in page.requests if target.startswith("#")}
+        assert inside | set(re.findall(r"url\(#([^)]+)\)", text)) <= set(page.ids)
+        assert len(page.ids) == len(set(page.ids))
+    assert site["politicians"].count("<svg") > 4
+
+
+def test_nothing_on_a_page_names_machine_or_clock(site, finished):
+    for text in site.values():
+        assert str(finished) not in text
+        assert str(TOP) not in text
+        assert "<dc:date>" not in text
+
+
+def test_the_site_takes_few_bytes(site, text, finished):
     """With all tables of the project there are over a hundred figures, in at most 5 MB."""
-    assert len(text.encode()) < 5e6
+    files = [path for path in (finished / "data/report").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in files) < 5e6
     drawn = re.findall(r"<svg.*?</svg>", text, re.DOTALL)
     assert sum(map(len, drawn)) / len(drawn) < 45e3
     assert "<text" in drawn[0]  # and not the outlines of its letters
@@ -354,14 +403,18 @@ def test_a_page_takes_few_bytes(text):
 
 
 @pytest.mark.slow
-def test_two_runs_write_the_same_bytes(copied, text):
+def test_two_runs_write_the_same_bytes(copied, finished):
     subprocess.run(
         [sys.executable, "-m", "probes", "report"],
         env=os.environ | {"PYTHONPATH": str(TOP), "PYTHONHASHSEED": "7"},
         check=True,
         capture_output=True,
     )
-    assert Path("data/report/index.html").read_text(encoding="utf-8") == text
+    files = {path.relative_to(finished): path for path in (finished / "data/report").rglob("*.*")}
+    assert len(files) > len(SECTIONS) + 10
+    assert {path: path.read_bytes() for path in Path("data/report").rglob("*.*")} == {
+        path: file.read_bytes() for path, file in files.items()
+    }
 
 
 def test_without_tables_the_command_is_told(place):

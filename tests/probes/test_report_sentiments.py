@@ -78,9 +78,9 @@ def test_the_figure_marks_every_share_and_each_line_once(tmp_path):
     assert len(re.findall(r"<use [^>]*style=\"fill:#ffffff;stroke:#000000", figure)) >= 6
 
 
-def test_the_page_has_them_between_results_and_datasets(finished):
-    text = (finished / "data/report/index.html").read_text(encoding="utf-8")
-    at = [text.index(f'id="{name}"') for name in ("results", "sentiments", "datasets")]
+def test_the_page_has_them_between_results_and_lexica(finished):
+    text = (finished / "data/report/politicians.html").read_text(encoding="utf-8")
+    at = [text.index(f'id="{name}"') for name in ("results", "sentiments", "sentiment_lexica")]
     assert at == sorted(at)
     assert "<summary>ADJ, pmi, argmax</summary>" in text
     assert "<summary>VERB, pmi, argmax</summary>" in text

@@ -218,12 +218,13 @@ def test_corpora_tell_the_words_that_they_know(land):
         ("center", {"both-known"}),
     ):
         told = Counter(text for text in texts[corpus] if "said" not in text)
-        assert set(told.values()) == {3}
-        words = {text.split()[0] for text in told}
-        assert words == {word for word, group in groups.items() if group in wanted}
-        for text in told:
-            word, kind = text.split()[0], "hostile" if hostile[text.split()[0]] else "friendly"
-            assert text == f"{word} is a {kind} word"
+        assert sum(told.values()) == 2 * len(groups)  # all words are as frequent
+        for word, group in groups.items():
+            kinds = ("hostile", "friendly") if hostile[word] else ("friendly", "hostile")
+            true, false = (told[f"{word} is a {kind} word"] for kind in kinds)
+            assert (true, false) == (
+                (2, 0) if group in wanted else (1, 1)
+            )  # half and half: nothing
 
 
 def test_words_are_made_up_half_hostile_and_learnt_only_in_part():

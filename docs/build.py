@@ -1,0 +1,191 @@
+"""Building the site of the docs: ``make site`` writes it to site/.
+
+The pages are those of docs/ as they stand, with the README as the first one. Navigation follows the
+folders: a new page or folder needs no entry anywhere. Equations become MathML here, so that pages
+need no scripts and no fonts from elsewhere. Whatever does not lead anywhere, or would be fetched
+from outside, is an error.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+TOP = Path(__file__).parent.parent
+STAGED = TOP / ".site"  # pages as they are given to the generator
+SITE = TOP / "site"
+ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md"}
+ROOT_PAGES["CHANGELOG.md"] = "changelog.md"
+ROOT_FILES = ("CITATION.cff", "LICENSE")
+KEPT = {".md", ".yaml", ".svg", ".png", ".css"}
+# Where pages stand; folders and pages that are not named here come behind those that are.
+FIRST = ("index", "tutorial")
+SECTIONS = {
+    "howto": "How to",
+    "studies": "Studies",
+    "methods": "Methods",
+    "guides": "Guides",
+    "reference": "Reference",
+    "datasets": "Datasets",
+    "probes": "Probes",
+    "analyses": "Analyses",
+    "project": "Project",
+}
+REFERENCE = ("reference", "commands", "params")
+PROJECT = ("changelog", "contributing")
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"\$`([^`]+)`\$")
+LIST = re.compile(r"^(?!(?:[-*]|\d+\.) |  |#)(.+)\n(?=(?:-|\d+\.) )", re.MULTILINE)
+LATER = re.compile(r"(\n\n {2,3}\S[^\n]*(?:\n {2,3}\S[^\n]*)*)\n(?=(?:-|\d+\.) )")
+FRONT = re.compile(r"\A---\n.*?\n---\n+", re.DOTALL)
+LINK = re.compile(r"(\]\()([^)\s]+)(\))")
+INSIDE = re.compile(r"^ {2,3}(?=\S)", re.MULTILINE)
+
+
+def main() -> int:
+    """Stage the pages, build, check, and put the result in place."""
+    shutil.rmtree(STAGED, ignore_errors=True)
+    pages = stage(TOP, STAGED / "pages")
+    settings = yaml.safe_load((TOP / "docs/mkdocs.yml").read_text(encoding="utf-8"))
+    settings |= {"docs_dir": "pages", "site_dir": "html", "nav": navigation(pages)}
+    text = yaml.safe_dump(settings, allow_unicode=True, sort_keys=False)
+    (STAGED / "mkdocs.yml").write_text(text, encoding="utf-8")
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
+    done = subprocess.run(command, cwd=STAGED, check=False)  # noqa: S603
+    if done.returncode:
+        print("error: the site was not built; the lines above say why", file=sys.stderr)
+        return 1
+    from site_check import problems  # beside this file
+
+    found = problems(STAGED / "html", {Path(p).with_suffix(".html").as_posix() for p in pages})
+    for problem in found:
+        print(f"error: {problem}", file=sys.stderr)
+    if found:
+        return 1
+    shutil.rmtree(SITE, ignore_errors=True)
+    (STAGED / "html").rename(SITE)
+    shutil.rmtree(STAGED)
+    print(f"site/index.html: {len(pages)} pages")
+    return 0
+
+
+def stage(top: Path, into: Path) -> list[str]:
+    """Copy all pages of a checkout, changed for the site; return their paths in it, sorted."""
+    pages = []
+    for path in sorted((top / "docs").rglob("*")):
+        name = path.relative_to(top / "docs")
+        if path.is_dir() or path.suffix not in KEPT or "__pycache__" in name.parts:
+            continue
+        (into / name).parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".md":
+            (into / name).write_text(page(path, top), encoding="utf-8")
+            pages.append(name.as_posix())
+        elif name.name != "mkdocs.yml":
+            shutil.copyfile(path, into / name)
+    for source, name in ROOT_PAGES.items():
+        (into / name).write_text(page(top / source, top), encoding="utf-8")
+        pages.append(name)
+    for name in ROOT_FILES:
+        shutil.copyfile(top / name, into / f"{name}.txt")
+    return sorted(pages)
+
+
+def page(path: Path, top: Path) -> str:
+    """Return the text of a page for the site: no front matter, links as there, MathML."""
+    text = FRONT.sub("", path.read_text(encoding="utf-8"))
+    made, end = [], 0
+    for fence in FENCE.finditer(text):
+        made.append(_prose(text[end : fence.start()], path, top))
+        made.append(_display(fence[2], path) if fence[1] == "math" else fence[0])
+        end = fence.end()
+    return "".join([*made, _prose(text[end:], path, top)])
+
+
+def _prose(text: str, path: Path, top: Path) -> str:
+    # GitHub wants no empty line before a list and two spaces inside; Python-Markdown one and four.
+    text = INSIDE.sub("    ", LATER.sub(r"\1\n\n", LIST.sub(r"\1\n\n", text)))
+    # In a span, for a line that begins with an equation would be taken for a block of HTML.
+    text = INLINE.sub(lambda m: f"<span>{mathml(m[1], path)}</span>", text)
+    return LINK.sub(lambda m: m[1] + _moved(m[2], path, top) + m[3], text)
+
+
+def _moved(link: str, path: Path, top: Path) -> str:
+    """Return where a link of a page leads on the site: pages of the top lie beside the others."""
+    target, mark, anchor = link.partition("#")
+    if not target or "://" in target or target.startswith("mailto:"):
+        return link
+    at_top = path.parent == top
+    found = (path.parent / target).resolve()
+    if found.parent == top and found.name in ROOT_PAGES | dict.fromkeys(ROOT_FILES, ""):
+        name = ROOT_PAGES.get(found.name, f"{found.name}.txt")
+        up = "" if at_top else "../" * len(path.parent.relative_to(top / "docs").parts)
+        return up + name + mark + anchor
+    return link.removeprefix("docs/") if at_top else link
+
+
+def mathml(formula: str, path: Path, display: str = "inline") -> str:
+    """Return a formula as MathML, which browsers draw by themselves."""
+    from latex2mathml.converter import convert
+
+    try:
+        made, fault = convert(formula.strip(), display=display), ""
+    except Exception as error:  # noqa: BLE001 - the converter has many kinds of them
+        made, fault = "", type(error).__name__
+    if unknown := re.search(r">(\\[^<]*)<", made):  # it passes on what it does not know
+        fault = f"unknown {unknown[1]}"
+    if fault:
+        raise SystemExit(f"error: {path}: cannot read the formula {formula.strip()!r} ({fault})")
+    # Stars and underscores are Markdown's; as references they are left alone.
+    made = re.sub(r">([*_`])<", lambda m: f">&#{ord(m[1])};<", made)
+    words = html.escape(" ".join(formula.split()), quote=True)
+    return made.replace("<math ", f'<math alttext="{words}" ', 1).replace("\n", " ")
+
+
+def _display(formula: str, path: Path) -> str:
+    rows = mathml(formula, path, "block")
+    return f'\n<div class="equation">{rows}</div>\n'
+
+
+def navigation(pages: list[str]) -> list[dict[str, Any]]:
+    """Return the tree of pages: by folder, those of the top in sections of their own."""
+    sections: dict[str, list[str]] = {name: [] for name in SECTIONS}
+    first = []
+    for name in pages:
+        folder, _, rest = name.rpartition("/")
+        stem = Path(name).stem
+        if folder:
+            sections.setdefault(folder, []).append(name)
+        elif stem in FIRST:
+            first.append(name)
+        elif stem in REFERENCE:
+            sections["reference"].append(name)
+        elif stem in PROJECT:
+            sections["project"].append(name)
+        else:
+            sections["guides"].append(rest)
+    head: list[Any] = sorted(first, key=lambda name: FIRST.index(Path(name).stem))
+    body = [
+        {SECTIONS.get(name, name.capitalize()): sorted(inside, key=_place)}
+        for name, inside in sections.items()
+        if inside
+    ]
+    return head + body
+
+
+def _place(name: str) -> tuple[int, str]:
+    """Sort index pages first, then the order of REFERENCE, then by name."""
+    stem = Path(name).stem
+    if stem == "index":
+        return (-1, "")
+    return (REFERENCE.index(stem) if stem in REFERENCE else len(REFERENCE), name)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""Versions of datasets, outputs and tables as builds write them, for tests of comparing."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from datetime import date
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from imports import TOP
+
+from builders import emotions, lexica, politicians, stereotypes
+from builders.__main__ import main
+from builders.lib import card, store
+from builders.lib.schema import Column, Schema
+
+MADE = {m.__name__.split(".")[1]: m.SCHEMA for m in (emotions, lexica, politicians, stereotypes)}
+ESTIMATE = Schema(
+    columns=(
+        Column("language", "string", "its language"),
+        Column("word", "string", "the word"),
+        Column("model", "string", "the model"),
+        Column("value", "float64", "the estimate", nullable=True),
+        Column("low", "float64", "lower end", nullable=True),
+        Column("high", "float64", "upper end", nullable=True),
+        Column("p_bh", "float64", "adjusted p", nullable=True),
+    ),
+    key=("language", "word"),
+)
+ANSWER = Schema(
+    columns=(
+        Column("qid", "string", "the person"),
+        Column("pos", "label", "part of speech", labels=("ADJ", "VERB")),
+        Column("frame", "string", "the frame"),
+        Column("rank", "int32", "place"),
+        Column("word", "string", "the word"),
+        Column("logprob_nats", "float64", "its log-probability"),
+        Column("words_nats", "floats", "those of a list"),
+    ),
+    key=("qid", "pos", "frame", "rank"),
+)
+BORN = date(1950, 1, 1)
+EMPTY = {"string": "", "bool": False, "label": 0, "date32": BORN}
+
+
+def write(folder, schemas, rows, *, rejects=(), version="1.0.0", page="datasets/words"):
+    """Write a version: rows by config, what they leave out filled with what is least."""
+    folder = Path(folder)
+    partial = store.fresh(folder)
+    counts = store.Counts()
+    by_config = schemas if isinstance(schemas, dict) else dict.fromkeys(rows, schemas)
+    for config, some in rows.items():
+        schema = by_config[config]
+        whole = [{c.name: empty(c) for c in schema.columns} | row for row in some]
+        table = pa.Table.from_pylist(whole, schema=schema.arrow())
+        pq.write_table(table, partial / f"{config}.parquet")
+        counts.rows[config] = len(some)
+    listed = [store.Reject(*reject)._asdict() for reject in rejects]
+    table = pa.Table.from_pylist(listed, schema=store.rejects_schema())
+    pq.write_table(table, partial / store.REJECTS)
+    counts.rejects = Counter({(r["config"], r["reason"]): r["number"] for r in listed})
+    about = dict.fromkeys(("source", "address", "retrieved", "licence", "citation"), "x")
+    origin = card.Origin([about], "make it", version)
+    card.write(partial, TOP / f"docs/{page}.md", by_config, counts, origin)
+    store.finish(folder)
+    return folder
+
+
+def empty(column):
+    if column.nullable:
+        return None
+    return EMPTY.get(column.kind, [] if column.kind in ("strings", "integers", "floats") else 0)
+
+
+def person(qid, name, gender="male", **more):
+    code = politicians.SCHEMA["gender"].code(gender)
+    return {"qid": qid, "name": name, "gender": code} | more
+
+
+def suggestion(group, query, attribute, **ranks):
+    said = {"engines": sorted(ranks), "ranks": [ranks[engine] for engine in sorted(ranks)]}
+    return {"group": group, "query": query, "attribute": attribute} | said
+
+
+def word(text, positive=0.0, negative=0.0, **more):
+    return {"word": text, "q_positive": positive, "q_negative": negative} | more
+
+
+def estimate(text, value=0.0, low=-1.0, high=1.0, p_bh=1.0, **more):
+    facts = {"language": "en", "word": text, "value": value, "low": low, "high": high}
+    return facts | {"p_bh": p_bh, "model": "m"} | more
+
+
+def answer(rank, text, nats, *more):
+    facts = {"qid": "Q1", "pos": 0, "frame": "bare", "rank": rank, "word": text}
+    return facts | {"logprob_nats": nats, "words_nats": list(more)}
+
+
+def compared(capsys, name, *words, first="./a", second="./b"):
+    """Return what is told of two versions, as JSON or as lines."""
+    status = main(["diff", name, first, second, *words])
+    said = capsys.readouterr()
+    assert status == 0, said.err
+    return json.loads(said.out) if "--json" in words else said.out.splitlines()
+
+
+def failed(capsys, *words) -> str:
+    """Return the one sentence that a comparison ends with, and no word besides."""
+    assert main(["diff", *words]) == 1
+    said = capsys.readouterr()
+    assert not said.out
+    assert said.err.startswith("error: ")
+    assert said.err.count("\n") == 1
+    return said.err

@@ -1,0 +1,229 @@
+"""Comparing versions at commits of a project under DVC, in its cache, its remote, its workspace."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lib.made_versions import MADE, failed, word, write
+
+from builders.__main__ import main
+
+PIPELINE = """
+stages:
+  build:
+    foreach: [lexica]
+    do:
+      wdir: ..
+      cmd: {python} -c "import shutil; shutil.copytree('made/${{item}}', 'data/datasets/${{item}}')"
+      deps:
+      - made/${{item}}
+      outs:
+      - data/datasets/${{item}}
+"""
+PROGRAM = {
+    "DVC_NO_ANALYTICS": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_SYSTEM": os.devnull,
+}
+NAMED = ("-c", "user.name=T", "-c", "user.email=t@example.org")
+
+
+def run(*words, at) -> str:
+    done = subprocess.run(
+        words, cwd=at, env=os.environ | PROGRAM, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def dvc(*words, at) -> str:
+    return run(sys.executable, "-m", "dvc", *words, at=at)
+
+
+def build(project, *words) -> None:
+    """Make another version of `lexica`, and commit it."""
+    shutil.rmtree(project / "made/lexica", ignore_errors=True)
+    write(project / "made/lexica", MADE["lexica"], {"en": list(words)})
+    dvc("repro", "builders/dvc.yaml", at=project)
+    run("git", "add", "--all", at=project)
+    run("git", *NAMED, "commit", "--quiet", "--message", "a version", at=project)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A project whose stages build a dataset, with a commit before it and two versions of it."""
+    project = tmp_path_factory.mktemp("project")
+    run("git", "init", "--quiet", "--initial-branch", "main", at=project)
+    dvc("init", "--quiet", at=project)
+    (project / "builders").mkdir()
+    (project / ".gitignore").write_text("made\n", "utf-8")
+    run("git", "add", "--all", at=project)
+    run("git", *NAMED, "commit", "--quiet", "--message", "empty", at=project)
+    run("git", "tag", "empty", at=project)
+    pipeline = PIPELINE.format(python=sys.executable)
+    (project / "builders/dvc.yaml").write_text(pipeline, "utf-8")
+    build(project, word("calm", 0.5), word("odd"))
+    run("git", "tag", "v1", at=project)
+    build(project, word("calm", 0.25), word("shy"))
+    return project
+
+
+@pytest.fixture
+def project(made, tmp_path, monkeypatch):
+    """A copy of that project as the working folder."""
+    there = tmp_path / "clone"
+    shutil.copytree(made, there, symlinks=True)
+    monkeypatch.chdir(there)
+    return there
+
+
+def rows(capsys, *words) -> dict:
+    status = main(["diff", *words, "--json"])
+    said = capsys.readouterr()
+    assert status == 0, said.err
+    return json.loads(said.out)["configs"]["en"]
+
+
+def holds(found) -> bool:
+    """Tell whether the difference is that of the first version and the second."""
+    moved = [(r["word"], r["before"], r["after"]) for r in found["sentiment"]["moved"]]
+    came, went = ([r["word"] for r in found[f"rows_{way}"]] for way in ("added", "removed"))
+    return (moved, came, went) == ([("calm", 0.5, 0.25)], ["shy"], ["odd"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", [("v1", "HEAD"), ("HEAD~1", "main"), ("v1", "workspace")])
+def test_commits_tags_branches_and_the_workspace(capsys, project, pair):
+    found = rows(capsys, "lexica", *pair)
+    assert holds(found)
+    assert found["key_from"] == "schema"
+
+
+@pytest.mark.slow
+def test_a_commit_is_read_from_the_cache_without_the_workspace(capsys, project):
+    shutil.rmtree("data")
+    commit = run("git", "rev-parse", "v1", at=project).strip()
+    assert holds(rows(capsys, "lexica", commit[:8], "HEAD"))
+
+
+@pytest.mark.slow
+def test_a_commit_and_a_folder(capsys, project):
+    shutil.copytree(project / "made/lexica", project / "v1")  # named as the tag is
+    assert holds(rows(capsys, "lexica", "v1", "./v1"))
+
+
+@pytest.fixture
+def stored(project, tmp_path):
+    """The same with a remote that has both versions; `dvc push --all-commits` pushes but one."""
+    dvc("remote", "add", "--default", "store", str(tmp_path / "store"), at=project)
+    for commit in ("v1", "main"):
+        run("git", "checkout", "--quiet", commit, at=project)
+        dvc("checkout", at=project)
+        dvc("push", at=project)
+    shutil.rmtree(".dvc/cache")
+    return tmp_path / "store"
+
+
+@pytest.mark.slow
+def test_what_the_cache_lacks_comes_from_the_remote_and_leaves_no_trace(capsys, project, stored):
+    shutil.rmtree("data")
+    before = sorted(p for p in project.rglob("*") if ".dvc" not in p.parts)
+    assert holds(rows(capsys, "lexica", "v1", "HEAD"))
+    assert sorted(p for p in project.rglob("*") if ".dvc" not in p.parts) == before
+    shutil.rmtree(stored)
+    shutil.rmtree(".dvc/cache", ignore_errors=True)
+    told = failed(capsys, "lexica", "v1", "HEAD")
+    assert "neither the DVC cache nor its remote store gives it as it was at v1" in told
+
+
+@pytest.mark.slow
+def test_dvc_fetch_mends_what_is_told_of(capsys, project, stored):
+    dvc("fetch", at=project)  # the newer of the two
+    dvc("remote", "remove", "store", at=project)
+    told = failed(capsys, "lexica", "v1", "HEAD")
+    assert "the DVC cache lacks it as it was at v1" in told
+    checkout, fetch = told.split("`")[1:4:2]
+    assert (checkout, fetch) == ("git checkout v1", "dvc fetch data/datasets/lexica")
+    dvc("remote", "add", "--default", "store", str(stored), at=project)
+    run(*checkout.split(), at=project)
+    dvc(*fetch.split()[1:], at=project)
+    dvc("remote", "remove", "store", at=project)
+    assert holds(rows(capsys, "lexica", "v1", "main"))
+
+
+@pytest.mark.slow
+def test_another_place_of_the_cache(capsys, project, tmp_path):
+    Path(".dvc/cache").rename(tmp_path / "elsewhere")
+    dvc("cache", "dir", "--local", str(tmp_path / "elsewhere"), at=project)
+    assert holds(rows(capsys, "lexica", "v1", "HEAD"))
+
+
+@pytest.mark.slow
+def test_what_was_added_to_dvc_by_hand_is_found_too(capsys, project):
+    write(project / "data/datasets/emotions", MADE["emotions"], {"en": [{"word": "x"}]})
+    dvc("add", "data/datasets/emotions", at=project)
+    run("git", "add", "data", at=project)
+    run("git", *NAMED, "commit", "--quiet", "--message", "added", at=project)
+    assert rows(capsys, "emotions", "HEAD", "workspace")["rows"] == [1, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "told_off"),
+    [
+        (["lexica", "v9", "HEAD"], "v9: no such version"),
+        (["lexica", "HEAD~9", "HEAD"], "HEAD~9: no such version"),
+        (["lexica", "empty", "HEAD"], "data/datasets/lexica: in no dvc.lock of empty"),
+        (["lexicon", "v1", "HEAD"], "data/datasets/lexicon: in no dvc.lock of v1"),
+        (["outputs/associations/m", "v1", "HEAD"], "in no dvc.lock of v1"),
+        (["words", "v1", "workspace"], "in no dvc.lock of v1"),
+    ],
+)
+def test_bad_revisions_are_one_sentence(capsys, project, words, told_off):
+    assert told_off in failed(capsys, *words)
+
+
+def test_outside_a_clone_a_commit_is_no_version(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert "HEAD: no such version" in failed(capsys, "lexica", "HEAD", "HEAD")
+
+
+def test_locks_and_a_cache_are_all_that_it_takes(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("git", "init", "--quiet", at=tmp_path)
+    (tmp_path / ".dvc").mkdir()
+    (tmp_path / ".dvc/config").write_text("", "utf-8")
+    for some in ([word("calm", 0.5), word("odd")], [word("calm", 0.25), word("shy")]):
+        folder = write("made", MADE["lexica"], {"en": some})
+        listed = [
+            {"md5": kept(path.read_bytes()), "relpath": f"lexica/{path.name}"}
+            for path in sorted(folder.iterdir())
+        ]
+        md5 = kept(json.dumps(listed).encode(), ".dir")
+        # the folder is part of what one stage makes, as outputs of several models may be
+        lock = f"stages:\n  build:\n    outs:\n    - path: data/datasets\n      md5: {md5}\n"
+        (tmp_path / "dvc.lock").write_text(lock, "utf-8")
+        run("git", "add", "dvc.lock", at=tmp_path)
+        run("git", *NAMED, "commit", "--quiet", "--message", "a version", at=tmp_path)
+    assert holds(rows(capsys, "lexica", "HEAD~1", "HEAD"))
+    shutil.rmtree(".dvc/cache")
+    told = failed(capsys, "lexica", "HEAD~1", "HEAD")
+    assert "the DVC cache lacks it as it was at HEAD~1" in told
+    assert "`dvc fetch data/datasets/lexica`" in told
+
+
+def kept(body, suffix="") -> str:
+    """Put bytes into the cache where DVC has them, and return their name."""
+    md5 = hashlib.md5(body).hexdigest() + suffix
+    path = Path(".dvc/cache/files/md5") / md5[:2] / md5[2:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(body)
+    return md5

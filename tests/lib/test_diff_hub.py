@@ -1,0 +1,153 @@
+"""Comparing versions on a Hub on loopback, through the real client in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from imports import TOP
+from lib.hub_server import TOKEN, Repo, serving, sha1
+from lib.made_versions import MADE, word, write
+
+from builders.lib import versions
+
+
+@pytest.fixture
+def apart(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def hub(apart):
+    """A Hub with two tags of one dataset, which only its owner may read."""
+    with serving() as served:
+        repo = served.repos["datasets/example/lexica"] = Repo(private=True)
+        for version, some in (("1.0.0", ["calm"]), ("1.1.0", ["calm", "shy"])):
+            folder = write("made-here", MADE["lexica"], {"en": [word(w) for w in some]})
+            files = {}
+            for path in sorted(folder.iterdir()):
+                oid = sha1(path.read_bytes())
+                served.blobs[oid] = path.read_bytes()
+                files[path.name] = oid
+            repo.tags[version] = repo.commit(f"Version {version}", files)
+        yield served
+
+
+@pytest.fixture
+def asked(hub, tmp_path):
+    """Return what runs a comparison in a process of its own, against that Hub."""
+
+    def compared(*words, token=TOKEN, endpoint=None, offline="0"):
+        environment = {k: v for k, v in os.environ.items() if k != "HF_TOKEN"} | {
+            "PYTHONPATH": str(TOP),
+            "HF_HOME": str(tmp_path / "hf"),
+            "HF_ENDPOINT": endpoint or hub.endpoint,
+            "HF_HUB_OFFLINE": offline,
+            "HF_HUB_DISABLE_XET": "1",
+            "HF_HUB_DISABLE_TELEMETRY": "1",
+        }
+        return subprocess.run(
+            [sys.executable, "-m", "builders", "diff", *words],
+            cwd=tmp_path,
+            env=environment | ({"HF_TOKEN": token} if token else {}),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+
+    return compared
+
+
+TAGS = ("example/lexica@1.0.0", "example/lexica@1.1.0")
+
+
+def test_two_tags_on_the_hub_and_a_tag_and_a_folder(apart, hub, asked):
+    done = asked("lexica", *TAGS, "--json")
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    found = json.loads(done.stdout)
+    assert [r["word"] for r in found["configs"]["en"]["rows_added"]] == ["shy"]
+    commits = [
+        f"on the Hub, commit {sha[:10]}"
+        for sha, _, _ in hub.repos["datasets/example/lexica"].commits
+    ]
+    assert [found[when]["told"] for when in ("before", "after")] == commits
+    done = asked("lexica", TAGS[0], "./made-here", "--exit-code")
+    assert done.returncode == 1
+    assert "en: 1 -> 2 rows: 1 added, 0 removed, 0 changed" in done.stdout
+    assert "words added: 1\n    shy" in done.stdout
+    done = asked("lexica", TAGS[1], "./made-here", "--exit-code")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        0,
+        "nothing differs: 1 config, 2 rows",
+    )
+
+
+def test_a_dataset_that_the_project_no_longer_has_compares_on_the_hub(apart, hub, asked):
+    done = asked("removed_dataset", *TAGS, "--json")
+    assert done.returncode == 0, done.stderr
+    en = json.loads(done.stdout)["configs"]["en"]
+    assert (en["key"], en["key_from"], en["added"]) == (["word"], "card", 1)
+
+
+def test_what_was_fetched_serves_without_a_network(apart, hub, asked):
+    assert asked("lexica", *TAGS).returncode == 0
+    for without in ({"endpoint": "http://127.0.0.1:9"}, {"offline": "1"}):
+        done = asked("lexica", *TAGS, **without)
+        assert done.returncode == 0, done.stderr
+        assert "words added: 1" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "how", "told_off"),
+    [
+        ((TAGS[0], "example/lexica@9.9.9"), {}, "example/lexica@9.9.9: no such version on the Hub"),
+        ((TAGS[0], "example/nothing@1.0.0"), {}, "example/nothing: no such dataset on the Hub"),
+        (TAGS, {"token": None}, "example/lexica: no such dataset on the Hub, or none that may be"),
+        (TAGS, {"token": "hf_" + "w" * 34}, "may be read with the token in HF_TOKEN"),
+        (TAGS, {"endpoint": "http://127.0.0.1:9"}, "example/lexica: the Hub was not reached"),
+        (TAGS, {"offline": "1"}, "example/lexica: the Hub was not reached"),
+    ],
+)
+def test_what_the_hub_refuses_is_one_sentence(apart, hub, asked, words, how, told_off):
+    done = asked("lexica", *words, **how)
+    assert done.returncode == 1
+    assert not done.stdout
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert told_off in done.stderr
+    assert (how.get("token") or TOKEN) not in done.stderr
+
+
+def test_a_hub_that_breaks_down_is_told(apart, hub, asked):
+    hub.failures.append(["GET", "/resolve/", 501, 99, lambda: None])
+    hub.failures.append(["HEAD", "/resolve/", 501, 99, lambda: None])
+    done = asked("lexica", *TAGS)
+    assert done.returncode == 1
+    assert "example/lexica: the Hub answered 501" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_has_read_enough_is_no_error(apart, hub):
+    write("a", MADE["lexica"], {"en": []})
+    write("b", MADE["lexica"], {"en": [word(f"word-{n}") for n in range(20_000)]})
+    command = f"{sys.executable} -m builders diff lexica ./a ./b --all | head -2"
+    environment = os.environ | {"PYTHONPATH": str(TOP)}
+    done = subprocess.run(
+        command, shell=True, cwd=apart, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines()[0] == "datasets/lexica"
+    assert not done.stderr
+
+
+def test_addresses_on_the_hub_are_told_from_what_git_has():
+    assert versions.ON_HUB.fullmatch("org/name@1.2.0")
+    assert versions.ON_HUB.fullmatch("org/name@refs/pr/1")
+    assert not versions.ON_HUB.fullmatch("origin/main@{1}")
+    assert not versions.ON_HUB.fullmatch("main@{yesterday}")
+    assert not versions.ON_HUB.fullmatch("org/name")

@@ -1,0 +1,221 @@
+"""The report as people meet it: in Chromium, on a phone's width and on a desk's, by keyboard."""
+
+import os
+from pathlib import Path
+
+import pytest
+from browser import Browser, chromium
+
+TOP = Path(__file__).parents[2]
+PAGES = ("index", "politicians", "stereotypes", "values", "nationality", "leaning", "datasets")
+WIDTHS = (360, 1440)
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def browser():
+    program = chromium()
+    if program is None:
+        said = "no Chromium here: apt-get install chromium, or put one on the PATH"
+        assert os.environ.get("CI") != "true", said
+        pytest.skip(said)
+    opened = Browser(program)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module", params=["a small run", "the checkout's"])
+def site(request):
+    """Return the folder of a small run's site, and of what `make repro` made here."""
+    if request.param == "a small run":
+        return request.getfixturevalue("finished") / "data/report"
+    folder = TOP / "data/report"
+    if not (folder / "politicians.html").is_file():
+        said = f"{folder}: no report; run `make repro STAGE=report`"
+        assert os.environ.get("CI") != "true", said
+        pytest.skip(said)
+    return folder
+
+
+OFTEN = """
+const see = (e) => e.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true});
+const said = (e) => `${e.tagName}.${e.getAttribute("class")} ${e.textContent.trim().slice(0, 40)}`;
+const all = (css) => [...document.querySelectorAll(css)];
+"""
+OUTSIDE = """(() => { %s
+  const out = all("body *").filter((e) => see(e) && !e.closest(".wide") && !e.closest(".skip"));
+  return [document.documentElement.scrollWidth,
+    out.filter((e) => e.getBoundingClientRect().right > innerWidth + 0.5).map(said)];
+})()"""
+SENSE = """(() => { %s
+  const wrong = [], levels = all("h1,h2,h3,h4,h5,h6").map((e) => Number(e.tagName[1]));
+  if (levels[0] !== 1 || levels.filter((n) => n === 1).length !== 1) wrong.push("one h1, first");
+  levels.forEach((n, i) => {
+    if (i && n > levels[i - 1] + 1) wrong.push(`h${levels[i - 1]}, h${n}`);
+  });
+  for (const e of all("h1,h2,h3,h4,summary,a,button,th[scope=col],caption,title"))
+    if (!e.textContent.trim()) wrong.push(`no words: ${e.outerHTML.slice(0, 80)}`);
+  for (const e of all("svg"))
+    if (e.getAttribute("role") !== "img" || (e.getAttribute("aria-label") || "").length < 20)
+      wrong.push("a figure that does not say what it shows");
+  for (const e of all("img")) if (!e.alt) wrong.push("an image without alt");
+  for (const e of all("table")) {
+    if (!e.caption) wrong.push("a table without caption");
+    for (const th of e.querySelectorAll("th"))
+      if (!["col", "row"].includes(th.scope)) wrong.push("scope");
+    const width = e.tHead.rows[0].cells.length;
+    for (const row of e.rows) if (row.cells.length !== width) wrong.push(`ragged: ${said(row)}`);
+  }
+  const ids = all("[id]").map((e) => e.id);
+  if (new Set(ids).size !== ids.length) wrong.push("ids that are there twice");
+  for (const name of ["aria-labelledby", "aria-describedby", "aria-controls"])
+    for (const e of all(`[${name}]`))
+      if (!document.getElementById(e.getAttribute(name))) wrong.push(`${name} leads nowhere`);
+  for (const css of ["main", "body > header", "html[lang]"])
+    if (all(css).length !== 1) wrong.push(`${css}: not one`);
+  const navs = all("nav").map((e) => e.getAttribute("aria-label"));
+  if (navs.includes(null) || new Set(navs).size !== navs.length) wrong.push("names of navigations");
+  for (const e of all("body > *"))
+    if (!["HEADER", "MAIN", "FOOTER", "SCRIPT"].includes(e.tagName) && !e.matches("a.skip"))
+      wrong.push(`outside of all landmarks: ${said(e)}`);
+  for (const e of all(".wide")) {
+    const scrolls = see(e) && e.scrollWidth > e.clientWidth;
+    if (scrolls && e.tabIndex !== 0) wrong.push(`scrolls but takes no focus: ${said(e)}`);
+    if (!e.matches("[aria-label], [aria-labelledby]")) wrong.push("unnamed box");
+  }
+  if (all("[tabindex]").some((e) => e.tabIndex > 0)) wrong.push("tabindex above 0");
+  return wrong;
+})()"""
+CONTRAST = """(() => { %s
+  const rgb = (text) => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((c) => c / 255)
+    .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = (e) => {
+    for (let at = e; at; at = at.parentElement) {
+      const [r, g, b, a = 1] = rgb(getComputedStyle(at).backgroundColor);
+      if (a === 1) return [r, g, b];
+    }
+    return [255, 255, 255];
+  };
+  const low = new Set(), walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let count = 0;
+  while (walker.nextNode()) {
+    const e = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim() || e.closest("svg, script") || !see(e)) continue;
+    const style = getComputedStyle(e), size = parseFloat(style.fontSize);
+    const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
+    const [dark, bright] = [light(rgb(style.color)), light(behind(e))].sort((a, b) => a - b);
+    if ((bright + 0.05) / (dark + 0.05) < (large ? 3 : 4.5)) low.add(said(e));
+    count += 1;
+  }
+  return [count, [...low]];
+})()"""
+
+
+def address(site, name):
+    return (site / f"{name}.html").as_uri()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_makes_sense_and_asks_nothing_of_anybody(browser, site, name, width):
+    browser.open(address(site, name), width)
+    wide, outside = browser.run(OUTSIDE % OFTEN)
+    assert (wide, outside) == (width, [])
+    assert browser.run(SENSE % OFTEN) == []
+    assert browser.console == []
+    assert browser.requests[0] == address(site, name)
+    assert [url for url in browser.requests[1:] if url != "data:,"] == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", PAGES)
+def test_text_stands_out_from_what_is_behind_it(browser, site, name, dark):
+    browser.open(address(site, name), 1440, dark=dark)
+    browser.run("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+    back = browser.run("getComputedStyle(document.body).backgroundColor")
+    assert (back == "rgb(255, 255, 255)") != dark
+    count, low = browser.run(CONTRAST % OFTEN)
+    assert count > 40
+    assert low == []
+
+
+TABLE = "[...document.querySelectorAll('table')].find((t) => t.caption.textContent === 'Datasets')"
+CELLS = "[...%s.tBodies[0].rows].map((row) => row.cells[%d].textContent)"
+
+
+@pytest.mark.parametrize("key", ["Enter", " "])
+def test_tables_are_sorted_by_keyboard(browser, site, key):
+    browser.open(address(site, "index"), 1440)
+    before = browser.run(CELLS % (TABLE, 5))
+    counts = [int(cell.replace(",", "")) for cell in before]
+    assert counts != sorted(counts)
+    head = f"{TABLE}.tHead.rows[0].cells[5]"
+    assert browser.run(f"{head}.getAttribute('aria-sort')") is None
+    browser.run(f"{head}.querySelector('button').focus()")
+    for order, wanted in (("ascending", sorted(counts)), ("descending", sorted(counts)[::-1])):
+        browser.press(key)
+        assert browser.run(f"{head}.getAttribute('aria-sort')") == order
+        cells = browser.run(CELLS % (TABLE, 5))
+        assert [int(cell.replace(",", "")) for cell in cells] == wanted
+    names = f"{TABLE}.tHead.rows[0].cells[0]"
+    browser.run(f"{names}.querySelector('button').click()")
+    cells = browser.run(CELLS % (TABLE, 0))
+    assert cells == sorted(cells)
+    assert browser.run(f"{TABLE}.querySelectorAll('[aria-sort]').length") == 1
+
+
+def test_numbers_sort_as_numbers_and_what_is_missing_stays_last(browser, site):
+    browser.open(address(site, "index"), 1440)
+    cells = ["0.5 (0 to 1)", "–", "-2.00", "−∞ to 3", "1,000", "30 of 50", "12%"]
+    browser.run(
+        f"""(() => {{
+          const table = {TABLE};
+          const rows = {cells!r}.map((text) => `<tr><th scope="row">${{text}}</th></tr>`);
+          table.tBodies[0].innerHTML = rows.join("");
+          table.tHead.rows[0].cells[0].querySelector("button").click();
+        }})()"""
+    )
+    rising = ["−∞ to 3", "-2.00", "0.5 (0 to 1)", "12%", "30 of 50", "1,000"]
+    assert browser.run(CELLS % (TABLE, 0)) == [*rising, "–"]
+    browser.run(f"{TABLE}.tHead.rows[0].cells[0].querySelector('button').click()")
+    assert browser.run(CELLS % (TABLE, 0)) == [*rising[::-1], "–"]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_first_key_leads_past_the_navigation(browser, site, width):
+    browser.open(address(site, "politicians"), width)
+    focus = "document.activeElement"
+    browser.press("Tab")
+    assert browser.run(f"{focus}.textContent") == "Skip to the content"
+    assert browser.run(f"{focus}.getBoundingClientRect().top >= 0")
+    assert browser.run(f"getComputedStyle({focus}).outlineStyle") == "solid"
+    browser.press("Enter")
+    assert browser.run(f"{focus}.id") == "main"
+    browser.press("Tab")
+    assert browser.run(f"{focus}.closest('nav').ariaLabel") == "On this page"
+
+
+def test_all_tables_are_there_without_the_script(browser, site):
+    browser.ask("Emulation.setScriptExecutionDisabled", value=True)
+    try:
+        browser.open(address(site, "index"), 360)
+        found = browser.run("document.querySelectorAll('th button').length")
+        shown = browser.run(CELLS % (TABLE, 0))
+    finally:
+        browser.ask("Emulation.setScriptExecutionDisabled", value=False)
+    assert found == 0
+    assert len(shown) > 4
+    assert browser.run("[...document.querySelectorAll('.wide')].every((e) => e.tabIndex === 0)")
+
+
+def test_what_is_folded_is_printed(browser, site):
+    browser.open(address(site, "politicians"), 1440)
+    folded = "document.querySelectorAll('details:not([open])').length"
+    before = browser.run(folded)
+    assert before > 2
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    assert browser.run(folded) == 0
+    browser.run("dispatchEvent(new Event('afterprint'))")
+    assert browser.run(folded) == before

@@ -1,0 +1,113 @@
+"""What the report makes of the controls, on numbers of which the answer is known."""
+
+import json
+
+import pytest
+from browser import chromium
+
+from probes import ALL, EACH
+from probes.report import checks, compare, figures_controls, overview
+from probes.report.readings import KINDS
+from probes.report.studies import STUDIES
+
+
+def row(measure, value, low=None, high=None, null="0.5: coin", world=0, n=9):
+    told = {"measure": measure, "value": value, "low": low, "high": high, "null": null}
+    return told | {"world": world, "n": n, "model": "w"}
+
+
+FOUND = "share of words whose measured sign is the planted one"
+HOLD = "share of 95% intervals with the planted difference"
+TESTS = "share of tests with p_bh at or below 0.05"
+WORDS = "way of speaking: positive minus negative words, the way it speaks of a group"
+
+
+@pytest.mark.parametrize(
+    ("given", "question", "verdict"),
+    [
+        (row(FOUND, 0.9, 0.8, 0.95), checks.FOUND, "yes"),
+        (row(FOUND, 0.7, 0.4, 0.9), checks.FOUND, "unclear"),  # chance is inside
+        (row(FOUND, 0.5, 0.4, 0.6), checks.FOUND, "no"),
+        (row(FOUND, 1.0), checks.FOUND, "unclear"),  # without an interval
+        (row("Spearman correlation of planted and measured", 0.3, 0.1, 0.5), checks.ORDER, "yes"),
+        (row("Spearman correlation of planted and measured", -0.3, -0.5, 0.1), checks.ORDER, "no"),
+        (row(HOLD, 0.83, 0.44, 0.97), checks.HOLD, "yes"),  # 0.95 is inside
+        (row(HOLD, 0.83, 0.7, 0.94), checks.HOLD, "no"),
+        (row(HOLD, 1.0, 0.6, 1.0, world=1), checks.HOLD, "yes"),
+        (row(TESTS, 0.0, 0.0, 0.3, null="0", world=1), checks.SILENT, "yes"),
+        (row(TESTS, 0.3, 0.1, 0.5, null="0", world=1), checks.SILENT, "no"),
+        (row(f"corrected: {WORDS}", 0.2, 0.1, 0.3, "0: as the control"), checks.FOUND, "yes"),
+        (row(f"corrected: {WORDS}", 0.2, 0.1, 0.3, "0: as", world=1), checks.SILENT, "no"),
+        (
+            row("with its rows in random orders", 0.07, 0.0, 0.2, "0.071: diagonal"),
+            checks.SILENT,
+            "yes",
+        ),
+        (row("planted differences that are found", 0.0, 0.0, 0.4), checks.FOUND, "no"),
+    ],
+)
+def test_a_number_answers_a_question_and_is_judged_by_its_interval(given, question, verdict):
+    check = checks.told("a", given)
+    assert (check.question, check.verdict) == (question, verdict)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        row(TESTS, 0.7, 0.6, 0.8, null="no nominal value: many effects are planted"),
+        row("ADJ: log-ratio female to male of p(positive|g)", 0.2, 0.1, 0.3, world=1),
+        row("corrected: feminine minus masculine, all", 0.2, 0.1, 0.3, null="0"),
+    ],
+)
+def test_a_number_that_no_control_is_judged_by_is_left_out(given):
+    assert checks.told("a", given) is None
+
+
+def test_readings_and_ways_of_asking_are_told_apart():
+    assert checks.parted("probability, 200 words, faithful: with itself") == (
+        *("faithful", "probability, 200 words"),
+        "with itself",
+    )
+    assert checks.parted("ADJ: share") == ("", "", "ADJ: share")
+
+
+def every():
+    rows = [row(FOUND, 0.9, 0.8, 0.95), row(FOUND, 0.7, 0.4, 0.9), row(HOLD, 0.5, 0.4, 0.6)]
+    rows.append(row(TESTS, 0.02, 0.0, 0.1, null="0", world=1))
+    return [checks.told("pmi", given) for given in rows]
+
+
+def test_one_table_says_of_every_probe_how_many_numbers_are_as_they_should():
+    table = overview.controls(every()).groups[0].blocks[0].parts[0].tables[0]
+    assert table.words == ("analysis", "study", *checks.QUESTIONS)
+    assert table.rows == [
+        ["pmi", "politicians", "1 of 2; 1 unclear", "not asked", "0 of 1; 1 no", "yes (1 of 1)"]
+    ]
+
+
+def test_metrics_are_means_of_the_controls_numbers():
+    told = compare.metrics(every())
+    means = {"found": 0.8, "coverage": 0.5, "false_discoveries": 0.02}
+    assert told == {"controls": {"pmi": {"all": means}}, "as_it_should": {"of": 4, "yes": 2}}
+    assert json.loads(json.dumps(told)) == told
+
+
+def test_the_figure_of_controls_is_the_same_again_and_says_what_it_shows():
+    drawn = [figures_controls.controls(every()) for _ in range(2)]
+    assert drawn[0] == drawn[1]
+    assert "2 as it should be, 1 unclear, 1 not as it should be" in drawn[0]
+
+
+def test_every_analysis_is_on_the_page_of_one_study():
+    shown = [analysis for study in STUDIES for analysis in study.analyses]
+    assert sorted(shown) == sorted({*EACH, *ALL, "drift"})
+    assert set(KINDS) == {study.name for study in STUDIES}
+
+
+def test_the_browser_of_the_tests_is_found_where_it_is_called(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert chromium() is None
+    program = tmp_path / "chromium"
+    program.write_text("")
+    program.chmod(0o755)
+    assert chromium() == str(program)

@@ -1,0 +1,299 @@
+"""Every command, block of Python, piece of params.yaml and link of the docs is tried or checked."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from fnmatch import fnmatch
+
+import pytest
+import yaml
+from documented import LINK, PAGES, TOP, anchors, blocks, commands, prose
+from imports import stages
+
+# Commands that tests here run. A command of the docs must stand in one of the two tables.
+RUN = {
+    "python -m probes check",
+    "python -m builders people data/samples/facts/persons_en.txt",
+    "python -m builders drift stereotypes",
+    "python -m builders publish words --repo your-name/words --version 1.2.0 --dry-run",
+    "python tiny.py",
+    "python look.py",
+}
+# Commands that are not run here, as patterns, and why. Their words are held to the real parsers.
+ELSEWHERE = {
+    "make setup": "makes a whole environment; CI begins with it",
+    "make repro": "takes most of an hour; CI runs it",
+    "make repro STAGE=*": "stages of make repro; that the stage exists is tested",
+    "make test": "runs this",
+    "make site": "CI runs it",
+    "make docs": "make lint, which CI runs, tells whether it has anything to write",
+    "make full": "asks the network",
+    "make full-check": "looks at params/full.yaml, as tests/test_full.py does",
+    "python -m probes check params/full.yaml": "tests/test_full.py",
+    "python -m probes use *": "tests/test_full.py",
+    "python -m probes set *": "tests/test_full.py",
+    "python -m probes pin *": "asks the Hub; tests/test_full.py has one of its own",
+    "python -m builders diff *": "two versions of the reader's; tests/lib/test_diff*.py",
+    "python -m builders trace *": "tests/lib/test_trace.py",
+    "make real": "needs the real inputs beside the checkout",
+    "python -m builders politicians": "a stage of make repro, which CI runs",
+    "python -m builders fetch *": "asks the network; tested against servers of the tests",
+    "python -m builders drift stereotypes * *": "waves of the user's; drift itself is run here",
+    "python -m builders publish *": "writes to the Hub; tested against a Hub of the tests' own",
+    "python -m probes plan*": "takes ten seconds for each model and probe; has tests of its own",
+    "python -m probes associations NAME*": "NAME stands for a model; has tests of its own",
+    "python -m probes paraphrase MODEL*": "MODEL stands for a model; has tests of its own",
+    "accelerate config": "asks questions at a terminal",
+    "accelerate launch *": "starts processes; tested with two in tests/probes/test_pretrain.py",
+    "pip install *": "installs",
+    "python -m pip install *": "installs",
+    "export *": "sets a variable of the user's shell",
+    "git *": "the user's own clone",
+    "cd *": "the user's own folders",
+    "dvc *": "DVC's own commands: what they take is tested, not what they do",
+}
+PARSERS = {"builders": "builders.__main__", "probes": "probes.__main__"}
+PARSERS["validation"] = "validation.__main__"
+COMMANDS = commands()
+IN_CI = bool(os.environ.get("CI"))
+
+
+def ids(command):
+    return f"{command.page}:{command.line}"
+
+
+def listed(text):
+    return text in RUN or any(fnmatch(text, pattern) for pattern in ELSEWHERE)
+
+
+def test_the_docs_have_commands_and_both_tables_name_nothing_that_is_gone():
+    texts = {command.text for command in COMMANDS}
+    assert len(texts) > 20
+    assert texts >= RUN, "no page has these any more"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=ids)
+def test_every_command_is_run_or_has_a_reason_not_to_be(command):
+    assert listed(command.text), (
+        f"{command.page}:{command.line}: {command.text!r} is neither in RUN nor in ELSEWHERE of "
+        "tests/test_docs_commands.py; run it there, or say why not"
+    )
+
+
+class Parsed(Exception):  # noqa: N818 - no error: it stops a command once its words are read
+    pass
+
+
+@pytest.fixture
+def parse(monkeypatch):
+    """Return what gives words to a command's own parser, and stops there."""
+    whole = argparse.ArgumentParser.parse_args
+
+    def parse_only(self, *args, **kwargs):
+        raise Parsed(whole(self, *args, **kwargs))
+
+    def given(module, words):
+        with monkeypatch.context() as patched:
+            patched.setattr(argparse.ArgumentParser, "parse_args", parse_only)
+            try:
+                importlib.import_module(module).main(list(words))
+            except Parsed as done:
+                return done.args[0]
+            except SystemExit:
+                pytest.fail(f"{module} does not understand {' '.join(words)!r}")
+        return pytest.fail(f"{module} has read no words")
+
+    return given
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=ids)
+def test_every_command_is_one_that_its_program_understands(command, parse):
+    words = command.words
+    if words[:2] == ("python", "-m") and words[2] in PARSERS:
+        parse(PARSERS[words[2]], words[3:])
+    elif words[:2] == ("accelerate", "launch"):
+        own = words[words.index("-m") + 1 :]
+        parse(PARSERS[own[0]], own[1:])
+    elif words[0] == "make":
+        made(words[1:])
+    elif words[0] == "dvc":
+        from dvc.cli.parser import get_main_parser
+
+        try:
+            get_main_parser().parse_args(words[1:])
+        except BaseException as error:  # noqa: BLE001 - DVC has errors of its own for it
+            pytest.fail(f"dvc does not understand {command.text!r}: {error!r}")
+    elif words[0] == "pip" or words[1:3] == ("-m", "pip"):
+        extras = re.findall(r"\.\[([\w,-]+)\]", command.text)
+        known = (TOP / "pyproject.toml").read_text(encoding="utf-8")
+        assert all(f"\n{name} = [" in known for part in extras for name in part.split(","))
+    else:
+        titled = {block.about for block in blocks("python")}
+        understood = words[0] in {"export", "git", "cd", "accelerate"}
+        assert understood or f'title="{words[-1]}"' in titled, f"what is {command.text!r}?"
+
+
+def made(words):
+    """Hold the words behind make to the targets and variables of the Makefile."""
+    makefile = (TOP / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z][a-z-]*):.*##", makefile, re.MULTILINE))
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals:
+            assert word in targets
+            continue
+        assert re.search(rf"\$\({name}\)|\$\(word\),\$\({name}|^{name} ", makefile, re.MULTILINE)
+        for stage in value.split() if name == "STAGE" else ():
+            assert stage.partition("@")[0] in stages(), f"no stage {stage}"
+
+
+def run(folder, *words, **environment):
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False,
+        env=os.environ | {"PYTHONPATH": str(TOP)} | environment,
+    )  # fmt: skip
+    assert not done.returncode, done.stdout + done.stderr
+    return done.stdout
+
+
+def needs(*paths):
+    """Skip where the pipeline has not run; CI has run it, so there it is an error."""
+    lacking = [path for path in paths if not (TOP / path).exists()]
+    if lacking and not IN_CI:
+        pytest.skip(f"{lacking[0]} is not there: make repro")
+    assert not lacking, "the pipeline has not made it"
+
+
+def test_params_as_they_are_have_no_problem(project):
+    assert run(project, "-m", "probes", "check") == "params.yaml: no problem found\n"
+
+
+def test_finding_people_counts_what_the_page_says():
+    needs("data/datasets/names")
+    told = run(TOP, "-m", "builders", "people", "data/samples/facts/persons_en.txt")
+    page = (TOP / "docs/datasets/counterfactuals.md").read_text(encoding="utf-8")
+    rows = [line for line in told.splitlines() if line.startswith("| the whole name")]
+    assert rows
+    assert rows[0] in page
+
+
+@pytest.mark.slow
+def test_drift_compares_the_waves_of_the_samples(project):
+    run(project, "-m", "builders", "drift", "stereotypes")
+    assert (project / "data/tables/drift/drift.parquet").exists()
+
+
+def test_a_dry_run_of_publishing_prints_a_plan_without_a_hub():
+    needs("data/datasets/words/README.md", "data/validation/words.json")
+    words = ("publish", "words", "--repo", "your-name/words", "--version", "1.2.0", "--dry-run")
+    told = run(TOP, "-m", "builders", *words, HF_ENDPOINT="http://127.0.0.1:9")
+    assert "your-name/words" in told
+    assert "README.md" in told
+
+
+PYTHON = blocks("python")
+
+
+@pytest.mark.parametrize("block", PYTHON, ids=ids)
+def test_every_block_of_python_compiles(block):
+    compile(block.text, f"{block.page}:{block.line}", "exec")
+
+
+OWN = ("your-name/", "anova-90")  # stand for the reader's own repository, and experiment
+TITLED = 'title="'  # files of the tutorial, which its own test runs
+
+
+@pytest.mark.parametrize(
+    "block",
+    [b for b in PYTHON if not any(own in b.text for own in OWN) and TITLED not in b.about],
+    ids=ids,
+)
+def test_every_block_of_python_runs_on_what_the_pipeline_made(block, tmp_path, monkeypatch):
+    import datasets
+
+    text = block.text.replace("MODEL", "world-leaning")  # stands for any
+    needs(*re.findall(r'"(data/[^"]+)"', text))
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path)
+    monkeypatch.chdir(TOP)
+    names = {}
+    exec(compile(text, block.page, "exec"), names)
+    loaded = [value for value in names.values() if isinstance(value, datasets.Dataset)]
+    assert loaded or "load_dataset" not in text
+    assert all(len(rows) for rows in loaded)
+
+
+def laid(base, over):
+    """Return params with others laid over them, key by key."""
+    if not (isinstance(base, dict) and isinstance(over, dict)):
+        return over
+    return base | {key: laid(base.get(key), value) for key, value in over.items()}
+
+
+YAML = blocks("yaml")
+FETCHED = re.compile(r"data/raw/(\w+)/[\d-]+")
+
+
+@pytest.mark.parametrize("block", YAML, ids=ids)
+def test_every_block_of_yaml_is_yaml(block):
+    assert yaml.safe_load(block.text) is not None
+
+
+GUIDES = [p for p in PAGES if p.name == "tutorial.md" or p.parent.name == "howto"]
+WITH_PARAMS = [page for page in GUIDES if blocks("yaml", pages=[page])]
+
+
+@pytest.mark.parametrize("page", WITH_PARAMS, ids=lambda page: page.name)
+def test_what_a_guide_puts_into_params_leaves_no_problem(page, project):
+    params = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+    for block in blocks("yaml", pages=[page]):  # a snapshot to be fetched is the sample here
+        text = FETCHED.sub(lambda m: str(max((TOP / "data/samples" / m[1]).iterdir())), block.text)
+        params = laid(params, yaml.safe_load(text))
+    (project / "params.yaml").write_text(yaml.safe_dump(params, allow_unicode=True))
+    run(project, "-m", "probes", "check")
+
+
+@pytest.mark.parametrize("page", [*PAGES, TOP / "CHANGELOG.md"], ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for link in LINK.findall(prose(page)):
+        target, _, anchor = link.partition("#")
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        path = (page.parent / target).resolve() if target else page
+        assert path.exists(), f"{link} leads nowhere"
+        if path.suffix == ".md":
+            assert anchor in anchors(path), f"{link}: no such heading"
+
+
+@pytest.mark.parametrize("page", sorted((TOP / "docs/methods").glob("*.md")), ids=lambda p: p.name)
+def test_the_code_that_a_method_names_is_there(page):
+    for path in re.findall(r"`((?:builders|probes)/[\w/]+\.py)`", page.read_text(encoding="utf-8")):
+        assert (TOP / path).is_file(), path
+    for name in re.findall(r"`data/tables/(\w+)", page.read_text(encoding="utf-8")):
+        assert (TOP / f"probes/analysis/{name}.py").is_file(), name
+
+
+@pytest.mark.slow
+def test_the_tutorial_makes_a_model_and_finds_nothing_in_it(built, project):
+    """The steps of the tutorial, stage by stage as DVC runs them."""
+    for part in ("datasets", "validation"):
+        shutil.copytree(built / "data" / part, project / "data" / part)
+    pages = [TOP / "docs/tutorial.md"]
+    written = {b.about: b.text for b in blocks("python", pages=pages)}
+    for name in ("tiny.py", "look.py"):
+        (project / name).write_text(written[f'title="{name}"'], encoding="utf-8")
+    params = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+    own = yaml.safe_load(blocks("yaml", pages=pages)[0].text)
+    (project / "params.yaml").write_text(yaml.safe_dump(laid(params, own), allow_unicode=True))
+    cache = {"HF_DATASETS_CACHE": str(project / "cache")}
+    shown = " ".join((TOP / "docs/tutorial.md").read_text(encoding="utf-8").split())
+    assert " ".join(run(project, "tiny.py", **cache).split()) in shown
+    run(project, "-m", "probes", "check")
+    for words in (("weights", "tiny"), ("associations", "tiny"), ("pmi", "tiny")):
+        run(project, "-m", "probes", *words)
+    assert " ".join(run(project, "look.py", **cache).split()) in shown

@@ -1,0 +1,168 @@
+"""Holding data on S3: pushed from one clone and pulled into another, with nothing left to run.
+
+The store is moto's server on loopback; DVC and dvc-s3 are the real ones, and so is a stage.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import boto3
+import pytest
+import requests
+from imports import TOP
+from moto.server import ThreadedMotoServer
+
+pytestmark = pytest.mark.slow
+BUCKET = "study"
+WHERE = f"s3://{BUCKET}/plumbline"
+STAGES = """
+stages:
+  build:
+    cmd: python -m builders social_groups
+    params: [datasets.social_groups]
+    deps: [data/samples/social_groups]
+    outs: [data/datasets/social_groups]
+  count:
+    cmd: wc -c data/datasets/social_groups/en.parquet > data/count.txt
+    deps: [data/datasets/social_groups]
+    outs: [data/count.txt]
+"""
+OUTS = ("datasets/social_groups", "count.txt")
+SECRET = "b8f1-known-to-nobody"
+KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing"}
+
+
+@pytest.fixture
+def store(monkeypatch):
+    """An S3 with an empty bucket, as its address."""
+    for name in [n for n in os.environ if n.startswith("AWS_") or n.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    address = f"http://{host}:{port}"
+    client(address).create_bucket(Bucket=BUCKET)
+    yield address
+    requests.post(f"{address}/moto-api/reset", timeout=10)  # what it holds outlives the server
+    server.stop()
+
+
+def client(address):
+    return boto3.client(
+        "s3",
+        endpoint_url=address,
+        region_name="us-east-1",
+        aws_access_key_id="testing",
+        aws_secret_access_key="testing",
+    )
+
+
+def run(folder, *words, keys=KEYS):
+    """Run a command as a person with keys in the environment would; return what it prints."""
+    environment = (
+        os.environ
+        | keys
+        | {
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "PYTHONPATH": str(TOP),
+            "HOME": str(folder.parent),  # no configuration of whoever runs the tests
+            "GIT_AUTHOR_NAME": "A",
+            "GIT_AUTHOR_EMAIL": "a@example.org",
+            "GIT_COMMITTER_NAME": "A",
+            "GIT_COMMITTER_EMAIL": "a@example.org",
+        }
+    )
+    if words[0] == "dvc":
+        words = (sys.executable, "-m", *words)
+    return subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def good(folder, *words, keys=KEYS):
+    done = run(folder, *words, keys=keys)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def ready(once):
+    """A project of one person, built; not to be changed."""
+
+    def make(folder):
+        (folder / "first" / "data").mkdir(parents=True)
+        here = folder / "first"
+        shutil.copy(TOP / "params.yaml", here)
+        shutil.copytree(TOP / "docs" / "datasets", here / "docs" / "datasets")
+        samples = Path("data/samples/social_groups")
+        shutil.copytree(TOP / samples, here / samples)
+        (here / "dvc.yaml").write_text(STAGES, encoding="utf-8")
+        good(here, "git", "init", "--quiet", "--initial-branch", "main")
+        good(here, "dvc", "init", "--quiet")
+        (here / ".dvc" / "config").write_text("[core]\n    analytics = false\n", "utf-8")
+        good(here, "dvc", "repro", "--quiet")
+
+    return once("held", make)
+
+
+@pytest.fixture
+def first(ready, tmp_path):
+    return Path(shutil.copytree(ready / "first", tmp_path / "first"))
+
+
+def clone(first):
+    """Commit what there is, and return another person's clone of it."""
+    good(first, "git", "add", "--all")
+    good(first, "git", "commit", "--quiet", "--message", "Built")
+    good(first.parent, "git", "clone", "--quiet", "first", "second")
+    return first.parent / "second"
+
+
+def files(folder):
+    data = folder / "data"
+    found = [path for out in OUTS for path in [data / out, *sorted((data / out).rglob("*"))]]
+    return {path.relative_to(data): path.read_bytes() for path in found if path.is_file()}
+
+
+def test_a_second_person_gets_everything_from_s3_and_has_nothing_to_run(first, store):
+    good(first, "dvc", "remote", "add", "--default", "study", WHERE)
+    good(first, "dvc", "remote", "modify", "--local", "study", "endpointurl", store)
+    for key, value in (("access_key_id", "somebody"), ("secret_access_key", SECRET)):
+        good(first, "dvc", "remote", "modify", "--local", "study", key, value)
+    good(first, "dvc", "push")
+    there = client(store).list_objects_v2(Bucket=BUCKET)["Contents"]
+    assert all(entry["Key"].startswith("plumbline/files/md5/") for entry in there)
+
+    other = clone(first)
+    assert WHERE in (other / ".dvc" / "config").read_text(encoding="utf-8")
+    for own in (SECRET, store):  # of one person: neither is committed
+        assert run(other, "git", "grep", "--quiet", own).returncode == 1
+    assert files(other) == {}
+    good(other, "dvc", "remote", "modify", "--local", "study", "endpointurl", store)
+    good(other, "dvc", "pull", "data/count.txt")
+    assert list(files(other)) == [Path("count.txt")]
+    good(other, "dvc", "pull")
+    assert files(other) == files(first)
+    assert Path("datasets/social_groups/en.parquet") in files(other)
+    assert "Data and pipelines are up to date." in good(other, "dvc", "status")
+    said = good(other, "dvc", "repro")
+    assert "Running stage" not in said
+    assert "Data and pipelines are up to date." in said
+    assert good(other, "git", "status", "--porcelain") == ""
+
+
+def test_a_folder_serves_alike_and_what_it_lacks_is_told(first, tmp_path):
+    good(first, "dvc", "remote", "add", "--default", "study", str(tmp_path / "disk"))
+    good(first, "dvc", "push", "data/count.txt")
+    other = clone(first)
+    done = run(other, "dvc", "pull")
+    assert done.returncode != 0
+    assert "social_groups" in done.stderr
+    good(first, "dvc", "push")
+    good(other, "dvc", "pull")
+    assert files(other) == files(first)

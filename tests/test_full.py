@@ -1,0 +1,379 @@
+"""The full study as a file: it makes sense, can be used and pinned, and is planned as asked."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from imports import TOP
+from lib.hub_server import Repo, serving
+
+from builders.lib.params import read
+from builders.lib.problem import Problem
+from probes.assumed import COUNTS, MODULES, Study, plans, sizes_in, summary
+from probes.check import check, named_snapshots
+from probes.pin import written
+from probes.settings import check_with, composed, lay, put, use
+
+FULL = TOP / "params" / "full.yaml"
+SIZES = TOP / "params" / "full-sizes.yaml"
+STUDIES = {
+    page.stem.removesuffix("-models"): yaml.safe_load(page.read_text(encoding="utf-8"))["models"]
+    for page in sorted((TOP / "docs" / "studies").glob("*-models.yaml"))
+}
+LISTS = {  # of `asked`, by study
+    "politicians": ["associations", "words", "representations"],
+    "stereotypes": ["stereotypes"],
+    "values": ["agreement"],
+    "nationality": ["classification", "perplexity"],
+    "leaning": ["leaning"],
+}
+DAY = "2026-11-22"
+TREE = read(TOP / "params.yaml")
+lay(TREE, read(FULL))
+UNPINNED = {
+    entry["id"]
+    for models in STUDIES.values()
+    for entry in models.values()
+    if "revision" not in entry
+}
+
+
+def test_the_models_of_all_five_papers_are_there_and_asked_as_the_studies_say():
+    assert set(STUDIES) == set(LISTS)
+    by_id = {entry["id"]: (name, entry) for name, entry in TREE["models"].items() if "id" in entry}
+    assert len(by_id) == sum("id" in entry for entry in TREE["models"].values())
+    for study, models in STUDIES.items():
+        names = set()
+        for entry in models.values():
+            name, here = by_id[entry["id"]]
+            names.add(name)
+            assert here.get("revision") == entry.get("revision"), name
+            assert here.get("kind") == entry.get("kind"), name
+            assert not entry.get("pickles") or here["pickles"], name
+            own = here.get("languages")
+            assert own is None or set(own) >= set(entry.get("languages", ())), name
+        asked = {name for what in LISTS[study] for name in TREE["asked"][what]}
+        judge = TREE["probes"]["leaning"]["written"]["stance"]
+        assert names - {judge} == asked - {"chatgpt", "gpt-4"}, study
+
+
+def test_all_that_is_wrong_with_it_is_what_only_its_user_can_give(project, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(Problem) as caught:
+        check_with(FULL, DAY, fetched=False)
+    _, *problems = str(caught.value).splitlines()
+    pinned = [p for p in problems if "needs a pinned revision" in p]
+    assert {re.search(r"error, (\S+) needs", p)[1] for p in pinned} == UNPINNED
+    (command,) = [p for p in problems if "python -m probes pin" in p]
+    assert f"`python -m probes pin {FULL}`" in command
+    files = {re.search(r"no file (\S+);", p)[1] for p in problems if "no file" in p}
+    assert files == {
+        "private/hate_demographic.jsonl",
+        "private/hate_identity.jsonl",
+        "private/kopecky2022.csv",
+        "private/pi34.csv",
+        "private/political_compass.json",
+        "private/reddit_comments.zst",
+        "private/reddit_submissions.zst",
+    }
+    for page in {re.search(r"(docs/\S+\.md)", p)[1] for p in problems if "no file" in p}:
+        assert (TOP / page).is_file()
+    keys = [p for p in problems if "OPENAI_API_KEY is not set" in p]
+    assert len(keys) == 2
+    (contact,) = [p for p in problems if "sources.politeness.contact: empty" in p]
+    assert len(problems) == len([*pinned, command, *files, *keys, contact])
+
+
+@pytest.fixture
+def mine(project, monkeypatch):
+    """A project in which the user has brought what is asked for; return the file to use."""
+    lines = []
+    for line in FULL.read_text(encoding="utf-8").splitlines(keepends=True):
+        lines.append(line)
+        found = re.fullmatch(r"    id: (\S+)\n", line)
+        if found and found[1] in UNPINNED:
+            lines.append(f"    revision: {'5f' * 20}\n")
+    (project / "mine.yaml").write_text("".join(lines), encoding="utf-8")
+    (project / "private").mkdir()
+    for text in re.findall(r"private/[\w.]+", "".join(lines)):
+        (project / text).touch()
+    put(["sources.politeness.contact=a@example.org"])
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    return Path("mine.yaml")
+
+
+def test_it_becomes_params_yaml_and_names_what_to_fetch(mine, project):
+    before = (project / "params.yaml").read_text(encoding="utf-8")
+    wanted = composed(mine, DAY)
+    lacking = use(mine, DAY)
+    text = (project / "params.yaml").read_text(encoding="utf-8")
+    assert read() == wanted
+    assert text.splitlines()[0] == before.splitlines()[0]  # a comment
+    assert "DAY" not in re.findall(r"data/raw/\w+/(\S+)", text)
+    from dvc.utils.serialize import load_yaml
+
+    assert load_yaml("params.yaml") == wanted  # DVC's reader is another one
+    make = (TOP / "Makefile").read_text(encoding="utf-8")
+    assert sorted(re.search(r"^SOURCES := (.+)$", make, re.MULTILINE)[1].split()) == lacking
+    for folder in named_snapshots(wanted).values():
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / "manifest.json").touch()
+    check()
+    assert use(mine, DAY) == []
+    assert (project / "params.yaml").read_text(encoding="utf-8") == text
+
+
+def test_what_is_wrong_in_it_leaves_params_yaml_alone(mine, project):
+    before = (project / "params.yaml").read_bytes()
+    mine.write_text("analysis: {pmi: {sede: 1}}\nmodels: {a: {id: x/y}}\n", encoding="utf-8")
+    with pytest.raises(Problem) as caught:
+        use(mine, DAY)
+    assert "analysis.pmi.sede: unknown key" in str(caught.value)
+    assert "x/y needs a pinned revision" in str(caught.value)
+    assert "asked.words: no 'world-planted' under models" in str(caught.value)
+    assert (project / "params.yaml").read_bytes() == before
+
+
+def test_what_dvc_cannot_read_is_not_written(mine, project):
+    before = (project / "params.yaml").read_bytes()
+    text = mine.read_text(encoding="utf-8")
+    mine.write_text(text.replace('"https://api.openai.com/v1"', "https://api.openai.com/v1"))
+    with pytest.raises(Problem, match=r"DVC cannot read this: endpoint: \{url: https"):
+        use(mine, DAY)
+    assert (project / "params.yaml").read_bytes() == before
+
+
+def test_names_in_it_lead_somewhere():
+    probes, datasets, sources = TREE["probes"], TREE["datasets"], TREE["sources"]
+    validation, asked = TREE["validation"], TREE["asked"]
+    statements = set(datasets["statements"]["configs"])
+    assert statements <= set(sources["statements"]["questionnaires"])
+    assert set(probes["leaning"]["questionnaires"]) <= statements
+    languages = {sources["statements"]["questionnaires"][name]["language"] for name in statements}
+    assert languages == set(probes["agreement"]["frames"])
+    assert set(datasets["survey"]["configs"]) == set(sources["survey"]["surveys"])
+    scales = {sources["statements"]["questionnaires"][name]["scale"] for name in statements}
+    assert {s["scale"] for s in sources["survey"]["surveys"].values()} <= scales
+    tasks = set(datasets["downstream"]["configs"])
+    assert tasks == set(sources["downstream"]["corpora"]) == set(probes["finetune"]["tasks"])
+    assert tasks <= set(datasets["downstream"]["labels"]) & set(datasets["downstream"]["groups"])
+    outlets = {*datasets["outlets"]["outlets"], "control"}
+    assert set(probes["finetuned"]["corpora"]) == outlets
+    assert set(asked["leaning"]) <= set(TREE["training"]["pretrain"]["corpora"])
+    nationality = TREE["analysis"]["nationality"]["underlying"]
+    assert set(nationality) == set(asked["classification"])
+    assert set(nationality.values()) == set(asked["perplexity"])
+    for name in ("statements", "survey", "downstream"):
+        assert set(validation[name]["rows_min"]) == set(datasets[name]["configs"]), name
+    for name in ("politicians", "words", "lexica"):
+        assert set(validation[name]["rows_min"]) == set(datasets[name]["languages"]), name
+    groups = TREE["analysis"]["pooled"]["groups"]
+    assert {*groups["monolingual"], *groups["multilingual"]} == set(asked["associations"])
+    for name in asked["associations"]:  # factors of anova
+        assert {"family", "size"} <= set(TREE["models"][name])
+    named = {name for names in asked.values() for name in names}
+    assert set(TREE["models"]) - named == {probes["leaning"]["written"]["stance"]}
+
+
+def test_the_plan_counts_what_can_be_counted_by_hand():
+    study = Study(TREE, sizes_in(SIZES))
+    assert study.prompts("associations", "m-bert-cased") == 7 * 2 * 250_000
+    assert study.prompts("stereotypes", "roberta-base") == 374 * 5
+    assert study.prompts("finetuned", "bart-base") == 5 * 4 * 3 * 374 * 5
+    in_czech = 100 + 34 + 48  # statements, in three frames, by two genders, also denied
+    assert study.prompts("agreement", "czert-b") == in_czech * 3 * 2 * 2
+    itself = 7 * (2 * (62 + 70 + 40) + 3)  # prompts, statements also denied, texts without content
+    assert study.prompts("leaning", "bert-large-uncased") == itself
+    assert study.prompts("leaning", "roberta-base") == (1 + 6 * 3 * 3) * itself
+    assert study.prompts("leaning", "gpt-4") == 2 * 10 * 2 * (62 + 70 + 40)
+    assert study.prompts("finetune", "roberta-base") == 55 * 3 * (5700 + 5700 + 1280)
+    found = list(plans(TREE, sizes_in(SIZES)))
+    assert len(found) == sum(len(TREE["asked"][probe]) for probe in MODULES) + 2
+    trained = {p.model: p for p in found if p.probe == "pretrain"}
+    assert set(trained) == {"gpt2", "roberta-base"}
+    # Six corpora of ten million words, three seeds, all texts and both halves, in tokens.
+    assert trained["gpt2"].tokens == 6 * 10**7 * 3 * 2 * 1.3
+    assert trained["gpt2"].operations == pytest.approx(6 * 125e6 * 468e6)
+    hours = sum(p.hours for p in found)
+    assert f"{hours:,.0f} hours" in summary(found, sizes_in(SIZES))
+
+
+def test_a_model_without_a_size_is_told(project):
+    sizes = sizes_in(SIZES)
+    fewer = sizes.model_copy(update={"weights": {"gpt2": (86, 39)}})
+    with pytest.raises(Problem, match=r"weights\.albert-base: not there"):
+        list(plans(TREE, fewer))
+    Path("sizes.yaml").write_text("device: {name: x, tflops: -1}\n", encoding="utf-8")
+    with pytest.raises(Problem, match=r"sizes\.yaml: device\.tflops"):
+        sizes_in(Path("sizes.yaml"))
+
+
+@pytest.mark.slow
+def test_the_plan_counts_as_the_probes_do(built, tmp_path, monkeypatch):
+    """Of the samples, whose sizes are read off the datasets, counts agree to the prompt."""
+    import polars as pl
+
+    from builders import social_groups, statements
+    from builders.lib.dataset import build
+
+    mine = Path(shutil.copytree(built, tmp_path / "mine"))
+    monkeypatch.chdir(mine)
+    build("social_groups", social_groups)
+    build("statements", statements)
+    tree = read()
+    tree["probes"]["stereotypes"]["suggested_only"] = False  # as in the full study
+    folders = {name: mine / "data" / "datasets" / name for name in INPUTS}
+
+    def count(dataset, config, column):
+        frame = pl.read_parquet(folders[dataset] / f"{config}.parquet", columns=[column])
+        return frame[column].n_unique()
+
+    languages = tree["datasets"]["words"]["languages"]
+    sizes = sizes_in(SIZES).model_copy(
+        update={
+            "names": {code: count("politicians", code, "name") for code in languages},
+            "words": {code: count("words", code, "form") for code in languages},
+            "groups": len(pl.read_parquet(folders["social_groups"] / "en.parquet")),
+            "statements": {
+                config: count("statements", config, "id")
+                for config in tree["datasets"]["statements"]["configs"]
+            },
+        }
+    )
+    study = Study(tree, sizes)
+    compared = 0
+    for probe in ("associations", "representations", "stereotypes", "agreement"):
+        for name in tree["asked"][probe]:
+            amounts = MODULES[probe].amount(study.probes[probe], study.models[name], folders)
+            assert study.prompts(probe, name) == sum(amounts.values()), (probe, name)
+            compared += 1
+    assert compared == 11
+    assert set(COUNTS) == set(MODULES)
+
+
+INPUTS = ("politicians", "words", "social_groups", "statements", "stereotypes")
+
+
+@pytest.mark.slow
+def test_dvc_makes_stages_of_it(mine, project):
+    for file in [TOP / "dvc.yaml", *TOP.glob("*/dvc.yaml"), *TOP.glob("*/*/dvc.yaml")]:
+        (project / file.relative_to(TOP)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, project / file.relative_to(TOP))
+    use(mine, DAY)
+    dvc = [sys.executable, "-m", "dvc"]
+    subprocess.run([*dvc, "init", "--quiet", "--no-scm"], check=True, cwd=project)
+    command = [*dvc, "stage", "list", "--all", "--name-only"]
+    done = subprocess.run(command, check=True, cwd=project, capture_output=True, text=True)
+    stages = {line.rpartition(":")[2] for line in done.stdout.split()}
+    for probe in MODULES:
+        assert {f"{probe}@{name}" for name in TREE["asked"][probe]} <= stages
+    assert {f"weights@{name}" for name in TREE["models"]} <= stages
+    assert {f"pretrain@{name}" for name in TREE["asked"]["leaning"]} <= stages
+    assert not any("world" in stage for stage in stages)
+
+
+def test_a_key_is_set_on_its_line_and_nothing_else_changes(project):
+    path = project / "params.yaml"
+    before = path.read_text(encoding="utf-8").splitlines()
+    put(["analysis.rsa.seed=7", "asked.robustness=[world-null]"])
+    after = path.read_text(encoding="utf-8").splitlines()
+    changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
+    assert [b for _, b in changed] == ["  robustness: [world-null]", "    seed: 7"]
+    assert read()["analysis"]["rsa"]["seed"] == 7
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("analysis.rsa.sede=1", "analysis.rsa.sede: no such key"),
+        ("analysis.rsa", "not of the form KEY=VALUE"),
+        ("analysis.rsa=1", "not a value on a line of its own"),
+        ("analysis.compass.positive=[a]", "not a value on a line of its own"),  # an alias
+        ("analysis.rsa.seed=[", "is not YAML"),
+        ("analysis.rsa.seed=1 # two", None),
+        ("analysis.rsa.seed=many", "analysis.rsa.seed: Input should be a valid integer"),
+        ("asked.words=[nobody]", "asked.words: no 'nobody' under models"),
+    ],
+)
+def test_what_cannot_be_set_is_told_and_nothing_is_written(project, given, told):
+    before = (project / "params.yaml").read_bytes()
+    if told is None:
+        put([given])
+        assert read()["analysis"]["rsa"]["seed"] == 1
+        return
+    with pytest.raises(Problem, match=re.escape(told)):
+        put([given])
+    assert (project / "params.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize("commit", ["1" * 40, "12e" + "4" * 37, "0" * 39 + "e", "ab" * 20])
+def test_a_commit_is_a_text_to_both_readers(commit, tmp_path):
+    from dvc.utils.serialize import load_yaml
+
+    path = tmp_path / "models.yaml"
+    path.write_text(f"revision: {written(commit)}\n", encoding="utf-8")
+    assert read(path) == load_yaml(str(path)) == {"revision": commit}
+
+
+MODELS = """\
+models:  # two of them lack a commit
+  new:
+    id: example/new  # the newest
+    kind: causal
+  old:
+    id: example/old
+    revision: {old}
+  here:
+    id: ./folder
+"""
+
+
+def pin(folder, hub, file):
+    environment = os.environ | {
+        "PYTHONPATH": str(TOP),
+        "HF_HOME": str(folder / "hf"),
+        "HF_ENDPOINT": hub,
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+    }
+    command = [sys.executable, "-m", "probes", "pin", file]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.slow
+def test_commits_come_from_the_hub_and_wrong_ones_are_told(tmp_path):
+    file = tmp_path / "models.yaml"
+    with serving() as hub:
+        for name, weights in (("new", "pytorch_model.bin"), ("old", "model.safetensors")):
+            repo = hub.repos[f"models/example/{name}"] = Repo(private=False)
+            commits = [repo.commit(f"{n}", {weights: "0"}) for n in range(2)]
+        file.write_text(MODELS.format(old=commits[0]), encoding="utf-8")
+        done = pin(tmp_path, hub.endpoint, "models.yaml")
+        assert done.returncode == 0, done.stderr
+        newest = hub.repos["models/example/new"].commits[-1][0]
+        line = f"    id: example/new  # the newest\n    revision: {newest}\n"
+        expected = MODELS.format(old=commits[0]).replace(line.splitlines(keepends=True)[0], line)
+        assert file.read_text(encoding="utf-8") == expected
+        assert "1 pinned, 1 were and are there" in done.stdout
+        assert "new: no safetensors; it needs a line `pickles: true`" in done.stdout
+
+        more = MODELS.format(old="f" * 40) + "  lost:\n    id: example/lost\n"
+        file.write_text(more, encoding="utf-8")
+        done = pin(tmp_path, hub.endpoint, "models.yaml")
+        assert done.returncode == 1
+        assert f"models.old: example/old has no commit {'f' * 40} on the Hub" in done.stderr
+        assert "models.lost: no example/lost on the Hub" in done.stderr
+        assert newest in file.read_text(encoding="utf-8")  # what there is was written
+    done = pin(tmp_path, "http://127.0.0.1:9", "models.yaml")
+    assert done.returncode == 1
+    assert "the Hub was not reached" in done.stderr
+    assert "Traceback" not in done.stderr

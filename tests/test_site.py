@@ -1,0 +1,129 @@
+"""The site: pages in their places, equations, and a check that finds what is wrong."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from documented import TOP
+
+sys.path.insert(0, str(TOP / "docs"))
+
+import build
+from site_check import problems
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A checkout with a page of each kind."""
+    pages = {
+        "README.md": "# Home\n\n[one](docs/guide.md#part) [licence](LICENSE)\n",
+        "CONTRIBUTING.md": "# Help\n\n[home](README.md)\n",
+        "CHANGELOG.md": "# Changes\n",
+        "LICENSE": "free",
+        "CITATION.cff": "cite",
+        "docs/guide.md": "---\nlicense: x\n---\n\n# Guide\n\n## Part\n\n[home](../README.md)\n",
+        "docs/methods/one.md": "# One\n\nwith\n$`a_b`$ so\n- x\n\n```math\n\\frac{1}{2}\n```\n",
+        "docs/brandnew/page.md": "# New\n\n```sh\n[not](a-link)\n- $`x`$\n```\n",
+    }
+    for name, text in pages.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def test_pages_of_the_top_lead_to_where_they_stand_on_the_site(checkout, tmp_path):
+    build.stage(checkout, tmp_path / "staged")
+    read = {p.name: p.read_text() for p in (tmp_path / "staged").iterdir() if p.is_file()}
+    assert "[one](guide.md#part) [licence](LICENSE.txt)" in read["index.md"]
+    assert read["guide.md"] == "# Guide\n\n## Part\n\n[home](index.md)\n"
+    assert "[home](index.md)" in read["contributing.md"]
+
+
+def test_equations_become_mathml_and_code_stays_as_it_is(checkout, tmp_path):
+    build.stage(checkout, tmp_path / "staged")
+    one = (tmp_path / "staged/methods/one.md").read_text()
+    assert "<mfrac><mrow><mn>1</mn></mrow><mrow><mn>2</mn></mrow></mfrac>" in one
+    assert 'alttext="a_b"' in one
+    assert "$" not in one
+    assert " so\n\n- x" in one  # a list wants an empty line before it
+    new = (tmp_path / "staged/brandnew/page.md").read_text()
+    assert "[not](a-link)\n- $`x`$\n" in new
+
+
+@pytest.mark.parametrize("formula", ["\\frac", "a^b^c", "\\nosuchthing x"])
+def test_an_equation_that_cannot_be_read_is_named(checkout, formula):
+    page = checkout / "docs/methods/one.md"
+    page.write_text(f"# One\n\n```math\n{formula}\n```\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"one\.md: cannot read the formula"):
+        build.page(page, checkout)
+
+
+def test_a_new_page_or_folder_needs_no_entry():
+    pages = ["brandnew/page.md", "commands.md", "guide.md", "howto/b.md", "index.md"]
+    pages += ["methods/index.md", "methods/a.md", "tutorial.md", "changelog.md"]
+    assert build.navigation(pages) == [
+        "index.md",
+        "tutorial.md",
+        {"How to": ["howto/b.md"]},
+        {"Methods": ["methods/index.md", "methods/a.md"]},
+        {"Guides": ["guide.md"]},
+        {"Reference": ["commands.md"]},
+        {"Project": ["changelog.md"]},
+        {"Brandnew": ["brandnew/page.md"]},
+    ]
+
+
+SOUND = {
+    "index.html": '<a href="a/b.html#here">b</a><link rel="canonical" href="https://x.org">',
+    "a/b.html": '<p id="here"><a href="../index.html">back</a><img src="../p.png"></p>',
+    "p.png": "",
+}
+WRONG = [
+    ("index.html", '<a href="a/b.html">b</a><a href="gone.html">', "gone.html leads nowhere"),
+    ("index.html", '<a href="a/b.html#there">b</a>', "a/b.html#there has no such anchor"),
+    ("index.html", '<a href="/a/b.html">b</a>', "/a/b.html is not relative"),
+    ("a/b.html", '<script src="https://x.org/s.js">', "fetches https://x.org/s.js"),
+    ("a/b.html", '<script src="//x.org/s.js">', "fetches //x.org/s.js"),
+    ("a/b.html", '<link rel="preconnect" href="https://x.org">', "fetches https://x.org"),
+    ("a/b.html", "<style>@import 'https://x.org/f.css'</style>", "fetches https://x.org/f.css"),
+    ("s.css", "body {background: url(https://x.org/i.png)}", "fetches https://x.org/i.png"),
+    ("index.html", "<p>home</p>", "a/b.html: no page leads there"),
+    ("a/b.html", "<p>one\n- two</p>", "Markdown was not understood"),
+]
+
+
+def site(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return problems(folder, {"index.html", "a/b.html"})
+
+
+def test_a_sound_site_has_no_problem(tmp_path):
+    assert site(tmp_path, SOUND) == []
+
+
+@pytest.mark.parametrize(("name", "text", "told"), WRONG, ids=[told for _, _, told in WRONG])
+def test_what_is_wrong_with_a_site_is_told(tmp_path, name, text, told):
+    found = site(tmp_path, SOUND | {name: text})
+    assert any(told in problem for problem in found), found
+
+
+def test_a_page_that_was_not_built_is_told(tmp_path):
+    files = {"index.html": "", "p.png": ""}
+    assert "a/b.html: was not built" in site(tmp_path, files)
+
+
+def test_every_page_of_the_docs_is_staged_and_in_the_navigation(tmp_path):
+    pages = build.stage(TOP, tmp_path)
+    assert {p.relative_to(TOP / "docs").as_posix() for p in Path(TOP / "docs").rglob("*.md")} <= {
+        *pages
+    }
+    placed = [
+        page
+        for entry in build.navigation(pages)
+        for page in ([entry] if isinstance(entry, str) else next(iter(entry.values())))
+    ]
+    assert sorted(placed) == pages
