@@ -209,6 +209,8 @@ OWN = ("your-name/", "anova-90")  # stand for the reader's own repository, and e
 TITLED = 'title="'  # files of the tutorial, which its own test runs
 
 
+@pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:The inplace keyword in DataFrame.reset_index")  # of mlcroissant
 @pytest.mark.parametrize(
     "block",
     [b for b in PYTHON if not any(own in b.text for own in OWN) and TITLED not in b.about],

@@ -85,15 +85,21 @@ def side(number):
 def land(tmp_path, monkeypatch):
     """Change to a folder with a small dataset ``statements``."""
     monkeypatch.chdir(tmp_path)
+    state(["fair"] * len(THINGS))
+    return tmp_path
+
+
+def state(qualities):
+    """Put a small dataset ``statements`` in place: each thing with its quality."""
     rows = [
         blank(statements.SCHEMA)
         | {"id": f"s{n}", "language": "en", "axis": axis, "reversed": turned}
-        | {"text": f"{thing} is fair", "sentence": f"{thing.title()} is fair.", "polarity": None}
-        for n, thing in enumerate(THINGS)
+        | {"text": f"{thing} is {quality}", "sentence": f"{thing.title()} is {quality}."}
+        | {"polarity": None}
+        for n, (thing, quality) in enumerate(zip(THINGS, qualities, strict=True))
         for axis, turned in (side(n),)
     ]
     put("statements", statements, rows)
-    return tmp_path
 
 
 def about(land):
@@ -398,6 +404,8 @@ def test_worlds_of_every_kind_are_brought_and_answer(brought):
 
 @pytest.mark.slow
 def test_a_trained_model_says_what_was_planted(land):
+    # the model reads too: things that stand in one and the same place are one word to it
+    state([f"{letter * 3}ish" for letter in "bdfgklmnpr"[: len(THINGS)]])
     into = trained(land, "w", steps=500, hidden=64, batch=32)
     scorer = Masked(into, "w", "r", dtype="float64")
     params = leaning.Params.model_validate(
