@@ -32,8 +32,8 @@ repro: $(READY)  ## run the pipeline: only what is not up to date; STAGE=name fo
 test: $(READY)  ## the quick tests
 	python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
 
-test-slow: $(READY)  ## the tests that take longer
-	python -m pytest -m slow --numprocesses 2 --dist loadfile
+test-slow: $(READY)  ## the tests that take longer; TESTS=... for other options or files
+	python -m pytest -m slow --numprocesses 2 --dist loadfile $(TESTS)
 
 lint: $(READY)  ## style, types, generated docs
 	ruff check .
