@@ -85,7 +85,8 @@ def test_stages_run_at_the_top_and_read_its_params(path):
 
 def test_make_finds_the_file_that_a_stage_stands_in():
     asked = "--force weights@world-null build validate@words report probes/dvc.yaml:stereotypes"
-    command = ["make", "--dry-run", "--assume-old=.venv/ready", "repro", f"STAGE={asked}"]
+    command = ["make", "--no-print-directory", "--dry-run", "--assume-old=.venv/ready", "repro"]
+    command.append(f"STAGE={asked}")
     done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == (
         "dvc repro --force probes/models/dvc.yaml:weights@world-null builders/dvc.yaml:build"
