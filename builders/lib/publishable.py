@@ -6,17 +6,15 @@ snapshots say what others forbid, ``data/validation`` and ``dvc.lock`` whether t
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
-from builders.lib import card, checkpoint, store
+from builders.lib import card, checkpoint, kept, store
 from builders.lib.checkpoint import CARD
 from builders.lib.params import LOADER, read
 from builders.lib.problem import Problem
@@ -270,21 +268,10 @@ def _as_locked(folder: Path) -> None:
         for name, stage in stages.items():
             for out in stage.get("outs", ()):
                 where = Path(out["path"])
-                if where in (folder, folder.parent) and _dvc_digest(where) != out.get("md5"):
+                if where in (folder, folder.parent) and kept.digest(kept.listed(where)) != out.get(
+                    "md5"
+                ):
                     raise Problem(
                         f"{where}: not what {lock} has for {name}; `make repro` or `dvc checkout` "
                         "first, so that what is published can be made again"
                     )
-
-
-def _dvc_digest(folder: Path) -> str:
-    """Return the hash that DVC has for a folder: md5 over the sorted list of its files' md5."""
-    listed = []
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                md5 = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
-            listed.append({"md5": md5.hexdigest(), "relpath": path.relative_to(folder).as_posix()})
-    listed.sort(key=itemgetter("relpath"))
-    text = json.dumps(listed, sort_keys=True).encode()
-    return hashlib.md5(text, usedforsecurity=False).hexdigest() + ".dir"
