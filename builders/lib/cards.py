@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
-from builders.lib.params import LOADER
+from builders.lib.yamltext import parse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +38,7 @@ def read(path: Path | None) -> Card:
     pieces = text.split("---\n", 2)
     if len(pieces) != 3 or pieces[0]:
         return Card({}, {}, {})
-    front = yaml.load(pieces[1], Loader=LOADER) or {}  # noqa: S506 - safe loaders
+    front = parse(pieces[1]) or {}
     info = front.get("dataset_info") or []
     files = {c["config_name"]: _patterns(c.get("data_files")) for c in front.get("configs") or ()}
     labels = {

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from builders.lib.compare import Key, Side
-from builders.lib.params import LOADER
 from builders.lib.problem import Problem
 from builders.lib.store import REJECTS
 from builders.lib.versions import PARQUET
+from builders.lib.yamltext import parse
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +72,7 @@ def _front(version: Version) -> dict[str, Any]:
     if len(pieces) != 3 or pieces[0]:
         return {}
     try:
-        front = yaml.load(pieces[1], Loader=LOADER)  # noqa: S506 - safe loaders
+        front = parse(pieces[1])
     except yaml.YAMLError as error:
         raise Problem(f"{version.named}: its card is not valid YAML; mend it there") from error
     return front if isinstance(front, dict) else {}

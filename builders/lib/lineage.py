@@ -11,12 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from builders.lib import history, kept
-from builders.lib.params import LOADER
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST
+from builders.lib.yamltext import parse
 
 if TYPE_CHECKING:
     from builders.lib.history import Commit, History
@@ -243,7 +241,7 @@ def manifest(item: Item, top: Commit) -> dict[str, Any] | None:
     known = history.file_at(top.id, pointer)
     if known is None:
         return None
-    tree = yaml.load(known, Loader=LOADER)  # noqa: S506 - safe loaders
+    tree = parse(known)
     outs = tree.get("outs") or [{}]
     if not tree.get("meta") or outs[0].get("md5") != item.md5:
         return None

@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from builders.lib.params import LOADER
 from builders.lib.problem import Problem
+from builders.lib.yamltext import parse
 
 LOCK = "dvc.lock"
 PIPELINE = "dvc.yaml"
@@ -83,7 +83,7 @@ class Entry:
 
     def _parse(self, text: str) -> Any:
         try:
-            return yaml.load(text, Loader=LOADER)  # noqa: S506 - safe loaders
+            return parse(text)
         except yaml.YAMLError as error:
             raise Problem(
                 f"{self.lock}, stage {self.name}: not valid YAML; `git checkout` the file"
@@ -139,7 +139,7 @@ def entries(lock: str, text: str, pipeline: str) -> list[Entry]:
 def _folders(lock: str, pipeline: str) -> dict[str, str]:
     """Return the ``wdir`` of each stage of a ``dvc.yaml``."""
     try:
-        tree = yaml.load(pipeline, Loader=LOADER)  # noqa: S506 - safe loaders
+        tree = parse(pipeline)
     except yaml.YAMLError as error:
         beside = PurePosixPath(lock).with_name(PIPELINE)
         raise Problem(f"{beside}: not valid YAML; mend the indentation or quoting") from error

@@ -16,9 +16,10 @@ import yaml
 
 from builders.lib import card, checkpoint, kept, store
 from builders.lib.checkpoint import CARD
-from builders.lib.params import LOADER, read
+from builders.lib.params import read
 from builders.lib.problem import Problem
 from builders.lib.snapshot import MANIFEST
+from builders.lib.yamltext import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -264,7 +265,7 @@ def _as_locked(folder: Path) -> None:
     """Refuse a folder that is not what dvc.lock says, where a dvc.lock names it."""
     tops = ("dvc.lock", "builders/**/dvc.lock", "validation/**/dvc.lock", "probes/**/dvc.lock")
     for lock in sorted(path for top in tops for path in Path().glob(top)):
-        stages = yaml.load(lock.read_text(encoding="utf-8"), Loader=LOADER)["stages"]  # noqa: S506
+        stages = parse(lock.read_text(encoding="utf-8"))["stages"]
         for name, stage in stages.items():
             for out in stage.get("outs", ()):
                 where = Path(out["path"])

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from builders.lib import hub
 from builders.lib.checkpoint import CARD
-from builders.lib.params import LOADER
 from builders.lib.problem import Problem
+from builders.lib.yamltext import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -151,7 +149,7 @@ def _outs(commit: str, folder: Path) -> Iterator[dict[str, Any]]:
             and not any(f"path: {part}\n" in text for part in above)
         ):
             continue  # to parse a lock takes longer than to read it
-        found = yaml.load(text, Loader=LOADER)  # noqa: S506 - safe loaders
+        found = parse(text)
         stages = [found] if added else (found.get("stages") or {}).values()
         for out in (out for stage in stages for out in stage.get("outs") or ()):
             where = Path(path).parent / out["path"] if added else Path(out["path"])
