@@ -61,6 +61,7 @@ docs-data: $(READY)  ## render the Data Docs of all datasets under data/docs
 bench: $(READY)  ## measure the builder at scale, the engine and the reader against the usual tools
 	python benchmarks/scale.py
 	python benchmarks/engine.py
+	python benchmarks/digits.py
 	python benchmarks/memory.py
 	python benchmarks/latent.py
 	python benchmarks/aggregate.py

@@ -3,14 +3,14 @@
     python benchmarks/engine.py [WORK ...]
 
 Every figure is the median over interleaved pairs, baseline and engine in turn in one process on
-one thread, of the ratio of processor times. Works: fill, fill-xlmr, pll, classify, share, rate.
+one thread, of the ratio of processor times. Works: fill, fill-xlmr, pll, classify, share, rate,
+rate-bf16.
 
-``rate`` is told three times. Its operations are those of matrix products and attention: the ones
-that are really computed, or the ones of the plain forward with the head at the mask only, of
-which the engine leaves out a part of the last layer. The machine's rate is that of the products
-of BERT base at 1,024 rows, each with its own weights (twelve layers of them, so that they are as
-cold as in the model), by torch or packed oneDNN, whichever is faster, over as long as the engine
-takes; or that of the fastest of ten runs of the single largest product.
+``rate`` is told four times. Its operations are those of matrix products and attention: the ones
+that are really computed, or the ones of the plain forward with the head at the mask only, of which
+the engine leaves out a part of the last layer. The machine's rate is that of the products of BERT
+base at 1,024 rows, each with its own weights (twelve layers of them, as cold in memory as in the
+model): oneDNN's packed ones, which the engine uses, or torch's own.
 """
 
 from __future__ import annotations
@@ -41,13 +41,15 @@ from probes.models.classifier import Classifier  # noqa: E402
 from probes.models.masked import Masked  # noqa: E402
 
 PAIRS = 5
-GOALS = {  # float32, on the processors that the prototype ran on
+RATE_PAIRS, PORTION = 21, 128  # of names
+GOALS = {  # on the processors that the prototype ran on
     "fill": 5.0,
     "fill-xlmr": 10.0,
     "pll": 3.0,
     "classify": 3.6,
     "share": 1.9,
     "rate": 0.88,
+    "rate-bf16": 0.78,
 }
 
 
@@ -59,13 +61,14 @@ def main() -> None:
         "pll": pll,
         "classify": classify,
         "share": share,
-        "rate": rate,
+        "rate": lambda folder: rate(folder, "float32"),
+        "rate-bf16": lambda folder: rate(folder, "bfloat16"),
     }
     wanted = sys.argv[1:] or list(works)
     if unknown := set(wanted) - set(works):
         raise SystemExit(f"error: no work {', '.join(unknown)}; there are {', '.join(works)}")
     capability = torch.backends.cpu.get_cpu_capability()
-    onednn = "packed oneDNN" if packed.pays(torch.float32) else "torch's own"
+    onednn = "packed oneDNN" if packed.works(torch.float32) else "torch's own"
     print(f"{processor()}, {capability}, float32 products: {onednn}")
     print("| work | baseline | ratio, median of pairs | all pairs | goal |")
     print("|---|---|---:|---|---:|")
@@ -191,39 +194,49 @@ def share(folder: Path) -> tuple[str, list[float]]:
     )
 
 
-def rate(folder: Path) -> list[tuple[str, list[float]]]:
-    """Share of the machine's own rate of matrix products that filling with BERT base reaches."""
+def rate(folder: Path, dtype: str) -> list[tuple[str, list[float]]]:
+    """Share of the machine's own rate of matrix products that filling with BERT base reaches.
+
+    Both in one precision. Names are put in portions of about a second. The rate of products is
+    taken before and after each portion, since a processor that is shared does not keep one.
+    """
     shapes.make("bert-base", folder)
-    engine = Masked(folder, "bert-base", "none", dtype="float32")
-    chosen = random.Random(1).sample(shapes.names(), 512)
+    engine = Masked(folder, "bert-base", "none", dtype=dtype)
+    chosen = random.Random(1).sample(shapes.names(), RATE_PAIRS * PORTION)
     prompts = [f"<mask> {name}" for name in chosen]
     candidates = shapes.words()[:3000]
     lengths = [
         len(ids) for ids in engine.tokens.encode([p.replace("<mask>", "[MASK]") for p in prompts])
     ]
-    needed = flops(lengths, short=False)
-    done = flops(lengths, short=engine.body.narrow)
-    layers = [torch.randn(out, into) for _ in range(12) for out, into in PRODUCTS]
-    kinds = [[partial(torch.nn.functional.linear, weight=weight) for weight in layers]]
-    if packed.works(torch.float32):
-        kinds.append([packed.Packed(weight, None) for weight in layers])
-    found: list[tuple[str, list[float]]] = [
-        ("operations computed, of the rate of the model's products", []),
-        ("operations of the plain forward, of the rate of the model's products", []),
-        ("operations of the plain forward, of the fastest of ten single products", []),
-    ]
-    for number in range(PAIRS + 1):
-        mixed = max(product_rate(products) for products in kinds)
-        single = max(product_rate([products[4]]) for products in kinds for _ in range(10))
+    order = sorted(range(len(prompts)), key=lambda i: lengths[i])  # few lengths in each portion
+    precision = getattr(torch, dtype)
+    layers = [torch.randn(out, into, dtype=precision) for _ in range(12) for out, into in PRODUCTS]
+    kinds = {
+        "oneDNN's packed products": [packed.Packed(weight, None) for weight in layers],
+        "torch's own products": [
+            partial(torch.nn.functional.linear, weight=weight) for weight in layers
+        ],
+    }
+    found: dict[str, list[float]] = {}
+    rates = {kind: product_rate(products, precision) for kind, products in kinds.items()}
+    for number in range(RATE_PAIRS):
+        portion = order[number * PORTION : (number + 1) * PORTION]
         start = time.process_time()
-        for _ in engine.fill(prompts, candidates, 100):
+        for _ in engine.fill([prompts[i] for i in portion], candidates, 100):
             pass
         spent = time.process_time() - start
-        if number:
-            shares = (done / mixed, needed / mixed, needed / single)
-            for (_, ratios), share_of in zip(found, shares, strict=True):
-                ratios.append(share_of / spent)
-    return found
+        before, rates = (
+            rates,
+            {kind: product_rate(products, precision) for kind, products in kinds.items()},
+        )
+        for kind in kinds:
+            usual = (before[kind] + rates[kind]) / 2
+            for what, short in (("computed", engine.body.narrow), ("of the plain forward", False)):
+                done = flops([lengths[i] for i in portion], short=short)
+                found.setdefault(f"operations {what}, of the rate of {kind}", []).append(
+                    done / spent / usual
+                )
+    return list(found.items())
 
 
 PRODUCTS = [(768, 768)] * 4 + [(3072, 768), (768, 3072)]  # of one layer, out and in
@@ -246,13 +259,13 @@ def flops(lengths: list[int], *, short: bool) -> float:
 
 
 @torch.inference_mode()
-def product_rate(products: list) -> float:
+def product_rate(products: list, dtype: torch.dtype) -> float:
     """Return operations a second of products in turn, with 1,024 rows each."""
-    states = {into: torch.randn(1024, into) for into in (768, 3072)}
+    states = {into: torch.randn(1024, into, dtype=dtype) for into in (768, 3072)}
     done = 0
     start = time.process_time()
     for number, product in enumerate(products):
-        out, into = PRODUCTS[number % len(PRODUCTS)] if len(products) > 1 else PRODUCTS[4]
+        out, into = PRODUCTS[number % len(PRODUCTS)]
         product(states[into])
         done += 2 * 1024 * out * into
     return done / (time.process_time() - start)

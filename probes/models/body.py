@@ -13,18 +13,17 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 from transformers.utils.logging import disable_progress_bar
 
 from builders.lib.problem import Problem
-from probes.models import packed
 from probes.models.batches import device
 from probes.models.gate import gated, narrow
+from probes.models.packed import FEWEST, PAIR, pack
 from probes.models.tokens import longest
+from probes.models.vectors import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 disable_progress_bar()  # type: ignore[no-untyped-call]
-FEWEST = 8  # rows of a product: MKL computes fewer than 4 another way, with other last digits
-PAIR = 2  # texts: attention of a single one is laid out, and so computed, another way
 BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # also: other sizes
 
 
@@ -63,23 +62,28 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
     return model.eval().to(device())
 
 
-def enough(texts: int, each: int = 1) -> torch.Tensor:
+def enough(fewest: int, texts: int, each: int = 1) -> torch.Tensor:
     """Return the numbers of all texts, repeated until they make up rows enough.
+
+    There are two texts at least: attention of a single one is laid out, and so computed, another
+    way.
 
     Parameters
     ----------
+    fewest
+        Rows that a product must have.
     each
         Rows that one text makes.
     """
-    return torch.arange(max(texts, PAIR, -(-FEWEST // each))) % texts
+    return torch.arange(max(texts, PAIR, -(-fewest // each))) % texts
 
 
-def packs(model: Any) -> bool:
-    """Lay out the weights for oneDNN where that pays; tell whether it was done."""
-    if model.device.type != "cpu" or not packed.pays(model.dtype):
-        return False
-    packed.pack(model)
-    return True
+def alike(model: Any) -> int:
+    """Make a model on a CPU answer alike in any company; return the fewest rows to give it."""
+    if model.device.type != "cpu":
+        return FEWEST
+    whole(model)
+    return pack(model)
 
 
 def logsoftmax(name: str, logits: torch.Tensor, dtype: str) -> torch.Tensor:
@@ -121,7 +125,7 @@ class Body:
         self.longest = longest(tokenizer, self.model)
         if self.kind == "xlnet":
             _one_dtype(self.model, getattr(torch, dtype))
-        self.packed = packs(self.model)
+        self.fewest = alike(self.model)
         self.where = self.model.device
         if self.kind != "xlnet":
             self.gate = gated(self.model, self.model.base_model_prefix)
@@ -146,11 +150,11 @@ class Body:
             The places of each text whose token no other may see; only XLNet needs to be told.
         """
         texts, length = ids.shape
-        looked = enough(texts).to(ids.device)
+        looked = enough(self.fewest, texts).to(ids.device)
         if self.kind == "xlnet":
             blind = [hidden[i] for i in looked.tolist()] if hidden is not None else None
             return self._permuted(ids[looked], places[looked], blind)[:texts]
-        ids = ids[enough(texts, length).to(ids.device)]
+        ids = ids[enough(self.fewest, texts, length).to(ids.device)]
         with self.gate.at(looked, places[looked]):
             logits: torch.Tensor = self.model(input_ids=ids, **self._options(ids, language)).logits
         return logits[:texts].reshape(texts, -1)
@@ -164,7 +168,7 @@ class Body:
         """
         texts, length = ids.shape
         if not attention:  # else every text comes alone, and has no company to differ in
-            ids = ids[enough(texts, length).to(ids.device)]
+            ids = ids[enough(self.fewest, texts, length).to(ids.device)]
         options = self._options(ids, language)
         out = self.model(input_ids=ids, output_attentions=attention, **options)
         if not attention:
@@ -178,7 +182,7 @@ class Body:
         BART's and mBART's are the encoder's: their decoder's stand for the token to come.
         """
         texts, length = ids.shape
-        ids = ids[enough(texts, length).to(ids.device)]
+        ids = ids[enough(self.fewest, texts, length).to(ids.device)]
         if self.kind == "xlnet":
             kinds = torch.where(ids == self.tokenizer.cls_token_id, 2, 0)
             out = self.model.transformer(input_ids=ids, token_type_ids=kinds)

@@ -17,7 +17,7 @@ from transformers.cache_utils import DynamicLayer
 from builders.lib.problem import Problem
 from probes.models import batches, nextword, prefixes, sample, states
 from probes.models.batches import Batches
-from probes.models.body import enough, logsoftmax, packs, pretrained
+from probes.models.body import alike, enough, logsoftmax, pretrained
 from probes.models.gate import CLOSE, CLOSE_ELSE, gated
 from probes.models.scorer import (
     DECIMALS,
@@ -59,7 +59,7 @@ class Causal:
         self.model: Any = pretrained(where, name, dtype, AutoModelForCausalLM, pickles=pickles)
         self.architecture = type(self.model).__name__
         self.longest = longest(self.tokens.tokenizer, self.model)
-        self.packed = packs(self.model)
+        self.fewest = alike(self.model)
         self.gate = gated(self.model, _body(self.model))
         self.batches = Batches(name, self.model.device)
         self.name, self.revision, self.dtype = name, revision, dtype
@@ -118,7 +118,7 @@ class Causal:
 
     def _states(self, ids: torch.Tensor) -> torch.Tensor:
         """Return the last hidden states (texts, length, width)."""
-        again = enough(*ids.shape).to(ids.device)
+        again = enough(self.fewest, *ids.shape).to(ids.device)
         found: torch.Tensor = self.gate.inner(input_ids=ids[again], use_cache=False)[0]
         return found[: len(ids)]
 
@@ -201,9 +201,9 @@ class Causal:
         else:
             ids = self.batches.move(read)
             where = [n * ids.shape[1] + p - 1 for n, p in asked]
-            ids = ids[enough(*ids.shape)]
+            ids = ids[enough(self.fewest, *ids.shape)]
         places, which = torch.unique(self.batches.move(where), return_inverse=True)
-        looked = places[enough(len(places)).to(places.device)]
+        looked = places[enough(self.fewest, len(places)).to(places.device)]
         length = ids.shape[1]
         with prefixes.reading(tree), self.gate.at(looked // length, looked % length):
             logits = self.model(input_ids=ids, **options).logits.squeeze(1)

@@ -13,7 +13,7 @@ from transformers import AutoModelForSequenceClassification
 from builders.lib.problem import Problem
 from probes.models import batches
 from probes.models.batches import Batches
-from probes.models.body import FEWEST, enough, packs, pretrained
+from probes.models.body import alike, enough, pretrained
 from probes.models.gate import gated, narrow
 from probes.models.scorer import DECIMALS, Classes
 from probes.models.tokens import HEAD, Tokens, longest
@@ -53,7 +53,7 @@ class Classifier:
             config.pad_token_id = -1  # no token of ours is
         self.architecture = type(self.model).__name__
         self.longest = longest(self.tokens.tokenizer, self.model)
-        self.packed = packs(self.model)
+        self.fewest = alike(self.model)
         self.gate = gated(self.model, self.model.base_model_prefix)
         self.narrow = narrow(self.model, self.gate, place=0)  # whether it judges by the first token
         self.batches = Batches(name, self.model.device)
@@ -101,7 +101,7 @@ class Classifier:
         found = np.zeros((len(texts), len(self.labels)))
 
         def launch(rows: list[int]) -> torch.Tensor:
-            ids = self.batches.move([encoded[i] for i in rows])[enough(len(rows))]
+            ids = self.batches.move([encoded[i] for i in rows])[enough(self.fewest, len(rows))]
             first = torch.zeros(len(ids), dtype=torch.long, device=ids.device)
             wanted = self.gate.at(torch.arange(len(ids), device=ids.device), first)
             with wanted if self.narrow else nullcontext():
@@ -119,7 +119,7 @@ class Classifier:
             found[rows] = done.cpu().numpy()
 
         lengths = [len(ids) for ids in encoded]
-        most = self.batches.tokens // FEWEST  # so many rows are computed in any case
+        most = self.batches.tokens // self.fewest  # so many rows are computed in any case
         costs = [min(length, most) for length in lengths]
         self.batches.run(lengths, costs, torch.inference_mode()(launch), finish)
         probabilities, logprobs = (x.round(DECIMALS) + 0.0 for x in (np.exp(found), found))

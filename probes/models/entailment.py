@@ -9,7 +9,7 @@ from transformers import AutoModelForSequenceClassification
 
 from builders.lib.problem import Problem
 from probes.models.batches import Batches
-from probes.models.body import enough, packs, pretrained
+from probes.models.body import alike, enough, pretrained
 from probes.models.load import brought
 from probes.models.scorer import DECIMALS
 from probes.models.tokens import Tokens, longest
@@ -49,7 +49,7 @@ class Entailment:
         if self.model.config.pad_token_id is None:  # decoders look for the last that is none
             self.model.config.pad_token_id = -1
         self.longest = longest(self.tokens.tokenizer, self.model)
-        self.packed = packs(self.model)
+        self.fewest = alike(self.model)
         self.batches = Batches(name, self.model.device)
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
@@ -73,7 +73,7 @@ class Entailment:
         found = [0.0] * len(pairs)
 
         def launch(some: list[int]) -> torch.Tensor:
-            again = enough(len(some))  # rows enough that company changes no digit
+            again = enough(self.fewest, len(some))  # rows enough that company changes no digit
             given = {"input_ids": self.batches.move([rows[i] for i in some])[again]}
             if kinds is not None:
                 given["token_type_ids"] = self.batches.move([kinds[i] for i in some])[again]

@@ -208,9 +208,11 @@ def _block(
 def _next(scorer: Causal, ids: torch.Tensor) -> torch.Tensor:
     """Return the log-probabilities (texts, vocabulary) of the token after each text."""
     texts, length = ids.shape
-    looked = enough(texts).to(ids.device)
+    looked = enough(scorer.fewest, texts).to(ids.device)
     with scorer.gate.at(looked, torch.full_like(looked, length - 1)):
-        out = scorer.model(input_ids=ids[enough(texts, length).to(ids.device)], use_cache=False)
+        out = scorer.model(
+            input_ids=ids[enough(scorer.fewest, texts, length).to(ids.device)], use_cache=False
+        )
     return logsoftmax(scorer.name, out.logits.squeeze(1)[:texts], scorer.dtype)
 
 

@@ -1,21 +1,27 @@
-"""Matrix products through oneDNN's packed weights, on processors where torch's own are slow.
+"""Matrix products through oneDNN's packed weights: a row's product does not depend on the others.
 
-torch sends float32 products to MKL, which reaches less than half of an AMD processor's rate once
-that has AVX-512; oneDNN reaches it. The operators are private to torch: they are tried on a small
-product first, and left alone if they are missing or answer otherwise.
+torch sends float32 products to MKL, which picks its way by the number of rows: on processors with
+AVX-512 other digits come out below 16 rows, on Intel's with AVX2 for almost any number of rows.
+oneDNN's are one row's alone, but for a single row. On AMD's processors with AVX-512 they are also
+more than twice as fast. The operators are private to torch: they are tried on a small product
+first, and left alone if they are missing or answer otherwise (bfloat16 without AVX-512).
 """
 
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 from transformers.pytorch_utils import Conv1D
 
-CLOSE = 1e-3  # largest difference between the two products of the trial
+FEWEST = 16  # rows of a product of torch's own
+PAIR = 2  # rows of a packed one
+CLOSE = {torch.float32: 1e-3, torch.bfloat16: 0.25}  # of the two products of the trial
+# GPT-2's has its weight the other way round; Falcon's is a plain one by another name
+LAYERS = ("Linear", "Conv1D", "FalconLinear")
+FAULTS = (AttributeError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError)
 
 
 class Packed(nn.Module):
@@ -38,18 +44,25 @@ class Packed(nn.Module):
         return product
 
 
-def pays(dtype: torch.dtype) -> bool:
-    """Tell whether this processor gains: a matter of its kind alone, so that bytes agree."""
-    if torch.backends.cpu.get_cpu_capability() != "AVX512":
-        return False
-    if dtype == torch.bfloat16:
-        return works(dtype)
-    return dtype == torch.float32 and _vendor() == "AuthenticAMD" and works(dtype)
+class Tied(nn.Module):
+    """DeBERTa's own head, which reads the weights of the embeddings instead of calling a layer."""
+
+    def __init__(self, head: Any, embeddings: nn.Embedding) -> None:
+        super().__init__()
+        self.head, self.product = head, Packed(embeddings.weight, head.bias)
+
+    def forward(self, states: torch.Tensor, _: nn.Embedding) -> torch.Tensor:
+        """Return the logits (..., vocabulary) of states (..., width)."""
+        states = self.head.transform_act_fn(self.head.dense(states))
+        logits: torch.Tensor = self.product(self.head.LayerNorm(states))
+        return logits
 
 
 @cache
 def works(dtype: torch.dtype) -> bool:
     """Tell whether the private operators are there and answer as the public one does."""
+    if dtype not in CLOSE:
+        return False
     generator = torch.Generator().manual_seed(0)
     linear = nn.Linear(32, 48)
     with torch.no_grad():
@@ -60,31 +73,67 @@ def works(dtype: torch.dtype) -> bool:
     try:
         with torch.inference_mode():
             apart = (Packed(linear.weight, linear.bias)(states) - linear(states)).abs().max().item()
-    except (AttributeError, RuntimeError, TypeError):
+    except FAULTS:
         return False
-    return bool(apart < (CLOSE if dtype == torch.float32 else 0.25))
+    return bool(apart < CLOSE[dtype])
 
 
-def pack(model: nn.Module) -> int:
-    """Swap every linear layer of a model, and return how many."""
-    swapped = 0
-    for parent in list(model.modules()):
-        for name, child in list(parent.named_children()):
-            if type(child) is nn.Linear:
-                setattr(parent, name, Packed(child.weight, child.bias))
-            elif type(child) is Conv1D:  # GPT-2's linear layer, its weight the other way round
-                setattr(parent, name, Packed(child.weight.t(), child.bias))
-            else:
-                continue
-            swapped += 1
-    return swapped
+def pack(model: Any) -> int:
+    """Swap the linear layers of a model on a CPU; return how many rows its products need at least.
+
+    Layers that are not called themselves when the model is tried are left: Mamba reads the weights
+    of some, as does the first DeBERTa.
+    """
+    if not works(model.dtype):
+        return FEWEST
+    called = _called(model)
+    places = [
+        (parent, name)
+        for parent in model.modules()
+        for name, child in parent._modules.items()  # noqa: SLF001 two names of one layer count
+        if id(child) in called
+    ]
+    for parent, name in places:  # one after the other: the plain weights go as the packed ones come
+        layer = getattr(parent, name)
+        weight = layer.weight.t() if isinstance(layer, Conv1D) else layer.weight
+        setattr(parent, name, Packed(weight, layer.bias))
+        del layer, weight
+    if called and hasattr(model, "lm_predictions"):
+        own = model.lm_predictions
+        own.lm_head = Tied(own.lm_head, model.get_input_embeddings())
+    return FEWEST if _multiplies(model) else PAIR
 
 
-@cache
-def _vendor() -> str:
+@torch.inference_mode()
+def _called(model: Any) -> set[int]:
+    """Return which linear layers a model calls, and does not only read the weights of."""
+    called: set[int] = set()
+    hooks = [
+        layer.register_forward_pre_hook(lambda layer, _: called.add(id(layer)))
+        for layer in model.modules()
+        if isinstance(layer, (nn.Linear, Conv1D)) and type(layer).__name__ in LAYERS
+    ]
     try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return ""
-    lines = (line.split(":", 1)[1].strip() for line in text.splitlines() if "vendor_id" in line)
-    return next(lines, "")
+        config = model.config.get_text_config()
+        size, end = config.vocab_size, getattr(config, "eos_token_id", None)
+        ids = torch.arange(size // 2, size // 2 + 6).view(2, 3)  # padding has a low number
+        if end is not None:  # where BART's and T5's classifiers look
+            ids[:, -1] = end[0] if isinstance(end, list) else end
+        written = {"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}
+        model(input_ids=ids, **written)
+    except FAULTS:
+        called.clear()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return called
+
+
+def _multiplies(model: nn.Module) -> bool:
+    """Tell whether a model has weights left that torch's own products may be asked for."""
+    return any(
+        weight.dim() > 1
+        for part in model.modules()
+        if not isinstance(part, nn.Embedding)
+        for weight in part.parameters(recurse=False)
+    )

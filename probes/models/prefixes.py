@@ -18,7 +18,7 @@ import torch
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from probes.models.body import FEWEST, PAIR
+from probes.models.packed import FEWEST, PAIR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -31,6 +31,7 @@ class Writer(Protocol):
     dtype: str
     tokens: Tokens
     batches: Batches
+    fewest: int
     ends: frozenset[int]
     continues: bool  # whether what it writes goes on from the prompt
 
@@ -116,7 +117,7 @@ def _batch(
     """Write equally long prompts' texts; those that are finished leave the batch."""
     texts: list[list[int]] = [[] for _ in ids]
     alive = list(range(len(ids)))
-    logits, state = model.begin(ids[enough(len(ids))])
+    logits, state = model.begin(ids[enough(model.fewest, len(ids))])
     for number in range(sampling.tokens):
         scores = logsoftmax(model.name, logits[: len(alive)], model.dtype)
         chances = torch.from_numpy(luck[alive, number]).to(scores.device)
@@ -128,9 +129,9 @@ def _batch(
             break
         if len(on) < len(alive):
             rows = model.batches.move(on)
-            model.keep(rows[enough(len(on))], state)
+            model.keep(rows[enough(model.fewest, len(on))], state)
             chosen, alive = chosen[rows], [alive[n] for n in on]
-        logits = model.step(chosen[enough(len(chosen))], state)
+        logits = model.step(chosen[enough(model.fewest, len(chosen))], state)
     return texts
 
 

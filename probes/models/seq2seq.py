@@ -12,7 +12,7 @@ from transformers import AutoModelForSeq2SeqLM
 from builders.lib.problem import Problem
 from probes.models import batches, sample
 from probes.models.batches import Batches
-from probes.models.body import enough, logsoftmax, packs, pretrained
+from probes.models.body import alike, enough, logsoftmax, pretrained
 from probes.models.scorer import (
     DECIMALS,
     MASK,
@@ -51,7 +51,7 @@ class Seq2Seq:
         self.model: Any = pretrained(where, name, dtype, AutoModelForSeq2SeqLM, pickles=pickles)
         self.architecture = type(self.model).__name__
         self.longest = longest(self.tokens.tokenizer, self.model)
-        self.packed = packs(self.model)
+        self.fewest = alike(self.model)
         self.batches = Batches(name, self.model.device)
         self.name, self.revision, self.dtype = name, revision, dtype
         self.context = f"{context} " if context else ""
@@ -140,7 +140,7 @@ class Seq2Seq:
         index = self.batches.move(pieces)
 
         def launch(rows: list[int]) -> torch.Tensor:
-            again = enough(len(rows), len(self.opening) + 1)
+            again = enough(self.fewest, len(rows), len(self.opening) + 1)
             ids = self.batches.move([encoded[i] for i in rows])[again]
             given = self.batches.move([[*self.opening, int(self.gap or 0)]] * len(ids))
             logits = self.model(input_ids=ids, decoder_input_ids=given).logits[: len(rows), -1]
@@ -199,7 +199,7 @@ class Seq2Seq:
             ids = self.batches.move([encoded[rows[r][0]] for r in chosen])
             after = [[*self.opening, *rows[r][1], *rows[r][2]] for r in chosen]
             given = self.batches.move(after)
-            again = enough(len(chosen), min(ids.shape[1], given.shape[1] - 1))
+            again = enough(self.fewest, len(chosen), min(ids.shape[1], given.shape[1] - 1))
             out = self.model(input_ids=ids[again], decoder_input_ids=given[again, :-1])
             scores = logsoftmax(self.name, out.logits[: len(chosen)], self.dtype)
             each = scores.gather(2, given[:, 1:].unsqueeze(2)).squeeze(2).double()

@@ -99,7 +99,7 @@ def taught(
     dtype
         The arithmetic that the classifier is asked in; it is trained in float32 at least, whose
         last bits may differ between processors. In float64 the weights are rounded to a grid
-        (:data:`probes.models.tune.GRID`), so that they do not.
+        (:data:`probes.models.tune.GRID`), so that few do.
 
     Raises
     ------

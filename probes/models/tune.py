@@ -36,7 +36,7 @@ DONE = "model"
 LOSSES = "losses.json"
 EVERY = 200  # steps between checkpoints
 CLIP = 1.0  # largest norm of a gradient
-GRID = 2.0**-18  # of weights in float64: last bits, that differ between processors, are far below
+GRID = 2.0**-18  # of weights in float64: most of what differs between processors is far below
 
 # It warns of every weight that a new head lacks, which is what training it is for.
 set_verbosity_error()  # type: ignore[no-untyped-call]

@@ -23,10 +23,11 @@ from models.special_by_hand import (
     spelt,
     written,
 )
+from models.tiny import own_products_agree
 from models.tiny_special import LANGUAGES, SPLIT, WORDS
 
 from builders.lib.problem import Problem
-from probes.models import batches, masked
+from probes.models import batches, masked, packed
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,8 @@ def test_neither_batches_nor_cores_change_a_bit(folders, name, monkeypatch):
         monkeypatch.setattr(batches, "ROWS", (rows, rows))
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         scorer = loaded(name, folders[name], "float32")
+        if scorer.body.fewest > packed.PAIR and not own_products_agree():
+            pytest.skip("not all products are packed, and those of torch depend on their rows here")
         words = [*WORDS, "kindly"]
         fills = filled(scorer, prompts, words, multi=True, language=language)
         scores = [list(scorer.pseudo_logprobs(sentences, m, language=language)) for m in readings]

@@ -29,11 +29,9 @@ PROMPTS += [f"{one} {other} <mask>" for one in WORDS for other in [*WORDS, "is"]
 SENTENCES = ["kind", " ".join(WORDS), " ".join(WORDS[::-1]), "fair", *texts(6, [2, 5])]
 
 
-def everything(folder, prompts=PROMPTS, sentences=SENTENCES, *, forced=False):
+def everything(folder, prompts=PROMPTS, sentences=SENTENCES, dtype="float32"):
     """Ask a model all that it can answer; return each answer under its verb and text."""
-    scorer = Masked(folder, "tiny", "r1", dtype="float32")
-    if forced:
-        assert packed.pack(scorer.body.model) > 4
+    scorer = Masked(folder, "tiny", "r1", dtype=dtype)
     several = [prompt for prompt in prompts if prompt in PROMPTS[:5]]
     told = {
         "fill": answers(scorer.fill(prompts, WORDS, 9)),
@@ -48,10 +46,9 @@ def everything(folder, prompts=PROMPTS, sentences=SENTENCES, *, forced=False):
 
 @pytest.fixture(scope="module", autouse=True)
 def bare():
-    """Keep the digits that rounding would hide; pack nothing unasked, one batch at a time."""
+    """Keep the digits that rounding would hide; one batch at a time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(masked, "DECIMALS", 12)
-        patch.setattr(packed, "pays", lambda dtype: False)
         patch.setenv("PLUMBLINE_DEVICE", "cpu")  # a GPU promises less
         patch.setenv("PLUMBLINE_CORES", "1")
         yield
@@ -79,6 +76,17 @@ def test_answers_are_bitwise_the_same_whoever_shares_the_batch(saved, usual, mon
     assert alone.items() <= usual.items()
 
 
+@pytest.mark.parametrize("encoder", SOME, indirect=True)
+def test_so_are_answers_in_bfloat16(saved, monkeypatch):
+    usual = everything(saved, dtype="bfloat16")
+    for number in (7, 48, 128):
+        rows(monkeypatch, number)
+        assert everything(saved, dtype="bfloat16") == usual, number
+    rows(monkeypatch, 1)
+    alone = everything(saved, PROMPTS[:20], SENTENCES[:4], dtype="bfloat16")
+    assert alone.items() <= usual.items()
+
+
 @pytest.mark.parametrize("encoder", EVERY, indirect=True)
 def test_answers_are_bitwise_the_same_in_any_order_and_on_any_cores(saved, usual, monkeypatch):
     monkeypatch.setenv("PLUMBLINE_CORES", "2")
@@ -94,17 +102,14 @@ def test_answers_are_bitwise_the_same_in_any_order_and_on_any_cores(saved, usual
 def test_packed_products_are_the_plain_ones_but_for_the_last_digits(saved, usual, monkeypatch):
     if not packed.works(torch.float32):
         pytest.skip("no packed products here")
-    forced = everything(saved, forced=True)
-    assert forced.keys() == usual.keys()
-    for (verb, text), true in usual.items():
-        said = forced[verb, text]
+    monkeypatch.setattr(packed, "works", lambda _: False)
+    plain = everything(saved)
+    assert plain.keys() == usual.keys()
+    for (verb, text), true in plain.items():
+        said = usual[verb, text]
         if verb in METHODS:
             assert said[0] == pytest.approx(true[0], abs=1e-4)
             assert said[1:] == true[1:]
         else:
             mine, other = (dict(zip(*answer[:2], strict=True)) for answer in (said, true))
             assert mine == pytest.approx(other, abs=1e-4)
-    rows(monkeypatch, 48)
-    assert everything(saved, forced=True) == forced
-    rows(monkeypatch, 1)
-    assert everything(saved, PROMPTS[:20], SENTENCES[:4], forced=True).items() <= forced.items()

@@ -20,8 +20,8 @@ def at(body):
     seen = []
     hooks = [
         part.register_forward_hook(lambda _, __, out: seen.append(out.shape[:-1].numel()))
-        for part in body.model.modules()
-        if isinstance(part, torch.nn.Linear) and part.in_features == 64
+        for path, part in body.model.named_modules()
+        if path.endswith("output.dense") and "attention" not in path
     ]
     with torch.inference_mode():
         logits = body.at(IDS, PLACES)

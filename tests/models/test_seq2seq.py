@@ -316,10 +316,12 @@ def test_facts_name_model_revision_and_vocabulary(folder):
 
 @pytest.mark.skipif(not packed.works(torch.float32), reason="torch has no packed products here")
 @pytest.mark.parametrize("kind", ["t5", "bart"])
-def test_weights_laid_out_for_amd_answer_alike(folder, kind, monkeypatch):
-    plain = [score.logprob_nats for score in loaded(folder(kind), "float32").logprobs(PAIRS)]
-    monkeypatch.setattr(packed, "pays", lambda _: True)
+def test_packed_weights_answer_as_plain_ones(folder, kind, monkeypatch):
     scorer = loaded(folder(kind), "float32")
-    assert scorer.packed
+    assert scorer.fewest == packed.PAIR
     laid_out = [score.logprob_nats for score in scorer.logprobs(PAIRS)]
+    monkeypatch.setattr(packed, "works", lambda _: False)
+    scorer = loaded(folder(kind), "float32")
+    assert scorer.fewest == packed.FEWEST
+    plain = [score.logprob_nats for score in scorer.logprobs(PAIRS)]
     assert np.abs(np.subtract(plain, laid_out)).max() < 2e-5

@@ -144,7 +144,15 @@ OFFSET = POSITIONS - 2  # positions 0 and 1 belong to the padding
 EVERY = [
     Encoder("bert", hf.BertForMaskedLM, {}, BERT_CASED, "", "##", cased=True),
     Encoder("bert-uncased", hf.BertForMaskedLM, {}, BERT_UNCASED, "", "##", cased=False),
-    Encoder("distilbert", hf.DistilBertForMaskedLM, {}, DISTILBERT, "", "##", cased=False),
+    Encoder(
+        "distilbert",
+        hf.DistilBertForMaskedLM,
+        {"hidden_dim": 64},
+        DISTILBERT,
+        "",
+        "##",
+        cased=False,
+    ),
     Encoder("electra", hf.ElectraForMaskedLM, NARROW, ELECTRA, "", "##", cased=False),
     Encoder("roberta", hf.RobertaForMaskedLM, ROBERTA, _roberta, "Ġ", "", True, 0, OFFSET),
     Encoder("modernbert", hf.ModernBertForMaskedLM, MODERNBERT, _modernbert, "Ġ", "", True, 5),

@@ -1,0 +1,130 @@
+"""What moves an answer, and how far: precision, products, instructions, batches, cores.
+
+    python benchmarks/digits.py
+
+Asks a model of BERT base's shape with random weights, and one with real ones, for words at a mask;
+each way in a process of its own. The answers are held against those in double precision, and those
+in float32 that should be the same against each other, bit for bit. With random weights thousands of
+words are all but equally probable: of real models, order moves less.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOP = Path(__file__).parent.parent
+sys.path.insert(0, str(TOP))
+NAMES, BEST, FIRST = 256, 100, 20
+AVX2 = {
+    "ATEN_CPU_CAPABILITY": "avx2",
+    "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+    "ONEDNN_MAX_CPU_ISA": "AVX2",
+}
+# of each way: precision, packed or not, texts in a batch, cores, what else the environment says
+WAYS: dict[str, tuple[str, bool, int, int, dict[str, str]]] = {
+    "float64": ("float64", True, 0, 1, {}),
+    "float32": ("float32", True, 0, 1, {}),
+    "float32, batches of 7": ("float32", True, 7, 1, {}),
+    "float32, batches of 128": ("float32", True, 128, 1, {}),
+    "float32, two cores": ("float32", True, 0, 2, {}),
+    "float32, torch's own products": ("float32", False, 0, 1, {}),
+    "float32, torch's own products, batches of 7": ("float32", False, 7, 1, {}),
+    "float32, AVX2": ("float32", True, 0, 1, AVX2),
+    "float32, AVX2, batches of 7": ("float32", True, 7, 1, AVX2),
+    "float32, AVX2, torch's own products": ("float32", False, 0, 1, AVX2),
+    "float32, AVX2, torch's own products, batches of 7": ("float32", False, 7, 1, AVX2),
+    "bfloat16": ("bfloat16", True, 0, 1, {}),
+    "bfloat16, batches of 7": ("bfloat16", True, 7, 1, {}),
+}
+
+
+def main() -> None:
+    import shapes
+    from engine import processor
+
+    print(processor())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shapes.make("bert-base", folder / "bert-base")
+        real = shapes.SHARED / "models" / "stories260k"
+        for kind, where in (("masked", folder / "bert-base"), ("causal", real)):
+            print(f"\n{where.name}, {NAMES} prompts\n")
+            print(
+                f"| way | nats | best third, at most {BEST} | order of {FIRST} | Spearman | bits |"
+            )
+            print("|---|---:|---:|---:|---:|---|")
+            asked = {way: ask(kind, where, folder, way) for way in WAYS}
+            for way, found in asked.items():
+                base = way.split(", batches")[0].split(", two")[0]
+                bits = "" if base == way else str(same(found, asked[base]))
+                print(f"| {way} | {compared(found, asked['float64'])} | {bits} |", flush=True)
+
+
+def ask(kind: str, where: Path, folder: Path, way: str):
+    """Return the log-probabilities (prompts, words) of one way, from a process of its own."""
+    import numpy as np
+
+    out = folder / "answers.npy"
+    more = {"PLUMBLINE_DEVICE": "cpu", "TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+    more |= {"PLUMBLINE_CORES": str(WAYS[way][3]), **WAYS[way][4]}
+    command = [sys.executable, __file__, json.dumps([kind, str(where), str(out), way])]
+    subprocess.run(command, env=os.environ | more, check=True)
+    return np.load(out)
+
+
+def compared(found, true) -> str:
+    """Return the largest difference in nats, agreement of the best, and Spearman's correlation."""
+    import numpy as np
+    from scipy.stats import spearmanr
+
+    one, other = (np.argsort(-rows, axis=1, kind="stable") for rows in (found, true))
+    size = min(BEST, found.shape[1] // 3)
+    shared = np.mean(
+        [len(set(a[:size]) & set(b[:size])) / size for a, b in zip(one, other, strict=True)]
+    )
+    order = np.mean((one[:, :FIRST] == other[:, :FIRST]).all(axis=1))
+    rank = np.mean([spearmanr(a, b).statistic for a, b in zip(found, true, strict=True)])
+    return f"{np.abs(found - true).max():.1e} | {shared:.4f} | {order:.3f} | {rank:.6f}"
+
+
+def same(found, other) -> str:
+    """Tell whether all bits agree, or in how many prompts they do not."""
+    differ = int((found != other).any(axis=1).sum())
+    return "the same" if not differ else f"differ for {differ} of {len(found)}"
+
+
+def child(kind: str, where: str, out: str, way: str) -> None:
+    """Answer in this process."""
+    import numpy as np
+    import shapes
+
+    from probes.models import batches, masked, nextword, packed
+    from probes.models.causal import Causal
+    from probes.models.masked import Masked
+
+    dtype, laid_out, rows, _, _ = WAYS[way]
+    masked.DECIMALS = nextword.DECIMALS = 15  # keep what rounding would hide
+    if not laid_out:
+        packed.works = lambda _: False
+    if rows:
+        batches.ROWS, batches.TOKENS = (rows, rows), 1 << 20
+    chosen = random.Random(1).sample(shapes.names(), NAMES)
+    scorer = (Masked if kind == "masked" else Causal)(Path(where), "model", "none", dtype=dtype)
+    prompts = [f"<mask> {name}" if kind == "masked" else f"{name} is <mask>" for name in chosen]
+    pieces = scorer.pieces()
+    own = {word for word, start in zip(pieces.words, pieces.starts, strict=True) if start}
+    every = shapes.words()[:3000] if kind == "masked" else sorted(own)
+    (filled,) = scorer.fill(prompts, every, len(every))
+    found = np.empty_like(filled.logprobs_nats)
+    np.put_along_axis(found, filled.best, filled.logprobs_nats, axis=1)
+    np.save(out, found)
+
+
+if __name__ == "__main__":
+    child(*json.loads(sys.argv[1])) if len(sys.argv) > 1 else main()
