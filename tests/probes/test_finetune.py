@@ -282,7 +282,7 @@ def test_the_layer_on_top_begins_alike_in_all_states(tmp_path, monkeypatch):
             tuning = tune.Tuning(1e-3, 1, 4, 64, seed)
             start = checkpoints.files("m", state)
             done = teach.taught(start, "m", given.texts, numbers, given.classes, tuning, into)
-            model = Classifier(done.folder, "m", "r", dtype="float32").model
+            model = Classifier(done.folder, "m", "r", dtype="float64").model
             heads[state.name, seed] = model.classifier.weight.detach().cpu().numpy().tobytes()
     for seed in (1, 2):
         assert len({own for (_, s), own in heads.items() if s == seed}) == 1
