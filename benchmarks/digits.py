@@ -62,7 +62,7 @@ def main() -> None:
             asked = {way: ask(kind, where, folder, way) for way in WAYS}
             for way, found in asked.items():
                 base = way.split(", batches")[0].split(", two")[0]
-                bits = "" if base == way else str(same(found, asked[base]))
+                bits = "" if base == way else same(found, asked[base])
                 print(f"| {way} | {compared(found, asked['float64'])} | {bits} |", flush=True)
 
 

@@ -212,11 +212,12 @@ def rate(folder: Path, dtype: str) -> list[tuple[str, list[float]]]:
     precision = getattr(torch, dtype)
     layers = [torch.randn(out, into, dtype=precision) for _ in range(12) for out, into in PRODUCTS]
     kinds = {
-        "oneDNN's packed products": [packed.Packed(weight, None) for weight in layers],
         "torch's own products": [
             partial(torch.nn.functional.linear, weight=weight) for weight in layers
         ],
     }
+    if packed.works(precision):
+        kinds["oneDNN's packed products"] = [packed.Packed(weight, None) for weight in layers]
     found: dict[str, list[float]] = {}
     rates = {kind: product_rate(products, precision) for kind, products in kinds.items()}
     for number in range(RATE_PAIRS):
@@ -225,10 +226,8 @@ def rate(folder: Path, dtype: str) -> list[tuple[str, list[float]]]:
         for _ in engine.fill([prompts[i] for i in portion], candidates, 100):
             pass
         spent = time.process_time() - start
-        before, rates = (
-            rates,
-            {kind: product_rate(products, precision) for kind, products in kinds.items()},
-        )
+        before = rates
+        rates = {kind: product_rate(products, precision) for kind, products in kinds.items()}
         for kind in kinds:
             usual = (before[kind] + rates[kind]) / 2
             for what, short in (("computed", engine.body.narrow), ("of the plain forward", False)):
