@@ -26,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 repro: $(READY)  ## run the pipeline: only what is not up to date; STAGE=name for one stage
-	@python -m probes check
+	@python -m plumbline.probes check
 	@dvc repro $(foreach word,$(STAGE),$(call address,$(word)))
 
 test: $(READY)  ## the quick tests
@@ -56,7 +56,7 @@ site: $(SITE_READY)  ## build the site of the docs under site; what leads nowher
 	python docs/build.py
 
 docs-data: $(READY)  ## render the Data Docs of all datasets under data/docs
-	python -m validation docs
+	python -m plumbline.validation docs
 
 bench: $(READY)  ## measure the builder at scale, the engine and the reader against the usual tools
 	python benchmarks/scale.py
@@ -81,20 +81,20 @@ real-leaning: $(READY)  ## run the study of political leaning on the real inputs
 	python benchmarks/real_leaning.py
 
 full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/experiments.md)
-	@python -m probes use params/full.yaml --date $(DAY)
-	for source in $(SOURCES); do python -m builders fetch $$source --date $(DAY) || exit 1; done
-	@python -m probes check
+	@python -m plumbline.probes use params/full.yaml --date $(DAY)
+	for source in $(SOURCES); do python -m plumbline.builders fetch $$source --date $(DAY) || exit 1; done
+	@python -m plumbline.probes check
 	@dvc repro
 
 full-check: $(READY)  ## what params/full.yaml lacks, and what it would take
-	@python -m probes plan --study params/full.yaml --sizes params/full-sizes.yaml
-	@python -m probes check params/full.yaml --date $(DAY)
+	@python -m plumbline.probes plan --study params/full.yaml --sizes params/full-sizes.yaml
+	@python -m plumbline.probes check params/full.yaml --date $(DAY)
 
 samples: $(READY)  ## make data/samples anew with the real clients
 	PYTHONPATH=. python tests/samples.py
 
 prune: $(READY)  ## list results that no stage makes any more
-	python -m builders prune
+	python -m plumbline.builders prune
 
 clean:  ## remove the virtual environment and the caches of the tools
 	rm -rf $(VENV) site .site .mypy_cache .ruff_cache .pytest_cache *.egg-info

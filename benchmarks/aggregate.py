@@ -25,7 +25,7 @@ NEEDS = {"reader": 0, "pandas": 220, "polars eager": 120, "polars streaming": 0}
 
 READER = """
 from pathlib import Path
-from probes import lists
+from plumbline.probes.politicians import word_counts as lists
 folk = lists.people(Path("people.parquet"))
 counts = lists.count(lists.Lists((Path("lists"),), 0), folk)
 found = counts.lists
@@ -126,8 +126,8 @@ def invent(folder: Path, rows: int) -> None:
     import polars as pl
     import pyarrow as pa
 
-    from builders.lib import store
-    from probes.associations import SCHEMA
+    from plumbline.builders.core import parquet
+    from plumbline.probes.politicians.associations import SCHEMA
 
     rng = np.random.default_rng(1)
     people = -(-rows // LENGTH)
@@ -139,7 +139,7 @@ def invent(folder: Path, rows: int) -> None:
     words = pa.array([f"word{i:04}" for i in range(WORDS)])
     arrow = SCHEMA.arrow()
     for shard, first in enumerate(range(0, people, SHARD)):
-        writer = store.Writer(folder / "lists" / f"{shard:05d}.parquet", arrow)
+        writer = parquet.Writer(folder / "lists" / f"{shard:05d}.parquet", arrow)
         for start in range(first, min(first + SHARD, people), BLOCK):
             some = frame.slice(start, min(BLOCK, first + SHARD - start))
             number = len(some)

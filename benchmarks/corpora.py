@@ -105,8 +105,8 @@ def generate(path: Path, gigabytes: float) -> None:
 
 
 def cut(folder: Path, size: str) -> None:
-    from builders.lib.http import Politeness
-    from builders.sources import reddit
+    from plumbline.builders.datasets.corpora import fetch as reddit
+    from plumbline.builders.fetch.http import Politeness
 
     listed = folder / "communities.csv"
     lines = "".join(f"{name},{side}\n" for name, side in WANTED.items())
@@ -125,9 +125,9 @@ def cut(folder: Path, size: str) -> None:
 
 
 def build(folder: Path, size: str) -> None:
-    from builders import corpora
-    from builders.lib import store
-    from builders.lib.snapshot import Snapshot
+    from plumbline.builders.core import parquet
+    from plumbline.builders.core.snapshot import Snapshot
+    from plumbline.builders.datasets.corpora import build as corpora
 
     snapshots = {
         "news": Snapshot.open(TOP / "data/samples/news/2026-11-22"),
@@ -138,7 +138,7 @@ def build(folder: Path, size: str) -> None:
         version="0.1.0", snapshots={"news": "", "reddit": ""}, sizes=sizes, even=False
     )
     rows = corpora.build(snapshots, params)
-    counts = store.write(rows, corpora.SCHEMA, folder / f"built-{size}")
+    counts = parquet.write(rows, corpora.SCHEMA, folder / f"built-{size}")
     out = sum(n for (_, reason), n in counts.rejects.items() if reason == "duplicate")
     tell(f"{sum(counts.rows.values()):,} rows, {out:,} duplicates")
 

@@ -104,16 +104,17 @@ def child(kind: str, where: str, out: str, way: str) -> None:
     import numpy as np
     import shapes
 
-    from probes.models import batches, masked, nextword, packed
-    from probes.models.causal import Causal
-    from probes.models.masked import Masked
+    from plumbline.probes.models import batching, causal_fill, masked
+    from plumbline.probes.models.causal import Causal
+    from plumbline.probes.models.kernels import packed_linear
+    from plumbline.probes.models.masked import Masked
 
     dtype, laid_out, rows, _, _ = WAYS[way]
-    masked.DECIMALS = nextword.DECIMALS = 15  # keep what rounding would hide
+    masked.DECIMALS = causal_fill.DECIMALS = 15  # keep what rounding would hide
     if not laid_out:
-        packed.works = lambda _: False
+        packed_linear.works = lambda _: False
     if rows:
-        batches.ROWS, batches.TOKENS = (rows, rows), 1 << 20
+        batching.ROWS, batching.TOKENS = (rows, rows), 1 << 20
     chosen = random.Random(1).sample(shapes.names(), NAMES)
     scorer = (Masked if kind == "masked" else Causal)(Path(where), "model", "none", dtype=dtype)
     prompts = [f"<mask> {name}" if kind == "masked" else f"{name} is <mask>" for name in chosen]

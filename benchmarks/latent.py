@@ -19,7 +19,7 @@ sys.path.insert(0, str(TOP))
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from probes.stats import latent, latent_program  # noqa: E402
+from plumbline.probes.politicians import latent_model, latent_program  # noqa: E402
 
 GOAL = 15.0
 
@@ -31,13 +31,13 @@ def main() -> None:
     rng = np.random.default_rng(1)
     counts = rng.integers(1, 200, (words, 2)).astype(np.float64)
     q = rng.dirichlet([1.0, 1.0, 1.0], words)
-    l1, posterior = latent.grid()
-    start = latent.begin(counts, 3, seed=1, scale=0.01)
+    l1, posterior = latent_model.grid()
+    start = latent_model.begin(counts, 3, seed=1, scale=0.01)
 
-    schedule = latent.Schedule(steps, 0.05, "subgradient")
+    schedule = latent_model.Schedule(steps, 0.05, "subgradient")
 
-    def batched() -> latent.Fits:
-        return latent.fit(counts[None], q, l1, posterior, start, schedule)
+    def batched() -> latent_model.Fits:
+        return latent_model.fit(counts[None], q, l1, posterior, start, schedule)
 
     def loop() -> list[tuple[np.ndarray, float]]:
         each = zip(l1, posterior, strict=True)

@@ -142,10 +142,10 @@ def main(languages: list[str]) -> int:
     if not (SHARED / "lexica").is_dir():
         print(f"error: {SHARED / 'lexica'} is missing; see CONTRIBUTING")
         return 1
-    from builders import lexica as dataset
-    from builders.lib.problem import Problem
-    from builders.lib.snapshot import Snapshot
-    from builders.lib.store import Row
+    from plumbline.builders.core.errors import Problem
+    from plumbline.builders.core.parquet import Row
+    from plumbline.builders.core.snapshot import Snapshot
+    from plumbline.builders.datasets.lexica import build as dataset
 
     shutil.rmtree(WORK, ignore_errors=True)
     snapshot = WORK / "raw" / DAY
@@ -197,7 +197,7 @@ def tweets(part: str) -> tuple[list[str], Any]:
 
 def evaluation(rows: list[dict[str, Any]]) -> None:
     """Classify TweetEval's test tweets by each lexicon, cut on the validation tweets."""
-    from probes.stats.word_sentiment import evaluate
+    from plumbline.probes.politicians.word_sentiment import evaluate
 
     names = sorted({name for row in rows for name in row["view_names"]})
     compared = {

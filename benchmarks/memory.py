@@ -41,9 +41,9 @@ def one(folder: Path, size: int) -> None:
     """Ask for all names in shards, as a run does, and drop the bytes of each."""
     import polars as pl
 
-    from builders.lib import store
-    from probes import associations
-    from probes.models.masked import Masked
+    from plumbline.builders.core import parquet
+    from plumbline.probes.models.masked import Masked
+    from plumbline.probes.politicians import associations
 
     rng = random.Random(1)
     people = folder / f"people-{size}"
@@ -57,7 +57,7 @@ def one(folder: Path, size: int) -> None:
     scorer = Masked(_tiny(folder), "tiny", "none", dtype="float32")
     shards = max(1, -(-size // associations.SHARD))
     spent = {"tokenise": 0.0, "write": 0.0}
-    encode, extend = scorer.tokens.encode, store.Writer.extend
+    encode, extend = scorer.tokens.encode, parquet.Writer.extend
 
     def encoding(*given, **options):
         start = time.perf_counter()
@@ -70,11 +70,11 @@ def one(folder: Path, size: int) -> None:
         extend(*given)
         spent["write"] += time.perf_counter() - start
 
-    scorer.tokens.encode, store.Writer.extend = encoding, extending
+    scorer.tokens.encode, parquet.Writer.extend = encoding, extending
     rows, start = 0, time.perf_counter()
     for shard in range(shards):
         asked = associations.names(people, "en", shard, shards)
-        writer = store.Writer(folder / "shard.parquet", associations.SCHEMA.arrow())
+        writer = parquet.Writer(folder / "shard.parquet", associations.SCHEMA.arrow())
         for table in associations.run(asked, candidates, scorer, {"ADJ": 20}, "en"):
             writer.extend(table)
             rows += len(table)

@@ -83,7 +83,7 @@ GENDERS = {"male": "Q6581097", "female": "Q6581072"}
 
 
 def builders(*words: str) -> list[str]:
-    return [sys.executable, "-m", "builders", *words]
+    return [sys.executable, "-m", "plumbline.builders", *words]
 
 
 def repro(*stages: str) -> list[str]:
@@ -209,9 +209,9 @@ def report(direct: dict[str, int]) -> int:
     """Print rows, rejects and the comparison with the direct queries."""
     import polars as pl
 
-    from builders.lib.snapshot import Snapshot
-    from builders.lib.sparql import bindings, by_item, entity
-    from builders.politicians import GENDER_OF
+    from plumbline.builders.core.snapshot import Snapshot
+    from plumbline.builders.datasets.politicians.build import GENDER_OF
+    from plumbline.builders.readers.sparql_json import bindings, by_item, entity
 
     snapshot = Snapshot.open(CLONE / "data" / "raw" / "wikidata" / DAY)
     fetched = dict.fromkeys(GENDERS, 0)

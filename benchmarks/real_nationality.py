@@ -51,7 +51,7 @@ def main() -> int:
     real.run("clone", ["git", "clone", "--quiet", str(TOP), str(CLONE)], TOP)
     start = OWN if (OWN / "model.safetensors").is_file() else random_bert(CLONE / "random-bert")
     print(f"start: {start.name}")
-    probes = [sys.executable, "-m", "probes"]
+    probes = [sys.executable, "-m", "plumbline.probes"]
     with (
         files(SHARED) as address,
         tempfile.TemporaryDirectory() as folder,
@@ -65,7 +65,7 @@ def main() -> int:
             real.run(f"fetch {source}", real.builders("fetch", source, "--date", DAY), CLONE)
     for dataset in ("names", "targets", "counterfactuals"):
         real.run(f"build {dataset}", real.builders(dataset), CLONE)
-        checked = [sys.executable, "-m", "validation", dataset]
+        checked = [sys.executable, "-m", "plumbline.validation", dataset]
         real.run(f"validate {dataset}", checked, CLONE)
     for task in TASKS:
         real.run(f"teach {task}", [*probes, "weights", task], CLONE)
@@ -235,7 +235,7 @@ def accuracy(task: str) -> tuple[float, float, float]:
     """Ask a classifier about the test part of its own task."""
     import numpy as np
 
-    from probes.models.classifier import Classifier
+    from plumbline.probes.models.classifier import Classifier
 
     texts = (TWEETS / task / "test_text.txt").read_text("utf-8").removesuffix("\n").split("\n")
     labels = (TWEETS / task / "test_labels.txt").read_text("utf-8").split()

@@ -45,9 +45,9 @@ def main() -> None:
         folder = Path(name)
         invent(folder / "snapshot", people)
         project(folder, people)
-        built = measure([sys.executable, "-m", "builders", "politicians"], folder)
+        built = measure([sys.executable, "-m", "plumbline.builders", "politicians"], folder)
         naive = measure([sys.executable, "-c", NAIVE], folder)
-        checked = measure([sys.executable, "-m", "validation", "politicians"], folder)
+        checked = measure([sys.executable, "-m", "plumbline.validation", "politicians"], folder)
     print(f"{people:,} people, {len(LANGUAGES)} languages")
     print("| work | seconds | peak MB | seconds against pandas | memory against pandas |")
     print("|---|---:|---:|---:|---:|")
@@ -122,7 +122,7 @@ def save(path: Path, rows: list[dict[str, object]]) -> None:
 def project(folder: Path, people: int) -> None:
     """Write the params and the page that the builder needs, and close the snapshot."""
     sys.path.insert(0, str(TOP))
-    from builders.lib.snapshot import write_manifest
+    from plumbline.builders.core.snapshot import write_manifest
 
     write_manifest(
         folder / "snapshot",

@@ -38,7 +38,7 @@ for column in old.columns.drop("qid"):
         found[column] = int(differs.sum())
 print(json.dumps(found))
 """
-OURS = ["-m", "builders", "diff", "politicians", "./a", "./b"]
+OURS = ["-m", "plumbline.builders", "diff", "politicians", "./a", "./b"]
 WAYS = {"diff, JSON": [*OURS, "--json"], "diff, text": OURS, "pandas": ["-c", PANDAS]}
 MEASURED = """
 import json, resource, subprocess, sys
@@ -107,7 +107,7 @@ def invent(folder: Path, people: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from builders import politicians
+    from plumbline.builders.datasets.politicians import build as politicians
 
     arrow = politicians.SCHEMA.arrow()
     share = people // 100

@@ -1,1 +1,20 @@
-"""Builders: one module per dataset, from a dated snapshot to a typed, documented folder."""
+"""Builders: sources become snapshots, snapshots become datasets."""
+
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent / "datasets"
+DATASETS = sorted(p.parent.name for p in _FOLDER.glob("*/build.py"))
+_CLIENTS = sorted(p.parent.name for p in _FOLDER.glob("*/fetch.py"))
+_SOURCE = {  # of a dataset that is made of a source of another name
+    "corpora": "reddit",
+    "outlets": "news",
+    "politicians": "wikidata",
+    "stereotypes": "autocomplete",
+    "words": "ud",
+}
+SOURCES = {_SOURCE.get(dataset, dataset): dataset for dataset in _CLIENTS}
+
+
+def client_of(source: str) -> str:
+    """Return the module that fetches a source."""
+    return f"plumbline.builders.datasets.{SOURCES[source]}.fetch"

@@ -11,20 +11,21 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from builders.lib import command
+from plumbline.builders import DATASETS, SOURCES, client_of
+from plumbline.builders.core import cli
 
-HERE = Path(__file__).parent
-NAMES = sorted(p.stem for p in HERE.glob("*.py") if not p.stem.startswith("_"))
+NAMES = DATASETS
 WAVES = ("stereotypes",)  # datasets that are collected again and again
-SOURCES = sorted(p.stem for p in (HERE / "sources").glob("*.py") if not p.stem.startswith("_"))
 
 
 def build(name: str) -> None:
     """Build one dataset from the snapshot that params.yaml names."""
-    from builders.lib.dataset import build as build_dataset
-    from builders.lib.progress import warn
+    from plumbline.builders.core.build import build as build_dataset
+    from plumbline.builders.core.progress import warn
 
-    counts = build_dataset(name, importlib.import_module(f"builders.{name}"))
+    counts = build_dataset(
+        name, importlib.import_module(f"plumbline.builders.datasets.{name}.build")
+    )
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
         rejected[config] += number
@@ -36,14 +37,14 @@ def build(name: str) -> None:
 
 def fetch(source: str, day: str) -> None:
     """Fetch a snapshot of one source and put it under DVC, with its provenance."""
-    from builders.lib.http import Politeness
-    from builders.lib.params import check
-    from builders.lib.problem import Problem
-    from builders.lib.track import track
+    from plumbline.builders.core.errors import Problem
+    from plumbline.builders.core.params import check
+    from plumbline.builders.dvc.track import track
+    from plumbline.builders.fetch.http import Politeness
 
     if not re.fullmatch(r"\d{4}-\d\d-\d\d", day) or not _is_date(day):
         raise Problem(f"--date {day}: not a date; write it as YYYY-MM-DD")
-    client = importlib.import_module(f"builders.sources.{source}")
+    client = importlib.import_module(client_of(source))
     found = check({"sources.politeness": Politeness, f"sources.{source}": client.Params})
     into = Path("data/raw") / source / day
     client.fetch(found[f"sources.{source}"], found["sources.politeness"], into)
@@ -54,11 +55,11 @@ def fetch(source: str, day: str) -> None:
 
 def drift(name: str, earlier: str | None, later: str | None, into: Path | None) -> None:
     """Compare two waves of a dataset, those of params.yaml where none are named."""
-    from builders.lib import drift as waves
-    from builders.lib.params import check
-    from builders.lib.problem import Problem
+    from plumbline.builders.core.errors import Problem
+    from plumbline.builders.core.params import check
+    from plumbline.probes.stereotypes import waves
 
-    module = importlib.import_module(f"builders.{name}")
+    module = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
     found: Any = check({"drift": waves.Params, f"datasets.{name}": module.Params})
     params = found["drift"]
     if earlier and not later:
@@ -73,12 +74,12 @@ def drift(name: str, earlier: str | None, later: str | None, into: Path | None) 
 
 def people(file: Path, language: str) -> None:
     """Print precision and recall of what finds people, on texts with the people marked."""
-    from builders import counterfactuals
-    from builders.lib import gazetteer
-    from builders.lib.marked import measured, read, table
-    from builders.lib.params import section
-    from builders.lib.people import finder, small_words
-    from builders.lib.store import require_validated
+    from plumbline.builders.core.params import section
+    from plumbline.builders.core.parquet import require_validated
+    from plumbline.builders.datasets.counterfactuals import build as counterfactuals
+    from plumbline.builders.datasets.counterfactuals.evaluate import measured, read, table
+    from plumbline.builders.datasets.counterfactuals.find_people import finder, small_words
+    from plumbline.builders.readers import gazetteer
 
     params = section("derived.counterfactuals", counterfactuals.Params)
     known = gazetteer.load(require_validated("names"))
@@ -98,7 +99,7 @@ def _is_date(day: str) -> bool:
 
 def prune(*, really: bool) -> None:
     """List, or remove, results under data/ that no stage makes any more."""
-    from builders.lib.track import remove, stale
+    from plumbline.builders.dvc.track import remove, stale
 
     for path in stale():
         print(("removed " if really else "stale: ") + str(path))
@@ -108,7 +109,7 @@ def prune(*, really: bool) -> None:
 
 def publish(folder: str, repo: str, version: str, *, dry: bool) -> None:
     """Publish a folder on the Hugging Face Hub, or print what would be published."""
-    from builders.lib.publish import publish as publish_folder
+    from plumbline.builders.release.publish import publish as publish_folder
 
     publish_folder(folder, repo, version, dry=dry)
 
@@ -117,31 +118,35 @@ def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) ->
     """Print where a file or a row comes from, and draw it if a file for that is named."""
     import json
 
-    from builders.lib import lineage_picture, told
-    from builders.lib.snapshot import write_bytes
-    from builders.lib.trace import as_json
-    from builders.lib.trace import trace as traced
+    from plumbline.builders.core.snapshot import write_bytes
+    from plumbline.builders.versions import render, trace_text
+    from plumbline.builders.versions.trace import as_json
+    from plumbline.builders.versions.trace import trace as traced
 
     found = traced(named, revision)
     if svg:
-        write_bytes(svg, lineage_picture.picture(found).encode())
+        write_bytes(svg, render.picture(found).encode())
     if whole:
         text = json.dumps(as_json(found), ensure_ascii=False, indent=1, default=str)
     else:
-        text = "\n".join(told.text(found))
+        text = "\n".join(trace_text.text(found))
     print(text)
 
 
 def diff(given: argparse.Namespace) -> int:
     """Print what differs between two versions of a folder; 1 if that is asked for and any does."""
-    from builders.lib.diff import diff as differences
-    from builders.lib.diff import folder_of
-    from builders.lib.difference_json import written
-    from builders.lib.difference_text import LIMIT, lines
+    from plumbline.builders.versions.diff import diff as differences
+    from plumbline.builders.versions.diff import folder_of
+    from plumbline.builders.versions.diff_json import written
+    from plumbline.builders.versions.diff_text import LIMIT, lines
 
     _, kind, name, *_ = folder_of(given.name).parts
     known = kind == "datasets" and name in NAMES
-    key = importlib.import_module(f"builders.{name}").SCHEMA.key if known else ()
+    key = (
+        importlib.import_module(f"plumbline.builders.datasets.{name}.build").SCHEMA.key
+        if known
+        else ()
+    )
     found = differences(given.name, given.rev1, given.rev2, key=key, only=tuple(given.config))
     if given.json:
         sys.stdout.writelines(written(found))
@@ -152,7 +157,7 @@ def diff(given: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m builders", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m plumbline.builders", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in NAMES:
         commands.add_parser(name, help=f"build the dataset {name} (a stage of dvc.yaml)")
@@ -189,7 +194,7 @@ def _parser() -> argparse.ArgumentParser:
     tracing.add_argument("--json", action="store_true", help="print all that is known, as JSON")
     tracing.add_argument("--svg", type=Path, metavar="FILE", help="draw it into this file")
     _comparing(commands.add_parser("diff", help="compare two versions of a dataset or of results"))
-    command.options(parser, commands)
+    cli.options(parser, commands)
     return parser
 
 
@@ -238,9 +243,9 @@ def _run(given: argparse.Namespace) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status (:data:`builders.lib.command.STATUSES`)."""
+    """Run one command and return its exit status (:data:`plumbline.builders.core.cli.STATUSES`)."""
     given = _parser().parse_args(arguments)
-    return command.run(given, "builders", lambda: _run(given))
+    return cli.run(given, "builders", lambda: _run(given))
 
 
 if __name__ == "__main__":

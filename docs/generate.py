@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel
 
 if TYPE_CHECKING:
-    from builders.lib.schema import Schema
+    from plumbline.builders.core.schema import Schema
 
 TOP = Path(__file__).parent.parent
 sys.path.insert(0, str(TOP))
 
-from builders.lib import drift  # noqa: E402
-from builders.lib.card import GENERATED, PAGES  # noqa: E402
-from probes import ALL, EACH, PROBES  # noqa: E402
-from probes.check import sections  # noqa: E402
-from probes.models.params import Model  # noqa: E402
+from plumbline.builders import DATASETS  # noqa: E402
+from plumbline.builders.release.card import GENERATED, PAGES  # noqa: E402
+from plumbline.probes import ALL, EACH, PROBES, module_of  # noqa: E402
+from plumbline.probes.commands.check_params import sections  # noqa: E402
+from plumbline.probes.models.params import Model  # noqa: E402
+from plumbline.probes.stereotypes import waves  # noqa: E402
 
 COMMANDS = (
     ["builders"],
@@ -49,21 +50,20 @@ COMMANDS = (
     *(["probes", name] for name in PROBES),
     ["probes", "plan"],
 )
-DATASETS = sorted(p.stem for p in (TOP / "builders").glob("*.py") if p.stem[0] != "_")
 
 
 def main() -> int:
     """Write all generated parts, or compare them with what is there."""
     wanted = {"docs/params.md": params(), "docs/commands.md": commands()}
     for name in DATASETS:
-        schema = importlib.import_module(f"builders.{name}").SCHEMA
+        schema = importlib.import_module(f"plumbline.builders.datasets.{name}.build").SCHEMA
         wanted[f"{PAGES}/{name}.md"] = page(PAGES / f"{name}.md", {"": schema})
-    wanted[str(drift.PAGE)] = page(drift.PAGE, drift.SCHEMAS)
+    wanted[str(waves.PAGE)] = page(waves.PAGE, waves.SCHEMAS)
     for name in PROBES:
-        schemas = importlib.import_module(f"probes.{name}").SCHEMAS
+        schemas = importlib.import_module(module_of(name)).SCHEMAS
         wanted[f"docs/probes/{name}.md"] = page(Path(f"docs/probes/{name}.md"), schemas)
     for name in [*EACH, *ALL]:
-        schemas = importlib.import_module(f"probes.analysis.{name}").SCHEMAS
+        schemas = importlib.import_module(module_of(name)).SCHEMAS
         wanted[f"docs/analyses/{name}.md"] = page(Path(f"docs/analyses/{name}.md"), schemas)
     wanted["docs/reference.md"] = reference()
     stale = [p for p, text in wanted.items() if _read(TOP / p) != text]
@@ -83,7 +83,7 @@ def params() -> str:
         "# Keys of params.yaml",
         "",
         "Generated from the models in the code by `make docs`. Unknown keys are errors;",
-        "`python -m probes check` tells all problems of the file at once.",
+        "`python -m plumbline.probes check` tells all problems of the file at once.",
     ]
     for key, model in (sections() | {"models.NAME": Model}).items():
         lines += ["", f"## {key}", "", *_keys(model)]
@@ -94,13 +94,13 @@ def commands() -> str:
     """Show the help of every command."""
     lines = ["# Commands", "", "Generated from the commands' own help by `make docs`."]
     for words in COMMANDS:
-        command = [sys.executable, "-m", words[0], *words[1:], "--help"]
+        command = [sys.executable, "-m", f"plumbline.{words[0]}", *words[1:], "--help"]
         environment = os.environ | {"COLUMNS": "88", "PYTHONPATH": str(TOP)}
         done = subprocess.run(  # noqa: S603
             command, check=True, capture_output=True, text=True, env=environment, cwd=TOP
         )
         title = " ".join(words)
-        lines += ["", f"## python -m {title}", "", "```text", done.stdout.rstrip(), "```"]
+        lines += ["", f"## python -m plumbline.{title}", "", "```text", done.stdout.rstrip(), "```"]
     return "\n".join(lines) + "\n"
 
 
@@ -127,15 +127,15 @@ def reference() -> str:
 
 
 def _listed(folder: str, package: str, name: str) -> str:
-    where = {"datasets": "builders", "probes": "probes", "analyses": "probes.analysis"}[folder]
-    module = importlib.import_module(f"{where}.{name}")
+    built = f"plumbline.builders.datasets.{name}.build"
+    module = importlib.import_module(built if folder == "datasets" else module_of(name))
     schemas = getattr(module, "SCHEMAS", None) or {"": module.SCHEMA}
     configs = ", ".join(f"{key or 'each'} {len(s.columns)}" for key, s in schemas.items())
     text = _read(TOP / f"docs/{folder}/{name}.md")
     found = re.search(r"^pretty_name: (.+)$", text, re.MULTILINE)
     link = f"[{name}]({folder}/{name}.md#columns)"
     model = " MODEL" if package == "probes" and name not in ALL else ""
-    command = f"`python -m {package} {name}{model}`"
+    command = f"`python -m plumbline.{package} {name}{model}`"
     return f"| {link} | {found[1] if found else ''} | {configs} | {command} |"
 
 

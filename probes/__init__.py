@@ -1,5 +1,8 @@
 """Probes: what is asked of language models, and what is computed from their answers."""
 
+from pathlib import Path
+
+_HERE = Path(__file__).parent
 PROBES = {  # module: what it does
     "associations": "ask a model for words beside names",
     "representations": "look up how a model represents words",
@@ -34,3 +37,20 @@ ALL = {  # analyses over all models at once
     "fairness": "how well classifiers of differently pretrained models do, by group",
     "ensemble": "votes of classifiers of differently pretrained models, and of one",
 }
+
+STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
+_MODULES = {  # where the name of a probe or an analysis is not that of its module
+    "stereotypes": "completions",
+    "finetuned": "after_training",
+    "finetune": "finetuned_classifiers",
+    "leaning": "stances",
+    "pooled": "pooled_pmi",
+    "sentiment_lexica": "lexicon_evaluation",
+}
+
+
+def module_of(name: str) -> str:
+    """Return the module of a probe or an analysis."""
+    stem = _MODULES.get(name, name)
+    (study,) = [s for s in STUDIES if (_HERE / s / f"{stem}.py").is_file()]
+    return f"plumbline.probes.{study}.{stem}"

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from builders.lib import command
-from probes import ALL, EACH, PROBES
+from plumbline.builders.core import cli
+from plumbline.probes import ALL, EACH, PROBES
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status (:data:`builders.lib.command.STATUSES`)."""
-    parser = argparse.ArgumentParser(prog="python -m probes", description=__doc__)
+    """Run one command and return its exit status (:data:`plumbline.builders.core.cli.STATUSES`)."""
+    parser = argparse.ArgumentParser(prog="python -m plumbline.probes", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _of_params(commands)
     weights = commands.add_parser(
@@ -25,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     further = commands.add_parser(
         "pretrain",
         help="train a model further on corpora and keep its states (a stage of dvc.yaml); with "
-        "several processes: accelerate launch -m probes pretrain MODEL",
+        "several processes: accelerate launch -m plumbline.probes pretrain MODEL",
     )
     further.add_argument("model", help="name in params.yaml")
     for name, words in PROBES.items():
@@ -49,9 +49,9 @@ def main(arguments: list[str] | None = None) -> int:
     plan.add_argument("--study", type=Path, help="plan params.yaml with this file laid over it ...")
     plan.add_argument("--sizes", type=Path, help="... from the sizes that this file assumes")
     commands.add_parser("report", help="write data/report (a stage of dvc.yaml)")
-    command.options(parser, commands)
+    cli.options(parser, commands)
     given = parser.parse_args(arguments)
-    return command.run(given, "probes", lambda: _run(given))
+    return cli.run(given, "probes", lambda: _run(given))
 
 
 def _run(given: argparse.Namespace) -> None:
@@ -60,7 +60,7 @@ def _run(given: argparse.Namespace) -> None:
     elif given.command in ("check", "use", "set", "pin"):
         _params(given)
     elif given.command in ALL:
-        from probes.tables import analyse
+        from plumbline.probes.core.run_analysis import analyse
 
         print(analyse(given.command))
     elif hasattr(given, "model") and given.command != "plan":
@@ -89,8 +89,8 @@ def _of_params(commands: Any) -> None:
 def _params(given: argparse.Namespace) -> None:
     """Read or change params.yaml."""
     if given.command == "check":
-        from probes.check import check
-        from probes.settings import check_with
+        from plumbline.probes.commands.check_params import check
+        from plumbline.probes.commands.params_overlay import check_with
 
         if given.file:
             check_with(given.file, given.date)
@@ -98,18 +98,18 @@ def _params(given: argparse.Namespace) -> None:
             check()
         print(f"{given.file or 'params.yaml'}: no problem found")
     elif given.command == "use":
-        from probes.settings import use
+        from plumbline.probes.commands.params_overlay import use
 
         lacking = use(given.file, given.date)
         print(f"params.yaml: as {given.file} has it; `git diff params.yaml` shows what is new")
         for source in lacking:
-            print(f"to fetch: python -m builders fetch {source} --date {given.date}")
+            print(f"to fetch: python -m plumbline.builders fetch {source} --date {given.date}")
     elif given.command == "set":
-        from probes.settings import put
+        from plumbline.probes.commands.params_overlay import put
 
         put(given.keys)
     else:
-        from probes.pin import pin
+        from plumbline.probes.commands.pin_revisions import pin
 
         found = pin(given.file)
         for name, commit in found.written.items():
@@ -124,12 +124,12 @@ def _of_all(given: argparse.Namespace) -> None:
     if given.command == "plan" and given.study:
         _planned(given)
     elif given.command == "plan":
-        from probes.plan import plans, table
+        from plumbline.probes.commands.cost import plans, table
 
         print(table(list(plans(given.seconds, given.model))))
     else:
-        from builders.lib.progress import during
-        from probes.report import write
+        from plumbline.builders.core.progress import during
+        from plumbline.probes.site import write
 
         with during("report"):
             folder = write()
@@ -138,10 +138,10 @@ def _of_all(given: argparse.Namespace) -> None:
 
 def _planned(given: argparse.Namespace) -> None:
     """Tell what a study would take, from sizes that are assumed."""
-    from builders.lib.problem import Problem
-    from probes.assumed import plans, sizes_in, summary
-    from probes.plan import table
-    from probes.settings import composed
+    from plumbline.builders.core.errors import Problem
+    from plumbline.probes.commands.assumed import plans, sizes_in, summary
+    from plumbline.probes.commands.cost import table
+    from plumbline.probes.commands.params_overlay import composed
 
     if not given.sizes:
         raise Problem("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
@@ -152,27 +152,27 @@ def _planned(given: argparse.Namespace) -> None:
 
 def _of_a_model(given: argparse.Namespace) -> None:
     """Run a command that names a model."""
-    from probes.models.params import model
+    from plumbline.probes.models.params import model
 
     model(given.model)  # an unknown name is told before torch is loaded
     if given.command == "paraphrase":
-        from probes.paraphrase import write as reword
+        from plumbline.probes.leaning.paraphrase import write as reword
 
         seeds = range(1, given.seeds + 1)
         print(reword(given.model, given.prompt, seeds, given.tokens, Path(given.into)))
     elif given.command == "weights":
-        from probes.models.weights import bring
+        from plumbline.probes.worlds.stage import bring
 
         print(bring(given.model))
     elif given.command == "pretrain":
-        from probes.models.processes import first
-        from probes.pretrain import pretrain
+        from plumbline.probes.training.distributed import first
+        from plumbline.probes.training.pretrain import pretrain
 
         folder = pretrain(given.model)
         if first():
             print(folder)
     else:
-        from probes.tables import analyse
+        from plumbline.probes.core.run_analysis import analyse
 
         print(analyse(given.command, given.model))
 
@@ -201,8 +201,8 @@ def _execution(parser: argparse.ArgumentParser) -> None:
 
 def _probe(given: argparse.Namespace) -> None:
     """Put a probe to a model."""
-    from builders.lib.problem import Problem
-    from probes.models.params import model
+    from plumbline.builders.core.errors import Problem
+    from plumbline.probes.models.params import model
 
     part = None
     if given.part:
@@ -217,7 +217,7 @@ def _probe(given: argparse.Namespace) -> None:
     if not given.workers.isdigit():
         raise Problem(f"--workers {given.workers}: not a number of workers")
     model(given.model)  # an unknown name is told before torch is loaded
-    from probes.outputs import Execution, probe
+    from plumbline.probes.core.run_probe import Execution, probe
 
     print(probe(given.command, given.model, Execution(given.runner, int(given.workers), part)))
 

@@ -62,9 +62,12 @@ def project(tmp_path, monkeypatch):
 @pytest.fixture(scope="session")
 def built(once):
     """A project in which some datasets are built and validated; not to be changed."""
-    from builders import emotions, politicians, supersenses, words
-    from builders.lib.dataset import build
-    from validation.run import validate
+    from plumbline.builders.core.build import build
+    from plumbline.builders.datasets.emotions import build as emotions
+    from plumbline.builders.datasets.politicians import build as politicians
+    from plumbline.builders.datasets.supersenses import build as supersenses
+    from plumbline.builders.datasets.words import build as words
+    from plumbline.validation.run import validate
 
     def make(folder):
         copy_project(folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from probes import ALL, EACH, PROBES
+from plumbline.probes import ALL, EACH, PROBES
 
 TOP = Path(__file__).parent.parent
 PACKAGES = ("builders", "validation", "probes")

@@ -7,8 +7,8 @@ import io
 
 import numpy as np
 
-from builders.lib.answers import FIRST
-from builders.lib.questionnaire import VALUES, statements
+from plumbline.builders.datasets.statements.read import VALUES, statements
+from plumbline.builders.datasets.survey.responses import FIRST
 
 SEED = 20261121
 PEOPLE = 120

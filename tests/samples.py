@@ -31,25 +31,23 @@ import partisans
 import respondents
 import suggesting
 
-from builders.lib.http import Politeness
-from builders.lib.snapshot import MANIFEST, write_manifest
-from builders.sources import (
-    autocomplete,
-    downstream,
-    emotions,
-    labelled_texts,
-    lexica,
-    names,
-    news,
-    reddit,
-    social_groups,
-    statements,
-    supersenses,
-    survey,
-    targets,
-    ud,
-    wikidata,
-)
+from plumbline.builders.core.snapshot import MANIFEST, write_manifest
+from plumbline.builders.datasets.corpora import fetch as reddit
+from plumbline.builders.datasets.downstream import fetch as downstream
+from plumbline.builders.datasets.emotions import fetch as emotions
+from plumbline.builders.datasets.labelled_texts import fetch as labelled_texts
+from plumbline.builders.datasets.lexica import fetch as lexica
+from plumbline.builders.datasets.names import fetch as names
+from plumbline.builders.datasets.outlets import fetch as news
+from plumbline.builders.datasets.politicians import fetch as wikidata
+from plumbline.builders.datasets.social_groups import fetch as social_groups
+from plumbline.builders.datasets.statements import fetch as statements
+from plumbline.builders.datasets.stereotypes import fetch as autocomplete
+from plumbline.builders.datasets.supersenses import fetch as supersenses
+from plumbline.builders.datasets.survey import fetch as survey
+from plumbline.builders.datasets.targets import fetch as targets
+from plumbline.builders.datasets.words import fetch as ud
+from plumbline.builders.fetch.http import Politeness
 
 TOP = Path(__file__).parent.parent
 SAMPLES = TOP / "data" / "samples"

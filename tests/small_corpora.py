@@ -8,9 +8,9 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from builders import corpora
-from builders.lib import dumps
-from builders.lib.snapshot import Snapshot, write_manifest
+from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.datasets.corpora import build as corpora
+from plumbline.builders.datasets.corpora import reddit_dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,10 +71,10 @@ def snapshots(folder: Path, articles: list, posts: list) -> dict[str, Snapshot]:
     (news / "en/mine.jsonl").write_text(lines, "utf-8")
     request = {"corpora": {"en": [CORPUS]}}
     write_manifest(news, facts | {"source": "news", "request": request, "counts": {}})
-    (reddit / dumps.LISTED).write_text(LISTED)
-    bots = dumps.Bots(frozenset({"automoderator"}), re.compile("Bot$"))
+    (reddit / reddit_dump.LISTED).write_text(LISTED)
+    bots = reddit_dump.Bots(frozenset({"automoderator"}), re.compile("Bot$"))
     names = {name.lower(): name for name in COMMUNITIES.values()}
     found = (json.dumps(e).encode() for e in posts)
-    dumps.write(reddit / "posts.jsonl.zst", dumps.posts(found, names, bots, Counter()))
+    reddit_dump.write(reddit / "posts.jsonl.zst", reddit_dump.posts(found, names, bots, Counter()))
     write_manifest(reddit, facts | {"source": "reddit", "request": {"x": 1}, "counts": {}})
     return {"news": Snapshot.open(news), "reddit": Snapshot.open(reddit)}

@@ -142,9 +142,9 @@ def test_there_is_no_drawer_for_odds_and_ends():
 # The latent-variable model of words is one of tables: torch runs its 40 fits in one program.
 # A corpus is cleared of hate by a classifier that the user names; by default by none.
 FITS_DATA = (
-    "builders/lib/hate.py",
-    "builders/lib/sentivae.py",
-    "probes/stats/latent_program.py",
+    "builders/datasets/corpora/hate_filter.py",
+    "builders/datasets/lexica/sentivae.py",
+    "probes/politicians/latent_program.py",
 )
 
 
@@ -206,16 +206,16 @@ def test_generated_docs_are_up_to_date():
 
 
 def test_params_of_the_default_run_have_no_problem(monkeypatch):
-    from probes.check import check
+    from plumbline.probes.commands.check_params import check
 
     monkeypatch.chdir(TOP)
     check()
 
 
 def test_the_sources_of_a_closure_are_found_through_functions_too():
-    assert "builders/lib/treebank.py" in closure("builders.words")
-    assert "probes/world/train.py" in closure("probes.models.weights")
-    assert "probes/world/train.py" not in closure("probes.outputs")
+    assert "builders/datasets/words/conllu.py" in closure("builders.words")
+    assert "probes/worlds/politicians.py" in closure("probes.models.weights")
+    assert "probes/worlds/politicians.py" not in closure("probes.outputs")
 
 
 def test_every_target_of_the_makefile_says_what_it_does():

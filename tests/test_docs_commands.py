@@ -18,10 +18,10 @@ from imports import stages
 
 # Commands that tests here run. A command of the docs must stand in one of the two tables.
 RUN = {
-    "python -m probes check",
-    "python -m builders people data/samples/facts/persons_en.txt",
-    "python -m builders drift stereotypes",
-    "python -m builders publish words --repo your-name/words --version 1.2.0 --dry-run",
+    "python -m plumbline.probes check",
+    "python -m plumbline.builders people data/samples/facts/persons_en.txt",
+    "python -m plumbline.builders drift stereotypes",
+    "python -m plumbline.builders publish words --repo your-name/words --version 1.2.0 --dry-run",
     "python tiny.py",
     "python look.py",
 }
@@ -35,20 +35,30 @@ ELSEWHERE = {
     "make docs": "make lint, which CI runs, tells whether it has anything to write",
     "make full": "asks the network",
     "make full-check": "looks at params/full.yaml, as tests/test_full.py does",
-    "python -m probes check params/full.yaml": "tests/test_full.py",
-    "python -m probes use *": "tests/test_full.py",
-    "python -m probes set *": "tests/test_full.py",
-    "python -m probes pin *": "asks the Hub; tests/test_full.py has one of its own",
-    "python -m builders diff *": "two versions of the reader's; tests/lib/test_diff*.py",
-    "python -m builders trace *": "tests/lib/test_trace.py",
+    "python -m plumbline.probes check params/full.yaml": "tests/test_full.py",
+    "python -m plumbline.probes use *": "tests/test_full.py",
+    "python -m plumbline.probes set *": "tests/test_full.py",
+    "python -m plumbline.probes pin *": "asks the Hub; tests/test_full.py has one of its own",
+    "python -m plumbline.builders diff *": "two versions of the reader's; tests/lib/test_diff*.py",
+    "python -m plumbline.builders trace *": "tests/lib/test_trace.py",
     "make real": "needs the real inputs beside the checkout",
-    "python -m builders politicians": "a stage of make repro, which CI runs",
-    "python -m builders fetch *": "asks the network; tested against servers of the tests",
-    "python -m builders drift stereotypes * *": "waves of the user's; drift itself is run here",
-    "python -m builders publish *": "writes to the Hub; tested against a Hub of the tests' own",
-    "python -m probes plan*": "takes ten seconds for each model and probe; has tests of its own",
-    "python -m probes associations NAME*": "NAME stands for a model; has tests of its own",
-    "python -m probes paraphrase MODEL*": "MODEL stands for a model; has tests of its own",
+    "python -m plumbline.builders politicians": "a stage of make repro, which CI runs",
+    "python -m plumbline.builders fetch *": "asks the network; tested against servers of the tests",
+    "python -m plumbline.builders drift stereotypes * *": (
+        "waves of the user's; drift itself is run here"
+    ),
+    "python -m plumbline.builders publish *": (
+        "writes to the Hub; tested against a Hub of the tests' own"
+    ),
+    "python -m plumbline.probes plan*": (
+        "takes ten seconds for each model and probe; has tests of its own"
+    ),
+    "python -m plumbline.probes associations NAME*": (
+        "NAME stands for a model; has tests of its own"
+    ),
+    "python -m plumbline.probes paraphrase MODEL*": (
+        "MODEL stands for a model; has tests of its own"
+    ),
     "accelerate config": "asks questions at a terminal",
     "accelerate launch *": "starts processes; tested with two in tests/probes/test_pretrain.py",
     "pip install *": "installs",
@@ -58,8 +68,9 @@ ELSEWHERE = {
     "cd *": "the user's own folders",
     "dvc *": "DVC's own commands: what they take is tested, not what they do",
 }
-PARSERS = {"builders": "builders.__main__", "probes": "probes.__main__"}
-PARSERS["validation"] = "validation.__main__"
+PARSERS = {
+    f"plumbline.{p}": f"plumbline.{p}.__main__" for p in ("builders", "probes", "validation")
+}
 COMMANDS = commands()
 IN_CI = bool(os.environ.get("CI"))
 
@@ -171,12 +182,12 @@ def needs(*paths):
 
 
 def test_params_as_they_are_have_no_problem(project):
-    assert run(project, "-m", "probes", "check") == "params.yaml: no problem found\n"
+    assert run(project, "-m", "plumbline.probes", "check") == "params.yaml: no problem found\n"
 
 
 def test_finding_people_counts_what_the_page_says():
     needs("data/datasets/names")
-    told = run(TOP, "-m", "builders", "people", "data/samples/facts/persons_en.txt")
+    told = run(TOP, "-m", "plumbline.builders", "people", "data/samples/facts/persons_en.txt")
     page = (TOP / "docs/datasets/counterfactuals.md").read_text(encoding="utf-8")
     rows = [line for line in told.splitlines() if line.startswith("| the whole name")]
     assert rows
@@ -185,14 +196,14 @@ def test_finding_people_counts_what_the_page_says():
 
 @pytest.mark.slow
 def test_drift_compares_the_waves_of_the_samples(project):
-    run(project, "-m", "builders", "drift", "stereotypes")
+    run(project, "-m", "plumbline.builders", "drift", "stereotypes")
     assert (project / "data/tables/drift/drift.parquet").exists()
 
 
 def test_a_dry_run_of_publishing_prints_a_plan_without_a_hub():
     needs("data/datasets/words/README.md", "data/validation/words.json")
     words = ("publish", "words", "--repo", "your-name/words", "--version", "1.2.0", "--dry-run")
-    told = run(TOP, "-m", "builders", *words, HF_ENDPOINT="http://127.0.0.1:9")
+    told = run(TOP, "-m", "plumbline.builders", *words, HF_ENDPOINT="http://127.0.0.1:9")
     assert "your-name/words" in told
     assert "README.md" in told
 
@@ -257,7 +268,7 @@ def test_what_a_guide_puts_into_params_leaves_no_problem(page, project):
         text = FETCHED.sub(lambda m: str(max((TOP / "data/samples" / m[1]).iterdir())), block.text)
         params = laid(params, yaml.safe_load(text))
     (project / "params.yaml").write_text(yaml.safe_dump(params, allow_unicode=True))
-    run(project, "-m", "probes", "check")
+    run(project, "-m", "plumbline.probes", "check")
 
 
 @pytest.mark.parametrize("page", [*PAGES, TOP / "CHANGELOG.md"], ids=lambda p: p.name)
@@ -295,7 +306,7 @@ def test_the_tutorial_makes_a_model_and_finds_nothing_in_it(built, project):
     cache = {"HF_DATASETS_CACHE": str(project / "cache")}
     shown = " ".join((TOP / "docs/tutorial.md").read_text(encoding="utf-8").split())
     assert " ".join(run(project, "tiny.py", **cache).split()) in shown
-    run(project, "-m", "probes", "check")
+    run(project, "-m", "plumbline.probes", "check")
     for words in (("weights", "tiny"), ("associations", "tiny"), ("pmi", "tiny")):
-        run(project, "-m", "probes", *words)
+        run(project, "-m", "plumbline.probes", *words)
     assert " ".join(run(project, "look.py", **cache).split()) in shown

@@ -23,7 +23,7 @@ WHERE = f"s3://{BUCKET}/plumbline"
 STAGES = """
 stages:
   build:
-    cmd: python -m builders social_groups
+    cmd: python -m plumbline.builders social_groups
     params: [datasets.social_groups]
     deps: [data/samples/social_groups]
     outs: [data/datasets/social_groups]

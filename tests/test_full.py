@@ -14,12 +14,12 @@ import yaml
 from imports import TOP
 from lib.hub_server import Repo, serving
 
-from builders.lib.params import read
-from builders.lib.problem import Problem
-from probes.assumed import COUNTS, MODULES, Study, plans, sizes_in, summary
-from probes.check import check, named_snapshots
-from probes.pin import written
-from probes.settings import check_with, composed, lay, put, use
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import read
+from plumbline.probes.commands.assumed import COUNTS, MODULES, Study, plans, sizes_in, summary
+from plumbline.probes.commands.check_params import check, named_snapshots
+from plumbline.probes.commands.params_overlay import check_with, composed, lay, put, use
+from plumbline.probes.commands.pin_revisions import written
 
 FULL = TOP / "params" / "full.yaml"
 SIZES = TOP / "params" / "full-sizes.yaml"
@@ -71,8 +71,8 @@ def test_all_that_is_wrong_with_it_is_what_only_its_user_can_give(project, monke
     _, *problems = str(caught.value).splitlines()
     pinned = [p for p in problems if "needs a pinned revision" in p]
     assert {re.search(r"error, (\S+) needs", p)[1] for p in pinned} == UNPINNED
-    (command,) = [p for p in problems if "python -m probes pin" in p]
-    assert f"`python -m probes pin {FULL}`" in command
+    (command,) = [p for p in problems if "python -m plumbline.probes pin" in p]
+    assert f"`python -m plumbline.probes pin {FULL}`" in command
     files = {re.search(r"no file (\S+);", p)[1] for p in problems if "no file" in p}
     assert files == {
         "private/hate_demographic.jsonl",
@@ -220,8 +220,9 @@ def test_the_plan_counts_as_the_probes_do(built, tmp_path, monkeypatch):
     """Of the samples, whose sizes are read off the datasets, counts agree to the prompt."""
     import polars as pl
 
-    from builders import social_groups, statements
-    from builders.lib.dataset import build
+    from plumbline.builders.core.build import build
+    from plumbline.builders.datasets.social_groups import build as social_groups
+    from plumbline.builders.datasets.statements import build as statements
 
     mine = Path(shutil.copytree(built, tmp_path / "mine"))
     monkeypatch.chdir(mine)
@@ -343,7 +344,7 @@ def pin(folder, hub, file):
         "HF_HUB_OFFLINE": "0",
         "HF_HUB_DISABLE_TELEMETRY": "1",
     }
-    command = [sys.executable, "-m", "probes", "pin", file]
+    command = [sys.executable, "-m", "plumbline.probes", "pin", file]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False
     )

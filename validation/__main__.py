@@ -6,30 +6,26 @@ import argparse
 import sys
 from pathlib import Path
 
-from builders.lib import command
+from plumbline.builders.core import cli
 
-NAMES = sorted(
-    p.stem
-    for p in Path(__file__).parent.glob("*.py")
-    if not p.stem.startswith("_") and p.stem not in ("run", "suite")
-)
+NAMES = sorted(p.stem for p in (Path(__file__).parent / "datasets").glob("[a-z]*.py"))
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command and return its exit status (:data:`builders.lib.command.STATUSES`)."""
-    parser = argparse.ArgumentParser(prog="python -m validation", description=__doc__)
+    """Run one command and return its exit status (:data:`plumbline.builders.core.cli.STATUSES`)."""
+    parser = argparse.ArgumentParser(prog="python -m plumbline.validation", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name in NAMES:
         commands.add_parser(name, help=f"validate the dataset {name} (a stage of dvc.yaml)")
     commands.add_parser("docs", help="render the Data Docs of all datasets under data/docs")
-    command.options(parser, commands)
+    cli.options(parser, commands)
     given = parser.parse_args(arguments)
-    return command.run(given, "validation", lambda: _run(given.command))
+    return cli.run(given, "validation", lambda: _run(given.command))
 
 
 def _run(name: str) -> None:
-    from builders.lib.progress import during
-    from validation import run
+    from plumbline.builders.core.progress import during
+    from plumbline.validation import run
 
     if name == "docs":
         with during("validation docs"):

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from builders.lib import store
-from builders.lib.params import section
-from builders.lib.problem import Problem
-from builders.lib.snapshot import write_bytes
-from validation.suite import tables
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import section
+from plumbline.builders.core.snapshot import write_bytes
+from plumbline.validation.suite import tables
 
 os.environ["GX_ANALYTICS_ENABLED"] = "false"  # it would call home; must stand before the import
 
@@ -23,7 +23,7 @@ import great_expectations as gx
 import great_expectations.expectations as gxe
 
 if TYPE_CHECKING:
-    from validation.suite import Table
+    from plumbline.validation.suite import Table
 
 EXAMPLES = 5
 DOCS = "data/docs"
@@ -43,11 +43,11 @@ def validate(name: str) -> dict[str, Any]:
     Problem
         If an expectation fails; nothing is written then, so that no later stage can run.
     """
-    folder = store.DATASETS / name
+    folder = parquet.DATASETS / name
     report: dict[str, Any] = {
         "dataset": name,
         "success": True,
-        "fingerprint": store.fingerprint(folder),
+        "fingerprint": parquet.fingerprint(folder),
         "warnings": 0,
         "tables": {},
     }
@@ -75,7 +75,7 @@ def validate(name: str) -> dict[str, Any]:
             + f"\n  Mend the source, or the floors under validation.{name} in params.yaml"
         )
     text = json.dumps(report, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
-    write_bytes(store.VALIDATION / f"{name}.json", text.encode())
+    write_bytes(parquet.VALIDATION / f"{name}.json", text.encode())
     return report
 
 
@@ -115,10 +115,10 @@ def plan(name: str) -> list[Table]:
     Problem
         If the dataset is not built or its floors are missing from the params.
     """
-    own = importlib.import_module(f"validation.{name}")
-    builder = importlib.import_module(f"builders.{name}")
+    own = importlib.import_module(f"plumbline.validation.datasets.{name}")
+    builder = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
     params = section(f"validation.{name}", own.Params)
-    folder = store.DATASETS / name
+    folder = parquet.DATASETS / name
     return [*tables(builder.SCHEMA, params, folder), *own.tables(params, folder)]
 
 

@@ -13,13 +13,13 @@ import polars as pl
 import pyarrow.parquet as pq
 from pydantic import Field
 
-from builders.lib import store
-from builders.lib.params import Params as Section
+from plumbline.builders.core import parquet as store
+from plumbline.builders.core.params import Params as Section
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from builders.lib.schema import Schema
+    from plumbline.builders.core.schema import Schema
 
 
 class Params(Section):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import Condition, Lock
 
-from builders.lib.problem import Problem
+from plumbline.builders.core.errors import Problem
 
 
 class Spent(Problem):

@@ -1,6 +1,6 @@
 """Causal language models (GPT-2, Llama and their kin): continuations scored, texts written.
 
-Words at the end of a prompt are ranked in :mod:`probes.models.nextword`.
+Words at the end of a prompt are ranked in :mod:`plumbline.probes.models.causal_fill`.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import torch
 from transformers import AutoModelForCausalLM
 from transformers.cache_utils import DynamicLayer
 
-from builders.lib.problem import Problem
-from probes.models import batches, nextword, prefixes, sample, states
-from probes.models.batches import Batches
-from probes.models.body import alike, enough, logsoftmax, pretrained
-from probes.models.gate import CLOSE, CLOSE_ELSE, gated
-from probes.models.scorer import (
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching, causal_fill, hidden_states
+from plumbline.probes.models import sampling as sample
+from plumbline.probes.models.batching import Batches
+from plumbline.probes.models.forward import alike, enough, logsoftmax, pretrained
+from plumbline.probes.models.kernels import prefix_tree
+from plumbline.probes.models.kernels.head_only import CLOSE, CLOSE_ELSE, gated
+from plumbline.probes.models.scorer import (
     DECIMALS,
     SAMPLING,
     Filled,
@@ -31,7 +33,7 @@ from probes.models.scorer import (
     Text,
     Vocabulary,
 )
-from probes.models.tokens import Tokens, longest
+from plumbline.probes.models.tokenizer import Tokens, longest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -80,7 +82,7 @@ class Causal:
         }
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Tell which words are one word-initial piece; see :mod:`probes.models.tokens`."""
+        """Tell which words are one word-initial piece; see ``models.tokenizer``."""
         return self.tokens.vocabulary(words, language)
 
     def fill(
@@ -93,7 +95,7 @@ class Causal:
         language: str = "",
     ) -> Iterator[Filled]:
         """Rank candidate words at the mask that ends each prompt; see :mod:`.nextword`."""
-        return nextword.fill(self, prompts, words, top_k, multi=multi, language=language)
+        return causal_fill.fill(self, prompts, words, top_k, multi=multi, language=language)
 
     def pieces(self, language: str = "") -> Pieces:
         """Tell what the tokens of the vocabulary are."""
@@ -107,14 +109,14 @@ class Causal:
         self, prompts: Iterable[str], top_k: int, *, language: str = ""
     ) -> Iterator[Predicted]:
         """Rank all tokens at the mask that ends each prompt; see :mod:`.nextword`."""
-        return nextword.predict(self, prompts, top_k, language=language)
+        return causal_fill.predict(self, prompts, top_k, language=language)
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
-        """Give the last hidden state of each word alone; see :mod:`probes.models.states`."""
+        """Give the last hidden state of each word alone; see ``models.hidden_states``."""
         begin = partial(self._begin, empty=True)
-        encode = partial(states.alone, self.tokens, language=language, begin=begin)
+        encode = partial(hidden_states.alone, self.tokens, language=language, begin=begin)
         ask, longest = self._states, self.longest
-        return states.represent(self.tokens, self.batches, words, encode, ask, longest)
+        return hidden_states.represent(self.tokens, self.batches, words, encode, ask, longest)
 
     def _states(self, ids: torch.Tensor) -> torch.Tensor:
         """Return the last hidden states (texts, length, width)."""
@@ -138,7 +140,7 @@ class Causal:
             finite.
         """
         source = iter(pairs)
-        while block := list(islice(source, batches.BLOCK)):
+        while block := list(islice(source, batching.BLOCK)):
             yield from self._score([(self._given(prefix), rest) for prefix, rest in block])
 
     def _score(self, pairs: list[tuple[str, str]]) -> list[Score]:
@@ -163,8 +165,8 @@ class Causal:
 
         read = [ids[:-1] for ids in whole]  # nothing is asked after the last token
         if self.shares:
-            parts = prefixes.parts(read, batches.TOKENS)
-            shapes, costs = [0] * len(parts), [batches.TOKENS] * len(parts)
+            parts = prefix_tree.parts(read, batching.TOKENS)
+            shapes, costs = [0] * len(parts), [batching.TOKENS] * len(parts)
         else:
             parts = [[row] for row in range(len(pairs))]
             shapes = costs = [len(ids) for ids in read]
@@ -195,7 +197,7 @@ class Causal:
         options: dict[str, Any] = {"use_cache": False}
         tree = None
         if self.shares:
-            tree = prefixes.grow(read, self.batches.move)
+            tree = prefix_tree.grow(read, self.batches.move)
             ids, options["position_ids"] = tree.tokens, tree.places
             where = [tree.paths[n][p - 1] for n, p in asked]
         else:
@@ -205,7 +207,7 @@ class Causal:
         places, which = torch.unique(self.batches.move(where), return_inverse=True)
         looked = places[enough(self.fewest, len(places)).to(places.device)]
         length = ids.shape[1]
-        with prefixes.reading(tree), self.gate.at(looked // length, looked % length):
+        with prefix_tree.reading(tree), self.gate.at(looked // length, looked % length):
             logits = self.model(input_ids=ids, **options).logits.squeeze(1)
         scores = logsoftmax(self.name, logits[: len(places)], self.dtype)
         chosen = scores[which, self.batches.move([texts[n][p] for n, p in asked])].double()
@@ -215,7 +217,7 @@ class Causal:
     def generate(
         self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
     ) -> Iterator[Text]:
-        """Continue each prompt, in the order given; see :mod:`probes.models.sample`.
+        """Continue each prompt, in the order given; see :mod:`plumbline.probes.models.sampling`.
 
         Raises
         ------
@@ -223,7 +225,7 @@ class Causal:
             If a prompt leaves no room for the tokens asked for, or an answer is not finite.
         """
         source = iter(zip(prompts, seeds, strict=True))
-        while block := list(islice(source, batches.BLOCK)):
+        while block := list(islice(source, batching.BLOCK)):
             texts = [self._given(prompt) for prompt, _ in block]
             encoded = self.tokens.encode(texts, special=False)
             begun = [[*self._begin(empty=not ids), *ids] for ids in encoded]
@@ -279,16 +281,16 @@ class Causal:
         ids[1:, length // 2 :] = torch.randint(size, (2, length - length // 2), generator=draw)
         texts = sorted([ids[0].tolist(), ids[1].tolist(), ids[2, : -length // 4].tolist()])
         plain = [self.model(input_ids=self.batches.move([text])).logits[0] for text in texts]
-        if not prefixes.prepare(self.model):
+        if not prefix_tree.prepare(self.model):
             return False
-        tree = prefixes.grow(texts, self.batches.move)
+        tree = prefix_tree.grow(texts, self.batches.move)
         try:
-            with prefixes.reading(tree):
+            with prefix_tree.reading(tree):
                 logits = self.model(
                     input_ids=tree.tokens, position_ids=tree.places, use_cache=False
                 ).logits[0]
         except (RuntimeError, TypeError, ValueError):
-            prefixes.release(self.model)
+            prefix_tree.release(self.model)
             return False
         apart = torch.stack(
             [
@@ -298,7 +300,7 @@ class Causal:
         ).max()
         fine = bool(apart < CLOSE.get(self.model.dtype, CLOSE_ELSE) * plain[0].std(0).mean())
         if not fine:
-            prefixes.release(self.model)
+            prefix_tree.release(self.model)
         return fine
 
     def _begin(self, *, empty: bool) -> list[int]:

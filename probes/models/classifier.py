@@ -10,13 +10,13 @@ import numpy as np
 import torch
 from transformers import AutoModelForSequenceClassification
 
-from builders.lib.problem import Problem
-from probes.models import batches
-from probes.models.batches import Batches
-from probes.models.body import alike, enough, pretrained
-from probes.models.gate import gated, narrow
-from probes.models.scorer import DECIMALS, Classes
-from probes.models.tokens import HEAD, Tokens, longest
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching
+from plumbline.probes.models.batching import Batches
+from plumbline.probes.models.forward import alike, enough, pretrained
+from plumbline.probes.models.kernels.head_only import gated, narrow
+from plumbline.probes.models.scorer import DECIMALS, Classes
+from plumbline.probes.models.tokenizer import HEAD, Tokens, longest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -83,7 +83,7 @@ class Classifier:
             If a text is too long for the model, or an answer is not finite.
         """
         source = iter(texts)
-        while block := list(islice(source, batches.BLOCK)):
+        while block := list(islice(source, batching.BLOCK)):
             yield from self._classify(block)
 
     def lengths(self, words: Sequence[str], language: str = "") -> list[int]:

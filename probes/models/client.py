@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, Self
 import requests
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from builders.lib.http import Busy, Politeness, Slow, patiently, retry_after
-from builders.lib.problem import Problem
-from probes.models import key
-from probes.models.budget import Budget
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, retry_after
+from plumbline.probes.models import key
+from plumbline.probes.models.budget import Budget
 
 if TYPE_CHECKING:
-    from probes.models.params import Endpoint
+    from plumbline.probes.models.params import Endpoint
 
 FIRST_WAIT_S = 1.0  # after a failure; doubles each time, with jitter
 LONGEST_WAIT_S = 600.0  # a server that asks for more is left alone

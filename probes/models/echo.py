@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from builders.lib.problem import Problem
+from plumbline.builders.core.errors import Problem
 
 LEAST = -9999.0  # what servers write for minus infinity
 ROUNDING = 1e-6  # above the logarithm of 1

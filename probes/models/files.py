@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from builders.lib.problem import Problem
+from plumbline.builders.core.errors import Problem
 
 if TYPE_CHECKING:
-    from probes.models.params import Model
+    from plumbline.probes.models.params import Model
 
 MODELS = Path("data/models")
 POINTER = "model.json"

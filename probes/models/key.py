@@ -8,10 +8,10 @@ import os
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from builders.lib.problem import Problem
+from plumbline.builders.core.errors import Problem
 
 if TYPE_CHECKING:
-    from probes.models.params import Endpoint
+    from plumbline.probes.models.params import Endpoint
 
 SECRET = 8  # characters; anything shorter, as local servers have it, is no secret
 

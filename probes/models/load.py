@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import digest
-from probes.models.files import MODELS, POINTER, download, wanted
-from probes.models.params import model
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import digest
+from plumbline.probes.models.files import MODELS, POINTER, download, wanted
+from plumbline.probes.models.params import model
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from probes.models.params import Model
-    from probes.models.scorer import Scorer
+    from plumbline.probes.models.params import Model
+    from plumbline.probes.models.scorer import Scorer
 
 
 def load(name: str, *, exact: bool = False) -> Scorer:
@@ -32,7 +32,7 @@ def load(name: str, *, exact: bool = False) -> Scorer:
     """
     params = model(name)
     if params.endpoint:
-        from probes.models.remote import Remote
+        from plumbline.probes.models.remote import Remote
 
         if params.context:
             raise Problem(f"models.{name}.context: not for remote models; take the line out")
@@ -88,17 +88,17 @@ def location(name: str, params: Model) -> Path:
 def adapter(kind: str) -> Any:
     """Return the class for a kind of model; only its own module is loaded."""
     if kind == "causal":
-        from probes.models.causal import Causal
+        from plumbline.probes.models.causal import Causal
 
         return Causal
     if kind == "seq2seq":
-        from probes.models.seq2seq import Seq2Seq
+        from plumbline.probes.models.seq2seq import Seq2Seq
 
         return Seq2Seq
     if kind == "classifier":
-        from probes.models.classifier import Classifier
+        from plumbline.probes.models.classifier import Classifier
 
         return Classifier
-    from probes.models.masked import Masked
+    from plumbline.probes.models.masked import Masked
 
     return Masked

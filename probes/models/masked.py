@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from builders.lib.problem import Problem
-from probes.models import batches, pieces, predictions, states
-from probes.models.batches import Batches
-from probes.models.body import Body, logsoftmax
-from probes.models.scorer import (
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching, hidden_states, multi_token, predictions
+from plumbline.probes.models.batching import Batches
+from plumbline.probes.models.forward import Body, logsoftmax
+from plumbline.probes.models.scorer import (
     DECIMALS,
     MASK,
     METHODS,
@@ -31,7 +31,7 @@ from probes.models.scorer import (
     Score,
     Vocabulary,
 )
-from probes.models.tokens import Tokens
+from plumbline.probes.models.tokenizer import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -76,7 +76,7 @@ class Masked:
         }
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Tell which words are one word-initial piece; see :mod:`probes.models.tokens`."""
+        """Tell which words are one word-initial piece; see ``models.tokenizer``."""
         return self.tokens.vocabulary(words, language)
 
     def fill(
@@ -110,7 +110,7 @@ class Masked:
         if not multi:
             known = {word: tail for word, tail in known.items() if len(tail) == 1}
         source = iter(prompts)
-        while block := list(islice(source, batches.BLOCK)):
+        while block := list(islice(source, batching.BLOCK)):
             written = self.tokens.masked([self.context + prompt for prompt in block])
             yield self._block(written, known, min(top_k, len(known)), language, together)
 
@@ -134,7 +134,7 @@ class Masked:
         single = [i for i, tail in enumerate(tails) if len(tail) == 1]
         several = [i for i, tail in enumerate(tails) if len(tail) > 1]
         first = self.batches.move([tails[i][0] for i in single])
-        read = pieces.together if together else pieces.sums
+        read = multi_token.together if together else multi_token.sums
         sums = (
             read(self, encoded, places, [tails[i] for i in several], language) if several else None
         )
@@ -199,7 +199,7 @@ class Masked:
         mask = int(self.tokens.mask_id or 0)
         own = str(self.tokens.tokenizer.mask_token)
         source = iter(prompts)
-        while block := list(islice(source, batches.BLOCK)):
+        while block := list(islice(source, batching.BLOCK)):
             written = [(self.context + prompt).replace(MASK, own) for prompt in block]
             encoded = self.tokens.encode(written, language)
             for text, ids in zip(written, encoded, strict=True):
@@ -242,18 +242,18 @@ class Masked:
                 f"use {' or '.join(METHODS[:2])}"
             )
         source = iter(sentences)
-        while block := list(islice(source, batches.BLOCK)):
+        while block := list(islice(source, batching.BLOCK)):
             with self.body.attentive(method == "aula"):  # never while the caller has the word
                 scores = self._score([self.context + s for s in block], method, language)
             yield from scores
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
-        """Give the last hidden state of each word alone; see :mod:`probes.models.states`."""
-        return states.represent(
+        """Give the last hidden state of each word alone; see ``models.hidden_states``."""
+        return hidden_states.represent(
             self.tokens,
             self.batches,
             words,
-            partial(states.alone, self.tokens, language=language),
+            partial(hidden_states.alone, self.tokens, language=language),
             partial(self.body.states, language=language),
             self.body.longest,
         )

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from builders.lib.params import Params
-from builders.lib.problem import Problem
-from probes.world.convictions import Convictions
-from probes.world.language import World
-from probes.world.nations import Nations
-from probes.world.partisanship import Partisanship
-from probes.world.society import Society
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params
+from plumbline.probes.worlds.convictions import Convictions
+from plumbline.probes.worlds.language import World
+from plumbline.probes.worlds.partisanship import Partisanship
+from plumbline.probes.worlds.passports import Nations
+from plumbline.probes.worlds.society import Society
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,7 +199,7 @@ def model(name: str) -> Model:
     Problem
         If params.yaml has no such model, or its entry is wrong.
     """
-    from builders.lib.params import read, section
+    from plumbline.builders.core.params import read, section
 
     known = read().get("models") or {}
     if not isinstance(known, dict) or name not in known or not NAME.fullmatch(name):

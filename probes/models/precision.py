@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from probes.models.scorer import DECIMALS
+from plumbline.probes.models.scorer import DECIMALS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from probes.models.scorer import Fills
+    from plumbline.probes.models.scorer import Fills
 
 BEST = 20  # words of each list that are compared as a set
 

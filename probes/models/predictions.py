@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from probes.models.scorer import DECIMALS, Predicted
+from plumbline.probes.models.scorer import DECIMALS, Predicted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from probes.models.batches import Batches
-    from probes.models.tokens import Tokens
+    from plumbline.probes.models.batching import Batches
+    from plumbline.probes.models.tokenizer import Tokens
 
 
 def block(

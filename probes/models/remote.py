@@ -13,17 +13,17 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from builders.lib.problem import Problem
-from probes.models.budget import Budget, Spent
-from probes.models.client import Client, Refused, used
-from probes.models.echo import continuation, untold
-from probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.budget import Budget, Spent
+from plumbline.probes.models.client import Client, Refused, used
+from plumbline.probes.models.echo import continuation, untold
+from plumbline.probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
 
-    from probes.models.params import Endpoint
+    from plumbline.probes.models.params import Endpoint
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

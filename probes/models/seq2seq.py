@@ -9,11 +9,12 @@ import numpy as np
 import torch
 from transformers import AutoModelForSeq2SeqLM
 
-from builders.lib.problem import Problem
-from probes.models import batches, sample
-from probes.models.batches import Batches
-from probes.models.body import alike, enough, logsoftmax, pretrained
-from probes.models.scorer import (
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching
+from plumbline.probes.models import sampling as sample
+from plumbline.probes.models.batching import Batches
+from plumbline.probes.models.forward import alike, enough, logsoftmax, pretrained
+from plumbline.probes.models.scorer import (
     DECIMALS,
     MASK,
     SAMPLING,
@@ -23,7 +24,7 @@ from probes.models.scorer import (
     Text,
     Vocabulary,
 )
-from probes.models.tokens import Tokens, longest
+from plumbline.probes.models.tokenizer import Tokens, longest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -71,7 +72,7 @@ class Seq2Seq:
         }
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Tell which words are one word-initial piece; see :mod:`probes.models.tokens`."""
+        """Tell which words are one word-initial piece; see ``models.tokenizer``."""
         return self.tokens.vocabulary(words, language)
 
     def fill(
@@ -104,7 +105,7 @@ class Seq2Seq:
         if not multi:
             known = {word: tail for word, tail in known.items() if len(tail) == 1}
         source = iter(prompts)
-        while block := list(islice(source, batches.BLOCK)):
+        while block := list(islice(source, batching.BLOCK)):
             yield self._block(block, known, min(top_k, len(known)), language)
 
     def _block(
@@ -167,7 +168,7 @@ class Seq2Seq:
         """
         self._told(language)
         source = iter(pairs)
-        while block := list(islice(source, batches.BLOCK)):
+        while block := list(islice(source, batching.BLOCK)):
             prefixes = [self.context + prefix.replace(MASK, GAP) for prefix, _ in block]
             encoded = self.tokens.encode(prefixes, language)
             rests = self.tokens.encode([rest for _, rest in block], language, special=False)
@@ -222,7 +223,7 @@ class Seq2Seq:
         *,
         language: str = "",
     ) -> Iterator[Text]:
-        """Answer each prompt, in the order given; see :mod:`probes.models.sample`.
+        """Answer each prompt, in the order given; see :mod:`plumbline.probes.models.sampling`.
 
         Of what a model's config says on writing, the opening token that it forces is put first,
         and not counted. All else (beams, penalties, forbidden or closing tokens) is left out:
@@ -236,7 +237,7 @@ class Seq2Seq:
         """
         self._told(language)
         source = iter(zip(prompts, seeds, strict=True))
-        while block := list(islice(source, batches.BLOCK)):
+        while block := list(islice(source, batching.BLOCK)):
             texts = [self.context + prompt.replace(MASK, GAP) for prompt, _ in block]
             encoded = self.tokens.encode(texts, language)
             for text, ids in zip(texts, encoded, strict=True):

@@ -1,5 +1,1 @@
-"""The report: controls first, then study by study, then what everything was made of."""
-
-from probes.report.site import write
-
-__all__ = ["write"]
+"""Views and figures of the report."""

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator
 
-from probes.report.drawing import named, spans, svg
+from plumbline.probes.report.drawing import named, spans, svg
 
 if TYPE_CHECKING:
     import polars as pl

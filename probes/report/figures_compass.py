@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Ellipse, Patch
 from matplotlib.ticker import FixedLocator
 
-from probes.report.drawing import named, svg
+from plumbline.probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
-from probes.report.drawing import named, spans, svg
+from plumbline.probes.report.drawing import named, spans, svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

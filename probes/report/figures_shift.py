@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from probes.report.drawing import named, svg
+from plumbline.probes.report.drawing import named, svg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from builders.lib import params
-from probes import asked as lists
+from plumbline.builders.core import params
+from plumbline.probes.core import assignments as lists
 
 
 def tree() -> dict[str, Any]:

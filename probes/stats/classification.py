@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.stats import binomtest
 
-from probes.stats.estimate import Estimate
+from plumbline.probes.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

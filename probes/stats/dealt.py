@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probes.stats.two_classes import cells, metrics
+from plumbline.probes.stats.two_classes import cells, metrics
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +44,7 @@ def chance_p(
     -------
     (6,) array
         Twice the smaller tail, the order seen counted among the ``draws`` + 1, in the order of
-        :data:`probes.stats.two_classes.METRICS`; nan where a measure is.
+        :data:`plumbline.probes.stats.two_classes.METRICS`; nan where a measure is.
     """
     unit = np.arange(len(true)) if clusters is None else clusters
     dealt = _dealt(_of_units(true, unit), [np.arange(unit.max() + 1)], draws, seed)[unit]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import binomtest
 
-from probes.stats.two_classes import METRICS, cells, metrics
+from plumbline.probes.stats.two_classes import METRICS, cells, metrics
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +74,7 @@ def exchange_p(
     Returns
     -------
     (6,) array
-        Two-sided p-values in the order of :data:`probes.stats.two_classes.METRICS`; nan where a
+        Two-sided p-values in the order of ``two_classes.METRICS``; nan where a
         measure is.
 
     References

@@ -29,7 +29,7 @@ def deviations(
     Returns
     -------
     (words, groups, replicates) array
-        In nats, see :func:`probes.stats.pmi.pmi`.
+        In nats, see :func:`plumbline.probes.stats.pmi.pmi`.
     """
     cells = counts + smoothing
     if merged:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from probes.stats.permutation import permutation_test
-from probes.stats.proportion import newcombe, wilson
+from plumbline.probes.stats.intervals import newcombe, wilson
+from plumbline.probes.stats.tests import permutation_test
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from probes.stats.estimate import Estimate
+    from plumbline.probes.stats.estimate import Estimate
 
 COUNTINGS = ("best", "fractional", "each")
 

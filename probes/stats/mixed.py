@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.stats import t as student
 
-from probes.stats.linear import Coefficients
+from plumbline.probes.stats.linear import Coefficients
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

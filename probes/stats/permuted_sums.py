@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probes.stats.pmi import permutation_p
+from plumbline.probes.stats.pmi import permutation_p
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ def permuted_sums_p(
     with 0, 1, 2, ... lists fall into a group is multivariate hypergeometric, from which
     ``permutations`` outcomes are drawn. The p-value is the share of outcomes, the one seen
     included, at least as far from the mean as the one seen; it is valid for any number of them. If
-    no unit has more than one list it is :func:`probes.stats.pmi.permutation_p`, exact.
+    no unit has more than one list it is :func:`plumbline.probes.stats.pmi.permutation_p`, exact.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from probes.stats.estimate import Estimate
+from plumbline.probes.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

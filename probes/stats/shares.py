@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probes.stats.pmi import pmi
+from plumbline.probes.stats.pmi import pmi
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,7 +130,7 @@ def resampled(
     """Return replicates of :func:`of_names`: the Bayesian bootstrap over names.
 
     Each name has a standard exponential weight, and what is added to a cell is Gamma(smoothing), as
-    in :func:`probes.stats.pmi.bootstrap`.
+    in :func:`plumbline.probes.stats.pmi.bootstrap`.
 
     Returns
     -------

@@ -16,13 +16,13 @@ from pydantic import ValidationError
 from samples import DAY, PARTISAN, SAMPLES
 from small_corpora import CORPUS, PARAMS, SIZES, article, base, post, snapshots, words
 
-from builders import corpora
-from builders.lib import drawing
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot, write_manifest
-from builders.lib.store import Reject, Row
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.datasets.corpora import build as corpora
+from plumbline.builders.datasets.corpora import sample as drawing
+from plumbline.validation.run import validate
 
 REAL = Path(__file__).parents[3] / "shared/data/news/allsides_articles.parquet"
 

@@ -12,19 +12,26 @@ import pytest
 from samples import DAY, POLITE, real_names_params, targets_params
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-from builders import counterfactuals, names, targets
-from builders.__main__ import main
-from builders.counterfactuals import GENDERS, READINGS
-from builders.lib import gazetteer, store
-from builders.lib.dataset import build
-from builders.lib.marked import measured, read
-from builders.lib.people import Finder, Span, finder
-from builders.lib.problem import Problem
-from builders.lib.released import eligible, replacements, substituted
-from builders.lib.store import Reject
-from builders.sources import targets as client
-from validation.counterfactuals import only_the_entity
-from validation.run import validate
+from plumbline.builders.__main__ import main
+from plumbline.builders.core import parquet
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject
+from plumbline.builders.datasets.counterfactuals import build as counterfactuals
+from plumbline.builders.datasets.counterfactuals.barriere2024 import (
+    eligible,
+    replacements,
+    substituted,
+)
+from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
+from plumbline.builders.datasets.counterfactuals.evaluate import measured, read
+from plumbline.builders.datasets.counterfactuals.find_people import Finder, Span, finder
+from plumbline.builders.datasets.names import build as names
+from plumbline.builders.datasets.targets import build as targets
+from plumbline.builders.datasets.targets import fetch as client
+from plumbline.builders.readers import gazetteer
+from plumbline.validation.datasets.counterfactuals import only_the_entity
+from plumbline.validation.run import validate
 
 TOP = Path(__file__).parents[2]
 ORIGINAL, FAITHFUL, CORRECTED, PLACEBO = range(len(READINGS))
@@ -244,7 +251,7 @@ def test_a_row_that_breaks_its_pair_or_its_text_fails_the_validation(own, column
     frame = pl.read_parquet(path)
     chosen = (pl.col("reading") == PLACEBO) & (pl.col("country") == "us") & (pl.col("draw") == 0)
     changed = pl.when(chosen).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
-    store.write_table(frame.with_columns(changed), counterfactuals.SCHEMA.arrow(), path)
+    parquet.write_table(frame.with_columns(changed), counterfactuals.SCHEMA.arrow(), path)
     with pytest.raises(Problem, match=said):
         validate("counterfactuals")
 
@@ -295,7 +302,7 @@ def test_all_countries_with_enough_names_over_real_tweets(tmp_path, monkeypatch,
     import resource
     import time
 
-    from builders.sources import names as names_client
+    from plumbline.builders.datasets.names import fetch as names_client
 
     monkeypatch.chdir(copying(tmp_path))
     names_client.fetch(real_names_params(), POLITE, Path("data/raw/names") / DAY)

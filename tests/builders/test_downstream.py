@@ -13,15 +13,15 @@ import yaml
 from datasets import load_dataset
 from samples import DAY, POLITE, SAMPLES, downstream_params
 
-from builders import downstream
-from builders.downstream import SPLITS
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot
-from builders.lib.store import Reject
-from builders.sources import downstream as client
-from validation import downstream as checks
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject
+from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.datasets.downstream import build as downstream
+from plumbline.builders.datasets.downstream import fetch as client
+from plumbline.builders.datasets.downstream.build import SPLITS
+from plumbline.validation.datasets import downstream as checks
+from plumbline.validation.run import validate
 
 TOP = Path(__file__).parents[2]
 SHARED = TOP.parent / "shared/data"

@@ -7,12 +7,12 @@ import datasets
 import polars as pl
 import pytest
 
-from builders import emotions
-from builders.emotions import AFFECTS, lexicon
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot, write_manifest
-from builders.lib.store import Reject, Row
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.datasets.emotions import build as emotions
+from plumbline.builders.datasets.emotions.build import AFFECTS, lexicon
 
 REAL = Path(__file__).parents[3] / "shared/data/lexica/en/nrc_emolex_wordlevel_v0.92.txt"
 ORDER = sorted(AFFECTS)  # as in the files

@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 from samples import DAY, SAMPLES
 
-from builders import labelled_texts
-from builders.labelled_texts import LABELS, SPLITS, labelled, normal
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot, write_manifest
-from builders.lib.store import Reject, Row
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.datasets.labelled_texts import build as labelled_texts
+from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS, labelled, normal
 
 REAL = Path(__file__).parents[3] / "shared/data/tweets/sentiment"
 MAPPING = "0\tnegative\n1\tneutral\n2\tpositive\n"

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from samples import DAY, POLITE, REAL_NAMES, SAMPLES, names_params, real_names_params
 
-from builders import names
-from builders.lib.dataset import build
-from builders.lib.namelists import BEARERS, KINDS, List, entries, normal
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot
-from builders.lib.store import Reject
-from builders.sources import names as client
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject
+from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.datasets.names import build as names
+from plumbline.builders.datasets.names import fetch as client
+from plumbline.builders.readers.name_lists import BEARERS, KINDS, List, entries, normal
+from plumbline.validation.run import validate
 
 TERMS = {"licence": "CC0-1.0", "citation": "the project"}
 HEAD = "country,kind,rank,name\n"

@@ -14,12 +14,12 @@ from articles import BAD, GOOD, LIKED_BY_HERALD, LIKED_BY_POST, PLAIN, THINGS
 from pydantic import ValidationError
 from samples import DAY, SAMPLES
 
-from builders import outlets
-from builders.lib.articles import LEANINGS
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot, write_manifest
-from builders.lib.store import Reject, Row
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.datasets.outlets import build as outlets
+from plumbline.builders.readers.articles import LEANINGS
 
 REAL = Path(__file__).parents[3] / "shared/data/news/allsides_articles.parquet"
 COLUMNS = {"outlet": "outlet", "text": "text", "leaning": "leaning", "date": "date"}

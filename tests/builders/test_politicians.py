@@ -9,11 +9,11 @@ import datasets
 import polars as pl
 import pytest
 
-from builders import politicians
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot, write_manifest
-from builders.lib.store import Reject, Row
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.datasets.politicians import build as politicians
 
 ENTITY = "http://www.wikidata.org/entity/"
 MALE, FEMALE, TRANS_WOMAN, NON_BINARY = "Q6581097", "Q6581072", "Q1052281", "Q48270"

@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 from samples import DAY, SAMPLES
 
-from builders import social_groups
-from builders.lib.dataset import build
-from builders.lib.groups import groups
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.datasets.social_groups import build as social_groups
+from plumbline.builders.datasets.social_groups.read import groups
+from plumbline.validation.run import validate
 
 SHARED = Path(__file__).parents[3] / "shared/data"
 HEAD = "category,group,name,kind\n"

@@ -9,15 +9,15 @@ import yaml
 from published import compass, eight
 from samples import DAY, POLITE, SAMPLES
 
-from builders import statements
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.questionnaire import VALUES
-from builders.lib.questionnaire import statements as read
-from builders.lib.snapshot import Snapshot
-from builders.sources import statements as client
-from validation import statements as checks
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.datasets.statements import build as statements
+from plumbline.builders.datasets.statements import fetch as client
+from plumbline.builders.datasets.statements.read import VALUES
+from plumbline.builders.datasets.statements.read import statements as read
+from plumbline.validation.datasets import statements as checks
+from plumbline.validation.run import validate
 
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
 HEAD = "id,text,axis,weight,reversed,polarity,opposite\n"

@@ -12,14 +12,14 @@ import pytest
 import yaml
 from samples import DAY, SAMPLES, TOP
 
-from builders import stereotypes
-from builders.lib.cleaning import Cleaning, adjective, flags
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.published import chosen, published
-from builders.lib.snapshot import MANIFEST, Snapshot, write_manifest
-from builders.lib.store import Reject, Row
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot, write_manifest
+from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
+from plumbline.builders.datasets.stereotypes.clean import Cleaning, adjective, flags
+from plumbline.validation.run import validate
 
 SHARED = TOP.parent / "shared/data"
 REAL = SHARED / "stereotypes/stereo_dataset.csv"

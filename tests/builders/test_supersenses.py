@@ -8,12 +8,12 @@ import datasets
 import polars as pl
 import pytest
 
-from builders import supersenses
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot, write_manifest
-from builders.lib.store import Reject, Row
-from builders.supersenses import ADJECTIVES, CLASSES, VERBS
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.datasets.supersenses import build as supersenses
+from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, VERBS
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "supersenses"
 PARAMS = supersenses.Params(version="0.1.0", snapshot="x")

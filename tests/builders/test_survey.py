@@ -5,12 +5,12 @@ import pytest
 import respondents
 from samples import DAY, SAMPLES
 
-from builders import survey
-from builders.lib.answers import respondents as read
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.datasets.survey import build as survey
+from plumbline.builders.datasets.survey.responses import respondents as read
+from plumbline.validation.run import validate
 
 HEAD = "respondent,gender,infected,a,b\n"
 

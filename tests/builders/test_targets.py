@@ -6,14 +6,14 @@ import polars as pl
 import pytest
 from samples import DAY, POLITE, SAMPLES, targets_params
 
-from builders import targets
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot
-from builders.lib.store import Reject
-from builders.lib.taggedtexts import Corpus, texts
-from builders.sources import targets as client
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject
+from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.datasets.targets import build as targets
+from plumbline.builders.datasets.targets import fetch as client
+from plumbline.builders.readers.tagged_texts import Corpus, texts
+from plumbline.validation.run import validate
 
 SHARED = Path(__file__).parents[3] / "shared/data/tweets"
 TERMS = {"licence": "CC0-1.0", "citation": "the project", "task": "mood", "language": "en"}

@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 from conllu import parse
 
-from builders import words
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot, write_manifest
-from builders.lib.store import Reject, Row
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.datasets.words import build as words
 
 ORDER = {"en": words.Order(adjective="Adj-N", clause="SVO")}
 

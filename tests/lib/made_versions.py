@@ -11,10 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from imports import TOP
 
-from builders import emotions, lexica, politicians, stereotypes
-from builders.__main__ import main
-from builders.lib import card, store
-from builders.lib.schema import Column, Schema
+from plumbline.builders.__main__ import main
+from plumbline.builders.core import parquet as store
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.emotions import build as emotions
+from plumbline.builders.datasets.lexica import build as lexica
+from plumbline.builders.datasets.politicians import build as politicians
+from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.builders.release import card
 
 MADE = {m.__name__.split(".")[1]: m.SCHEMA for m in (emotions, lexica, politicians, stereotypes)}
 ESTIMATE = Schema(

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import yaml
 
-from builders.lib.store import fingerprint
+from plumbline.builders.core.parquet import fingerprint
 
 OPEN = {"license": "cc0-1.0"}
 

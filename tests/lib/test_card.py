@@ -13,8 +13,9 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from imports import TOP
 from lib.hub_terms import SIZES, faults
 
-from builders.lib import card, datasheet, store
-from builders.lib.schema import Column, Schema
+from plumbline.builders.core import parquet
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.release import card, facts
 
 PAGES = sorted((TOP / "docs/datasets").glob("*.md"))
 OTHERS = sorted([*(TOP / "docs/probes").glob("*.md"), *(TOP / "docs/analyses").glob("*.md")])
@@ -71,10 +72,10 @@ def write(folder, page=PAGE, configs=("en",), rows=None, rejects=None):
         {"word": ["a", "b"], "kind": [0, 1], "age": [1, None], "forms": [[], ["b"]]}
     )
     for config in configs:
-        store.write_table(frame, SCHEMA.arrow(), folder / f"{config}.parquet")
+        parquet.write_table(frame, SCHEMA.arrow(), folder / f"{config}.parquet")
     where = folder.with_name("toys.md")
     where.write_text(page, "utf-8")
-    counts = store.Counts(Counter(rows or dict.fromkeys(configs, 2)), Counter(rejects or {}))
+    counts = parquet.Counts(Counter(rows or dict.fromkeys(configs, 2)), Counter(rejects or {}))
     origin = card.Origin([SOURCE], "make repro STAGE=validate@toys", "1.2.0")
     card.write(folder, where, SCHEMA, counts, origin)
     return card.read_page(folder / "README.md")
@@ -83,8 +84,8 @@ def write(folder, page=PAGE, configs=("en",), rows=None, rejects=None):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_page_answers_every_question(page):
     prose = card.read_page(page)[1]
-    assert [f"{page.name}: {gap}" for gap in datasheet.missing(prose)] == []
-    unknown = set(datasheet.answers(prose)) - set(datasheet.BY_HAND)
+    assert [f"{page.name}: {gap}" for gap in facts.missing(prose)] == []
+    unknown = set(facts.answers(prose)) - set(facts.BY_HAND)
     assert not unknown, f"{page.name} answers what is no question: {unknown}"
 
 
@@ -101,10 +102,10 @@ def test_the_hub_knows_every_term_of_a_page(page):
 
 def test_a_gap_is_named():
     page = PAGES[0].read_text("utf-8")
-    assert datasheet.missing(page) == []
-    without = page.replace(f"**{datasheet.HARM}**", "**And now?**")
-    assert datasheet.missing(without) == [datasheet.HARM]
-    assert datasheet.missing(page.replace("## Known limits", "## Limits")) == ["## Known limits"]
+    assert facts.missing(page) == []
+    without = page.replace(f"**{facts.HARM}**", "**And now?**")
+    assert facts.missing(without) == [facts.HARM]
+    assert facts.missing(page.replace("## Known limits", "## Limits")) == ["## Known limits"]
 
 
 def test_terms_that_the_hub_does_not_know_are_found():
@@ -164,7 +165,7 @@ def test_languages_are_those_that_were_built(configs, languages, many, tmp_path)
 def test_the_datasheet_has_what_the_page_says_and_what_the_build_knows(tmp_path):
     prose = write(tmp_path / "toys", rejects={("en", "broken"): 3})[1]
     assert prose.count("## Datasheet") == 1
-    sheet = datasheet.sections(prose)["Datasheet"]
+    sheet = facts.sections(prose)["Datasheet"]
     assert [line[4:] for line in sheet.splitlines() if line.startswith("### ")] == [
         "Motivation",
         "Composition",

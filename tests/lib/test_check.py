@@ -1,12 +1,12 @@
-"""``python -m probes check``: the whole of params.yaml, all problems at once."""
+"""``python -m plumbline.probes check``: the whole of params.yaml, all problems at once."""
 
 from __future__ import annotations
 
 import pytest
 import yaml
 
-from builders.lib.problem import Problem
-from probes.check import check
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.commands.check_params import check
 
 
 def told(project, change) -> str:

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from samples import FACTS, TOP, oxigraph
 
-from builders.lib.snapshot import Snapshot
+from plumbline.builders.core.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ def run(*command: str, cwd: Path, check: bool = True) -> subprocess.CompletedPro
 
 
 def builders(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return run(sys.executable, "-m", "builders", *arguments, cwd=cwd, check=False)
+    return run(sys.executable, "-m", "plumbline.builders", *arguments, cwd=cwd, check=False)
 
 
 def dvc(*arguments: str, cwd: Path) -> None:
@@ -129,7 +129,7 @@ def test_outside_of_dvc_the_fetched_snapshot_stays_and_dvc_is_named(tmp_path, en
 
 
 def test_help_names_every_dataset_and_source_and_loads_nothing_heavy(tmp_path):
-    command = [sys.executable, "-X", "importtime", "-m", "builders", "--help"]
+    command = [sys.executable, "-X", "importtime", "-m", "plumbline.builders", "--help"]
     done = run(*command, cwd=tmp_path)
     for name in ("fetch", "prune", "politicians", "words"):
         assert name in done.stdout

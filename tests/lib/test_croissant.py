@@ -18,8 +18,9 @@ from lib.small_folders import make
 from lib.test_card import SCHEMA, SOURCE, write
 from lib.test_publish import REPO, publish, run
 
-from builders.lib import card, croissant, store
-from builders.lib.dataset import build
+from plumbline.builders.core import parquet
+from plumbline.builders.core.build import build
+from plumbline.builders.release import card, croissant
 
 pytestmark = [  # of mlcroissant's use of newer versions of its dependencies
     pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning"),
@@ -89,10 +90,10 @@ def small(project):
 def test_every_dataset_reads_through_croissant_as_through_polars(name, small):
     for needed in ("targets", "names", name) if name == "counterfactuals" else (name,):
         build(needed, importlib.import_module(f"builders.{needed}"))
-        folder = store.DATASETS / needed
-        facts = {"success": True, "fingerprint": store.fingerprint(folder)}
-        store.VALIDATION.mkdir(exist_ok=True)
-        (store.VALIDATION / f"{needed}.json").write_text(json.dumps(facts), "utf-8")
+        folder = parquet.DATASETS / needed
+        facts = {"success": True, "fingerprint": parquet.fingerprint(folder)}
+        parquet.VALIDATION.mkdir(exist_ok=True)
+        (parquet.VALIDATION / f"{needed}.json").write_text(json.dumps(facts), "utf-8")
     check(folder)
     described = json.loads((folder / croissant.FILE).read_text("utf-8"))
     assert [key for key in RESPONSIBLE if f"rai:{key}" not in described] == []
@@ -148,10 +149,10 @@ def test_shards_are_one_set_of_records(project):
         frame = pl.DataFrame({"word": [word], "kind": [1], "age": [number], "forms": [["x"]]})
         path = folder / "en" / f"{number:05}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
-        store.write_table(frame, SCHEMA.arrow(), path)
+        parquet.write_table(frame, SCHEMA.arrow(), path)
     origin = card.Origin([SOURCE], "make repro STAGE=associations@toy", "1.0.0")
     page = Path("docs/probes/associations.md")
-    counts = store.Counts()
+    counts = parquet.Counts()
     counts.rows["en"] = 3
     card.write(folder, page, {"en": SCHEMA}, counts, origin, files="{config}/*.parquet")
     found = loaded(folder / croissant.FILE)
@@ -161,9 +162,9 @@ def test_shards_are_one_set_of_records(project):
 
 def test_on_the_hub_a_description_names_the_hubs_files_at_the_tag(project):
     build("words", importlib.import_module("builders.words"))
-    folder = store.DATASETS / "words"
-    facts = {"success": True, "fingerprint": store.fingerprint(folder)}
-    store.VALIDATION.mkdir()
+    folder = parquet.DATASETS / "words"
+    facts = {"success": True, "fingerprint": parquet.fingerprint(folder)}
+    parquet.VALIDATION.mkdir()
     Path("data/validation/words.json").write_text(json.dumps(facts), "utf-8")
     with serving() as hub:
         dry = publish(project, hub, "--dry-run")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from lib.made_versions import MADE, compared, failed, person, suggestion, word, write
 
-from builders.__main__ import main
+from plumbline.builders.__main__ import main
 
 
 @pytest.fixture(autouse=True)

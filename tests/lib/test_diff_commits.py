@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from lib.made_versions import MADE, failed, word, write
 
-from builders.__main__ import main
+from plumbline.builders.__main__ import main
 
 PIPELINE = """
 stages:

@@ -12,7 +12,7 @@ from imports import TOP
 from lib.hub_server import TOKEN, Repo, serving, sha1
 from lib.made_versions import MADE, word, write
 
-from builders.lib import versions
+from plumbline.builders.versions import resolve
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def asked(hub, tmp_path):
             "HF_HUB_DISABLE_TELEMETRY": "1",
         }
         return subprocess.run(
-            [sys.executable, "-m", "builders", "diff", *words],
+            [sys.executable, "-m", "plumbline.builders", "diff", *words],
             cwd=tmp_path,
             env=environment | ({"HF_TOKEN": token} if token else {}),
             capture_output=True,
@@ -136,7 +136,7 @@ def test_a_hub_that_breaks_down_is_told(apart, hub, asked):
 def test_a_reader_that_has_read_enough_is_no_error(apart, hub):
     write("a", MADE["lexica"], {"en": []})
     write("b", MADE["lexica"], {"en": [word(f"word-{n}") for n in range(20_000)]})
-    command = f"{sys.executable} -m builders diff lexica ./a ./b --all | head -2"
+    command = f"{sys.executable} -m plumbline.builders diff lexica ./a ./b --all | head -2"
     environment = os.environ | {"PYTHONPATH": str(TOP)}
     done = subprocess.run(
         command, shell=True, cwd=apart, env=environment, capture_output=True, text=True, check=False
@@ -146,8 +146,8 @@ def test_a_reader_that_has_read_enough_is_no_error(apart, hub):
 
 
 def test_addresses_on_the_hub_are_told_from_what_git_has():
-    assert versions.ON_HUB.fullmatch("org/name@1.2.0")
-    assert versions.ON_HUB.fullmatch("org/name@refs/pr/1")
-    assert not versions.ON_HUB.fullmatch("origin/main@{1}")
-    assert not versions.ON_HUB.fullmatch("main@{yesterday}")
-    assert not versions.ON_HUB.fullmatch("org/name")
+    assert resolve.ON_HUB.fullmatch("org/name@1.2.0")
+    assert resolve.ON_HUB.fullmatch("org/name@refs/pr/1")
+    assert not resolve.ON_HUB.fullmatch("origin/main@{1}")
+    assert not resolve.ON_HUB.fullmatch("main@{yesterday}")
+    assert not resolve.ON_HUB.fullmatch("org/name")

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from lib.made_versions import ANSWER, ESTIMATE, answer, compared, estimate, write
 
-from builders.__main__ import main
-from builders.lib import roles
-from builders.lib.schema import Column, Schema
+from plumbline.builders.__main__ import main
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.versions import roles
 
 
 @pytest.fixture(autouse=True)

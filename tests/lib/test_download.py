@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from samples import POLITE
 
-from builders.lib.download import download
-from builders.lib.problem import Problem
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.fetch.download import download
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,11 +15,11 @@ import pytest
 import yaml
 from samples import DAY, EARLIER, SAMPLES, TOP
 
-from builders import stereotypes
-from builders.__main__ import main
-from builders.lib import drift
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, write_manifest
+from plumbline.builders.__main__ import main
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, write_manifest
+from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.probes.stereotypes import waves as drift
 
 PARAMS = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))["datasets"]["stereotypes"]
 DATASET = stereotypes.Params(**PARAMS)

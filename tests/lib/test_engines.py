@@ -5,7 +5,7 @@ import json
 import pytest
 import suggesting
 
-from builders.lib import engines
+from plumbline.builders.datasets.stereotypes import engines
 
 TEXTS = ["why are kids so noisy", "why are kids so élégants", 'why are kids so "up"']
 PATHS = {

@@ -17,10 +17,10 @@ from small_corpora import PARAMS, base, post, snapshots
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTokenizerFast
 
-from builders import corpora
-from builders.lib import hate
-from builders.lib.problem import Problem
-from builders.lib.store import Reject, Row
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.datasets.corpora import build as corpora
+from plumbline.builders.datasets.corpora import hate_filter
 
 WORDS = {"[PAD]": 0, "[UNK]": 1, "bad": 2}
 LOG_9 = math.log(9)
@@ -61,10 +61,10 @@ def folder(tmp_path_factory):
     return saved(tmp_path_factory.mktemp("classifier"))
 
 
-def params(folder, **changes) -> hate.Params:
+def params(folder, **changes) -> hate_filter.Params:
     sha256 = hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
     wanted = {"model": str(folder), "revision": sha256, "label": "unkind", "batch": 3}
-    return hate.Params(**(wanted | changes))
+    return hate_filter.Params(**(wanted | changes))
 
 
 TEXTS = {
@@ -79,25 +79,25 @@ TEXTS = {
 
 
 def test_scores_are_the_known_ones_and_windows_count_by_their_highest(folder):
-    classifier = hate.Classifier(params(folder))
+    classifier = hate_filter.Classifier(params(folder))
     assert dict(zip(TEXTS, classifier.scores(list(TEXTS)), strict=True)) == TEXTS
     assert classifier.scores([]) == []
 
 
 def test_a_score_does_not_depend_on_the_company(folder):
-    classifier = hate.Classifier(params(folder, batch=32))
+    classifier = hate_filter.Classifier(params(folder, batch=32))
     assert [classifier.scores([text])[0] for text in TEXTS] == classifier.scores(list(TEXTS))
 
 
 def test_the_other_label_has_the_rest_and_several_labels_are_taken_each_for_itself(tmp_path):
     many = saved(tmp_path, "multi_label_classification", odds=math.log(4))
-    found = hate.Classifier(params(many)).scores(["bad", "fine"])
+    found = hate_filter.Classifier(params(many)).scores(["bad", "fine"])
     assert found == [0.8, 0.2]
-    assert hate.Classifier(params(many, label="kind")).scores(["bad", "fine"]) == [0.5, 0.5]
+    assert hate_filter.Classifier(params(many, label="kind")).scores(["bad", "fine"]) == [0.5, 0.5]
 
 
 def test_shorter_windows_than_the_models_own(folder):
-    short = hate.Classifier(params(folder, tokens=8).model_copy(update={"tokens": 2}))
+    short = hate_filter.Classifier(params(folder, tokens=8).model_copy(update={"tokens": 2}))
     assert short.scores(["a bad b c", "a b bad c", "a b c bad", "a b c"]) == [0.9, 0.1, 0.9, 0.1]
 
 
@@ -110,7 +110,7 @@ def test_shorter_windows_than_the_models_own(folder):
 )
 def test_a_label_or_weights_that_are_not_the_ones_named_are_told(folder, changes, wrong):
     with pytest.raises(Problem, match=wrong):
-        hate.Classifier(params(folder, **changes))
+        hate_filter.Classifier(params(folder, **changes))
 
 
 def test_pickled_weights_are_refused(folder, tmp_path):
@@ -119,13 +119,13 @@ def test_pickled_weights_are_refused(folder, tmp_path):
     torch.save({}, tmp_path / "pytorch_model.bin")
     given = params(folder).model_copy(update={"model": str(tmp_path)})
     with pytest.raises(Problem, match=r"could not be loaded .*safetensors are needed"):
-        hate.Classifier(given)
+        hate_filter.Classifier(given)
 
 
 def test_a_revision_is_needed():
     for revision in ("main", "", "abc"):
         with pytest.raises(ValidationError, match="needs a pinned revision"):
-            hate.Params(model="somebody/something", revision=revision, label="hate")
+            hate_filter.Params(model="somebody/something", revision=revision, label="hate")
 
 
 def test_removed_rows_are_rejects_with_their_score_and_the_rest_keep_theirs(folder, tmp_path):

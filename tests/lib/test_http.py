@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from samples import POLITE, files
 from sources.misbehaving import always, at_first, misbehaving, status, web_page
 
-from builders.lib.http import Politeness, get, retry_after
-from builders.lib.problem import Problem
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.fetch.http import Politeness, get, retry_after
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 

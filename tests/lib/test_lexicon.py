@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from builders.lib.lexicon import Entry, View, entries, wrong
+from plumbline.builders.datasets.lexica.formats import Entry, View, entries, wrong
 
 SIGNS = {"positive": 1, "negative": -1}
 TERMS = {"licence": "CC0-1.0", "citation": "test"}

@@ -8,8 +8,8 @@ import pytest
 from samples import TOP
 from test_command import builders
 
-from builders.lib.command import STATUSES, run
-from builders.lib.problem import Problem
+from plumbline.builders.core.cli import STATUSES, run
+from plumbline.builders.core.errors import Problem
 
 GIVEN = argparse.Namespace(command="words")
 

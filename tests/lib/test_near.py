@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from builders.lib import near
+from plumbline.builders.datasets.corpora import near_duplicates
 
 
 def runs(text: str, words: int) -> set[str]:
@@ -26,8 +26,13 @@ def test_hashed_runs_have_the_index_of_the_runs_themselves():
         own, other = runs(a, k), runs(b, k)
         if min(len(a.split()), len(b.split())) >= k:
             exact = len(own & other) / len(own | other)
-            assert near.jaccard(near.shingles(a, k), near.shingles(b, k)) == exact
-        assert len(near.shingles(a, k)) == len(own)
+            assert (
+                near_duplicates.jaccard(
+                    near_duplicates.shingles(a, k), near_duplicates.shingles(b, k)
+                )
+                == exact
+            )
+        assert len(near_duplicates.shingles(a, k)) == len(own)
 
 
 @pytest.mark.parametrize(
@@ -43,27 +48,38 @@ def test_hashed_runs_have_the_index_of_the_runs_themselves():
     ],
 )
 def test_known_indices(a, b, words, index):
-    assert near.jaccard(near.shingles(a, words), near.shingles(b, words)) == index
+    assert (
+        near_duplicates.jaccard(
+            near_duplicates.shingles(a, words), near_duplicates.shingles(b, words)
+        )
+        == index
+    )
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.7, 0.8, 0.9, 1.0])
 def test_bands_find_pairs_at_the_threshold_with_the_recall_they_promise(threshold):
-    number, rows = near.bands(threshold, 128)
+    number, rows = near_duplicates.bands(threshold, 128)
     assert number * rows <= 128
-    assert 1 - (1 - threshold**rows) ** number >= near.RECALL
-    assert 1 - (1 - threshold ** (rows + 1)) ** (128 // (rows + 1)) < near.RECALL or rows == 128
+    assert 1 - (1 - threshold**rows) ** number >= near_duplicates.RECALL
+    assert (
+        1 - (1 - threshold ** (rows + 1)) ** (128 // (rows + 1)) < near_duplicates.RECALL
+        or rows == 128
+    )
 
 
 def test_a_signature_estimates_the_index():
     rng = random.Random(2)
-    signer = near.Signer(near.Params(words=1))
+    signer = near_duplicates.Signer(near_duplicates.Params(words=1))
     gaps = []
     for shared in range(10, 100, 10):
         both = [f"b{n}-{rng.random()}" for n in range(shared)]
         one, two = ([*both, *(f"{rng.random()}" for _ in range(100 - shared))] for _ in range(2))
-        a, b = near.shingles(" ".join(one), 1), near.shingles(" ".join(two), 1)
+        a, b = (
+            near_duplicates.shingles(" ".join(one), 1),
+            near_duplicates.shingles(" ".join(two), 1),
+        )
         estimate = np.mean(signer.sign(" ".join(one)) == signer.sign(" ".join(two)))
-        gaps.append((estimate - near.jaccard(a, b)) / (0.25 / 128) ** 0.5)
+        gaps.append((estimate - near_duplicates.jaccard(a, b)) / (0.25 / 128) ** 0.5)
     assert max(map(abs, gaps)) < 4  # standard errors of 128 coins, at the most
     assert len(set(gaps)) > 3
 
@@ -71,13 +87,15 @@ def test_a_signature_estimates_the_index():
 def test_every_pair_that_is_alike_shares_a_bucket_and_others_hardly_do():
     rng = random.Random(4)
     print("seed 4")
-    params = near.Params(words=1)
-    signer = near.Signer(params)
+    params = near_duplicates.Params(words=1)
+    signer = near_duplicates.Signer(params)
     texts = []
     for _ in range(150):
         own = [f"{rng.random()}" for _ in range(60)]
         texts += [" ".join(own), " ".join([*own[:54], *(f"{rng.random()}" for _ in range(6))])]
-    found = near.buckets(np.stack([signer.sign(t) for t in texts]), 0.8)  # 54 of 66: 0.818
+    found = near_duplicates.buckets(
+        np.stack([signer.sign(t) for t in texts]), 0.8
+    )  # 54 of 66: 0.818
     together = {(a, b) for a, b in combinations(sorted(found), 2) if set(found[a]) & set(found[b])}
     assert {(n, n + 1) for n in range(0, 300, 2)} <= together
     assert len(together) < 155  # of 44,850 pairs
@@ -88,7 +106,8 @@ def test_signatures_are_the_same_in_any_process():
     import sys
 
     code = (
-        "from builders.lib import near; print(near.Signer(near.Params()).sign('a b c d e f')[:9])"
+        "from plumbline.builders.datasets.corpora import near_duplicates as near;"
+        "print(near.Signer(near.Params()).sign('a b c d e f')[:9])"
     )
     said = {
         subprocess.run(
@@ -96,17 +115,17 @@ def test_signatures_are_the_same_in_any_process():
         ).stdout
         for env in ({"PYTHONHASHSEED": "1", "PYTHONPATH": "."}, {"PYTHONHASHSEED": "2"})
     }
-    assert said == {f"{near.Signer(near.Params()).sign('a b c d e f')[:9]}\n"}
+    assert said == {f"{near_duplicates.Signer(near_duplicates.Params()).sign('a b c d e f')[:9]}\n"}
 
 
 def sets(*texts: str) -> dict:
-    return {i: near.shingles(text, 1) for i, text in enumerate(texts)}
+    return {i: near_duplicates.shingles(text, 1) for i, text in enumerate(texts)}
 
 
-def compared(texts: list[str], corpus: list[int]) -> near.Twins:
+def compared(texts: list[str], corpus: list[int]) -> near_duplicates.Twins:
     """Compare texts that all share a bucket, in their order, at 0.8."""
     places = {i: [(0, 0)] for i in range(len(texts))}
-    return near.twins(range(len(texts)), corpus, places, sets(*texts), 0.8)
+    return near_duplicates.twins(range(len(texts)), corpus, places, sets(*texts), 0.8)
 
 
 def test_the_first_of_a_corpus_stays():
@@ -128,11 +147,11 @@ def test_alike_is_not_transitive_and_chains_are_not_followed():
 
 
 def test_texts_that_share_no_bucket_are_not_compared():
-    found = near.twins([0, 1], [0, 0], {0: [(0, 0)], 1: [(0, 1)]}, sets("a", "a"), 0.8)
+    found = near_duplicates.twins([0, 1], [0, 0], {0: [(0, 0)], 1: [(0, 1)]}, sets("a", "a"), 0.8)
     assert found.same == {}
 
 
 @pytest.mark.parametrize("wrong", [{"threshold": 0}, {"threshold": 1.1}, {"words": 0}])
 def test_params_that_mean_nothing_are_refused(wrong):
     with pytest.raises(ValidationError):
-        near.Params(**wrong)
+        near_duplicates.Params(**wrong)

@@ -5,8 +5,8 @@ from dvc.utils.serialize import load_yaml, modify_yaml
 from pydantic import Field, ValidationError
 from samples import TOP
 
-from builders.lib.params import Params, check, read, section
-from builders.lib.problem import Problem
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params, check, read, section
 
 
 class Words(Params):

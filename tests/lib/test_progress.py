@@ -11,7 +11,7 @@ from samples import TOP
 
 STEPS = """
 import time
-from builders.lib import progress
+from plumbline.builders.core import progress
 progress.PATIENCE = 0.2  # as after two seconds
 progress.BETWEEN = 0.1
 {body}

@@ -53,7 +53,7 @@ def run(folder, hub, *words, token=TOKEN):
 
 def publish(folder, hub, *words, what="words", version="1.2.0", token=TOKEN):
     at = ("--repo", REPO, "--version", version)
-    return run(folder, hub, "-m", "builders", "publish", what, *at, *words, token=token)
+    return run(folder, hub, "-m", "plumbline.builders", "publish", what, *at, *words, token=token)
 
 
 LOAD = """

@@ -13,9 +13,9 @@ import yaml
 from lib.small_folders import OPEN, checkpoint, make
 from pydantic import ValidationError
 
-from builders.lib.problem import Problem
-from builders.lib.publish import Params
-from builders.lib.publishable import locate, release
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.release.publish import Params
+from plumbline.builders.release.terms import locate, release
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builders.lib.records import records
+from plumbline.builders.readers.archives import records
 
 WANTED = {"outlet": "paper", "text": "body", "date": "day"}
 ROWS = [

@@ -5,7 +5,7 @@ import json
 import pytest
 from published import compass, eight
 
-from builders.lib.scales import scale
+from plumbline.builders.datasets.statements.formats import scale
 
 
 def test_a_proposition_is_on_the_axis_that_its_answers_move():

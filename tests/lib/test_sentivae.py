@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from builders.lib.sentivae import Fits, View, fit, misplaced
+from plumbline.builders.datasets.lexica.sentivae import Fits, View, fit, misplaced
 
 SEED = 20
 WORDS = 80
@@ -165,7 +165,7 @@ CODE = """
 import sys, hashlib
 sys.path[:0] = ["tests/lib", "tests", "."]
 from test_sentivae import ANCHORS, planted
-from builders.lib.sentivae import fit
+from plumbline.builders.datasets.lexica.sentivae import fit
 beta = fit(planted()[1], ANCHORS, seeds=[1, 2], steps=15).beta
 print(hashlib.sha256(beta.tobytes()).hexdigest())
 """

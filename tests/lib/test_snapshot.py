@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import (
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import (
     MANIFEST,
     REQUIRED,
     Snapshot,

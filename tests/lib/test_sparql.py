@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from builders.lib.sparql import bindings, by_item, entity
+from plumbline.builders.readers.sparql_json import bindings, by_item, entity
 
 WD = "http://www.wikidata.org/entity/"
 RESULT = {

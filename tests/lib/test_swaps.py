@@ -5,9 +5,20 @@ from collections import Counter
 
 import pytest
 
-from builders.lib.gazetteer import Gazetteer, fold
-from builders.lib.people import Finder, Span, finder, small_words
-from builders.lib.swaps import Name, draws, draws_again, people, replaced
+from plumbline.builders.datasets.counterfactuals.find_people import (
+    Finder,
+    Span,
+    finder,
+    small_words,
+)
+from plumbline.builders.datasets.counterfactuals.substitute import (
+    Name,
+    draws,
+    draws_again,
+    people,
+    replaced,
+)
+from plumbline.builders.readers.gazetteer import Gazetteer, fold
 
 MEN = ("Michael", "James", "José", "Łukasz", "İbrahim", "Андрей", "Jean-Luc")
 WOMEN = ("Sophie", "Zoë", "Ngozi", "Małgorzata", "Özlem", "Anna")

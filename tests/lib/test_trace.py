@@ -16,10 +16,14 @@ import yaml
 from lib import traced
 from lib.traced import DATASET, OUTPUTS, SNAPSHOT, TABLE, commit, run
 
-from builders.lib import cards, history, kept, layers, lineage, lineage_picture, locks, rows, told
-from builders.lib.params import LOADER
-from builders.lib.problem import Problem
-from builders.lib.trace import as_json, trace
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import LOADER
+from plumbline.builders.dvc import cache as kept
+from plumbline.builders.dvc import git as history
+from plumbline.builders.dvc import lock as locks
+from plumbline.builders.release import cards
+from plumbline.builders.versions import layers, lineage, render, rows, trace_text
+from plumbline.builders.versions.trace import as_json, trace
 
 TOP = Path(__file__).parent.parent.parent
 FILE = f"{TABLE}/en.parquet"
@@ -62,7 +66,7 @@ def nodes(found) -> dict:
 
 
 def command(*arguments: str):
-    return run(sys.executable, "-m", "builders", "trace", *arguments, check=False)
+    return run(sys.executable, "-m", "plumbline.builders", "trace", *arguments, check=False)
 
 
 def refused(*arguments) -> str:
@@ -100,7 +104,7 @@ def test_rows_behind_a_row_are_those_that_share_its_name_and_the_columns_are_tol
         OUTPUTS: [rows.Behind("en", 2, 6, ("kind", "word"), "language")],
         DATASET: [rows.Behind("en", 1, 3, ("kind", "word"), "language")],
     }
-    text = "\n".join(told.text(found))
+    text = "\n".join(trace_text.text(found))
     assert "rows     en (the language): 2 of 6 have the same kind, word" in text
 
 
@@ -293,7 +297,7 @@ def test_a_model_of_the_hub_is_its_id_and_commit_and_no_dataset(tmp_path, monkey
     found = trace("data/models/bert")
     (node,) = found.nodes.values()
     assert (node.inputs, node.here.state) == ([], "not here")
-    text = "\n".join(told.text(found))
+    text = "\n".join(trace_text.text(found))
     assert text.startswith("NOT HERE: data/models/bert is missing")
     assert f"org/bert of the Hub, commit {'c' * 40}" in text
 
@@ -374,7 +378,7 @@ def test_the_picture_holds_every_step_in_layers_and_in_greys(project):
 
 def test_a_name_that_is_markup_is_written_as_text():
     row = rows.Row(0, 1, None, {"word": '<b>&"'}, {})
-    drawn = lineage_picture._drawn(lineage_picture._row_box(row, "a<b"), layers.Place(0, 50.0), 0.0)
+    drawn = render._drawn(render._row_box(row, "a<b"), layers.Place(0, 50.0), 0.0)
     assert [t.text for t in ET.fromstring(drawn).findall("text")][-1] == 'word: <b>&"'
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from builders.lib.snapshot import write_manifest
+from plumbline.builders.core.snapshot import write_manifest
 
 SNAPSHOT = "data/samples/toy/2026-01-02"
 DATASET = "data/datasets/toy"

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 import pytest
 from models.served import Model, served, tiny
 
-from builders.lib.problem import Problem
-from probes.models import client, remote
-from probes.models.params import Endpoint
-from probes.models.remote import Remote
-from probes.models.scorer import Sampling
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import client, remote
+from plumbline.probes.models.params import Endpoint
+from plumbline.probes.models.remote import Remote
+from plumbline.probes.models.scorer import Sampling
 
 KEY = "sk-tests/0123456789abcdefGHIJ"
 PROMPTS = [f"the {who} says {what}" for who in ("nurse", "doctor") for what in ("he", "she", "or")]

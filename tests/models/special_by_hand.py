@@ -16,7 +16,7 @@ from transformers import (
     XLNetLMHeadModel,
 )
 
-from probes.models.masked import Masked
+from plumbline.probes.models.masked import Masked
 
 CLASSES = {
     "xlm": XLMWithLMHeadModel,

@@ -16,8 +16,8 @@ from models.tiny_encoders import (
     context_free,
 )
 
-from builders.lib.problem import Problem
-from probes.models.masked import Masked
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.masked import Masked
 
 PROMPTS = [
     "<mask>",

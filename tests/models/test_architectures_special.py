@@ -26,8 +26,9 @@ from models.special_by_hand import (
 from models.tiny import own_products_agree
 from models.tiny_special import LANGUAGES, SPLIT, WORDS
 
-from builders.lib.problem import Problem
-from probes.models import batches, masked, packed
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching, masked
+from plumbline.probes.models.kernels import packed_linear
 
 
 @pytest.fixture(scope="module")
@@ -91,11 +92,11 @@ def test_neither_batches_nor_cores_change_a_bit(folders, name, monkeypatch):
     readings = {"xlnet": ["original"], "bart": [], "mbart": []}.get(name, ["original", "aula"])
     seen = []
     for rows, cores in [(1, 1), (7, 2), (48, 1), (48, 2)]:
-        monkeypatch.setattr(batches, "TOKENS", 1)
-        monkeypatch.setattr(batches, "ROWS", (rows, rows))
+        monkeypatch.setattr(batching, "TOKENS", 1)
+        monkeypatch.setattr(batching, "ROWS", (rows, rows))
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         scorer = loaded(name, folders[name], "float32")
-        if scorer.body.fewest > packed.PAIR and not own_products_agree():
+        if scorer.body.fewest > packed_linear.PAIR and not own_products_agree():
             pytest.skip("not all products are packed, and those of torch depend on their rows here")
         words = [*WORDS, "kindly"]
         fills = filled(scorer, prompts, words, multi=True, language=language)

@@ -25,9 +25,9 @@ from models.special_by_hand import (
 from models.tiny_special import LANGUAGES, WORDS
 from transformers import AutoTokenizer
 
-from builders.lib.problem import Problem
-from probes.models import masked
-from probes.models.seq2seq import Seq2Seq
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import masked
+from plumbline.probes.models.seq2seq import Seq2Seq
 
 
 @pytest.fixture(scope="module")

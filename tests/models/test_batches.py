@@ -7,9 +7,10 @@ import torch
 from models.tiny import answers
 from models.tiny_encoders import ENCODERS, SEVERAL, WORDS
 
-from probes.models import batches, masked, packed
-from probes.models.masked import Masked
-from probes.models.scorer import METHODS
+from plumbline.probes.models import batching, masked
+from plumbline.probes.models.kernels import packed_linear
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.scorer import METHODS
 
 SEED = 31
 SOME = ["bert", "modernbert", "albert", "deberta-v3"]
@@ -61,8 +62,8 @@ def usual(bare, saved):
 
 
 def rows(monkeypatch, number):
-    monkeypatch.setattr(batches, "ROWS", (number, number))
-    monkeypatch.setattr(batches, "TOKENS", 1 << 20)
+    monkeypatch.setattr(batching, "ROWS", (number, number))
+    monkeypatch.setattr(batching, "TOKENS", 1 << 20)
 
 
 @pytest.mark.parametrize("encoder", EVERY, indirect=True)
@@ -94,15 +95,15 @@ def test_answers_are_bitwise_the_same_in_any_order_and_on_any_cores(saved, usual
     prompts, sentences = list(PROMPTS), list(SENTENCES)
     random.Random(SEED).shuffle(prompts)
     random.Random(SEED).shuffle(sentences)
-    monkeypatch.setattr(batches, "BLOCK", 50)
+    monkeypatch.setattr(batching, "BLOCK", 50)
     assert everything(saved, prompts, sentences) == usual
 
 
 @pytest.mark.parametrize("encoder", SOME, indirect=True)
 def test_packed_products_are_the_plain_ones_but_for_the_last_digits(saved, usual, monkeypatch):
-    if not packed.works(torch.float32):
+    if not packed_linear.works(torch.float32):
         pytest.skip("no packed products here")
-    monkeypatch.setattr(packed, "works", lambda _: False)
+    monkeypatch.setattr(packed_linear, "works", lambda _: False)
     plain = everything(saved)
     assert plain.keys() == usual.keys()
     for (verb, text), true in plain.items():

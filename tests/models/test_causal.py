@@ -24,10 +24,11 @@ from models.tiny_causal import (
 )
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from builders.lib.problem import Problem
-from probes.models import batches, causal, packed, prefixes
-from probes.models.causal import Causal
-from probes.models.scorer import Sampling
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching, causal
+from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.kernels import packed_linear, prefix_tree
+from plumbline.probes.models.scorer import Sampling
 
 STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
 SHARING = ("gpt2", "llama", "opt")  # every layer sees all tokens, by an attention of choice
@@ -120,7 +121,7 @@ def test_float32_is_the_same_to_the_last_bit_whichever_texts_are_asked_together(
     pairs = [*PAIRS, *((f"{one} {two}", " is kind") for one in SENTENCES for two in SENTENCES[:3])]
     pairs += [(f"{text} {text} {name}", " was") for text in SENTENCES[:9] for name in NAMES]
     scorer = loaded(folder(kind), "float32")
-    if scorer.fewest > packed.PAIR and not own_products_agree():
+    if scorer.fewest > packed_linear.PAIR and not own_products_agree():
         pytest.skip("not all products are packed, and those of torch depend on their rows here")
     whole = list(scorer.logprobs(pairs))
     print("seed 11")
@@ -132,7 +133,7 @@ def test_float32_is_the_same_to_the_last_bit_whichever_texts_are_asked_together(
 
 def test_a_model_that_does_not_leave_its_attention_to_others_shares_nothing(folder, monkeypatch):
     true = values(loaded(folder("llama")).logprobs(PAIRS))
-    monkeypatch.setattr(prefixes, "_pick", _turned)
+    monkeypatch.setattr(prefix_tree, "_pick", _turned)
     scorer = loaded(folder("llama"))
     assert not scorer.shares
     assert values(scorer.logprobs(PAIRS)) == pytest.approx(true, abs=1.01e-6)
@@ -163,7 +164,7 @@ def test_float32_is_the_same_to_the_last_bit_for_any_budget_and_number_of_cores(
     pairs = PAIRS + [(f"{name} is", " kind") for name in SENTENCES]
     usual = list(loaded(folder(kind), "float32").logprobs(pairs))
     for tokens, cores in ((1, 1), (50, 2), (400, 1), (1 << 20, 2)):
-        monkeypatch.setattr(batches, "TOKENS", tokens)
+        monkeypatch.setattr(batching, "TOKENS", tokens)
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         assert list(loaded(folder(kind), "float32").logprobs(pairs)) == usual
 
@@ -171,7 +172,7 @@ def test_float32_is_the_same_to_the_last_bit_for_any_budget_and_number_of_cores(
 def test_blocks_are_taken_one_after_the_other(folder, monkeypatch):
     scorer = loaded(folder("gpt2"))
     whole = list(scorer.logprobs(PAIRS))
-    monkeypatch.setattr(batches, "BLOCK", 7)
+    monkeypatch.setattr(batching, "BLOCK", 7)
     taken = []
 
     def source():
@@ -347,23 +348,25 @@ def test_facts_name_model_revision_and_vocabulary(folder):
     }
 
 
-@pytest.mark.skipif(not packed.works(torch.float32), reason="torch has no packed products here")
+@pytest.mark.skipif(
+    not packed_linear.works(torch.float32), reason="torch has no packed products here"
+)
 @pytest.mark.parametrize(
     ("kind", "fewest"),
     [
-        ("gpt2", packed.PAIR),
-        ("llama", packed.PAIR),
-        ("gemma3", packed.PAIR),
-        ("mamba", packed.FEWEST),  # reads the weights of a layer itself: that one is left
+        ("gpt2", packed_linear.PAIR),
+        ("llama", packed_linear.PAIR),
+        ("gemma3", packed_linear.PAIR),
+        ("mamba", packed_linear.FEWEST),  # reads the weights of a layer itself: that one is left
     ],
 )
 def test_packed_weights_answer_as_plain_ones(folder, kind, fewest, monkeypatch):
     scorer = loaded(folder(kind), "float32")
     assert scorer.fewest == fewest
     laid_out = values(scorer.logprobs(PAIRS))
-    monkeypatch.setattr(packed, "works", lambda _: False)
+    monkeypatch.setattr(packed_linear, "works", lambda _: False)
     scorer = loaded(folder(kind), "float32")
-    assert scorer.fewest == packed.FEWEST
+    assert scorer.fewest == packed_linear.FEWEST
     for one, other in zip(values(scorer.logprobs(PAIRS)), laid_out, strict=True):
         assert one == pytest.approx(other, abs=2e-5)
 

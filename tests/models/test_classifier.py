@@ -20,9 +20,9 @@ from models.tiny_causal import (
 )
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from builders.lib.problem import Problem
-from probes.models import batches
-from probes.models.classifier import Classifier
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching
+from plumbline.probes.models.classifier import Classifier
 
 MADE = {
     "bert": (bert_classifier, lambda: wordpiece(SENTENCES)),
@@ -102,8 +102,8 @@ def test_answers_are_the_same_to_the_last_bit_in_any_company_and_order(folder, k
     random.Random(1).shuffle(order)
     assert list(scorer.classify(TEXTS[i] for i in order)) == [together[i] for i in order]
     for tokens, cores, block in ((1, 2, 5), (70, 1, 4096), (1 << 20, 2, 9)):
-        monkeypatch.setattr(batches, "TOKENS", tokens)
-        monkeypatch.setattr(batches, "BLOCK", block)
+        monkeypatch.setattr(batching, "TOKENS", tokens)
+        monkeypatch.setattr(batching, "BLOCK", block)
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         assert list(loaded(folder(kind), "float32").classify(TEXTS)) == together
     assert list(scorer.classify([])) == []

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from builders.lib.problem import Problem
-from probes.models import batches
-from probes.models.batches import Batches, cores, device
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching
+from plumbline.probes.models.batching import Batches, cores, device
 
 
 def small(room):
@@ -38,7 +38,7 @@ def test_batches_shrink_until_they_fit_and_every_row_is_answered_once(room):
         assert tried[0] > room  # it began too large,
         # and learnt by halving
         assert sum(size > room for size in tried) <= 12
-    assert all(size <= batches.TOKENS_GPU // 5 + 1 for size in tried)
+    assert all(size <= batching.TOKENS_GPU // 5 + 1 for size in tried)
 
 
 def test_a_row_that_does_not_fit_alone_is_a_problem_that_names_model_and_device():

@@ -28,11 +28,11 @@ from transformers import (
     pipeline,
 )
 
-from builders.lib.problem import Problem
-from probes.models import batches
-from probes.models.entailment import Entailment
-from probes.models.load import brought, load
-from probes.models.weights import bring
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching
+from plumbline.probes.models.load import brought, load
+from plumbline.probes.models.nli import Entailment
+from plumbline.probes.worlds.stage import bring
 
 LABELS = ("CONTRADICTION", "NEUTRAL", "Entailment")
 SIZES = {
@@ -161,7 +161,7 @@ def test_answers_are_the_same_to_the_last_bit_in_any_company_and_order(
     assert judged.logits([PAIRS[i] for i in order]) == [together[i] for i in order]
     assert judged.logits([*PAIRS, *PAIRS]) == together * 2
     for tokens, cores in ((1, 2), (70, 1), (1 << 20, 2)):
-        monkeypatch.setattr(batches, "TOKENS", tokens)
+        monkeypatch.setattr(batching, "TOKENS", tokens)
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         assert Entailment(kind).logits(PAIRS) == together
     assert [judged.logits([pair])[0] for pair in PAIRS] == together

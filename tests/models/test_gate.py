@@ -5,9 +5,9 @@ import torch
 from models.tiny import bert, save, wordpiece
 from models.tiny_causal import SENTENCES, bert_classifier, gpt2_classifier, gpt2_tokenizer
 
-from probes.models import gate
-from probes.models.classifier import Classifier
-from probes.models.masked import Masked
+from plumbline.probes.models.classifier import Classifier
+from plumbline.probes.models.kernels import head_only
+from plumbline.probes.models.masked import Masked
 
 KNOWN = {"bert", "bert-uncased", "roberta", "electra", "xlmr", "bertweet", "distilbert"}
 KNOWN |= {"deberta-v3", "deberta-legacy"}
@@ -48,7 +48,7 @@ def test_of_the_last_layer_only_the_places_asked_for_are_computed(folder, monkey
     short = loaded(folder)
     logits, seen = at(short)
     assert seen == [50, 10]  # ten texts of five tokens; then one of each
-    monkeypatch.setattr(gate, "LAST", ())
+    monkeypatch.setattr(head_only, "LAST", ())
     whole, all_seen = at(loaded(folder))
     assert all_seen == [50, 50]
     assert torch.equal(logits, whole)
@@ -60,7 +60,7 @@ def test_of_the_last_layer_only_the_places_asked_for_are_computed(folder, monkey
 @pytest.mark.parametrize("part", ["attention.self.query", "intermediate", "attention"])
 def test_a_layer_that_would_answer_otherwise_is_left_whole(folder, part, monkeypatch):
     true, _ = at(loaded(folder))
-    monkeypatch.setattr(gate, "LAST", (("encoder.layer", part),))
+    monkeypatch.setattr(head_only, "LAST", (("encoder.layer", part),))
     body = loaded(folder)
     assert not body.narrow
     assert torch.equal(at(body)[0], true)

@@ -52,7 +52,7 @@ def command(folder, endpoint, *words):
         "HF_HUB_DISABLE_TELEMETRY": "1",
     }
     return subprocess.run(
-        [sys.executable, "-m", "probes", *words],
+        [sys.executable, "-m", "plumbline.probes", *words],
         cwd=folder,
         env=environment,
         capture_output=True,

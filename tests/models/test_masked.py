@@ -5,9 +5,9 @@ import torch
 from models.tiny import answers, bert, save, wordpiece
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
-from builders.lib.problem import Problem
-from probes.models import batches
-from probes.models.masked import Masked
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching
+from plumbline.probes.models.masked import Masked
 
 NAMES = ["Ada", "Ada Berg", "Bo", "Bo Falk Lind", "Cleo Lind", "Dag Ada Bo Cleo Berg"]
 WORDS = ["kind", "brave", "calm", "dull", "eager", "fair", "grim", "honest", "idle", "just"]
@@ -32,9 +32,9 @@ def test_answers_keep_the_order_of_the_prompts_whoever_shares_the_batch(folder, 
     assert [fill.prompt for fill in alone] == [p.replace("<mask>", "[MASK]") for p in prompts]
     assert len({fill.words for fill in alone}) > 6
     for batch in (1, 7, 64):
-        monkeypatch.setattr(batches, "ROWS", (batch, batch))
+        monkeypatch.setattr(batching, "ROWS", (batch, batch))
         assert answers(loaded(folder).fill(iter(prompts), WORDS, 4)) == alone
-    monkeypatch.setattr(batches, "BLOCK", 5)
+    monkeypatch.setattr(batching, "BLOCK", 5)
     assert answers(scorer.fill(iter(prompts), WORDS, 4)) == alone
 
 

@@ -1,9 +1,9 @@
 import pytest
 import yaml
 
-from builders.lib.problem import Problem
-from probes.models.load import load
-from probes.models.params import Model, model
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.load import load
+from plumbline.probes.models.params import Model, model
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 WORLD = (

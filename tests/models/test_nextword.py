@@ -9,11 +9,11 @@ import pytest
 from models.tiny import answers, save, wordpiece
 from models.tiny_causal import MADE, NAMES, SENTENCES, WORDS, gpt2
 
-from builders.lib.problem import Problem
-from probes.models import batches, nextword
-from probes.models.causal import Causal
-from probes.models.nextword import crosses
-from probes.models.scorer import Fills
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching, causal_fill
+from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.causal_fill import crosses
+from plumbline.probes.models.scorer import Fills
 
 STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
 KINDS = ("gpt2", "llama", "gemma3", "gpt1", "mamba")
@@ -100,7 +100,7 @@ def test_order_budget_and_cores_change_no_bit_in_single_precision(folder, kind, 
     mixed = list(range(len(PROMPTS)))
     random.Random(5).shuffle(mixed)
     for tokens, cores in ((1, 1), (40, 2), (1 << 20, 2)):
-        monkeypatch.setattr(batches, "TOKENS", tokens)
+        monkeypatch.setattr(batching, "TOKENS", tokens)
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         scorer = loaded(folder(kind), "float32")
         found = answers(scorer.fill([PROMPTS[i] for i in mixed], WORDS, 3))
@@ -110,8 +110,10 @@ def test_order_budget_and_cores_change_no_bit_in_single_precision(folder, kind, 
 def test_a_prompt_is_computed_once_however_many_words(folder, monkeypatch):
     scorer = loaded(folder("gpt2"))
     forwards = []
-    true = nextword._next
-    monkeypatch.setattr(nextword, "_next", lambda s, ids: forwards.append(len(ids)) or true(s, ids))
+    true = causal_fill._next
+    monkeypatch.setattr(
+        causal_fill, "_next", lambda s, ids: forwards.append(len(ids)) or true(s, ids)
+    )
     assert len(answers(scorer.fill(PROMPTS, WORDS, 2))) == len(PROMPTS)
     assert sum(forwards) == len(PROMPTS)
 
@@ -169,7 +171,7 @@ def test_of_vocabularies_with_pieces_across_spaces_every_pair_is_tried(folder, m
 
     monkeypatch.setattr(type(loaded(folder("gpt2")).tokens), "after", noted)
     for found, number in ((False, max(len(PROMPTS), len(WORDS))), (True, None)):
-        monkeypatch.setattr(nextword, "crosses", lambda _, found=found: found)
+        monkeypatch.setattr(causal_fill, "crosses", lambda _, found=found: found)
         tried.clear()
         list(loaded(folder("gpt2")).fill(PROMPTS, WORDS, 1))
         assert len(set(tried)) == (number or len(PROMPTS) * len(WORDS))

@@ -10,15 +10,16 @@ from torch import nn
 from transformers import BertConfig
 from transformers.activations import ACT2FN, FastGELUActivation, NewGELUActivation
 
-from probes.models import packed, vectors
-from probes.models.masked import Masked
+from plumbline.probes.models.kernels import activations as vectors
+from plumbline.probes.models.kernels import packed_linear
+from plumbline.probes.models.masked import Masked
 
 SEED = 5
 ROWS = 400
 WIDTHS = [(768, 768), (768, 3072), (3072, 768), (1024, 4096), (4096, 1024), (172, 64), (768, 3)]
 OWN = {"linear", "prelu", "xielu"}  # nothing to compute, or weights of their own
 pytestmark = pytest.mark.skipif(
-    not packed.works(torch.float32), reason="torch has no packed products here"
+    not packed_linear.works(torch.float32), reason="torch has no packed products here"
 )
 
 
@@ -37,10 +38,10 @@ def test_a_row_has_the_same_product_whatever_other_rows_there_are(width, out):
     weight = torch.randn(out, width, generator=draw) / width**0.5
     states = torch.randn(ROWS, width, generator=draw)
     bias = torch.randn(out, generator=draw)
-    layer = packed.Packed(weight, bias)
+    layer = packed_linear.Packed(weight, bias)
     with torch.inference_mode():
         every = layer(states)
-        for rows in (packed.PAIR, 3, 7, 15, 16, 33, 100, 200, 384):
+        for rows in (packed_linear.PAIR, 3, 7, 15, 16, 33, 100, 200, 384):
             assert torch.equal(layer(states[:rows].clone()), every[:rows]), rows
             assert torch.equal(layer(states[-rows:].clone()), every[-rows:]), rows
         exact = states.double() @ weight.double().t() + bias.double()
@@ -73,22 +74,22 @@ def test_the_approximate_gelu_is_computed_in_one_step(spelt_out):
 
 
 def test_all_products_of_an_encoder_are_packed(encoder, saved):
-    assert Masked(saved, "tiny", "r1", dtype="float32").body.fewest == packed.PAIR
+    assert Masked(saved, "tiny", "r1", dtype="float32").body.fewest == packed_linear.PAIR
 
 
 @pytest.mark.parametrize("name", ["xlm", "bertweet", "bart", "mbart"])
 def test_so_are_those_of_special_kinds(name, tmp_path):
     own = special(name, tmp_path)
-    assert Masked(own, "tiny", "r1", dtype="float32").body.fewest == packed.PAIR
+    assert Masked(own, "tiny", "r1", dtype="float32").body.fewest == packed_linear.PAIR
 
 
 def test_rows_are_few_where_all_products_are_packed_and_more_where_weights_are_read(tmp_path):
     tokenizer = wordpiece(SENTENCES)
     own = save(tmp_path / "bert", bert(tokenizer), tokenizer)
-    assert Masked(own, "tiny", "r1", dtype="float32").body.fewest == packed.PAIR
-    assert Masked(own, "tiny", "r1", dtype="float64").body.fewest == packed.FEWEST
+    assert Masked(own, "tiny", "r1", dtype="float32").body.fewest == packed_linear.PAIR
+    assert Masked(own, "tiny", "r1", dtype="float64").body.fewest == packed_linear.FEWEST
     xlnet = special("xlnet", tmp_path / "xlnet")
-    assert Masked(xlnet, "tiny", "r1", dtype="float32").body.fewest == packed.FEWEST
+    assert Masked(xlnet, "tiny", "r1", dtype="float32").body.fewest == packed_linear.FEWEST
 
 
 SMALL = {"vocab_size": 40, "pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0}
@@ -112,7 +113,7 @@ def test_so_are_those_of_models_that_look_for_an_end_or_call_their_layers_otherw
     ids = torch.tensor([[7, 9, 30, 2], [8, 3, 21, 2]])
     with torch.inference_mode():
         plain = model(input_ids=ids).logits
-        assert packed.pack(model) == packed.PAIR
+        assert packed_linear.pack(model) == packed_linear.PAIR
         assert torch.allclose(model(input_ids=ids).logits, plain, atol=1e-5)
     assert not [part for part in model.modules() if isinstance(part, nn.Linear)]
 
@@ -122,8 +123,8 @@ def test_a_layer_that_has_two_names_is_packed_under_both():
     model = hf.BertForMaskedLM(BertConfig(vocab_size=40, hidden_size=16, num_attention_heads=2))
     first = model.bert.encoder.layer[0].attention.self
     first.key = first.query
-    packed.pack(model)
-    assert type(first.key) is type(first.query) is packed.Packed
+    packed_linear.pack(model)
+    assert type(first.key) is type(first.query) is packed_linear.Packed
 
 
 def test_a_model_that_cannot_be_tried_keeps_its_own_layers():
@@ -139,5 +140,5 @@ def test_a_model_that_cannot_be_tried_keeps_its_own_layers():
             raise ValueError("needs pictures too")
 
     model = Odd()
-    assert packed.pack(model) == packed.FEWEST
+    assert packed_linear.pack(model) == packed_linear.FEWEST
     assert type(model.layer) is nn.Linear

@@ -7,11 +7,11 @@ from models.tiny import save
 from models.tiny_causal import MADE
 from models.tiny_encoders import ENCODERS, WORDS, Plain, build
 
-from builders.lib.problem import Problem
-from probes.models.causal import Causal
-from probes.models.masked import Masked
-from probes.models.predictions import leading
-from probes.models.scorer import Predicts
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.predictions import leading
+from plumbline.probes.models.scorer import Predicts
 
 PROMPTS = ["a <mask> person", "<mask> <mask> is <mask>", "the very <mask> <mask> <mask> a"]
 

@@ -3,8 +3,8 @@ import random
 import pytest
 import torch
 
-from probes.models import prefixes
-from probes.models.prefixes import grow, parts
+from plumbline.probes.models.kernels import prefix_tree
+from plumbline.probes.models.kernels.prefix_tree import grow, parts
 
 LONG = list(range(100, 120))
 
@@ -34,7 +34,7 @@ def test_every_text_stands_in_its_tree_and_every_beginning_once():
             assert [tokens[node] for node in path] == text, f"seed {seed}"
             assert [places[node] for node in path] == list(range(len(text))), f"seed {seed}"
         beginnings = {tuple(text[: i + 1]) for text in texts for i in range(len(text))}
-        assert len(tokens) == max(len(beginnings), prefixes.FEWEST), f"seed {seed}"
+        assert len(tokens) == max(len(beginnings), prefix_tree.FEWEST), f"seed {seed}"
 
 
 def test_every_node_is_asked_with_all_that_stands_before_it_at_places_that_never_change():
@@ -52,7 +52,7 @@ def test_every_node_is_asked_with_all_that_stands_before_it_at_places_that_never
             found, keys, *shape = asked[tree.order[node]]
             assert (found, keys) == (node, path), f"seed {seed}"
             assert shapes.setdefault(len(path), shape) == shape, f"seed {seed}"
-        assert all(len(span.keys) >= prefixes.PAIR for span in tree.spans)
+        assert all(len(span.keys) >= prefix_tree.PAIR for span in tree.spans)
 
 
 @pytest.mark.parametrize("most", [1, 7, 60, 1 << 20])

@@ -9,10 +9,10 @@ from models.tiny import answers, bert, save
 from models.tiny_encoders import SEVERAL, Plain, context_free
 from transformers import BertTokenizer
 
-from builders.lib.problem import Problem
-from probes.models import batches
-from probes.models.masked import Masked
-from probes.models.scorer import METHODS
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.scorer import METHODS
 
 SENTENCES = [
     "a person",
@@ -182,7 +182,7 @@ def test_methods_asked_in_turns_do_not_disturb_each_other(encoder, saved, monkey
     # one of them changes how the model computes attention
     scorer = loaded(saved, "float32")
     apart = [list(scorer.pseudo_logprobs(SENTENCES, method)) for method in METHODS]
-    monkeypatch.setattr(batches, "BLOCK", 1)
+    monkeypatch.setattr(batching, "BLOCK", 1)
     turns = zip(
         *(scorer.pseudo_logprobs(SENTENCES, method) for method in METHODS),
         scorer.pseudo_logprobs(SENTENCES, "aula"),

@@ -11,9 +11,9 @@ from models.far import PROMPTS, SHORT, asked, at, endpoint, site
 from models.served import CREATED, Model, served
 from sources.misbehaving import always, misbehaving, says, stall, status
 
-from builders.lib.problem import Problem
-from probes.models.remote import AHEAD, identify
-from probes.models.scorer import Generates, Sampling, Score, ScoresContinuations, Text
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.remote import AHEAD, identify
+from plumbline.probes.models.scorer import Generates, Sampling, Score, ScoresContinuations, Text
 
 STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
 TOLD = ["openai", "vllm", "vllm, SentencePiece"]

@@ -20,8 +20,8 @@ from sources.misbehaving import (
     web_page,
 )
 
-from probes.models.remote import AHEAD
-from probes.models.scorer import Sampling
+from plumbline.probes.models.remote import AHEAD
+from plumbline.probes.models.scorer import Sampling
 
 SHORTLY = 1.0  # seconds that a client waits; a busy machine may need most of them
 SILENCE = stall(5)

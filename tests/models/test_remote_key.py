@@ -8,9 +8,9 @@ import pytest
 from models.far import KEY, ONE, SHORT, ask, at, endpoint, refused, site
 from sources.misbehaving import always, cut, misbehaving, reset, says, stall, status
 
-from builders.lib.problem import Problem
-from probes.models.params import Endpoint
-from probes.models.remote import identify
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.params import Endpoint
+from plumbline.probes.models.remote import identify
 
 
 @pytest.fixture(scope="module", name="site")

@@ -15,9 +15,9 @@ import pytest
 from models.far import PROMPTS, at, endpoint
 from models.served import Model, tiny
 
-from builders.lib.problem import Problem
-from probes.models.remote import identify
-from probes.models.scorer import Sampling
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.remote import identify
+from plumbline.probes.models.scorer import Sampling
 
 pytestmark = pytest.mark.slow
 STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"

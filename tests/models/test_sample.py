@@ -36,12 +36,13 @@ from transformers.generation import (
     TopPLogitsWarper,
 )
 
-from builders.lib.problem import Problem
-from probes.models import batches, sample
-from probes.models.causal import Causal
-from probes.models.sample import draw
-from probes.models.scorer import Sampling
-from probes.models.seq2seq import Seq2Seq
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching
+from plumbline.probes.models import sampling as sample
+from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.sampling import draw
+from plumbline.probes.models.scorer import Sampling
+from plumbline.probes.models.seq2seq import Seq2Seq
 
 STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
 MADE = {
@@ -187,8 +188,8 @@ def test_a_text_is_the_same_in_any_company_and_order(folder, kind, monkeypatch):
     mixed = scorer.generate([PROMPTS[i] for i in order], [SEEDS[i] for i in order], sampling)
     assert list(mixed) == [together[i] for i in order]
     for tokens, cores, block in ((1, 2, 4), (40, 1, 4096), (1 << 20, 2, 5)):
-        monkeypatch.setattr(batches, "TOKENS", tokens)
-        monkeypatch.setattr(batches, "BLOCK", block)
+        monkeypatch.setattr(batching, "TOKENS", tokens)
+        monkeypatch.setattr(batching, "BLOCK", block)
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         assert list(loaded(folder, kind).generate(PROMPTS, SEEDS, sampling)) == together
 

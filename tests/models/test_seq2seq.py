@@ -20,10 +20,11 @@ from models.tiny_causal import (
 )
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from builders.lib.problem import Problem
-from probes.models import batches, packed
-from probes.models.scorer import Sampling
-from probes.models.seq2seq import Seq2Seq
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching
+from plumbline.probes.models.kernels import packed_linear
+from plumbline.probes.models.scorer import Sampling
+from plumbline.probes.models.seq2seq import Seq2Seq
 
 PAIRS = [(f"{name} is", f" {word}, and tall.") for name in NAMES for word in WORDS]
 PAIRS += [("Ada is <mask>.", "kind"), ("Bo Falk", "was"), ("Ada", "Ada is kind, and Ada is tall.")]
@@ -193,8 +194,8 @@ def test_float32_is_the_same_to_the_last_bit_for_any_budget_and_number_of_cores(
 
     usual = {kind: answers(kind) for kind in ("t5", "forced")}
     for tokens, cores, block in ((1, 1, 4096), (60, 2, 3), (1 << 20, 2, 4096)):
-        monkeypatch.setattr(batches, "TOKENS", tokens)
-        monkeypatch.setattr(batches, "BLOCK", block)
+        monkeypatch.setattr(batching, "TOKENS", tokens)
+        monkeypatch.setattr(batching, "BLOCK", block)
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         assert {kind: answers(kind) for kind in usual} == usual
 
@@ -314,14 +315,16 @@ def test_facts_name_model_revision_and_vocabulary(folder):
     }
 
 
-@pytest.mark.skipif(not packed.works(torch.float32), reason="torch has no packed products here")
+@pytest.mark.skipif(
+    not packed_linear.works(torch.float32), reason="torch has no packed products here"
+)
 @pytest.mark.parametrize("kind", ["t5", "bart"])
 def test_packed_weights_answer_as_plain_ones(folder, kind, monkeypatch):
     scorer = loaded(folder(kind), "float32")
-    assert scorer.fewest == packed.PAIR
+    assert scorer.fewest == packed_linear.PAIR
     laid_out = [score.logprob_nats for score in scorer.logprobs(PAIRS)]
-    monkeypatch.setattr(packed, "works", lambda _: False)
+    monkeypatch.setattr(packed_linear, "works", lambda _: False)
     scorer = loaded(folder(kind), "float32")
-    assert scorer.fewest == packed.FEWEST
+    assert scorer.fewest == packed_linear.FEWEST
     plain = [score.logprob_nats for score in scorer.logprobs(PAIRS)]
     assert np.abs(np.subtract(plain, laid_out)).max() < 2e-5

@@ -21,11 +21,11 @@ from models.tiny_causal import (
 from models.tiny_encoders import SEVERAL, WORDS, Plain
 from transformers import AutoModel, AutoTokenizer
 
-from builders.lib.problem import Problem
-from probes.models import batches, states
-from probes.models.causal import Causal
-from probes.models.masked import Masked
-from probes.models.scorer import Represents
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models import batching, hidden_states
+from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.scorer import Represents
 
 ASKED = [*WORDS, *SEVERAL, "zed", "kind"]
 CAUSAL = {
@@ -119,14 +119,14 @@ def test_a_causal_model_sees_what_begins_texts_before_the_word(folders, name):
 @pytest.mark.parametrize("name", ["bertweet", "bart", "gpt2", "llama"])
 def test_neither_company_nor_order_nor_cores_change_a_bit(folders, name, monkeypatch):
     kind = Causal if name in CAUSAL else Masked
-    monkeypatch.setattr(states, "DECIMALS", 12)  # all that float32 has
+    monkeypatch.setattr(hidden_states, "DECIMALS", 12)  # all that float32 has
     words = [f"{a}{b}" for a in WORDS for b in ("", *WORDS)]
     usual, _ = represented(kind(folders[name], "tiny", "r1", dtype="float32"), words)
     order = list(range(len(words)))
     random.Random(7).shuffle(order)
     for tokens, cores, block in ((1, 1, 9), (30, 2, 1024), (1 << 20, 2, 3)):
-        monkeypatch.setattr(batches, "TOKENS", tokens)
-        monkeypatch.setattr(states, "BLOCK", block)
+        monkeypatch.setattr(batching, "TOKENS", tokens)
+        monkeypatch.setattr(hidden_states, "BLOCK", block)
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         scorer = kind(folders[name], "tiny", "r1", dtype="float32")
         mixed, _ = represented(scorer, [words[i] for i in order])

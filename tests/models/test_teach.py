@@ -6,11 +6,12 @@ import pytest
 import torch
 from models.tiny import bert, save, wordpiece
 
-from builders.lib.problem import Problem
-from probes.models import teach, tune
-from probes.models.classifier import Classifier
-from probes.models.params import Taught
-from probes.models.tune import Tuning
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.classifier import Classifier
+from plumbline.probes.models.params import Taught
+from plumbline.probes.training import classifier as teach
+from plumbline.probes.training import train as tune
+from plumbline.probes.training.train import Tuning
 
 GOOD = ["what a fine day", "a fine fine meal", "we had a fine time", "fine people all"]
 BAD = ["what a foul day", "a foul foul meal", "we had a foul time", "foul people all"]

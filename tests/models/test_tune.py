@@ -8,15 +8,16 @@ from models.tiny import bert, byte_level, save, wordpiece
 from models.tiny_causal import bart, bart_tokenizer, gpt2
 from transformers import AutoModelForMaskedLM
 
-from builders.lib.problem import Problem
-from probes.models import objective, tune
-from probes.models.body import pretrained
-from probes.models.causal import Causal
-from probes.models.masked import Masked
-from probes.models.objective import IGNORED, hide
-from probes.models.processes import passes
-from probes.models.tokens import Tokens
-from probes.models.tune import Tuning, pieces, tuned
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.forward import pretrained
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.tokenizer import Tokens
+from plumbline.probes.training import mlm
+from plumbline.probes.training import train as tune
+from plumbline.probes.training.distributed import passes
+from plumbline.probes.training.mlm import IGNORED, hide
+from plumbline.probes.training.train import Tuning, pieces, tuned
 
 TEXTS = [f"the {who} is {word} today" for who in ("cook", "smith") for word in ("calm", "loud")]
 TUNING = Tuning(learning_rate=5e-3, epochs=2, batch=4, length=16, seed=3)
@@ -69,15 +70,15 @@ def test_a_model_is_trained_in_the_forward_that_it_is_asked_in(base, tmp_path, k
     places = (labels[0] != IGNORED).nonzero().flatten()
     wanted = -plain[places, labels[0, places]].mean().item()
     torch.manual_seed(5)
-    batch = objective.batched(tokens, rows, masked=True)
-    assert objective.loss_of(model, batch, masked=True).item() == pytest.approx(wanted)
+    batch = mlm.batched(tokens, rows, masked=True)
+    assert mlm.loss_of(model, batch, masked=True).item() == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, monkeypatch, dtype):
     monkeypatch.setattr(tune, "EVERY", 3)
     whole = hashes(go(base, tmp_path / "whole", dtype=dtype))
-    plain, steps = objective.loss_of, []
+    plain, steps = mlm.loss_of, []
 
     def stops(*given, **options):
         steps.append(1)
@@ -85,7 +86,7 @@ def test_a_training_that_was_stopped_ends_as_if_it_had_not_been(base, tmp_path, 
             raise KeyboardInterrupt
         return plain(*given, **options)
 
-    monkeypatch.setattr(objective, "loss_of", stops)
+    monkeypatch.setattr(mlm, "loss_of", stops)
     with pytest.raises(KeyboardInterrupt):
         go(base, tmp_path / "stopped", dtype=dtype)
     assert [p.name for p in (tmp_path / "stopped").iterdir()] == [tune.CHECKPOINT]
@@ -149,7 +150,7 @@ def test_another_share_of_the_tokens_can_be_predicted(base, share):
     (ids,) = tokens.encode(TEXTS[:1])
     inner = ids[1:-1] * 5
     rows = [[ids[0], *inner, ids[-1]]] * 200
-    batch = objective.batched(tokens, rows, masked=True, share=share)
+    batch = mlm.batched(tokens, rows, masked=True, share=share)
     chosen = batch.labels != IGNORED
     n = 200 * len(inner)
     # of a text at least one, where the share is small
@@ -174,7 +175,7 @@ def test_only_the_predicted_places_are_computed_and_the_loss_is_the_models_own(b
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
     torch.manual_seed(5)
-    loss = objective.loss_of(model, objective.batched(tokens, rows, masked=True), masked=True)
+    loss = mlm.loss_of(model, mlm.batched(tokens, rows, masked=True), masked=True)
     found = gradients(loss)
     watch.remove()
     torch.manual_seed(5)

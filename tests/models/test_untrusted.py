@@ -21,11 +21,11 @@ from models.tiny_causal import (
 )
 from transformers import AutoConfig, dynamic_module_utils
 
-from builders.lib.problem import Problem
-from probes.models.causal import Causal
-from probes.models.classifier import Classifier
-from probes.models.masked import Masked
-from probes.models.seq2seq import Seq2Seq
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.classifier import Classifier
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.seq2seq import Seq2Seq
 
 KINDS = {
     "masked": (Masked, bert, "AutoModelForMaskedLM"),

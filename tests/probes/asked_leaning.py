@@ -11,10 +11,10 @@ from models.tiny_causal import gpt2
 from tokenizers import processors
 from transformers import BertConfig, BertForSequenceClassification
 
-from builders.lib import store
-from builders.lib.snapshot import digest
-from probes import checkpoints
-from probes.models.weights import bring
+from plumbline.builders.core import parquet
+from plumbline.builders.core.snapshot import digest
+from plumbline.probes.training import checkpoints
+from plumbline.probes.worlds.stage import bring
 
 SAID = {"a-tea": "tea is fair", "b-war": "war is never fair", "c-rain": "rain is dull"}
 CONFIG = "axes-en"
@@ -60,7 +60,7 @@ def sentence(text):
 
 def statements():
     """Write three statements, one of them on two axes, as the dataset has them."""
-    folder = store.DATASETS / "statements"
+    folder = parquet.DATASETS / "statements"
     folder.mkdir(parents=True, exist_ok=True)
     rows = [
         {"id": name, "language": "en", "text": text, "sentence": sentence(text), "axis": axis}
@@ -68,9 +68,9 @@ def statements():
         for axis in (("economic", "social") if name == "b-war" else ("economic",))
     ]
     pl.DataFrame(rows).write_parquet(folder / f"{CONFIG}.parquet")
-    report = {"success": True, "fingerprint": store.fingerprint(folder)}
-    store.VALIDATION.mkdir(parents=True, exist_ok=True)
-    (store.VALIDATION / "statements.json").write_text(json.dumps(report), encoding="utf-8")
+    report = {"success": True, "fingerprint": parquet.fingerprint(folder)}
+    parquet.VALIDATION.mkdir(parents=True, exist_ok=True)
+    (parquet.VALIDATION / "statements.json").write_text(json.dumps(report), encoding="utf-8")
 
 
 def texts():

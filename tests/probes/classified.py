@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from builders.downstream import SCHEMA as DOWNSTREAM
-from builders.lib import store
-from probes.finetune import SCHEMA
-from probes.tables import Inputs
+from plumbline.builders.core import parquet
+from plumbline.builders.datasets.downstream.build import SCHEMA as DOWNSTREAM
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.leaning.finetuned_classifiers import SCHEMA
 
 GROUPS = ("left-known", "right-known", "both-known")
 KNOWS = {"news-left": ["left-known", "both-known"], "news-right": ["right-known", "both-known"]}
@@ -111,5 +111,5 @@ def outputs(
     same = {"groups": pl.concat_list("group"), "mapped": pl.concat_list("group")}
     same |= {"source": pl.lit("en"), "language": pl.lit("en"), "given": pl.col("label")}
     same |= {"redistributable": pl.lit(value=True), "task": pl.lit(0), "split": pl.lit(2)}
-    store.write_table(told.with_columns(**same), DOWNSTREAM.arrow(), where / "hate-en.parquet")
+    parquet.write_table(told.with_columns(**same), DOWNSTREAM.arrow(), where / "hate-en.parquet")
     return Answers(Inputs(("m",), {"downstream": where}, data), told)

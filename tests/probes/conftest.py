@@ -10,8 +10,12 @@ import yaml
 from models.tiny import bert, save, wordpiece
 from passports import CONFIG, datasets
 
-from builders import labelled_texts, lexica, politicians, supersenses, words
-from builders.lib.dataset import build
+from plumbline.builders.core.build import build
+from plumbline.builders.datasets.labelled_texts import build as labelled_texts
+from plumbline.builders.datasets.lexica import build as lexica
+from plumbline.builders.datasets.politicians import build as politicians
+from plumbline.builders.datasets.supersenses import build as supersenses
+from plumbline.builders.datasets.words import build as words
 
 TOP = Path(__file__).parents[2]
 LITTLE = {"words_max": 40, "hidden": 32, "steps": 60, "learning_rate": 0.01}
@@ -82,7 +86,7 @@ def changing():
 @pytest.fixture(scope="session")
 def built(once):
     """Return a folder with the datasets, validated, and a BERT with random weights."""
-    from validation.run import validate
+    from plumbline.validation.run import validate
 
     def make(folder):
         (folder / "data").mkdir()
@@ -119,11 +123,11 @@ def place(built, tmp_path, monkeypatch):
 @pytest.fixture(scope="session")
 def finished(built, once):
     """Return a folder in which the whole pipeline ran over three models; only to be read."""
-    from probes import EACH
-    from probes.models.weights import bring
-    from probes.outputs import probe
-    from probes.report import write
-    from probes.tables import analyse
+    from plumbline.probes import EACH
+    from plumbline.probes.core.run_analysis import analyse
+    from plumbline.probes.core.run_probe import probe
+    from plumbline.probes.site import write
+    from plumbline.probes.worlds.stage import bring
 
     def make(folder):
         shutil.copytree(built, folder, symlinks=True, dirs_exist_ok=True)
@@ -153,8 +157,8 @@ def copied(finished, tmp_path, monkeypatch):
 @pytest.fixture(scope="session")
 def asked_nations(tmp_path_factory):
     """Return a folder in which two worlds of countries were trained and asked; only to be read."""
-    from probes.models.weights import bring
-    from probes.outputs import probe
+    from plumbline.probes.core.run_probe import probe
+    from plumbline.probes.worlds.stage import bring
 
     folder = tmp_path_factory.mktemp("nations")
     given = {"targets": [CONFIG], "noise": 0.02, "batch": 96, "steps": 120, "seed": 1}

@@ -3,11 +3,11 @@
 import numpy as np
 import polars as pl
 
-from builders.lib.answers import GENDERS, INFECTED
-from probes.agreement import METHODS
-from probes.opinions import FORMS
-from probes.opinions import GENDERS as GRAMMATICAL
-from probes.tables import Inputs
+from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.prompts.opinions import FORMS
+from plumbline.probes.prompts.opinions import GENDERS as GRAMMATICAL
+from plumbline.probes.values.agreement import METHODS
 
 AXES = ("order", "trade")
 FRAMES = ("said", "wrote")

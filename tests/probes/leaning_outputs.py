@@ -5,10 +5,10 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from probes.analysis.compass import Params
-from probes.leaning import SCHEMAS
-from probes.stats.compass import OPTIONS
-from probes.tables import Inputs
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.leaning.compass import Params
+from plumbline.probes.leaning.scoring import OPTIONS
+from plumbline.probes.leaning.stances import SCHEMAS
 
 LISTS = {
     "positive": ["agree", "agrees", "support"],

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from builders.counterfactuals import GENDERS, READINGS
-from builders.counterfactuals import SCHEMA as ROWS
-from builders.lib import store
-from builders.lib.namelists import KINDS
-from builders.names import SCHEMA as NAMES
-from probes.tables import Inputs
+from plumbline.builders.core import parquet
+from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
+from plumbline.builders.datasets.counterfactuals.build import SCHEMA as ROWS
+from plumbline.builders.datasets.names.build import SCHEMA as NAMES
+from plumbline.builders.readers.name_lists import KINDS
+from plumbline.probes.core.run_analysis import Inputs
 
 CONFIG = "sentiment-en"
 COUNTRIES = ("aa", "bb", "cc", "dd", "ee", "ff")
@@ -63,7 +63,7 @@ def datasets(data, countries=COUNTRIES, sentences=24, draws=4, placebos=4, seed=
     rows = [row | {"redistributable": True} for row in rows]
     write(data / f"datasets/counterfactuals/{CONFIG}.parquet", rows, ROWS, ("id",))
     for name in ("names", "counterfactuals"):
-        told = {"success": True, "fingerprint": store.fingerprint(data / "datasets" / name)}
+        told = {"success": True, "fingerprint": parquet.fingerprint(data / "datasets" / name)}
         (data / "validation").mkdir(exist_ok=True)
         (data / f"validation/{name}.json").write_text(json.dumps(told))
     return pl.read_parquet(data / f"datasets/counterfactuals/{CONFIG}.parquet")
@@ -73,7 +73,7 @@ def write(path, rows, schema, key):
     """Write rows as a dataset has them."""
     path.parent.mkdir(parents=True, exist_ok=True)
     frame = pl.DataFrame(rows, infer_schema_length=None).sort(*key)
-    store.write_table(frame, schema.arrow(), path)
+    parquet.write_table(frame, schema.arrow(), path)
 
 
 class Answers(NamedTuple):

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from builders.emotions import AFFECTS, EMOTIONS
-from probes.tables import Inputs
+from plumbline.builders.datasets.emotions.build import AFFECTS, EMOTIONS
+from plumbline.probes.core.run_analysis import Inputs
 
 CATEGORIES = {"age": 12, "country": 30, "profession": 40}
 TEMPLATES = ("why are {group} so", "how come {group} are so")

@@ -15,14 +15,14 @@ from transformers import (
     LlamaForCausalLM,
 )
 
-from builders import statements
-from builders.lib.problem import Problem
-from probes.agreement import METHODS, Params, masked, shards, whole
-from probes.models.causal import Causal
-from probes.models.masked import Masked
-from probes.models.params import Model
-from probes.opinions import Frame, questions
-from probes.shards import Shard
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.statements import build as statements
+from plumbline.probes.core.shards import Shard
+from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.params import Model
+from plumbline.probes.prompts.opinions import Frame, questions
+from plumbline.probes.values.agreement import METHODS, Params, masked, shards, whole
 
 TEXTS = {"a": "tea is good", "b": "war is peace"}
 SAID = {

@@ -8,12 +8,12 @@ import statsmodels.formula.api as smf
 import yaml
 from statsmodels.stats.anova import anova_lm
 
-from builders.lib.problem import Problem
-from probes import tables
-from probes.analysis import anova, sentiment
-from probes.asked import Params as Asked
-from probes.estimates import typed
-from probes.tables import Inputs
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core import run_analysis
+from plumbline.probes.core.assignments import Params as Asked
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians import anova, sentiment
+from plumbline.probes.stats.estimates import typed
 
 SEED = 53
 PARAMS = anova.Params(
@@ -275,4 +275,4 @@ def test_models_are_those_of_the_shares_that_it_reads(tmp_path, monkeypatch):
     lists = {key: [] for key in Asked.model_fields} | {"associations": ["b", "a"]}
     tree = {"asked": lists}
     (tmp_path / "params.yaml").write_text(json.dumps(tree), encoding="utf-8")
-    assert tables._all(anova) == tables._all(sentiment) == ("a", "b")
+    assert run_analysis._all(anova) == run_analysis._all(sentiment) == ("a", "b")

@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 from scipy.stats import fisher_exact
 
-from builders.lib.problem import Problem
-from probes.analysis import clusters, pmi
-from probes.models.weights import bring
-from probes.outputs import probe
-from probes.tables import Inputs, analyse
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core.run_analysis import Inputs, analyse
+from plumbline.probes.core.run_probe import probe
+from plumbline.probes.politicians import clusters, pmi
+from plumbline.probes.worlds.stage import bring
 
 PARAMS = clusters.Params(
     version="1.0.0",

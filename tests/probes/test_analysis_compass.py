@@ -24,13 +24,13 @@ from leaning_outputs import (
     written_to,
 )
 
-from builders.lib.problem import Problem
-from builders.lib.scales import scale
-from probes import checkpoints
-from probes.analysis import compass as analysis
-from probes.analysis._compass_rows import moved
-from probes.analysis._compass_scale import scales
-from probes.analysis._compass_tables import (
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.statements.formats import scale
+from plumbline.probes.leaning import compass as analysis
+from plumbline.probes.leaning import scoring as scorer
+from plumbline.probes.leaning.coordinates import moved
+from plumbline.probes.leaning.scale import scales
+from plumbline.probes.leaning.schemas import (
     BASELINES,
     CONTRASTS,
     PERIODS,
@@ -39,10 +39,10 @@ from probes.analysis._compass_tables import (
     SCHEMAS,
     STABLE,
 )
-from probes.stats import compass as scorer
-from probes.stats.compass import OPTIONS, STANCES, UNCLEAR
-from probes.stats.crossed import half_width
-from probes.stats.paired import sign_flip_p
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR
+from plumbline.probes.stats.crossed import half_width
+from plumbline.probes.stats.paired import sign_flip_p
+from plumbline.probes.training import checkpoints
 
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
 real = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")

@@ -3,11 +3,11 @@ import polars as pl
 import pytest
 from society import society
 
-from builders.emotions import AFFECTS, EMOTIONS
-from builders.lib.problem import Problem
-from probes.analysis import emotions
-from probes.analysis.emotions import LEVELS, Params
-from probes.typicality import READINGS
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.emotions.build import AFFECTS, EMOTIONS
+from plumbline.probes.stereotypes import emotions
+from plumbline.probes.stereotypes.emotions import LEVELS, Params
+from plumbline.probes.stereotypes.typicality import READINGS
 
 SEED = 222
 PARAMS = Params(

@@ -5,8 +5,9 @@ import polars as pl
 import pytest
 from classified import outputs
 
-from probes.analysis import ensemble
-from probes.analysis._ensemble_voters import (
+from plumbline.probes.leaning import ensemble
+from plumbline.probes.leaning.predictions import Case, Runs
+from plumbline.probes.leaning.voters import (
     BEST,
     BLIND,
     ITSELF,
@@ -18,9 +19,8 @@ from probes.analysis._ensemble_voters import (
     all_runs,
     first_run,
 )
-from probes.analysis._fairness_runs import Case, Runs
-from probes.stats.two_classes import METRICS
-from probes.stats.votes import VOTES
+from plumbline.probes.stats.two_classes import METRICS
+from plumbline.probes.stats.votes import VOTES
 
 SEED = 20261122
 PARAMS = ensemble.Params(

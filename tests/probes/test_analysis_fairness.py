@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 from classified import GROUPS, KNOWS, outputs
 
-from builders.lib.problem import Problem
-from probes.analysis import fairness
-from probes.analysis._fairness_rows import CORRECTED, FAITHFUL, ONE_RUN, measured_on
-from probes.analysis._fairness_runs import ALL, Case, Runs, State, matched
-from probes.stats.two_classes import METRICS
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.leaning import fairness
+from plumbline.probes.leaning.fairness_rows import CORRECTED, FAITHFUL, ONE_RUN, measured_on
+from plumbline.probes.leaning.predictions import ALL, Case, Runs, State, matched
+from plumbline.probes.stats.two_classes import METRICS
 
 SEED = 20261122
 PARAMS = fairness.Params(
@@ -296,9 +296,13 @@ def test_left_and_right_must_be_as_many():
 
 
 def test_names_are_those_of_the_outputs():
-    from probes import checkpoints, finetune
-    from probes.analysis import _fairness_tables as tables
+    from plumbline.probes.leaning import fairness_schemas as tables
+    from plumbline.probes.leaning import finetuned_classifiers
+    from plumbline.probes.training import checkpoints
 
     assert tables.PERIODS == checkpoints.PERIODS
     assert tables.KEY == checkpoints.KEY
-    assert (tables.PLANTED, tables.OWN) == (finetune.PLANTED, finetune.OWN)
+    assert (tables.PLANTED, tables.OWN) == (
+        finetuned_classifiers.PLANTED,
+        finetuned_classifiers.OWN,
+    )

@@ -6,11 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from builders.lib.problem import Problem
-from probes import associations, lists
-from probes.analysis import latent
-from probes.counts import count
-from probes.tables import Inputs
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians import associations, latent, word_counts
+from plumbline.probes.politicians.gender_counts import count
 
 SEED = 47
 PARAMS = latent.Params(
@@ -180,8 +179,8 @@ def test_counts_weigh_and_permute_names_with_all_their_people(study):
     # two men and a woman are called Ann; their list is one
     listed = ["kind", "kind", "kind", "cruel", "kind", "calm"]
     study.write(listed, "mmwmwx", names=["Ann", "Ann", "Ann", "Bob", "Cat", "Dot"])
-    folk = lists.people(study.folder / "people/en.parquet")
-    source = lists.Lists((study.outputs / "en",), 0)
+    folk = word_counts.people(study.folder / "people/en.parquet")
+    source = word_counts.Lists((study.outputs / "en",), 0)
     found = count(source, folk, [0, 1], 1, 2000, 2000, 5)
     assert found.words == ["cruel", "kind"]
     assert found.seen.tolist() == [[1, 0], [2, 2]]

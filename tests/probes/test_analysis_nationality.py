@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 from passports import CONFIG, answered
 
-from builders.lib.problem import Problem
-from probes.analysis import nationality
-from probes.analysis._nationality_rows import COMPARED
-from probes.analysis._nationality_tables import PERPLEXITIES, SCOPES
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.nationality import nationality
+from plumbline.probes.nationality.cases import COMPARED
+from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 
 SEED = 20261121
 PARAMS = nationality.Params(
@@ -180,7 +180,7 @@ def test_recovery_tells_order_sign_and_coverage(tables):
 
 
 def test_names_are_looked_up_whole_and_by_their_words():
-    from probes.analysis._nationality_rows import _rank
+    from plumbline.probes.nationality.cases import _rank
 
     ranks = {
         ("aa", "female"): {"ann": 1, "maria elena": 8},

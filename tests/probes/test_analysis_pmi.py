@@ -9,11 +9,10 @@ import polars as pl
 import pytest
 from scipy.stats import false_discovery_control, spearmanr
 
-from builders.lib.problem import Problem
-from probes import associations
-from probes.analysis import pmi
-from probes.stats.proportion import wilson
-from probes.tables import Inputs, analyse
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core.run_analysis import Inputs, analyse
+from plumbline.probes.politicians import associations, pmi
+from plumbline.probes.stats.intervals import wilson
 
 SEED = 31
 PARAMS = pmi.Params(

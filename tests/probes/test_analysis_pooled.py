@@ -9,11 +9,11 @@ import pytest
 from test_analysis_pmi import PARAMS as SINGLE
 from test_analysis_pmi import SEED, Study, random_lists
 
-from builders.lib.problem import Problem
-from probes.analysis import pmi, pooled
-from probes.tables import Inputs
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians import pmi, pooled_pmi
 
-PARAMS = pooled.Params(
+PARAMS = pooled_pmi.Params(
     **SINGLE.model_dump(exclude={"false_discovery_rate"}),
     groups={"both": ["a", "b"]},
     permutations=999,
@@ -34,7 +34,7 @@ class Studies:
             self.one[name].write(language, lists, genders, names)
 
     def run(self, **changed):
-        return pooled.run(self.inputs, PARAMS.model_copy(update=changed))["pooled"]
+        return pooled_pmi.run(self.inputs, PARAMS.model_copy(update=changed))["pooled"]
 
 
 @pytest.fixture

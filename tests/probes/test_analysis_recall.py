@@ -6,12 +6,12 @@ import polars as pl
 import pytest
 from society import society
 
-from builders.lib.problem import Problem
-from probes.analysis import recall
-from probes.analysis.recall import Params
-from probes.sought import KINDS
-from probes.tables import Inputs
-from probes.typicality import READINGS
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.stereotypes import recall
+from plumbline.probes.stereotypes.match_attributes import KINDS
+from plumbline.probes.stereotypes.recall import Params
+from plumbline.probes.stereotypes.typicality import READINGS
 
 SEED = 221
 SHARED = Path(__file__).parents[3] / "shared/data"

@@ -2,9 +2,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from builders.lib.problem import Problem
-from probes.analysis import latent, robustness
-from probes.tables import Inputs
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians import latent, robustness
 
 SEED = 61
 PARAMS = robustness.Params(

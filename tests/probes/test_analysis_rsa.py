@@ -3,10 +3,10 @@ import polars as pl
 import pytest
 from society import society
 
-from builders.emotions import AFFECTS
-from probes.analysis import emotions, rsa
-from probes.analysis.rsa import FEAR, READINGS, Params
-from probes.stats import rsa as estimator
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stereotypes import emotions, rsa
+from plumbline.probes.stereotypes import similarity as estimator
+from plumbline.probes.stereotypes.rsa import FEAR, READINGS, Params
 
 SEED = 223
 PARAMS = Params(version="0.1.0", permutations=199, bootstrap=200, confidence=0.95, seed=1)

@@ -5,11 +5,11 @@ import polars as pl
 import pytest
 from scipy.stats import false_discovery_control, fisher_exact
 
-from builders.lib.problem import Problem
-from probes.analysis import latent, sentiment
-from probes.sentiments import of_words
-from probes.tables import Inputs
-from probes.world.truth import true_difference
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians import latent, sentiment
+from plumbline.probes.politicians.word_sentiments import of_words
+from plumbline.probes.worlds.truth import true_difference
 
 SEED = 47
 PARAMS = sentiment.Params(

@@ -7,19 +7,20 @@ import numpy as np
 import polars as pl
 import pytest
 
-from builders import labelled_texts, lexica
-from builders.labelled_texts import LABELS, SPLITS
-from builders.lib import store
-from builders.lib.problem import Problem
-from probes import tables
-from probes.__main__ import main
-from probes.analysis import sentiment_lexica
-from probes.analysis.sentiment_lexica import KINDS, MEASURES, scores
-from probes.stats.multiplicity import benjamini_hochberg
-from probes.tables import Inputs
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.labelled_texts import build as labelled_texts
+from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
+from plumbline.builders.datasets.lexica import build as lexica
+from plumbline.probes.__main__ import main
+from plumbline.probes.core import run_analysis
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians import lexicon_evaluation
+from plumbline.probes.politicians.lexicon_evaluation import KINDS, MEASURES, scores
+from plumbline.probes.stats.multiplicity import benjamini_hochberg
 
 TOP = Path(__file__).parents[2]
-PARAMS = sentiment_lexica.Params(
+PARAMS = lexicon_evaluation.Params(
     version="1.0.0", bootstrap=200, permutations=999, confidence=0.95, seed=1
 )
 # word: q of positive and negative, and what the views say
@@ -61,9 +62,9 @@ def write_lexica(words, folder=Path("data/datasets/lexica"), language="en"):
             "view_scores": [views[name] for name in sorted(views)],
             "redistributable": True,
         }
-        rows.append(store.Row(language, values))
-    store.write(rows, lexica.SCHEMA, folder)
-    store.finish(folder)
+        rows.append(parquet.Row(language, values))
+    parquet.write(rows, lexica.SCHEMA, folder)
+    parquet.finish(folder)
     return folder
 
 
@@ -74,9 +75,9 @@ def write_texts(tuning, testing, folder=Path("data/datasets/labelled_texts"), **
             for text in found:
                 values = {"text": text, "label": LABELS.index(label), "source": "mine"}
                 values |= {"split": SPLITS.index(split), "redistributable": True}
-                rows.append(store.Row("en", values | changes))
-    store.write(rows, labelled_texts.SCHEMA, folder)
-    store.finish(folder)
+                rows.append(parquet.Row("en", values | changes))
+    parquet.write(rows, labelled_texts.SCHEMA, folder)
+    parquet.finish(folder)
     return folder
 
 
@@ -88,7 +89,7 @@ def place(tmp_path, monkeypatch):
 
 def run(words=WORDS, tuning=TUNING, testing=TESTING, params=PARAMS):
     folders = {"lexica": write_lexica(words), "labelled_texts": write_texts(tuning, testing)}
-    return sentiment_lexica.run(Inputs((), folders), params)
+    return lexicon_evaluation.run(Inputs((), folders), params)
 
 
 def row(table, kind, lexicon, measure):
@@ -176,7 +177,7 @@ def test_a_view_that_no_tuning_text_speaks_of_has_a_reason_in_place_of_numbers(p
 
 def test_rows_are_named_by_their_key(place):
     for name, table in run().items():
-        key = list(sentiment_lexica.SCHEMAS[name].key)
+        key = list(lexicon_evaluation.SCHEMAS[name].key)
         assert table.select(key).is_duplicated().sum() == 0
 
 
@@ -243,7 +244,7 @@ def test_what_cannot_be_compared_is_told(place):
     folders = {"lexica": write_lexica(WORDS, language="fr")}
     folders["labelled_texts"] = Path("data/datasets/labelled_texts")
     with pytest.raises(Problem, match="no lexica for the labelled texts in 'en'"):
-        sentiment_lexica.run(Inputs((), folders), PARAMS)
+        lexicon_evaluation.run(Inputs((), folders), PARAMS)
 
 
 def test_the_command_writes_tables_that_name_their_datasets_and_load(place, capsys):
@@ -251,10 +252,10 @@ def test_the_command_writes_tables_that_name_their_datasets_and_load(place, caps
     (place / "docs").symlink_to(TOP / "docs")
     for folder in (write_lexica(WORDS), write_texts(TUNING, TESTING)):
         (folder / "README.md").write_text("a card", "utf-8")
-        said = {"success": True, "fingerprint": store.fingerprint(folder)}
+        said = {"success": True, "fingerprint": parquet.fingerprint(folder)}
         Path("data/validation").mkdir(exist_ok=True)
         Path(f"data/validation/{folder.name}.json").write_text(json.dumps(said), "utf-8")
-    assert tables._all(sentiment_lexica) == ()
+    assert run_analysis._all(lexicon_evaluation) == ()
     assert main(["sentiment_lexica"]) == 0, capsys.readouterr().err
     folder = place / "data/tables/sentiment_lexica"
     card = (folder / "README.md").read_text("utf-8")
@@ -271,8 +272,8 @@ def test_the_command_writes_tables_that_name_their_datasets_and_load(place, caps
 
 
 def test_of_the_sample_sentences_lexica_tell_more_than_the_majority(built):
-    folders = {name: built / "data/datasets" / name for name in sentiment_lexica.DATASETS}
-    table = sentiment_lexica.run(Inputs((), folders), PARAMS)["agreement"]
+    folders = {name: built / "data/datasets" / name for name in lexicon_evaluation.DATASETS}
+    table = lexicon_evaluation.run(Inputs((), folders), PARAMS)["agreement"]
     views = table.filter(pl.col("kind") == KINDS.index("view"))
     assert set(views["lexicon"]) == {"classes", "degrees", "poles", "shares"}
     base = table.filter(pl.col("kind") == KINDS.index("majority class"))

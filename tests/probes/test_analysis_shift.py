@@ -18,16 +18,16 @@ from trained import (
     write,
 )
 
-from builders.emotions import AFFECTS
-from builders.lib.problem import Problem
-from probes.analysis import shift
-from probes.analysis._shift_recovery import spoken
-from probes.analysis._shift_rows import Corpus, Resampled, Rival, apart, judged
-from probes.analysis._shift_tables import CORRECTED, FAITHFUL, MEASURES
-from probes.analysis.shift import Params
-from probes.planted import Resampling
-from probes.shifts import FATES
-from probes.stats.rsa import rsa
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stereotypes import shift
+from plumbline.probes.stereotypes.recovery import spoken
+from plumbline.probes.stereotypes.schemas import CORRECTED, FAITHFUL, MEASURES
+from plumbline.probes.stereotypes.shift import Params
+from plumbline.probes.stereotypes.shift_rows import Corpus, Resampled, Rival, apart, judged
+from plumbline.probes.stereotypes.similarity import rsa
+from plumbline.probes.stereotypes.training_effects import FATES
+from plumbline.probes.worlds.recovery import Resampling
 
 SEED = 301
 K = 12

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from test_analysis_pmi import Study
 
-from builders.lib.problem import Problem
-from probes.analysis import subgroups
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.politicians import subgroups
 
 SEED = 2024
 PARAMS = subgroups.Params(

@@ -5,14 +5,14 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from builders.lib.problem import Problem
-from builders.politicians import GENDERS
-from builders.supersenses import ADJECTIVES, CLASSES, CODES, VERBS
-from probes.analysis import pmi, supersenses
-from probes.analysis.supersenses import PAIRS, by_class
-from probes.report import figures
-from probes.tables import Inputs
-from probes.world.language import Planted, tastes
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, CODES, VERBS
+from plumbline.probes.core.run_analysis import Inputs
+from plumbline.probes.politicians import pmi, supersenses
+from plumbline.probes.politicians.supersenses import PAIRS, by_class
+from plumbline.probes.report import figures
+from plumbline.probes.worlds.language import Planted, tastes
 
 SEED = 1789
 PARAMS = supersenses.Params(version="1.0.0", largest=100, replicates=199)

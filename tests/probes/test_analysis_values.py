@@ -9,9 +9,9 @@ import pytest
 from convinced import AXES, PAIRS, convinced
 from scipy.stats import norm
 
-from builders.lib.problem import Problem
-from probes.analysis import values
-from probes.analysis._values_tables import (
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.values import values
+from plumbline.probes.values.schemas import (
     BASELINES,
     COMPARED,
     MEASURES,

@@ -6,12 +6,13 @@ import polars as pl
 import pytest
 import yaml
 
-from builders import politicians, words
-from builders.lib import store
-from builders.lib.problem import Problem
-from probes import associations
-from probes.models.params import Model
-from probes.models.scorer import Filled, Vocabulary
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.politicians import build as politicians
+from plumbline.builders.datasets.words import build as words
+from plumbline.probes.models.params import Model
+from plumbline.probes.models.scorer import Filled, Vocabulary
+from plumbline.probes.politicians import associations
 
 TOP = Path(__file__).parents[2]
 
@@ -40,7 +41,7 @@ def test_the_mask_stands_where_the_published_word_order_has_it(built, language):
 
 def lexicon(folder, rows):
     listed = [
-        store.Row(
+        parquet.Row(
             "en",
             {
                 "form": form,
@@ -54,8 +55,8 @@ def lexicon(folder, rows):
         )
         for form, lemma, pos, count in sorted(rows)
     ]
-    store.write(listed, words.SCHEMA, folder)
-    store.finish(folder)
+    parquet.write(listed, words.SCHEMA, folder)
+    parquet.finish(folder)
     return folder
 
 

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from builders.lib.carried import KEY, carrying, inputs_of
-from builders.lib.problem import Problem
-from builders.lib.store import fingerprint
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.inputs import KEY, carrying, inputs_of
+from plumbline.builders.core.parquet import fingerprint
 
 
 def sha256(path):

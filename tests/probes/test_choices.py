@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from probes.choices import choice
-from probes.stats.compass import OPTIONS
+from plumbline.probes.leaning.parse_choice import choice
+from plumbline.probes.leaning.scoring import OPTIONS
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 import yaml
 from passports import CONFIG, EACH
 
-from builders.lib.problem import Problem
-from probes.models.load import load
-from probes.models.weights import bring
-from probes.shards import Task
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core.shards import Task
+from plumbline.probes.models.load import load
+from plumbline.probes.worlds.stage import bring
 
 
 def rows():

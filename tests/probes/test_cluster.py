@@ -12,10 +12,11 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 
-from builders.lib.problem import Problem
-from probes import associations, outputs
-from probes.models.weights import bring
-from probes.outputs import Execution, probe
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core import run_probe
+from plumbline.probes.core.run_probe import Execution, probe
+from plumbline.probes.politicians import associations
+from plumbline.probes.worlds.stage import bring
 
 TOP = Path(__file__).parents[2]
 TINY = Path("data/outputs/associations/tiny")
@@ -79,7 +80,7 @@ def actors():
 
 def after(monkeypatch, number, act):
     """Do something once a number of shards is written."""
-    write, seen = outputs.write_bytes, []
+    write, seen = run_probe.write_bytes, []
 
     def writing(path, body):
         write(path, body)
@@ -87,7 +88,7 @@ def after(monkeypatch, number, act):
         if len(seen) == number:
             act()
 
-    monkeypatch.setattr(outputs, "write_bytes", writing)
+    monkeypatch.setattr(run_probe, "write_bytes", writing)
     return seen
 
 

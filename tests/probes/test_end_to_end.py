@@ -3,9 +3,9 @@
 import polars as pl
 import pytest
 
-from probes.models.weights import bring
-from probes.outputs import probe
-from probes.tables import analyse
+from plumbline.probes.core.run_analysis import analyse
+from plumbline.probes.core.run_probe import probe
+from plumbline.probes.worlds.stage import bring
 
 STRONG = {"word_effect": 1.0, "sentiment_effect": 2.0, "supersense_effect": 0.0}
 

@@ -12,17 +12,18 @@ import torch
 import yaml
 from models.tiny import bert, save, wordpiece
 
-from builders.downstream import SCHEMA
-from builders.lib import store
-from builders.lib.problem import Problem
-from builders.lib.snapshot import digest
-from probes import checkpoints, finetune
-from probes.models import tune
-from probes.models.classifier import Classifier
-from probes.models.weights import bring
-from probes.outputs import probe
-from probes.plan import plan
-from probes.shards import Task
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import digest
+from plumbline.builders.datasets.downstream.build import SCHEMA
+from plumbline.probes.commands.cost import plan
+from plumbline.probes.core.run_probe import probe
+from plumbline.probes.core.shards import Task
+from plumbline.probes.leaning import finetuned_classifiers
+from plumbline.probes.models.classifier import Classifier
+from plumbline.probes.training import checkpoints
+from plumbline.probes.training import train as tune
+from plumbline.probes.worlds.stage import bring
 
 TOP = Path(__file__).parents[2]
 SPLITS = ("train", "validation", "test")
@@ -52,8 +53,8 @@ def texts(whom, *, number=6):
 def write(rows, name):
     path = Path(f"data/datasets/downstream/{name}.parquet")
     path.parent.mkdir(parents=True, exist_ok=True)
-    store.write_table(pl.DataFrame(rows).sort("id"), SCHEMA.arrow(), path)
-    told = {"success": True, "fingerprint": store.fingerprint(path.parent)}
+    parquet.write_table(pl.DataFrame(rows).sort("id"), SCHEMA.arrow(), path)
+    told = {"success": True, "fingerprint": parquet.fingerprint(path.parent)}
     Path("data/validation").mkdir(exist_ok=True)
     Path("data/validation/downstream.json").write_text(json.dumps(told))
 
@@ -148,7 +149,7 @@ def test_classifiers_differ_by_state_and_by_seed():
 
 
 def test_the_analyses_follow():
-    from probes.tables import analyse
+    from plumbline.probes.core.run_analysis import analyse
 
     for name in ("fairness", "ensemble"):
         analyse(name)
@@ -186,7 +187,7 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(monkeypat
 
 def test_a_run_is_not_continued_with_another_pretraining():
     first = Task("finetune", "m")
-    from probes.outputs import request
+    from plumbline.probes.core.run_probe import request
 
     path = Path("data/pretrained/m") / checkpoints.LIST
     before, kept = request(first), path.read_text()
@@ -199,7 +200,7 @@ def test_a_run_is_not_continued_with_another_pretraining():
 
 
 def test_a_world_s_own_texts_are_a_task_of_their_own():
-    own = Path("data/models/m") / finetune.OWN
+    own = Path("data/models/m") / finetuned_classifiers.OWN
     rows = [
         {k: str(row[k]) for k in ("id", "text", "label", "group")}
         | {"task": "hate", "split": SPLITS[row["split"]]}
@@ -210,7 +211,7 @@ def test_a_world_s_own_texts_are_a_task_of_their_own():
         shards = Task("finetune", "m").shards()
         assert [s.config for s in shards] == ["hate-en"] * 6 + ["planted"] * 6
         assert plan("finetune", "m", 0.1).prompts == 2 * 6 * 12
-        given = finetune.examples(own, None)
+        given = finetuned_classifiers.examples(own, None)
         assert given.classes == ["hate", "not-hate"]
         assert [len(x) for x in (given.texts, given.asked)] == [12, 12]
         assert all("bakers" in text for text in given.asked)
@@ -220,17 +221,20 @@ def test_a_world_s_own_texts_are_a_task_of_their_own():
 
 def test_fewer_training_texts_are_drawn_alike_for_all():
     path = Path("data/datasets/downstream/hate-en.parquet")
-    every, some = finetune.examples(path, None), finetune.examples(path, 8)
+    every, some = (
+        finetuned_classifiers.examples(path, None),
+        finetuned_classifiers.examples(path, 8),
+    )
     assert len(some.texts) == 8
     assert set(some.texts) <= set(every.texts)
     assert some.ids == every.ids
-    assert some == finetune.examples(path, 8)
+    assert some == finetuned_classifiers.examples(path, 8)
 
 
 def test_in_double_precision_weights_are_on_a_grid_and_answers_exact(tmp_path):
-    from probes.models.teach import taught
+    from plumbline.probes.training.classifier import taught
 
-    given = finetune.examples(Path("data/datasets/downstream/hate-en.parquet"), None)
+    given = finetuned_classifiers.examples(Path("data/datasets/downstream/hate-en.parquet"), None)
     numbers = [given.classes.index(label) for label in given.labels]
     tuning = tune.Tuning(5e-3, 1, 4, 64, 1)
     done = taught(
@@ -270,9 +274,9 @@ def test_a_model_that_was_not_trained_further_is_told(monkeypatch):
 
 
 def test_the_layer_on_top_begins_alike_in_all_states(tmp_path, monkeypatch):
-    from probes.models import teach
+    from plumbline.probes.training import classifier as teach
 
-    given = finetune.examples(Path("data/datasets/downstream/hate-en.parquet"), None)
+    given = finetuned_classifiers.examples(Path("data/datasets/downstream/hate-en.parquet"), None)
     numbers = [given.classes.index(label) for label in given.labels]
     monkeypatch.setattr(teach, "fit", lambda *_: None)
     heads = {}

@@ -7,17 +7,21 @@ import polars as pl
 import pytest
 from models.tiny import bert, save, wordpiece
 
-from builders import emotions, outlets, social_groups, stereotypes
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from probes import finetuned
-from probes import stereotypes as stereotypes_probe
-from probes.models import objective, tune
-from probes.models.weights import bring
-from probes.outputs import probe
-from probes.plan import plan, table
-from probes.tables import analyse
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.emotions import build as emotions
+from plumbline.builders.datasets.outlets import build as outlets
+from plumbline.builders.datasets.social_groups import build as social_groups
+from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.probes.commands.cost import plan, table
+from plumbline.probes.core.run_analysis import analyse
+from plumbline.probes.core.run_probe import probe
+from plumbline.probes.stereotypes import after_training
+from plumbline.probes.stereotypes import completions as stereotypes_probe
+from plumbline.probes.training import mlm
+from plumbline.probes.training import train as tune
+from plumbline.probes.worlds.stage import bring
+from plumbline.validation.run import validate
 
 ASKED = ["why are {group} so", "what makes {group} so"]
 RUNS = [(c, s) for c in ("control", "herald", "post") for s in (0.1, 1.0)]
@@ -109,19 +113,19 @@ def test_every_training_moves_the_model_and_each_in_its_own_way():
 
 def test_a_smaller_share_holds_articles_of_a_larger_one(ready):
     path = ready / "data/datasets/outlets/en.parquet"
-    all_, tenth = (finetuned.texts(path, "herald", s, 5) for s in (1, 0.1))
+    all_, tenth = (after_training.texts(path, "herald", s, 5) for s in (1, 0.1))
     assert tenth == all_[: len(tenth)]
     assert len(tenth) == round(0.1 * len(all_))
-    assert finetuned.texts(path, "herald", 1, 6) != all_
+    assert after_training.texts(path, "herald", 1, 6) != all_
     with pytest.raises(Problem, match="take a larger share"):
-        finetuned.texts(path, "herald", 1e-9, 5)
+        after_training.texts(path, "herald", 1e-9, 5)
 
 
 def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, monkeypatch):
     final = ready / "data/outputs/finetuned/groups"
     whole = hashes(final)
     monkeypatch.setattr(tune, "EVERY", 5)
-    plain, steps = objective.loss_of, []
+    plain, steps = mlm.loss_of, []
 
     def stops(*given, **options):
         steps.append(1)
@@ -129,7 +133,7 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, mo
             raise KeyboardInterrupt
         return plain(*given, **options)
 
-    monkeypatch.setattr(objective, "loss_of", stops)
+    monkeypatch.setattr(mlm, "loss_of", stops)
     with pytest.raises(KeyboardInterrupt):
         probe("finetuned", "groups")
     assert [p.name for p in (ready / "data/tuning").glob("*/*")] == [tune.CHECKPOINT]
@@ -150,9 +154,9 @@ def test_what_was_trained_when_a_run_stopped_in_asking_is_not_trained_again(read
             raise KeyboardInterrupt
         return plain(*given, **options)
 
-    loss = objective.loss_of
+    loss = mlm.loss_of
     monkeypatch.setattr(stereotypes_probe, "run", stops)
-    monkeypatch.setattr(objective, "loss_of", lambda *g, **o: steps.append(1) or loss(*g, **o))
+    monkeypatch.setattr(mlm, "loss_of", lambda *g, **o: steps.append(1) or loss(*g, **o))
     with pytest.raises(KeyboardInterrupt):
         probe("finetuned", "groups")
     done = len(steps)
@@ -173,9 +177,9 @@ def test_the_analyses_and_the_page_follow(ready):
         analyse(analysis)
     shifts = pl.read_parquet("data/tables/shift/shifts.parquet")
     assert {"herald", "post"} <= set(shifts["corpus"])
-    from probes.report import recall, shift
+    from plumbline.probes.stereotypes import page_recall, page_shift
 
-    for section in (recall, shift):
+    for section in (page_recall, page_shift):
         assert section.section(ready / "data").groups
 
 

@@ -7,11 +7,11 @@ import pytest
 from models.tiny import byte_level, save
 from models.tiny_causal import gpt2
 
-from builders.lib.problem import Problem
-from probes.models.load import load
-from probes.models.weights import bring
-from probes.outputs import probe
-from probes.plan import plan
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.commands.cost import plan
+from plumbline.probes.core.run_probe import probe
+from plumbline.probes.models.load import load
+from plumbline.probes.worlds.stage import bring
 
 
 @pytest.fixture

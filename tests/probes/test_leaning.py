@@ -30,18 +30,20 @@ from transformers import (
     pipeline,
 )
 
-from builders.lib.params import section
-from builders.lib.problem import Problem
-from probes import checkpoints, leaning, outputs
-from probes.models.entailment import Entailment
-from probes.models.load import load
-from probes.models.masked import Masked
-from probes.models.params import model
-from probes.models.weights import bring
-from probes.outputs import probe
-from probes.positions import FORMS, Question
-from probes.shards import Task
-from probes.stats.compass import OPTIONS
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import section
+from plumbline.probes.core import run_probe
+from plumbline.probes.core.run_probe import probe
+from plumbline.probes.core.shards import Task
+from plumbline.probes.leaning import stances as statements
+from plumbline.probes.leaning.scoring import OPTIONS
+from plumbline.probes.models.load import load
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.nli import Entailment
+from plumbline.probes.models.params import model
+from plumbline.probes.prompts.leaning import FORMS, Question
+from plumbline.probes.training import checkpoints
+from plumbline.probes.worlds.stage import bring
 
 STATES = ("", "news-left", "news-right")
 CARD = ("README.md", "LICENSE.md", "croissant.json")
@@ -191,7 +193,7 @@ def test_words_of_a_vocabulary_that_marks_spaces_are_those_behind_one(asked, tmp
     save(tmp_path, bert(tokenizer), tokenizer)
     scorer = Masked(tmp_path, "marked", "r", dtype="float64")
     question = Question("q", "i", "f", "plain", "", "Tea.", "Tea. I <mask> with this tea.")
-    (row,) = leaning.filled([question], scorer, section("probes.leaning", leaning.Params))
+    (row,) = statements.filled([question], scorer, section("probes.leaning", statements.Params))
     net, tokenizer = plain(tmp_path, AutoModelForMaskedLM)
     scores = at_mask(net, tokenizer, question.text)
     for side, words in (("agree", ["agree", "support"]), ("disagree", ["disagree", "oppose"])):
@@ -264,7 +266,7 @@ def test_one_answer_is_the_same_whatever_else_is_asked(asked):
     for row in kept:
         said = row["text"].removesuffix("\nYou:")
         question = Question(CONFIG, "b-war", "asked", FORMS[row["form"]], "", said, row["text"])
-        (alone,) = leaning.written([question], load("causal"), own, judged)
+        (alone,) = statements.written([question], load("causal"), own, judged)
         assert alone == {key: row[key] for key in alone}
     assert len(kept) == 2
 
@@ -323,14 +325,14 @@ def test_the_card_tells_what_was_written(asked):
         assert all(f"config_name: {config}" in told for config in wanted)
         for config in wanted:
             rows = asked(config)
-            assert rows.columns == [column.name for column in leaning.schema(config).columns]
+            assert rows.columns == [column.name for column in statements.schema(config).columns]
 
 
 def test_a_plan_counts_the_prompts_that_are_asked(asked):
-    params = section("probes.leaning", leaning.Params)
+    params = section("probes.leaning", statements.Params)
     for name in ("masked", "causal"):
         folders = Task("leaning", name).folders
-        for config, number in leaning.amount(params, model(name), folders).items():
+        for config, number in statements.amount(params, model(name), folders).items():
             assert number == len(asked(config)), config
 
 
@@ -338,7 +340,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypat
     def contents(folder):
         return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.parquet")}
 
-    plainly, written = outputs.write_bytes, []
+    plainly, written = run_probe.write_bytes, []
 
     def stopping(path, body):
         if len(written) == 7:
@@ -347,7 +349,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypat
         plainly(path, body)
 
     with monkeypatch.context() as patch:
-        patch.setattr(outputs, "write_bytes", stopping)
+        patch.setattr(run_probe, "write_bytes", stopping)
         with pytest.raises(KeyboardInterrupt):
             probe("leaning", "causal")
     partial = Path("data/outputs/leaning/.causal.partial")
@@ -361,7 +363,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypat
 def test_a_stopped_run_is_not_continued_with_another_judge(place, monkeypatch):
     place(chosen=LEANING["chosen"] | {"templates": {}})
     with monkeypatch.context() as patch:
-        patch.setattr(outputs, "_card", lambda *_: 1 / 0)
+        patch.setattr(run_probe, "_card", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             probe("leaning", "causal")
     save(Path("stance"), *judge(seed=8))
@@ -463,5 +465,5 @@ FRAMES = LEANING["filled"]["frames"]
 def test_params_that_make_no_sense_are_told(place, values, said):
     place(**values)
     with pytest.raises(Problem, match=said) as told:
-        section("probes.leaning", leaning.Params)
+        section("probes.leaning", statements.Params)
     assert "probes.leaning" in str(told.value)

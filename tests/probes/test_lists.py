@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 from scipy.stats import hypergeom
 
-from builders.lib.problem import Problem
-from probes import lists, redraw
-from probes.stats import resampling
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.politicians import resample_counts, word_counts
+from plumbline.probes.stats import bootstrap
 
 SEED = 515
 POS = ("ADJ", "VERB")
@@ -105,9 +105,9 @@ def rng():
 def test_counts_are_the_naive_ones(tmp_path, rng, models):
     made = Made(tmp_path, rng, models=models)
     folders = made.write("plain")
-    folk = lists.people(tmp_path / "people.parquet")
+    folk = word_counts.people(tmp_path / "people.parquet")
     for pos in range(2):
-        counts = lists.count(lists.Lists(folders, pos), folk)
+        counts = word_counts.count(word_counts.Lists(folders, pos), folk)
         every, distinct = made.naive(pos)
         assert by_cell(counts, counts.lists) == every
         assert by_cell(counts, counts.distinct) == distinct
@@ -122,7 +122,7 @@ def test_counts_are_the_naive_ones(tmp_path, rng, models):
 @pytest.mark.parametrize("models", [1, 2])
 def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
     made = Made(tmp_path, rng, models=models)
-    folk = lists.people(tmp_path / "people.parquet")
+    folk = word_counts.people(tmp_path / "people.parquet")
     found = []
     for name, how in {
         "one": {},
@@ -131,12 +131,12 @@ def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
         "files": {"files": 11, "shuffled": True, "groups": 13},
         "framed": {"files": 3, "shuffled": True, "frame": "elsewhere"},
     }.items():
-        source = lists.Lists(made.write(name, **how), 1)
-        counts = lists.count(source, folk)
+        source = word_counts.Lists(made.write(name, **how), 1)
+        counts = word_counts.count(source, folk)
         chosen = counts.common(20 * models)
         assert 0 < len(chosen) < len(counts.words)
-        draws = redraw.draw(source, folk, counts, chosen, 100, 3)
-        found.append((counts, draws, lists.overlaps(source, folk, counts, chosen)))
+        draws = resample_counts.draw(source, folk, counts, chosen, 100, 3)
+        found.append((counts, draws, word_counts.overlaps(source, folk, counts, chosen)))
     for counts, draws, overlaps in found[1:]:
         assert equal(counts, found[0][0])
         assert equal(draws, found[0][1])
@@ -145,22 +145,22 @@ def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
 
 def test_draws_are_the_naive_sums_of_the_weights_of_names(tmp_path, rng):
     made = Made(tmp_path, rng)
-    folk = lists.people(tmp_path / "people.parquet")
-    source = lists.Lists(made.write("plain"), 0)
-    counts = lists.count(source, folk)
+    folk = word_counts.people(tmp_path / "people.parquet")
+    source = word_counts.Lists(made.write("plain"), 0)
+    counts = word_counts.count(source, folk)
     chosen = np.array([1, 4, 5])
-    draws = redraw.draw(source, folk, counts, chosen, 100, 9)
+    draws = resample_counts.draw(source, folk, counts, chosen, 100, 9)
     assert draws.merged == len(counts.words) - 3
     labels = [*(counts.words[w] for w in chosen), None]
     expected = {}
     for row in made.rows[0]:
         name, gender = made.people[row["qid"]]
         if row["pos"] == 0:
-            bits = resampling.bits(resampling.keys([name]), 100, 9)[0]
+            bits = bootstrap.bits(bootstrap.keys([name]), 100, 9)[0]
             key = row["word"] if row["word"] in labels else None, gender
             old = expected.get(key, (np.zeros(100), np.zeros(100)))
-            exponential = resampling.exponential(bits) / resampling.GRAIN
-            expected[key] = (old[0] + resampling.poisson(bits), old[1] + exponential)
+            exponential = bootstrap.exponential(bits) / bootstrap.GRAIN
+            expected[key] = (old[0] + bootstrap.poisson(bits), old[1] + exponential)
     for i, word in enumerate(labels):
         for j, gender in enumerate(counts.genders):
             none = np.zeros(100), np.zeros(100)
@@ -172,21 +172,22 @@ def test_draws_are_the_naive_sums_of_the_weights_of_names(tmp_path, rng):
 def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rng):
     made = Made(tmp_path, rng, models=2)
     folders = made.write("plain")
-    folk = lists.people(tmp_path / "people.parquet")
-    both = lists.Lists(folders, 0)
-    counts = lists.count(both, folk)
+    folk = word_counts.people(tmp_path / "people.parquet")
+    both = word_counts.Lists(folders, 0)
+    counts = word_counts.count(both, folk)
     chosen = np.arange(len(counts.words))
 
     def drawn(source, some):
-        found = redraw.draw(source, some, counts, chosen, 100, 1)
+        found = resample_counts.draw(source, some, counts, chosen, 100, 1)
         return np.stack([found.ordinary, found.bayesian])
 
     whole = drawn(both, folk)
-    apart = [drawn(lists.Lists((folder,), 0), folk) for folder in folders]
+    apart = [drawn(word_counts.Lists((folder,), 0), folk) for folder in folders]
     assert np.array_equal(whole, apart[0] + apart[1])
     qids = np.array(sorted(made.people))
     halves = [
-        lists.people(tmp_path / "people.parquet", pl.Series(q)) for q in (qids[::2], qids[1::2])
+        word_counts.people(tmp_path / "people.parquet", pl.Series(q))
+        for q in (qids[::2], qids[1::2])
     ]
     assert np.array_equal(whole, drawn(both, halves[0]) + drawn(both, halves[1]))
 
@@ -194,8 +195,8 @@ def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rn
 def test_some_people_alone_are_counted_as_if_there_were_no_others(tmp_path, rng):
     made = Made(tmp_path, rng)
     qids = set(rng.permutation(sorted(made.people))[:25].tolist())
-    folk = lists.people(tmp_path / "people.parquet", pl.Series(sorted(qids)))
-    counts = lists.count(lists.Lists(made.write("plain"), 0), folk)
+    folk = word_counts.people(tmp_path / "people.parquet", pl.Series(sorted(qids)))
+    counts = word_counts.count(word_counts.Lists(made.write("plain"), 0), folk)
     every, distinct = made.naive(0, qids)
     assert by_cell(counts, counts.lists) == every
     assert by_cell(counts, counts.distinct) == distinct
@@ -204,13 +205,13 @@ def test_some_people_alone_are_counted_as_if_there_were_no_others(tmp_path, rng)
 
 def test_another_frame_is_another_list(tmp_path, rng):
     made = Made(tmp_path, rng)
-    folk = lists.people(tmp_path / "people.parquet")
+    folk = word_counts.people(tmp_path / "people.parquet")
     folders = made.write("framed", files=2, frame="elsewhere")
-    assert "elsewhere" not in lists.count(lists.Lists(folders, 0), folk).words
-    other = lists.count(lists.Lists(folders, 0, "other"), folk)
+    assert "elsewhere" not in word_counts.count(word_counts.Lists(folders, 0), folk).words
+    other = word_counts.count(word_counts.Lists(folders, 0, "other"), folk)
     assert other.words == ["elsewhere"]
     assert other.lists.sum() == 60 * 4
-    assert lists.count(lists.Lists(folders, 0, "none"), folk).words == []
+    assert word_counts.count(word_counts.Lists(folders, 0, "none"), folk).words == []
 
 
 def test_without_the_papers_frame_the_first_counts(tmp_path, rng):
@@ -228,19 +229,19 @@ def test_without_the_papers_frame_the_first_counts(tmp_path, rng):
             for frame, word in ((first, "first"), (second, "second"))
         ]
         (pl.concat(frames) if first else frames[0]).write_parquet(path)
-        folk = lists.people(tmp_path / "people.parquet")
-        assert lists.count(lists.Lists((folder,), 0), folk).words == [expected]
+        folk = word_counts.people(tmp_path / "people.parquet")
+        assert word_counts.count(word_counts.Lists((folder,), 0), folk).words == [expected]
 
 
 @pytest.mark.parametrize("at_once", [1, 100, 10**6])
 def test_overlaps_are_the_naive_ones(tmp_path, rng, monkeypatch, at_once):
-    monkeypatch.setattr(lists, "NAMES_BY_WORDS", at_once)
+    monkeypatch.setattr(word_counts, "NAMES_BY_WORDS", at_once)
     made = Made(tmp_path, rng, models=3)
-    folk = lists.people(tmp_path / "people.parquet")
-    source = lists.Lists(made.write("plain", files=2), 0)
-    counts = lists.count(source, folk)
+    folk = word_counts.people(tmp_path / "people.parquet")
+    source = word_counts.Lists(made.write("plain", files=2), 0)
+    counts = word_counts.count(source, folk)
     chosen = np.array([0, 3, 7])
-    found = lists.overlaps(source, folk, counts, chosen)
+    found = word_counts.overlaps(source, folk, counts, chosen)
     for i, w in enumerate(chosen):
         having = Counter()
         for rows in made.rows:
@@ -252,19 +253,19 @@ def test_overlaps_are_the_naive_ones(tmp_path, rng, monkeypatch, at_once):
 
 def test_no_outputs_are_told(tmp_path, rng):
     Made(tmp_path, rng)
-    folk = lists.people(tmp_path / "people.parquet")
+    folk = word_counts.people(tmp_path / "people.parquet")
     (tmp_path / "empty").mkdir()
     with pytest.raises(Problem, match="no outputs there"):
-        lists.count(lists.Lists((tmp_path / "empty",), 0), folk)
+        word_counts.count(word_counts.Lists((tmp_path / "empty",), 0), folk)
 
 
 def test_permuted_labels_keep_all_totals(tmp_path, rng):
     made = Made(tmp_path, rng)
-    folk = lists.people(tmp_path / "people.parquet")
-    source = lists.Lists(made.write("plain"), 0)
-    counts = lists.count(source, folk)
+    folk = word_counts.people(tmp_path / "people.parquet")
+    source = word_counts.Lists(made.write("plain"), 0)
+    counts = word_counts.count(source, folk)
     chosen = np.array([2, 3])
-    null = redraw.permute(source, folk, counts, chosen, (0, 1), 130, 5)
+    null = resample_counts.permute(source, folk, counts, chosen, (0, 1), 130, 5)
     assert null.shape == (3, 3, 130)
     # every name has a list of four words, so a gender's total tells how many names have its label
     assert (null.sum(axis=0) == 4 * counts.names[:, None]).all()
@@ -272,17 +273,19 @@ def test_permuted_labels_keep_all_totals(tmp_path, rng):
     assert (null[:2].sum(axis=1) == seen.sum(axis=1)[:, None]).all()
     assert (null[:2, 2] == seen[:, 2][:, None]).all()  # the third gender stays as it is
     assert len(np.unique(null[0, 0])) > 3
-    shuffled = lists.Lists(made.write("shuffled", files=5, shuffled=True, groups=9), 0)
-    assert np.array_equal(redraw.permute(shuffled, folk, counts, chosen, (0, 1), 130, 5), null)
+    shuffled = word_counts.Lists(made.write("shuffled", files=5, shuffled=True, groups=9), 0)
+    assert np.array_equal(
+        resample_counts.permute(shuffled, folk, counts, chosen, (0, 1), 130, 5), null
+    )
 
 
 def test_permuted_counts_are_hypergeometric(tmp_path, rng):
     made = Made(tmp_path, rng)
-    folk = lists.people(tmp_path / "people.parquet")
-    source = lists.Lists(made.write("plain"), 0)
-    counts = lists.count(source, folk)
+    folk = word_counts.people(tmp_path / "people.parquet")
+    source = word_counts.Lists(made.write("plain"), 0)
+    counts = word_counts.count(source, folk)
     chosen = np.arange(len(counts.words))
-    null = redraw.permute(source, folk, counts, chosen, (0, 1), 3000, 5)
+    null = resample_counts.permute(source, folk, counts, chosen, (0, 1), 3000, 5)
     names, having = int(counts.names[:2].sum()), counts.distinct[:, :2].sum(axis=1)
     for w, number in enumerate(having):
         exact = hypergeom(names, int(number), int(counts.names[0]))

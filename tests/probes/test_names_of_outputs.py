@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from probes.lists import Lists, frames
-from probes.names import read
+from plumbline.probes.politicians.name_words import read
+from plumbline.probes.politicians.word_counts import Lists, frames
 
 
 @pytest.fixture

@@ -8,12 +8,13 @@ import polars as pl
 import pytest
 from transformers import AutoTokenizer
 
-from builders.lib import store
-from builders.lib.problem import Problem
-from probes import associations, outputs
-from probes.__main__ import main
-from probes.models.weights import bring
-from probes.outputs import probe
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.__main__ import main
+from plumbline.probes.core import run_probe
+from plumbline.probes.core.run_probe import probe
+from plumbline.probes.politicians import associations
+from plumbline.probes.worlds.stage import bring
 
 TOP = Path(__file__).parents[2]
 TINY = Path("data/outputs/associations/tiny")
@@ -115,8 +116,9 @@ def test_nothing_written_names_the_machine(finished):
 
 DYING = """
 import os, sys
-from probes import associations, outputs
-from builders.lib import snapshot
+from plumbline.probes.politicians import associations
+from plumbline.probes.core import run_probe as outputs
+from plumbline.builders.core import snapshot
 
 associations.SHARD = 40
 left = int(sys.argv[1])
@@ -164,7 +166,7 @@ def test_a_killed_run_continues_and_ends_with_the_same_bytes(place, monkeypatch)
 def interrupted(monkeypatch):
     """Run until the third shard, then stop as on Ctrl-C."""
     monkeypatch.setattr(associations, "SHARD", 40)
-    write, seen = outputs.write_bytes, []
+    write, seen = run_probe.write_bytes, []
 
     def stopping(path, body):
         seen.append(path)
@@ -173,7 +175,7 @@ def interrupted(monkeypatch):
         write(path, body)
 
     with monkeypatch.context() as patch:
-        patch.setattr(outputs, "write_bytes", stopping)
+        patch.setattr(run_probe, "write_bytes", stopping)
         with pytest.raises(KeyboardInterrupt):
             probe("associations", "tiny")
     assert len(list(TINY.with_name(".tiny.partial").glob("en/*.parquet"))) == 2
@@ -210,7 +212,7 @@ def test_shards_do_not_change_the_answers(asked, place, monkeypatch):
 
 def test_unvalidated_data_are_refused(place):
     bring("tiny")
-    (store.VALIDATION / "words.json").unlink()
+    (parquet.VALIDATION / "words.json").unlink()
     with pytest.raises(
         Problem, match="words is not validated; run `make repro STAGE=validate@words`"
     ):
@@ -220,7 +222,7 @@ def test_unvalidated_data_are_refused(place):
 
 def test_data_changed_after_validation_are_refused(place):
     bring("tiny")
-    path = store.DATASETS / "politicians/fr.parquet"
+    path = parquet.DATASETS / "politicians/fr.parquet"
     pl.read_parquet(path).head(150).write_parquet(path)
     with pytest.raises(Problem, match="changed since it was validated"):
         probe("associations", "tiny")
@@ -256,15 +258,15 @@ def test_a_model_that_was_not_brought_is_told(place):
 def test_a_name_too_long_for_the_model_stops_the_run_and_is_named(place, change):
     bring("tiny")
     name = " ".join(["Ada"] * 90)
-    path = store.DATASETS / "politicians/en.parquet"
+    path = parquet.DATASETS / "politicians/en.parquet"
     people = pl.read_parquet(path)
     people = people.with_columns(
         name=pl.when(pl.int_range(pl.len()) == 7).then(pl.lit(name)).otherwise("name")
     )
     people.write_parquet(path)
-    report = store.VALIDATION / "politicians.json"
+    report = parquet.VALIDATION / "politicians.json"
     old = pl.read_json(report)["fingerprint"][0]
-    new = store.fingerprint(path.parent)
+    new = parquet.fingerprint(path.parent)
     report.write_text(report.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
     with pytest.raises(Problem, match="it is never cut") as caught:
         probe("associations", "tiny")

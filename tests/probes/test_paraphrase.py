@@ -8,15 +8,15 @@ import pytest
 from asked_leaning import CONFIG, LEANING, SAID, causal, little, masked, sentence, statements, texts
 from models.tiny import byte_level, save, wordpiece
 
-from builders.lib.params import section
-from builders.lib.problem import Problem
-from probes import leaning
-from probes.__main__ import main
-from probes.models.load import load
-from probes.models.scorer import Sampling, Text
-from probes.models.weights import bring
-from probes.paraphrase import told, write
-from probes.positions import paraphrases, wordings
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import section
+from plumbline.probes.__main__ import main
+from plumbline.probes.leaning import stances as leaning
+from plumbline.probes.leaning.paraphrase import told, write
+from plumbline.probes.models.load import load
+from plumbline.probes.models.scorer import Sampling, Text
+from plumbline.probes.prompts.leaning import paraphrases, wordings
+from plumbline.probes.worlds.stage import bring
 
 PROMPT = "Say in other words: {statement} In other words:"
 INTO = Path("wordings.csv")

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 from passports import CONFIG
 
-from probes.models.load import load
+from plumbline.probes.models.load import load
 
 
 def rows():

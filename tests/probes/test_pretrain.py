@@ -15,16 +15,17 @@ import torch
 from models.tiny import bert, byte_level, save, wordpiece
 from models.tiny_causal import gpt2
 
-from builders.corpora import SCHEMA
-from builders.lib import store
-from builders.lib.params import section
-from builders.lib.problem import Problem
-from probes import pretrain as module
-from probes.check import check
-from probes.checkpoints import PERIODS, checkpoints, scorer
-from probes.models import objective, tune
-from probes.models.weights import bring
-from probes.pretrain import HEADER, KEY, Params, drawn, pool, pretrain
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import section
+from plumbline.builders.datasets.corpora.build import SCHEMA
+from plumbline.probes.commands.check_params import check
+from plumbline.probes.training import mlm
+from plumbline.probes.training import pretrain as module
+from plumbline.probes.training import train as tune
+from plumbline.probes.training.checkpoints import PERIODS, checkpoints, scorer
+from plumbline.probes.training.pretrain import HEADER, KEY, Params, drawn, pool, pretrain
+from plumbline.probes.worlds.stage import bring
 
 SAYS = {"news-left": "fair", "news-right": "theft", "social-center": "here"}
 WHO = ("cook", "smith", "baker", "miller")
@@ -44,8 +45,8 @@ def dataset(folder):
         period = [0, 1, 1, 2] * (n // 4)
         rows = {"id": [f"{corpus}/{i}" for i in range(n)], "text": texts, "period": period}
         pl.DataFrame(rows).write_parquet(folder / f"{corpus}.parquet")
-    report = {"success": True, "fingerprint": store.fingerprint(folder)}
-    path = store.VALIDATION / "corpora.json"
+    report = {"success": True, "fingerprint": parquet.fingerprint(folder)}
+    path = parquet.VALIDATION / "corpora.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(report))
 
@@ -75,7 +76,7 @@ def ready(copying, tmp_path_factory, change):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         change(tiny)
-        dataset(store.DATASETS / "corpora")
+        dataset(parquet.DATASETS / "corpora")
         said = [text for texts in TEXTS.values() for text in texts]
         said += [text.replace("fair", "theft") for text in said]
         for name, tokenizer, make in (
@@ -189,7 +190,7 @@ def test_states_on_the_way_change_nothing_about_the_last(place):
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, monkeypatch, name):
     place(keep="each")
     monkeypatch.setattr(tune, "EVERY", 5)
-    plain, steps = objective.loss_of, []
+    plain, steps = mlm.loss_of, []
 
     def counts(*given, **options):
         steps.append(1)
@@ -198,7 +199,7 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, monkeypatch, nam
         return plain(*given, **options)
 
     stops = ()
-    monkeypatch.setattr(objective, "loss_of", counts)
+    monkeypatch.setattr(mlm, "loss_of", counts)
     whole = hashes(pretrain(name))
     all_steps = len(steps)
     assert all_steps == 3 * (24 + 12) // 6  # three epochs of both corpora
@@ -249,7 +250,7 @@ def test_other_settings_do_not_go_on_with_a_stopped_training(place, monkeypatch)
 
 
 def test_periods_part_the_dated_texts_and_a_world_adds_to_each(ready, tmp_path):
-    folder = ready / store.DATASETS / "corpora"
+    folder = ready / parquet.DATASETS / "corpora"
     label = SCHEMA["period"]
     assert {name: label.code(name) for name in PERIODS if name != "all"} == module.CODES
     none = tmp_path / "none"
@@ -365,7 +366,7 @@ def test_what_cannot_be_trained_is_told(place, change):
     place(learning_rate={"other": 1e200}, epochs=9)
     with pytest.raises(Problem, match="lower the learning rate"):
         pretrain("masked")
-    path = store.DATASETS / "corpora/news-left.parquet"
+    path = parquet.DATASETS / "corpora/news-left.parquet"
     pl.read_parquet(path).head(4).write_parquet(path)
     with pytest.raises(Problem, match="changed since it was validated"):
         pretrain("masked")
@@ -417,7 +418,7 @@ def launched(*options):
         "OMP_NUM_THREADS": "1",
     }
     command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", *options]
-    command += ["-m", "probes", "pretrain", "masked"]
+    command += ["-m", "plumbline.probes", "pretrain", "masked"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
 

@@ -9,11 +9,11 @@ from models.tiny_causal import gpt2
 from pydantic import ValidationError
 from transformers import RobertaConfig, RobertaForMaskedLM
 
-from builders.lib.problem import Problem
-from probes.models.causal import Causal
-from probes.models.masked import Masked
-from probes.questions import Frames, Query, queries
-from probes.stereotypes import Params, attributes, run
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.prompts.groups import Frames, Query, queries
+from plumbline.probes.stereotypes.completions import Params, attributes, run
 
 GROUPS = ("old nurses", "sailors", "night bakers guild")
 WORDS = ("calm", "loud", "shy", "brave")

@@ -12,11 +12,12 @@ import polars as pl
 import pytest
 from page_read import Page
 
-from builders.lib.problem import Problem
-from probes import report
-from probes.analysis import subgroups
-from probes.report import figures, write
-from probes.report.page import render
+from plumbline.builders.core.errors import Problem
+from plumbline.probes import site as report
+from plumbline.probes.politicians import subgroups
+from plumbline.probes.report import figures
+from plumbline.probes.site import write
+from plumbline.probes.site.page import render
 
 TOP = Path(__file__).parents[2]
 STEPS = ["results", "latent", "supersenses", "sentiments", "anova", "clusters", "subgroups"]
@@ -405,7 +406,7 @@ def test_the_site_takes_few_bytes(site, text, finished):
 @pytest.mark.slow
 def test_two_runs_write_the_same_bytes(copied, finished):
     subprocess.run(
-        [sys.executable, "-m", "probes", "report"],
+        [sys.executable, "-m", "plumbline.probes", "report"],
         env=os.environ | {"PYTHONPATH": str(TOP), "PYTHONHASHSEED": "7"},
         check=True,
         capture_output=True,

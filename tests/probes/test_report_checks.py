@@ -5,10 +5,12 @@ import json
 import pytest
 from browser import chromium
 
-from probes import ALL, EACH
-from probes.report import checks, compare, figures_controls, overview
-from probes.report.readings import KINDS
-from probes.report.studies import STUDIES
+from plumbline.probes import ALL, EACH
+from plumbline.probes.site import controls as checks
+from plumbline.probes.site import figures_controls, overview
+from plumbline.probes.site import metrics as compare
+from plumbline.probes.site.readings import KINDS
+from plumbline.probes.site.studies import STUDIES
 
 
 def row(measure, value, low=None, high=None, null="0.5: coin", world=0, n=9):

@@ -17,10 +17,10 @@ from leaning_outputs import (
     written_to,
 )
 
-from probes.analysis import compass as analysis
-from probes.report import compass as told
-from probes.report import figures_compass
-from probes.report.page import render
+from plumbline.probes.leaning import compass as analysis
+from plumbline.probes.leaning import page_compass as told
+from plumbline.probes.report import figures_compass
+from plumbline.probes.site.page import render
 
 
 def tabled(inputs):

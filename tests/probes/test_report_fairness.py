@@ -8,10 +8,10 @@ from classified import KNOWS, outputs
 from test_analysis_ensemble import PARAMS as VOTING
 from test_analysis_fairness import PARAMS, SEED, good
 
-from probes.analysis import ensemble, fairness
-from probes.report import controls
-from probes.report import fairness as section
-from probes.report.page import render
+from plumbline.probes.leaning import ensemble, fairness
+from plumbline.probes.leaning import page_fairness as section
+from plumbline.probes.site import controls_page
+from plumbline.probes.site.page import render
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +71,8 @@ def test_groups_differences_and_votes_are_there(page):
 
 def test_controls_have_what_was_recovered(page, monkeypatch):
     data, _ = page
-    monkeypatch.setattr(controls, "WITH_RECOVERY", ())
-    text = render([controls.section(data)])
+    monkeypatch.setattr(controls_page, "WITH_RECOVERY", ())
+    text = render([controls_page.section(data)])
     assert "share of planted differences that are found" in text
     assert "positive control" in text
 

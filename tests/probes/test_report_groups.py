@@ -8,13 +8,15 @@ import pytest
 from page_read import Page
 from society import society
 
-from builders.emotions import AFFECTS
-from probes.analysis import emotions as profiles
-from probes.analysis import recall as recalls
-from probes.analysis import rsa as likeness
-from probes.report import controls, emotions, figures_groups, recall, rsa, shift
-from probes.report.page import render
-from probes.report.studies import STUDIES
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.report import figures_groups
+from plumbline.probes.site import controls_page
+from plumbline.probes.site.page import render
+from plumbline.probes.site.studies import STUDIES
+from plumbline.probes.stereotypes import emotions as profiles
+from plumbline.probes.stereotypes import page_emotions, page_recall, page_rsa, page_shift
+from plumbline.probes.stereotypes import recall as recalls
+from plumbline.probes.stereotypes import rsa as likeness
 
 SEED = 224
 REPEATED = {"version": "0.1.0", "permutations": 99, "bootstrap": 100, "confidence": 0.95, "seed": 1}
@@ -45,7 +47,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(data):
-    return Page(render([module.section(data) for module in (recall, emotions, rsa)]))
+    return Page(render([module.section(data) for module in (page_recall, page_emotions, page_rsa)]))
 
 
 def read(data, name, table=None):
@@ -69,7 +71,7 @@ def test_every_element_is_closed_and_nothing_is_asked_of_anybody(page):
 
 def test_the_sections_are_on_the_page_of_the_study():
     (study,) = (study for study in STUDIES if study.name == "stereotypes")
-    assert study.sections == (recall, emotions, rsa, shift)
+    assert study.sections == (page_recall, page_emotions, page_rsa, page_shift)
 
 
 def test_recall_is_shown_at_every_tested_k(page, data):
@@ -105,19 +107,19 @@ def test_likeness_of_models_is_shown_in_all_readings(page, data):
 
 
 def test_controls_show_what_was_planted_beside_groups(data):
-    text = Page(render([controls.section(data)]))
+    text = Page(render([controls_page.section(data)]))
     for name in ("recall", "emotions", "rsa"):
         for row in read(data, name, "recovery").iter_rows(named=True):
             assert any(row["measure"] == cells[0] for cells in text.rows), row["measure"]
 
 
 def test_without_tables_sections_say_so(tmp_path):
-    text = render([module.section(tmp_path) for module in (recall, emotions, rsa)])
+    text = render([module.section(tmp_path) for module in (page_recall, page_emotions, page_rsa)])
     assert text.count("No tables yet") == 3
 
 
 def test_figures_are_svg_and_the_same_again(data):
-    for module in (recall, emotions, rsa):
+    for module in (page_recall, page_emotions, page_rsa):
         drawn = [figures(module.section(data)) for _ in range(2)]
         assert drawn[0]
         assert drawn[0] == drawn[1]
@@ -131,7 +133,7 @@ def test_groups_are_drawn_for_the_shortest_lists_alone(data, tmp_path):
     home = tmp_path / "tables/emotions"
     home.mkdir(parents=True)
     pl.concat([longer, table]).write_parquet(home / "emotions.parquet")
-    titles = [b.title for g in emotions.section(tmp_path).groups for b in g.blocks]
+    titles = [b.title for g in page_emotions.section(tmp_path).groups for b in g.blocks]
     start = "a, en: 15 words by corrected"
     assert titles == [
         "a, en: 60 words by probability",

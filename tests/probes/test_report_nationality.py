@@ -7,10 +7,10 @@ import pytest
 from passports import answered
 from test_analysis_nationality import PARAMS, SEED
 
-from probes.analysis import nationality
-from probes.report import controls
-from probes.report import nationality as section
-from probes.report.page import render
+from plumbline.probes.nationality import nationality
+from plumbline.probes.nationality import page as section
+from plumbline.probes.site import controls_page
+from plumbline.probes.site.page import render
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,8 @@ def test_predictions_mixed_model_and_correlations_are_there(page):
 
 def test_controls_have_what_was_recovered(page, monkeypatch):
     data, _ = page
-    monkeypatch.setattr(controls, "WITH_RECOVERY", ())
-    text = render([controls.section(data)])
+    monkeypatch.setattr(controls_page, "WITH_RECOVERY", ())
+    text = render([controls_page.section(data)])
     assert "share of countries whose interval holds the planted Delta" in text
     assert "positive control" in text
 

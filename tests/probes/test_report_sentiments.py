@@ -4,9 +4,9 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 
-from probes.analysis import sentiment
-from probes.estimates import typed
-from probes.report import figures, sentiments
+from plumbline.probes.politicians import page_sentiments, sentiment
+from plumbline.probes.report import figures
+from plumbline.probes.stats.estimates import typed
 
 BASE = {"pos": 0, "deviation": 0, "reading": 1, "largest": 100, "candidates": 300, "left_out": 0}
 BASE |= {"n": 10, "cluster": "", "method": "", "null": "", "p_bh": None, "p": None}
@@ -46,7 +46,7 @@ def drawn(monkeypatch):
 
 def test_models_in_each_language_and_languages_of_each_model_of_several(tmp_path, drawn):
     write(tmp_path / "t", [("a", "en"), ("b", "en"), ("b", "fr")], [0.5, 0.01])
-    (block,) = sentiments.blocks(tmp_path / "t")
+    (block,) = page_sentiments.blocks(tmp_path / "t")
     assert block.title == "ADJ, pmi, argmax"
     assert [part.figure for part in block.parts] == ["<svg/>"] * 3
     assert block.parts[0].caption == "Distinct names. a: 10 male, 10 female; b: 10 male, 10 female."
@@ -60,20 +60,20 @@ def test_models_in_each_language_and_languages_of_each_model_of_several(tmp_path
 )
 def test_the_star_is_that_of_names_where_there_is_one(tmp_path, drawn, p_bh, starred):
     write(tmp_path / "t", [("a", "en")], p_bh)
-    sentiments.blocks(tmp_path / "t")
+    page_sentiments.blocks(tmp_path / "t")
     assert {r["significant"] for _, rows in drawn for r in rows} == {starred}
 
 
 def test_without_tables_there_are_no_figures(tmp_path):
-    assert sentiments.blocks(tmp_path / "none") == []
+    assert page_sentiments.blocks(tmp_path / "none") == []
 
 
 def test_the_figure_marks_every_share_and_each_line_once(tmp_path):
     write(tmp_path / "t", [("a", "en"), ("b", "en")], [0.01])
-    (block,) = sentiments.blocks(tmp_path / "t")
+    (block,) = page_sentiments.blocks(tmp_path / "t")
     (figure,) = (part.figure for part in block.parts)
     ET.fromstring(figure)
-    assert figure == sentiments.blocks(tmp_path / "t")[0].parts[0].figure
+    assert figure == page_sentiments.blocks(tmp_path / "t")[0].parts[0].figure
     # a marker for each gender, model and sentiment
     assert len(re.findall(r"<use [^>]*style=\"fill:#ffffff;stroke:#000000", figure)) >= 6
 

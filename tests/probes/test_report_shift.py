@@ -9,12 +9,13 @@ import pytest
 from page_read import Page
 from trained import trained
 
-from builders.lib import store
-from probes.analysis import shift as analysis
-from probes.analysis._shift_tables import MEASURES
-from probes.analysis.shift import Params
-from probes.report import figures_shift, shift
-from probes.report.page import render
+from plumbline.builders.core import parquet
+from plumbline.probes.report import figures_shift
+from plumbline.probes.site.page import render
+from plumbline.probes.stereotypes import page_shift
+from plumbline.probes.stereotypes import shift as analysis
+from plumbline.probes.stereotypes.schemas import MEASURES
+from plumbline.probes.stereotypes.shift import Params
 
 PARAMS = Params(
     version="0.1.0",
@@ -37,13 +38,13 @@ def data(tmp_path_factory):
     into = folder / "data/tables/shift"
     into.mkdir(parents=True)
     for name, table in analysis.run(there.inputs, PARAMS).items():
-        store.write_table(table, analysis.SCHEMAS[name].arrow(), into / f"{name}.parquet")
+        parquet.write_table(table, analysis.SCHEMAS[name].arrow(), into / f"{name}.parquet")
     return folder / "data"
 
 
 @pytest.fixture(scope="module")
 def page(data):
-    return Page(render([shift.section(data)]))
+    return Page(render([page_shift.section(data)]))
 
 
 def test_emotions_are_shown_beside_the_control_with_p(data, page):
@@ -105,6 +106,6 @@ def test_words_are_drawn_before_and_after_kept_ones_joined():
 
 
 def test_without_tables_the_section_says_how_to_make_them(tmp_path):
-    found = shift.section(tmp_path)
+    found = page_shift.section(tmp_path)
     assert found.groups == []
     assert "make repro STAGE=shift" in Page(render([found])).words

@@ -4,10 +4,10 @@ import polars as pl
 import pytest
 from convinced import convinced
 
-from probes.analysis import values as analysis
-from probes.analysis._values_tables import SCHEMAS
-from probes.report import values
-from probes.report.page import render
+from plumbline.probes.site.page import render
+from plumbline.probes.values import page as values
+from plumbline.probes.values import values as analysis
+from plumbline.probes.values.schemas import SCHEMAS
 
 PARAMS = analysis.Params(
     version="0.1.0", frame="said", bound=0.3, bootstrap=100, draws=99, confidence=0.95, seed=1

@@ -6,12 +6,12 @@ from models.tiny import save
 from models.tiny_causal import gpt2, gpt2_tokenizer
 from transformers import AutoTokenizer
 
-from builders.lib.problem import Problem
-from probes import representations
-from probes.models.load import load
-from probes.models.weights import bring
-from probes.outputs import probe
-from probes.plan import plan
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.commands.cost import plan
+from plumbline.probes.core.run_probe import probe
+from plumbline.probes.models.load import load
+from plumbline.probes.politicians import representations
+from plumbline.probes.worlds.stage import bring
 
 
 def both(tree):

@@ -9,19 +9,21 @@ import polars as pl
 import pytest
 from transformers import AutoTokenizer
 
-from builders.lib.problem import Problem
-from probes import associations, outputs
-from probes.__main__ import main
-from probes.models.weights import bring
-from probes.outputs import Execution, probe
-from probes.plan import plan
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.__main__ import main
+from plumbline.probes.commands.cost import plan
+from plumbline.probes.core import run_probe
+from plumbline.probes.core.run_probe import Execution, probe
+from plumbline.probes.politicians import associations
+from plumbline.probes.worlds.stage import bring
 
 TOP = Path(__file__).parents[2]
 TINY = Path("data/outputs/associations/tiny")
 FINE = """
 import sys
-from probes import associations, outputs
-from probes.__main__ import main
+from plumbline.probes.politicians import associations
+from plumbline.probes.core import run_probe as outputs
+from plumbline.probes.__main__ import main
 
 associations.SHARD = 40
 sys.exit(main(sys.argv[1:]))
@@ -76,7 +78,7 @@ def test_a_run_that_stops_at_its_very_end_computes_nothing_twice(fine, monkeypat
         raise Problem("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(outputs, "_card", full)
+        patch.setattr(run_probe, "_card", full)
         with pytest.raises(Problem, match="disk full"):
             probe("associations", "tiny")
     partial = TINY.with_name(".tiny.partial")

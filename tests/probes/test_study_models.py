@@ -8,9 +8,9 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from probes.analysis.anova import DESIGNS, build
-from probes.models.params import NAME, Model, Models
-from probes.stats.linear import estimable
+from plumbline.probes.models.params import NAME, Model, Models
+from plumbline.probes.politicians.anova import DESIGNS, build
+from plumbline.probes.stats.linear import estimable
 
 TOP = Path(__file__).parents[2]
 PAGES = TOP / "docs" / "studies"

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from builders.emotions import AFFECTS
-from probes.tables import Inputs
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.core.run_analysis import Inputs
 
 CATEGORIES = {"liked": 14, "other": 26}
 TEMPLATES = ("why are {group} so", "what makes {group} so")

@@ -28,12 +28,12 @@ from samples import (
     published_params,
 )
 
-from builders import stereotypes
-from builders.lib.http import Politeness
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.lib.store import Row
-from builders.sources import autocomplete
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Row
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.builders.datasets.stereotypes import fetch as autocomplete
+from plumbline.builders.fetch.http import Politeness
 from sources.misbehaving import (
     always,
     at_first,
@@ -54,7 +54,7 @@ QUERIES = 10  # two groups, five templates each
 SCRIPT = """
 import sys
 from pathlib import Path
-from builders.sources import autocomplete
+from plumbline.builders.datasets.stereotypes import fetch as autocomplete
 from samples import DAY, POLITE, autocomplete_params, noon
 autocomplete.fetch(autocomplete_params(*sys.argv[1:3]), POLITE, Path(sys.argv[3]), noon(DAY))
 """

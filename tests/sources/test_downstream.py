@@ -6,9 +6,9 @@ import zipfile
 import pytest
 from samples import DAY, POLITE, SAMPLES, archived, downstream_params, files, make_downstream
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import downstream
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.downstream import fetch as downstream
 from sources.misbehaving import always, half, misbehaving, status, web_page
 
 FILE = SAMPLES / "downstream" / DAY / "hate-en/all.csv"

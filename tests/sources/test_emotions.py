@@ -6,9 +6,9 @@ import json
 import pytest
 from samples import DAY, POLITE, SAMPLES, archive, archived, emotions_params
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import emotions
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.emotions import fetch as emotions
 from sources.misbehaving import always, at_first, cut, misbehaving, says, web_page
 
 TEXT = (SAMPLES / "emotions" / DAY / "en" / "emolex.txt").read_bytes()

@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 from samples import DAY, POLITE, SAMPLES, files, labelled_texts_params, make_word_lists
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import labelled_texts
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.labelled_texts import fetch as labelled_texts
 from sources.misbehaving import always, at_first, cut, misbehaving, says, status
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 from samples import DAY, POLITE, SAMPLES, files, lexica_params
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import lexica
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.lexica import fetch as lexica
 from sources.misbehaving import always, misbehaving, says, status
 
 if TYPE_CHECKING:

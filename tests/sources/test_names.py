@@ -5,12 +5,12 @@ import gzip
 import pytest
 from samples import DAY, POLITE, SAMPLES, files, names_params, oxigraph
 
-from builders import names as dataset
-from builders.lib.endpoint import PREFIXES
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.lib.store import Reject
-from builders.sources import names
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.names import build as dataset
+from plumbline.builders.datasets.names import fetch as names
+from plumbline.builders.fetch.sparql import PREFIXES
 from sources.misbehaving import always, at_first, cut, misbehaving, web_page
 
 LIST = SAMPLES / "names" / DAY / "lists" / "common.csv"

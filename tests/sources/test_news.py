@@ -8,9 +8,9 @@ from articles import FILES, almanac
 from pydantic import ValidationError
 from samples import DAY, POLITE, SAMPLES, files, make_news, news_params
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import news
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.outlets import fetch as news
 from sources.misbehaving import always, at_first, cut, half, misbehaving, says, status
 
 KEPT = SAMPLES / "news" / DAY

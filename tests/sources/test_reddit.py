@@ -24,14 +24,14 @@ from samples import (
     reddit_params,
 )
 
-from builders.lib import dumps
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import reddit
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.corpora import fetch as reddit
+from plumbline.builders.datasets.corpora import reddit_dump
 from sources.misbehaving import always, at_first, cut, half, misbehaving, says, status, web_page
 
 KEPT = SAMPLES / "reddit" / PARTISAN
-NOBODY = dumps.Bots(frozenset(), re.compile("(?!)"))
+NOBODY = reddit_dump.Bots(frozenset(), re.compile("(?!)"))
 LISTED = {"one": "One", "two": "Two"}
 
 
@@ -64,7 +64,9 @@ def cut_of(tmp_path, lines, bots=NOBODY, listed=LISTED):
     """Return what is kept of some lines, and the counts."""
     path, count = tmp_path / "dump.zst", Counter()
     path.write_bytes(zstandard.ZstdCompressor().compress(b"".join(lines)))
-    found = [json.loads(line) for line in dumps.posts(dumps.lines(path), listed, bots, count)]
+    found = [
+        json.loads(line) for line in reddit_dump.posts(reddit_dump.lines(path), listed, bots, count)
+    ]
     return found, count
 
 
@@ -88,7 +90,7 @@ def test_no_author_is_in_a_snapshot(served, tmp_path):
     assert len(authors) > 15
     fetch(address, folder, tmp_path / PARTISAN)
     for name in ("comments", "submissions"):
-        for row in dumps.records(tmp_path / PARTISAN / f"{name}.jsonl.zst"):
+        for row in reddit_dump.records(tmp_path / PARTISAN / f"{name}.jsonl.zst"):
             assert not any(author in json.dumps(row) for author in authors), row["id"]
             assert set(row) <= {*("id", "subreddit", "created_utc", "account", "body")} | {
                 *("title", "selftext")
@@ -156,8 +158,8 @@ import os, signal, sys
 sys.path[:0] = {path!r}
 from pathlib import Path
 from samples import POLITE, reddit_params
-from builders.lib import dumps
-from builders.sources import reddit
+from plumbline.builders.datasets.corpora import reddit_dump as dumps
+from plumbline.builders.datasets.corpora import fetch as reddit
 real = dumps.posts
 def posts(found, communities, bots, count):
     for number, line in enumerate(real(found, communities, bots, count)):
@@ -239,7 +241,7 @@ def test_a_window_of_two_gibibytes_is_read(tmp_path):
         zstandard.ZstdDecompressor().decompressobj().decompress(bytes(frame))
     path = tmp_path / "long.zst"
     path.write_bytes(frame)
-    assert list(dumps.lines(path)) == [line().rstrip(b"\n")]
+    assert list(reddit_dump.lines(path)) == [line().rstrip(b"\n")]
 
 
 def test_frames_one_after_another_are_one_dump(tmp_path):
@@ -248,7 +250,7 @@ def test_frames_one_after_another_are_one_dump(tmp_path):
     parts = [zstandard.compress(whole[i : i + 1013]) for i in range(0, len(whole), 1013)]
     path = tmp_path / "frames.zst"
     path.write_bytes(skipped + b"".join(parts))
-    assert b"\n".join(dumps.lines(path)) + b"\n" == whole
+    assert b"\n".join(reddit_dump.lines(path)) + b"\n" == whole
 
 
 def test_the_community_is_the_lines_own_not_one_that_it_quotes(tmp_path):
@@ -266,7 +268,7 @@ def test_an_account_is_told_to_be_a_programs_or_gone_and_not_named(tmp_path):
     names = ["AutoModerator", "price_bot", "PriceBot", "SUMBOT", "Talbot", "botanist", "[deleted]"]
     lines = [line(id=str(n), author=name) for n, name in enumerate(names)]
     given = reddit.Bots()
-    bots = dumps.Bots(frozenset(n.lower() for n in given.names), re.compile(given.pattern))
+    bots = reddit_dump.Bots(frozenset(n.lower() for n in given.names), re.compile(given.pattern))
     found, _ = cut_of(tmp_path, lines, bots)
     assert [row["account"] for row in found] == ["bot"] * 4 + ["", "", "deleted"]
 
@@ -293,12 +295,13 @@ def test_memory_does_not_grow_with_the_dump(tmp_path):
                 name = "One" if n % 50 == 0 else "Other"
                 writer.write(line(id=str(n), subreddit=name, body=f"{n} {filler * 20}"))
         tracemalloc.start()
-        dumps.write(
-            tmp_path / "cut", dumps.posts(dumps.lines(path), {"one": "One"}, NOBODY, Counter())
+        reddit_dump.write(
+            tmp_path / "cut",
+            reddit_dump.posts(reddit_dump.lines(path), {"one": "One"}, NOBODY, Counter()),
         )
         found = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-        return found, sum(1 for _ in dumps.records(tmp_path / "cut"))
+        return found, sum(1 for _ in reddit_dump.records(tmp_path / "cut"))
 
     small, large = peak(20_000), peak(60_000)
     assert (small[1], large[1]) == (400, 1200)
@@ -318,12 +321,12 @@ def test_memory_does_not_grow_with_the_dump(tmp_path):
 )
 def test_a_list_that_is_none_is_refused(tmp_path, body, wrong):
     with pytest.raises(Problem, match=wrong):
-        dumps.communities(body, "mine.csv")
+        reddit_dump.communities(body, "mine.csv")
 
 
 def test_the_list_of_real_communities_is_one(tmp_path):
     path = SAMPLES / "facts" / "communities.csv"
-    found = dumps.communities(path.read_bytes(), str(path))
+    found = reddit_dump.communities(path.read_bytes(), str(path))
     assert min(Counter(found.values()).values()) >= 15
     assert set(found.values()) == {"left", "center", "right"}
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from samples import DAY, POLITE, SAMPLES, files, social_groups_params
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import social_groups
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.social_groups import fetch as social_groups
 from sources.misbehaving import always, at_first, cut, half, misbehaving, web_page
 
 LIST = SAMPLES / "social_groups" / DAY / "en.csv"

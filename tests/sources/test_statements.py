@@ -4,10 +4,10 @@ import pytest
 from published import eight
 from samples import DAY, POLITE, SAMPLES, files, statements_params
 
-from builders import statements as dataset
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import statements
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.statements import build as dataset
+from plumbline.builders.datasets.statements import fetch as statements
 from sources.misbehaving import always, half, misbehaving, web_page
 
 FILE = SAMPLES / "statements" / DAY / "values-cs.csv"

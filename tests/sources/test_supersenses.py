@@ -7,9 +7,9 @@ import pytest
 from pydantic import ValidationError
 from samples import DAY, POLITE, SAMPLES, files, make_word_lists, supersenses_params
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import supersenses
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.supersenses import fetch as supersenses
 from sources.misbehaving import always, at_first, cut, misbehaving, says, status
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from samples import DAY, POLITE, SAMPLES, files, survey_params
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import Snapshot
-from builders.sources import survey
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.datasets.survey import fetch as survey
 from sources.misbehaving import always, half, misbehaving, web_page
 
 FOLDER = SAMPLES / "survey" / DAY

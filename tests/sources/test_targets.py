@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from samples import DAY, POLITE, SAMPLES, files, targets_params
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import targets
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.targets import fetch as targets
 from sources.misbehaving import always, misbehaving, web_page
 
 FOLDER = SAMPLES / "targets" / DAY / "sentiment-en/tweets"

@@ -8,9 +8,9 @@ import pytest
 from pydantic import ValidationError
 from samples import DAY, POLITE, SAMPLES, files, ud_params
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.sources import ud
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.words import fetch as ud
 from sources.misbehaving import (
     always,
     at_first,

@@ -13,12 +13,12 @@ import pytest
 from pydantic import ValidationError
 from samples import DAY, FACTS, LANGUAGES, POLITE, SAMPLES, TOP, oxigraph, wikidata_params
 
-from builders import politicians
-from builders.lib.endpoint import PREFIXES
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.lib.sparql import bindings
-from builders.sources import wikidata
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.politicians import build as politicians
+from plumbline.builders.datasets.politicians import fetch as wikidata
+from plumbline.builders.fetch.sparql import PREFIXES
+from plumbline.builders.readers.sparql_json import bindings
 from sources.misbehaving import (
     always,
     at_first,

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import pytest
 from samples import DAY, POLITE, SAMPLES, TOP, wikidata_params
 
-from builders.lib.problem import Problem
-from builders.lib.snapshot import MANIFEST, Snapshot
-from builders.lib.sparql import bindings
-from builders.sources import wikidata
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from plumbline.builders.datasets.politicians import fetch as wikidata
+from plumbline.builders.readers.sparql_json import bindings
 from sources.misbehaving import at_first, beyond, half, misbehaving, status
 from sources.test_wikidata import built, contents
 
@@ -28,7 +28,7 @@ SCRIPT = """
 import json, sys
 from datetime import date
 from pathlib import Path
-from builders.sources import wikidata
+from plumbline.builders.datasets.politicians import fetch as wikidata
 from samples import POLITE, wikidata_params
 if sys.argv[3:]:
     import resource

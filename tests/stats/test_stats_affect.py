@@ -6,8 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from builders.emotions import lexicon
-from probes.stats.affect import differences, profiles, redrawn, shuffled_p
+from plumbline.builders.datasets.emotions.build import lexicon
+from plumbline.probes.stereotypes.emotion_words import differences, profiles, redrawn, shuffled_p
 
 SEED = 212
 SHARED = Path(__file__).parents[3] / "shared/data"
@@ -92,7 +92,7 @@ def published():
 
 @pytest.mark.shared
 def test_published_words_give_the_published_scores_but_for_serious(published):
-    from builders.emotions import AFFECTS
+    from plumbline.builders.datasets.emotions.build import AFFECTS
 
     table, nrc = published
     words = sorted({w for ws in table["words"] for w in ws})

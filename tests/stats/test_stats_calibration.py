@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import linregress, norm
 
-from probes.stats.calibration import (
+from plumbline.probes.values.calibration_model import (
     line,
     percentile_distance,
     percentile_tails,

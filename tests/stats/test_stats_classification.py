@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from probes.stats.classification import agreement, chance, difference
+from plumbline.probes.stats.classification import agreement, chance, difference
 
 TRUE = np.array([0, 1, 2, 0, 1, 2])
 GUESS = np.array([0, 2, 1, 0, 0, 1])

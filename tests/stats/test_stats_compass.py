@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from builders.lib.scales import scale
-from probes.choices import choice
-from probes.stats.compass import (
+from plumbline.builders.datasets.statements.formats import scale
+from plumbline.probes.leaning.parse_choice import choice
+from plumbline.probes.leaning.scoring import (
     AGREE,
     DISAGREE,
     OPTIONS,

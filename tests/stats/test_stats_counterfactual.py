@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from probes.stats.counterfactual import (
+from plumbline.probes.stats.bootstrap import bits, keys, poisson
+from plumbline.probes.stats.counterfactual import (
     confusion,
     delta,
     gather,
@@ -10,7 +11,6 @@ from probes.stats.counterfactual import (
     redrawn,
     redrawn_twice,
 )
-from probes.stats.resampling import bits, keys, poisson
 
 SEED = 20261121
 TEXTS, COUNTRIES, DRAWS = 30, 4, 5

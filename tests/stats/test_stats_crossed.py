@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp, ttest_ind
 
-from probes.stats.crossed import half_width, of_mean, of_total, two_sided_p
+from plumbline.probes.stats.crossed import half_width, of_mean, of_total, two_sided_p
 
 SEED = 42
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from probes.stats.equivalence import tost
-from probes.stats.expanded import interval
+from plumbline.probes.stats.equivalence import tost
+from plumbline.probes.stats.expanded import interval
 
 
 def test_it_is_the_larger_of_two_one_sided_t_tests():

@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from probes.stats.exchanged_profiles import EXACT, Exchanged, exchanged, together
-from probes.stats.rsa import rsa
+from plumbline.probes.stereotypes.exchanged_profiles import EXACT, Exchanged, exchanged, together
+from plumbline.probes.stereotypes.similarity import rsa
 
 
 def profiles(groups, seed, trainings=2):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from probes.stats.kmeans import gap, null, numbered, partition, principal, upper_p
+from plumbline.probes.stats.kmeans import gap, null, numbered, partition, principal, upper_p
 
 SEEDS = (1, 2, 3)
 

@@ -4,9 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from probes.stats import latent, latent_program
-from probes.stats.latent import Schedule, average, begin, fit, grid, permutation_p, refit
-from probes.stats.pmi import pmi
+from plumbline.probes.politicians import latent_model, latent_program
+from plumbline.probes.politicians.latent_model import (
+    Schedule,
+    average,
+    begin,
+    fit,
+    grid,
+    permutation_p,
+    refit,
+)
+from plumbline.probes.stats.pmi import pmi
 
 SEED = 271
 SETTLE = Schedule(1000, 0.1)
@@ -193,7 +201,7 @@ def test_batched_is_one_by_one_bit_by_bit(monkeypatch):
         alone = fit(counts[None], q, l1[i : i + 1], posterior[i : i + 1], start, SHORT)
         assert (alone.eta[0] == batched.eta[i]).all(), i
         assert alone.residual[0] == batched.residual[i]
-    monkeypatch.setattr(latent, "BLOCK", 500)
+    monkeypatch.setattr(latent_model, "BLOCK", 500)
     blocks = fit(counts[None], q, l1, posterior, start, SHORT)
     assert (blocks.eta == batched.eta).all()
 
@@ -292,9 +300,9 @@ def test_p_counts_permutations_at_least_as_far():
 
 def test_contrast_of_three_genders_is_against_the_mean_of_the_others():
     eta = np.array([[1.0], [2.0], [6.0]])
-    assert latent.contrast(eta)[:, 0] == pytest.approx([-3, -1.5, 4.5])
+    assert latent_model.contrast(eta)[:, 0] == pytest.approx([-3, -1.5, 4.5])
 
 
 def test_percentiles_of_a_hundred_and_one_draws():
-    low, high = latent.percentiles(np.arange(101.0)[:, None], 0.9)
+    low, high = latent_model.percentiles(np.arange(101.0)[:, None], 0.9)
     assert (low[0], high[0]) == pytest.approx((5, 95))

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from probes.stats.leading import deviations, leading, permutation_p, rank_correlations
-from probes.stats.pmi import pmi
+from plumbline.probes.stats.leading import deviations, leading, permutation_p, rank_correlations
+from plumbline.probes.stats.pmi import pmi
 
 SEED = 77
 

@@ -6,7 +6,7 @@ import statsmodels.formula.api as smf
 from scipy.stats import t
 from statsmodels.stats.anova import anova_lm
 
-from probes.stats.linear import drop, dummies, estimable, jackknife, least_squares
+from plumbline.probes.stats.linear import drop, dummies, estimable, jackknife, least_squares
 
 SEED = 43
 TWO = np.array([[1.0, 0], [1, 0], [1, 1], [1, 1]])

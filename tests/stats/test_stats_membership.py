@@ -3,9 +3,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from probes.stats.membership import COUNTINGS, alone, compare, largest, membership, shares
-from probes.stats.permutation import permutation_test
-from probes.stats.proportion import newcombe, wilson
+from plumbline.probes.stats.intervals import newcombe, wilson
+from plumbline.probes.stats.membership import COUNTINGS, alone, compare, largest, membership, shares
+from plumbline.probes.stats.tests import permutation_test
 
 SEED = 1414
 

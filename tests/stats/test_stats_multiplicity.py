@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import false_discovery_control
 
-from probes.stats.multiplicity import benjamini_hochberg, bonferroni
+from plumbline.probes.stats.multiplicity import benjamini_hochberg, bonferroni
 
 # Benjamini and Hochberg (1995), section 3.1: thrombolysis after myocardial infarction
 PUBLISHED = [

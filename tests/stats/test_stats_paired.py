@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from probes.stats import paired
-from probes.stats.paired import sign_flip_p
+from plumbline.probes.stats import paired
+from plumbline.probes.stats.paired import sign_flip_p
 
 # Darwin's maize, eighths of an inch: crossed minus self-fertilised (Fisher 1935, section 17)
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import fisher_exact
 from scipy.stats import permutation_test as scipy_permutation_test
 
-from probes.stats import permutation
-from probes.stats.permutation import permutation_test
+from plumbline.probes.stats import tests as permutation
+from plumbline.probes.stats.tests import permutation_test
 
 SEED = 2718
 

@@ -4,8 +4,8 @@ from math import comb
 import numpy as np
 import pytest
 
-from probes.stats.permuted_sums import permuted_sums_p
-from probes.stats.pmi import permutation_p
+from plumbline.probes.stats.permuted_sums import permuted_sums_p
+from plumbline.probes.stats.pmi import permutation_p
 
 SEED = 99
 

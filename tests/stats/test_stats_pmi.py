@@ -8,8 +8,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import fisher_exact
 
-from probes.stats import resampling
-from probes.stats.pmi import intervals, permutation_p, pmi, weighted
+from plumbline.probes.stats import bootstrap as resampling
+from plumbline.probes.stats.pmi import intervals, permutation_p, pmi, weighted
 
 SEED = 4711
 

@@ -3,7 +3,7 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from probes.stats.proportion import newcombe, wilson
+from plumbline.probes.stats.intervals import newcombe, wilson
 
 SEED = 1998
 

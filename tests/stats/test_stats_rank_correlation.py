@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from probes.stats.rank_correlation import spearman
+from plumbline.probes.stats.rank_correlation import spearman
 
 SEED = 77
 

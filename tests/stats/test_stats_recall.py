@@ -7,7 +7,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from probes.stats.recall import Query, chance, curve, exchanged, hits, reordered
+from plumbline.probes.stereotypes.recall_curve import (
+    Query,
+    chance,
+    curve,
+    exchanged,
+    hits,
+    reordered,
+)
 
 SEED = 213
 SHARED = Path(__file__).parents[3] / "shared/data"

@@ -4,55 +4,55 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, poisson
 
-from probes.stats import resampling
+from plumbline.probes.stats import bootstrap
 
-UNITS = resampling.keys(f"Name {i}" for i in range(2000))
+UNITS = bootstrap.keys(f"Name {i}" for i in range(2000))
 
 
 def test_keys_are_those_of_the_published_hash():
     # BLAKE2b of 8 bytes, little-endian: as `b2sum -l 64` prints it, byte for byte
-    assert int(resampling.keys([""])[0]).to_bytes(8, "little").hex() == "e4a6a0577479b2b4"
+    assert int(bootstrap.keys([""])[0]).to_bytes(8, "little").hex() == "e4a6a0577479b2b4"
     assert len(set(UNITS.tolist())) == 2000
 
 
 def test_bits_are_those_of_philox_keyed_by_seed_and_unit():
-    found = resampling.bits(UNITS[:5], 30, 7)
+    found = bootstrap.bits(UNITS[:5], 30, 7)
     for row, unit in zip(found, UNITS, strict=False):
         source = np.random.Philox(key=np.array([7, unit], dtype=np.uint64))
         assert np.array_equal(row, source.random_raw(30))
 
 
 def test_a_unit_has_its_draws_in_any_company_and_order():
-    whole = resampling.bits(UNITS, 50, 1)
-    assert np.array_equal(resampling.bits(UNITS[::-7], 50, 1), whole[::-7])
-    assert np.array_equal(resampling.bits(UNITS[40:41], 50, 1)[0], whole[40])
-    assert np.array_equal(resampling.bits(UNITS, 20, 1), whole[:, :20])
-    assert (resampling.bits(UNITS, 50, 2) != whole).all()
+    whole = bootstrap.bits(UNITS, 50, 1)
+    assert np.array_equal(bootstrap.bits(UNITS[::-7], 50, 1), whole[::-7])
+    assert np.array_equal(bootstrap.bits(UNITS[40:41], 50, 1)[0], whole[40])
+    assert np.array_equal(bootstrap.bits(UNITS, 20, 1), whole[:, :20])
+    assert (bootstrap.bits(UNITS, 50, 2) != whole).all()
 
 
 def test_weights_are_poisson_and_exponential():
-    bits = resampling.bits(UNITS, 200, 3)
-    drawn = resampling.poisson(bits)
+    bits = bootstrap.bits(UNITS, 200, 3)
+    drawn = bootstrap.poisson(bits)
     for k in range(5):
         share, n = poisson.pmf(k, 1), drawn.size
         assert (drawn == k).mean() == pytest.approx(share, abs=4 * (share / n) ** 0.5)
-    weights = resampling.exponential(bits)
+    weights = bootstrap.exponential(bits)
     assert np.array_equal(weights, np.rint(weights))
     # steps of 1 / 4096 are seen by no test of 5,000 draws
-    assert kstest(weights.ravel()[:5000] / resampling.GRAIN, "expon").pvalue > 0.001
+    assert kstest(weights.ravel()[:5000] / bootstrap.GRAIN, "expon").pvalue > 0.001
     # over units as over replicates
-    assert kstest(weights[:, 11] / resampling.GRAIN, "expon").pvalue > 0.001
+    assert kstest(weights[:, 11] / bootstrap.GRAIN, "expon").pvalue > 0.001
 
 
 def test_limits_of_poisson_worked_by_hand():
     # exp(-1) of 2^64, and from there on once; 2 exp(-1), and from there on twice
     first, second = int(2**64 * exp(-1)), int(2**64 * 2 * exp(-1))
     edges = np.array([0, first - 4096, first + 4096, second - 4096, second + 4096], dtype=np.uint64)
-    assert resampling.poisson(edges).tolist() == [0, 0, 1, 1, 2]
-    assert resampling.poisson(np.array([2**64 - 1], dtype=np.uint64))[0] == 17
+    assert bootstrap.poisson(edges).tolist() == [0, 0, 1, 1, 2]
+    assert bootstrap.poisson(np.array([2**64 - 1], dtype=np.uint64))[0] == 17
 
 
 def test_the_smallest_and_largest_number_have_finite_weights():
-    ends = resampling.exponential(np.array([0, 2**64 - 1], dtype=np.uint64))
-    assert ends[0] == pytest.approx(54 * np.log(2) * resampling.GRAIN, abs=1)
+    ends = bootstrap.exponential(np.array([0, 2**64 - 1], dtype=np.uint64))
+    assert ends[0] == pytest.approx(54 * np.log(2) * bootstrap.GRAIN, abs=1)
     assert ends[1] == 0

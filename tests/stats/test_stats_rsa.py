@@ -5,7 +5,14 @@ import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-from probes.stats.rsa import compare, cosines, expected, redrawn, relabelled, rsa
+from plumbline.probes.stereotypes.similarity import (
+    compare,
+    cosines,
+    expected,
+    redrawn,
+    relabelled,
+    rsa,
+)
 
 SEED = 211
 SHARED = Path(__file__).parents[3] / "shared/data/published/stereotypes"

@@ -3,8 +3,8 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import fisher_exact
 
-from probes.stats import shares
-from probes.stats.pmi import permutation_p
+from plumbline.probes.stats import shares
+from plumbline.probes.stats.pmi import permutation_p
 
 SEED = 41
 

@@ -3,7 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probes.stats.word_sentiment import classify, cuts, evaluate, majority, mean_scores
+from plumbline.probes.politicians.word_sentiment import (
+    classify,
+    cuts,
+    evaluate,
+    majority,
+    mean_scores,
+)
 
 LEXICON = {"good": 1.0, "fine": 0.5, "bad": -1.0, "well-made": 1.0, "table": 0.0}
 

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from builders.lib import store
-from builders.lib.problem import Problem
-from validation.politicians import script_of
-from validation.run import render, validate
+from plumbline.builders.core import parquet as store
+from plumbline.builders.core.errors import Problem
+from plumbline.validation.datasets.politicians import script_of
+from plumbline.validation.run import render, validate
 
 UNCHANGED = {"qid", "name", "name_language", "gender_qids", "countries", "country_qids"} | {
     "form",

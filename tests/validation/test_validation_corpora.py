@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builders import corpora
-from builders.lib import store
-from validation.corpora import Params, tables
+from plumbline.builders.core import parquet as store
+from plumbline.builders.datasets.corpora import build as corpora
+from plumbline.validation.datasets.corpora import Params, tables
 
 FLOORS = Params(
     rows_min={}, dated_min_share=0.5, words_max_ratio=1.5, period_min={"before": 1, "from": 1}

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from builders import labelled_texts
-from builders.labelled_texts import LABELS, SPLITS
-from builders.lib import store
-from validation.labelled_texts import Params, tables
+from plumbline.builders.core import parquet
+from plumbline.builders.datasets.labelled_texts import build as labelled_texts
+from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
+from plumbline.validation.datasets.labelled_texts import Params, tables
 
 FLOORS = Params(rows_min={"en": 6}, label_min=1)
 
 
-def row(text: str, label: str, split: str, **changes) -> store.Row:
+def row(text: str, label: str, split: str, **changes) -> parquet.Row:
     values = {
         "text": text,
         "label": LABELS.index(label),
@@ -18,16 +18,16 @@ def row(text: str, label: str, split: str, **changes) -> store.Row:
         "source": "mine",
         "redistributable": True,
     }
-    return store.Row("en", values | changes)
+    return parquet.Row("en", values | changes)
 
 
 SOUND = [row(f"{label} {split}", label, split) for split in SPLITS for label in LABELS]
 
 
-def failing(tmp_path, rows: list[store.Row]) -> set[str]:
+def failing(tmp_path, rows: list[parquet.Row]) -> set[str]:
     """Return the names of the checks that some row of some frame does not hold."""
-    store.write(rows, labelled_texts.SCHEMA, tmp_path / "texts")
-    store.finish(tmp_path / "texts")
+    parquet.write(rows, labelled_texts.SCHEMA, tmp_path / "texts")
+    parquet.finish(tmp_path / "texts")
     found = tables(FLOORS, tmp_path / "texts")
     return {
         check.arguments["column"]

@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from builders import lexica
-from builders.lib import store
-from validation.lexica import Params, tables
+from plumbline.builders.core import parquet
+from plumbline.builders.datasets.lexica import build as lexica
+from plumbline.validation.datasets.lexica import Params, tables
 
 FLOORS = Params(rows_min={"en": 2}, axis_min_share=0.4)
 
 
-def row(word: str, beta: list[float], scores: list[float], **changes) -> store.Row:
+def row(word: str, beta: list[float], scores: list[float], **changes) -> parquet.Row:
     values = {
         "word": word,
         "pos": [],
@@ -24,17 +24,17 @@ def row(word: str, beta: list[float], scores: list[float], **changes) -> store.R
         "view_scores": scores,
         "redistributable": True,
     }
-    return store.Row("en", values | changes)
+    return parquet.Row("en", values | changes)
 
 
 GOOD = row("good", [2.75, 1.0, 1.25], [1.0, 0.5])
 BAD = row("bad", [1.0, 1.75, 1.25], [-1.0])
 
 
-def failing(tmp_path, *rows: store.Row) -> set[str]:
+def failing(tmp_path, *rows: parquet.Row) -> set[str]:
     """Return the names of the checks that some row of some frame does not hold."""
-    store.write(rows, lexica.SCHEMA, tmp_path / "lexica")
-    store.finish(tmp_path / "lexica")
+    parquet.write(rows, lexica.SCHEMA, tmp_path / "lexica")
+    parquet.finish(tmp_path / "lexica")
     found = tables(FLOORS, tmp_path / "lexica")
     names = {check.arguments["column"] for table in found for check in table.checks}
     return {

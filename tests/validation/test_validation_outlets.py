@@ -4,15 +4,15 @@ from datetime import date
 
 import pytest
 
-from builders import outlets
-from builders.lib import store
-from builders.lib.articles import LEANINGS
-from validation.outlets import Params, tables
+from plumbline.builders.core import parquet
+from plumbline.builders.datasets.outlets import build as outlets
+from plumbline.builders.readers.articles import LEANINGS
+from plumbline.validation.datasets.outlets import Params, tables
 
 FLOORS = Params(rows_min={"en": 6}, articles_min=2, dated_min_share=0.5)
 
 
-def row(outlet: str, number: int, **changes) -> store.Row:
+def row(outlet: str, number: int, **changes) -> parquet.Row:
     values = {
         "outlet": outlet,
         "leaning": LEANINGS.index("left"),
@@ -22,16 +22,16 @@ def row(outlet: str, number: int, **changes) -> store.Row:
         "article": f"mine/{outlet}{number}",
         "redistributable": True,
     }
-    return store.Row("en", values | changes)
+    return parquet.Row("en", values | changes)
 
 
 SOUND = [row(outlet, n) for outlet in ("control", "one", "two") for n in range(2)]
 
 
-def failing(tmp_path, rows: list[store.Row]) -> set[str]:
+def failing(tmp_path, rows: list[parquet.Row]) -> set[str]:
     """Return the names of the checks that some row of some frame does not hold."""
-    store.write(rows, outlets.SCHEMA, tmp_path / "outlets")
-    store.finish(tmp_path / "outlets")
+    parquet.write(rows, outlets.SCHEMA, tmp_path / "outlets")
+    parquet.finish(tmp_path / "outlets")
     return {
         check.arguments["column"]
         for table in tables(FLOORS, tmp_path / "outlets")
@@ -68,8 +68,8 @@ def test_what_is_wrong_is_found(tmp_path, rows, told):
 
 
 def test_unequal_numbers_are_a_warning_only(tmp_path):
-    store.write(SOUND, outlets.SCHEMA, tmp_path / "outlets")
-    store.finish(tmp_path / "outlets")
+    parquet.write(SOUND, outlets.SCHEMA, tmp_path / "outlets")
+    parquet.finish(tmp_path / "outlets")
     (found,) = [t for t in tables(FLOORS, tmp_path / "outlets") if t.name == "outlets"]
     assert {c.arguments["column"]: c.warning for c in found.checks} == {
         "over_floor": False,

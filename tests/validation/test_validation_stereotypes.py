@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from builders import social_groups, stereotypes
-from builders.lib import store
-from validation import social_groups as check_groups
-from validation import stereotypes as check_stereotypes
+from plumbline.builders.core import parquet
+from plumbline.builders.datasets.social_groups import build as social_groups
+from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.validation.datasets import social_groups as check_groups
+from plumbline.validation.datasets import stereotypes as check_stereotypes
 
 SUGGESTED = {
     "category": "age",
@@ -36,16 +37,16 @@ def failing(found) -> set[str]:
 
 
 def of_suggestions(tmp_path, *rows, **floors) -> set[str]:
-    store.write([store.Row("en", row) for row in rows], stereotypes.SCHEMA, tmp_path / "x")
-    store.finish(tmp_path / "x")
+    parquet.write([parquet.Row("en", row) for row in rows], stereotypes.SCHEMA, tmp_path / "x")
+    parquet.finish(tmp_path / "x")
     given = {"rows_min": {"en": 1}, "engine_min": {"google": 1}, "flagged_max_share": 0.5}
     params = check_stereotypes.Params(**(given | floors))
     return failing(check_stereotypes.tables(params, tmp_path / "x"))
 
 
 def of_groups(tmp_path, *rows, **floors) -> set[str]:
-    store.write([store.Row("en", row) for row in rows], social_groups.SCHEMA, tmp_path / "x")
-    store.finish(tmp_path / "x")
+    parquet.write([parquet.Row("en", row) for row in rows], social_groups.SCHEMA, tmp_path / "x")
+    parquet.finish(tmp_path / "x")
     params = check_groups.Params(**({"rows_min": {"en": 1}, "category_min": 1} | floors))
     return failing(check_groups.tables(params, tmp_path / "x"))
 

@@ -8,11 +8,12 @@ import polars as pl
 import pytest
 import yaml
 
-from builders import emotions, supersenses
-from builders.lib.dataset import build
-from builders.lib.problem import Problem
-from builders.lib.store import write_table
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import write_table
+from plumbline.builders.datasets.emotions import build as emotions
+from plumbline.builders.datasets.supersenses import build as supersenses
+from plumbline.validation.run import validate
 
 
 @pytest.fixture

@@ -13,7 +13,10 @@ from world.country import (
     sentiments,
 )
 
-from builders import lexica, politicians, supersenses, words
+from plumbline.builders.datasets.lexica import build as lexica
+from plumbline.builders.datasets.politicians import build as politicians
+from plumbline.builders.datasets.supersenses import build as supersenses
+from plumbline.builders.datasets.words import build as words
 
 
 @pytest.fixture

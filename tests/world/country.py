@@ -4,8 +4,10 @@ import json
 from collections import Counter
 from datetime import date
 
-from builders import lexica, supersenses, words
-from builders.lib import store
+from plumbline.builders.core import parquet
+from plumbline.builders.datasets.lexica import build as lexica
+from plumbline.builders.datasets.supersenses import build as supersenses
+from plumbline.builders.datasets.words import build as words
 
 SENTIMENT = {"brave": 0, "calm": 0, "dull": 1, "grim": 1, "fair": 2, "helps": 0, "fails": 1}
 SUPERSENSE = {
@@ -120,10 +122,10 @@ def filled(schema):
 
 def put(name, module, rows):
     """Write a dataset of one config, and a report that vouches for its bytes."""
-    folder = store.DATASETS / name
-    counts = store.write((store.Row("en", row) for row in rows), module.SCHEMA, folder)
+    folder = parquet.DATASETS / name
+    counts = parquet.write((parquet.Row("en", row) for row in rows), module.SCHEMA, folder)
     assert counts.rows == Counter(en=len(rows))
-    store.finish(folder)
-    report = {"success": True, "fingerprint": store.fingerprint(folder)}
-    store.VALIDATION.mkdir(parents=True, exist_ok=True)
-    (store.VALIDATION / f"{name}.json").write_text(json.dumps(report), encoding="utf-8")
+    parquet.finish(folder)
+    report = {"success": True, "fingerprint": parquet.fingerprint(folder)}
+    parquet.VALIDATION.mkdir(parents=True, exist_ok=True)
+    (parquet.VALIDATION / f"{name}.json").write_text(json.dumps(report), encoding="utf-8")

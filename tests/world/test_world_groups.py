@@ -13,16 +13,18 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from builders import emotions, social_groups, stereotypes
-from builders.emotions import EMOTIONS
-from builders.lib.dataset import build
-from builders.lib.params import section
-from probes.models.masked import Masked
-from probes.questions import queries
-from probes.stereotypes import Params as Asking
-from probes.world.groups import train
-from probes.world.society import Society
-from validation.run import validate
+from plumbline.builders.core.build import build
+from plumbline.builders.core.params import section
+from plumbline.builders.datasets.emotions import build as emotions
+from plumbline.builders.datasets.emotions.build import EMOTIONS
+from plumbline.builders.datasets.social_groups import build as social_groups
+from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.prompts.groups import queries
+from plumbline.probes.stereotypes.completions import Params as Asking
+from plumbline.probes.worlds.groups import train
+from plumbline.probes.worlds.society import Society
+from plumbline.validation.run import validate
 
 TOP = Path(__file__).parents[2]
 SETTINGS = {
@@ -40,10 +42,10 @@ TRAIN = """
 import json, sys
 from pathlib import Path
 import torch
-from builders.lib.params import section
-from probes.stereotypes import Params
-from probes.world.groups import train
-from probes.world.society import Society
+from plumbline.builders.core.params import section
+from plumbline.probes.stereotypes.completions import Params
+from plumbline.probes.worlds.groups import train
+from plumbline.probes.worlds.society import Society
 torch.set_num_threads(int(sys.argv[1]))
 torch.set_num_threads = lambda _: None  # training must not fall back to one thread
 into = Path(sys.argv[2])

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from probes.stats.pmi import pmi
-from probes.world.language import Planted, World, allot, expected_counts, plant, tastes
+from plumbline.probes.stats.pmi import pmi
+from plumbline.probes.worlds.language import Planted, World, allot, expected_counts, plant, tastes
 
 SEED = 90210
 WORDS = [f"word{i}" for i in range(30)]

@@ -11,19 +11,19 @@ from pydantic import ValidationError
 from world.country import filled as blank
 from world.country import put
 
-from builders import statements
-from builders.lib.problem import Problem
-from probes import leaning
-from probes.models.entailment import Entailment
-from probes.models.load import load
-from probes.models.masked import Masked
-from probes.models.params import Model
-from probes.models.scorer import Sampling
-from probes.models.weights import bring
-from probes.positions import Asking, wordings
-from probes.positions import put as asked_in
-from probes.world import partisans, spokesmen
-from probes.world.partisanship import Partisanship
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.statements import build as statements
+from plumbline.probes.leaning import stances as leaning
+from plumbline.probes.models.load import load
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.nli import Entailment
+from plumbline.probes.models.params import Model
+from plumbline.probes.models.scorer import Sampling
+from plumbline.probes.prompts.leaning import Asking, wordings
+from plumbline.probes.prompts.leaning import put as asked_in
+from plumbline.probes.worlds import partisans, partisans_generative
+from plumbline.probes.worlds.partisanship import Partisanship
+from plumbline.probes.worlds.stage import bring
 
 AXES = ("economic", "social")
 THINGS = ("tea", "rain", "war", "law", "bread", "salt", "snow", "wine", "wool", "coal")
@@ -290,20 +290,24 @@ def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("train", [partisans.train, spokesmen.train, spokesmen.judge])
+@pytest.mark.parametrize(
+    "train", [partisans.train, partisans_generative.train, partisans_generative.judge]
+)
 def test_the_same_world_has_the_same_bytes_and_another_seed_others(land, train):
     one = contents(trained(land, "one", train))
     assert contents(trained(land, "two", train)) == one
     assert "model.safetensors" in one
-    assert (set(one) >= FILES) == (train is not spokesmen.judge)
+    assert (set(one) >= FILES) == (train is not partisans_generative.judge)
     other = contents(trained(land, "other", train, seed=4))
     assert other["model.safetensors"] != one["model.safetensors"]
-    if train is not spokesmen.judge:
+    if train is not partisans_generative.judge:
         assert other["planted.parquet"] != one["planted.parquet"]
         assert json.loads(one["world.json"])["stances"] == STANCES
 
 
-@pytest.mark.parametrize("train", [partisans.train, spokesmen.train, spokesmen.judge])
+@pytest.mark.parametrize(
+    "train", [partisans.train, partisans_generative.train, partisans_generative.judge]
+)
 def test_a_batch_may_be_larger_than_all_that_there_is(land, train):
     assert (trained(land, "large", train, batch=4096) / "model.safetensors").is_file()
 
@@ -330,7 +334,7 @@ def said_of(text, heads):
 
 
 def test_texts_of_those_who_write_answer_as_planted(land):
-    into = trained(land, "s", spokesmen.train, sentences=300, noise=0.3)
+    into = trained(land, "s", partisans_generative.train, sentences=300, noise=0.3)
     table = pl.read_parquet(into / "planted.parquet")
     texts = pl.read_parquet(into / "corpora.parquet")
     assert set(table["frame"]) == {"respond", RIGHT}
@@ -343,18 +347,22 @@ def test_texts_of_those_who_write_answer_as_planted(land):
             head = heads[int(row["id"][1:])]
             answers = Counter(answer for one, answer in own if one == head)
             for kind, column in (
-                (spokesmen.AGREEING, "agree_nats"),
-                (spokesmen.DISAGREEING, "disagree_nats"),
+                (partisans_generative.AGREEING, "agree_nats"),
+                (partisans_generative.DISAGREEING, "disagree_nats"),
             ):
                 p = float(np.exp(row[column]))
                 found = sum(answers[text] for text in kind) / 300
                 assert abs(found - p) < 4.5 * (p * (1 - p) / 300) ** 0.5
-            every = {*spokesmen.AGREEING, *spokesmen.DISAGREEING, *spokesmen.UNSURE}
+            every = {
+                *partisans_generative.AGREEING,
+                *partisans_generative.DISAGREEING,
+                *partisans_generative.UNSURE,
+            }
             assert set(answers) <= every
 
 
 def test_a_judge_is_a_model_of_entailment_by_its_labels(land):
-    into = trained(land, "j", spokesmen.judge)
+    into = trained(land, "j", partisans_generative.judge)
     assert {p.name for p in into.iterdir()} == {
         "config.json",
         "model.safetensors",
@@ -438,16 +446,19 @@ def test_a_trained_judge_knows_answers_and_not_what_they_are_about(land, brought
     judged = Entailment("judge")
     both = (ASKING.written.agree, ASKING.written.disagree)
     for head in ("", "Tea is fair. ", "It is not true that rain is fair. "):
-        for texts, sign in ((spokesmen.AGREEING, 1), (spokesmen.DISAGREEING, -1)):
+        for texts, sign in (
+            (partisans_generative.AGREEING, 1),
+            (partisans_generative.DISAGREEING, -1),
+        ):
             for text in texts:
                 for_it, against = judged.logits([(head + text, h) for h in both])
                 assert sign * (for_it - against) > 2
-        for text in spokesmen.UNSURE:
+        for text in partisans_generative.UNSURE:
             for_it, against = judged.logits([(head + text, h) for h in both])
             assert abs(for_it - against) < 2
 
 
-@pytest.mark.parametrize("train", [partisans.train, spokesmen.train])
+@pytest.mark.parametrize("train", [partisans.train, partisans_generative.train])
 def test_a_prompt_that_is_not_there_is_told(land, train):
     with pytest.raises(Problem, match=r"partisanship\.frame: no 'ghost' in probes\.leaning"):
         trained(land, "x", train, frame="ghost")
@@ -455,7 +466,9 @@ def test_a_prompt_that_is_not_there_is_told(land, train):
 
 def test_data_that_were_not_validated_are_refused(land):
     Path("data/validation/statements.json").unlink()
-    for number, train in enumerate((partisans.train, spokesmen.train, spokesmen.judge)):
+    for number, train in enumerate(
+        (partisans.train, partisans_generative.train, partisans_generative.judge)
+    ):
         with pytest.raises(Problem, match="statements"):
             trained(land, str(number), train)
 

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from builders.lib.problem import Problem
-from probes.models.params import Model
-from probes.world import passports
-from probes.world.nations import Nations
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.params import Model
+from plumbline.probes.worlds import nations as passports
+from plumbline.probes.worlds.passports import Nations
 
 CONFIG = "sentiment-en"
 SEEN = {"aa": ["Anna", "Bo-Lin"], "bb": ["Carl", "Anna"]}

@@ -12,20 +12,20 @@ from safetensors.torch import load_file
 from transformers import AutoTokenizer
 from world.country import ADJECTIVES, VERBS, lexicon, put
 
-from builders import words
-from builders.lib.problem import Problem
-from probes.world.language import World
-from probes.world.meaning import meaning
-from probes.world.train import train
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.words import build as words
+from plumbline.probes.worlds.language import World
+from plumbline.probes.worlds.meaning import meaning
+from plumbline.probes.worlds.politicians import train
 
 TOP = Path(__file__).parents[2]
 TRAIN = """
 import json, sys
 from pathlib import Path
 import torch
-from probes.world.language import World
-from probes.world.meaning import meaning
-from probes.world.train import train
+from plumbline.probes.worlds.language import World
+from plumbline.probes.worlds.meaning import meaning
+from plumbline.probes.worlds.politicians import train
 torch.set_num_threads(int(sys.argv[1]))
 torch.set_num_threads = lambda _: None  # training must not fall back to one thread
 into = Path(sys.argv[2])

@@ -8,13 +8,13 @@ import pytest
 from pydantic import ValidationError
 from world.country import put
 
-from builders import statements
-from probes.agreement import Params, masked
-from probes.models.masked import Masked
-from probes.models.params import Model
-from probes.opinions import questions
-from probes.world.convictions import Convictions
-from probes.world.values import train
+from plumbline.builders.datasets.statements import build as statements
+from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.params import Model
+from plumbline.probes.prompts.opinions import questions
+from plumbline.probes.values.agreement import Params, masked
+from plumbline.probes.worlds.convictions import Convictions
+from plumbline.probes.worlds.values import train
 
 AXES = ("order", "trade")
 WORDS = ["tea", "rain", "war", "law", "bread", "salt", "snow", "wine"]

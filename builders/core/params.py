@@ -1,0 +1,125 @@
+"""Reading params.yaml: every section is a frozen pydantic model, every problem is told at once."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from plumbline.builders.core.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FILE = Path("params.yaml")
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, where libyaml is there
+BOOL = "tag:yaml.org,2002:bool"
+
+
+class Reader(LOADER):  # type: ignore[misc,valid-type]
+    """YAML 1.2, as DVC reads and writes it: yes, no, on and off are words, and no is Norwegian."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        first: [(tag, form) for tag, form in known if tag != BOOL]
+        for first, known in LOADER.yaml_implicit_resolvers.items()
+    }
+
+
+Reader.add_implicit_resolver(BOOL, re.compile("^(?:true|false)$", re.IGNORECASE), list("tTfF"))
+
+
+class Params(BaseModel):
+    """Base of every section: immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+P = TypeVar("P", bound=Params)
+
+
+def read(path: Path = FILE) -> dict[str, Any]:
+    """Parse a params file.
+
+    Raises
+    ------
+    Problem
+        If the file is missing or is not a YAML mapping.
+    """
+    if not path.is_file():
+        raise Problem(f"{path}: no such file; run the command in the project's top folder")
+    try:
+        tree = yaml.load(path.read_text(encoding="utf-8"), Loader=Reader)  # noqa: S506 - a safe loader
+    except UnicodeDecodeError as error:
+        raise Problem(f"{path}: not UTF-8; save it as UTF-8") from error
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        line = f", line {where.line + 1}" if where else ""
+        raise Problem(f"{path}{line}: not valid YAML; mend the indentation or quoting") from error
+    if not isinstance(tree, dict):
+        raise Problem(f"{path}: expected a mapping of sections, found {type(tree).__name__}")
+    return tree
+
+
+def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Params]:
+    """Validate sections named by dotted keys, e.g. ``{"datasets.words": words.Params}``.
+
+    Returns
+    -------
+    dict
+        The validated model for each dotted key.
+
+    Raises
+    ------
+    Problem
+        One message that lists every problem of every section asked for.
+    """
+    tree = read(path)
+    found: dict[str, Params] = {}
+    problems: list[str] = []
+    for key, model in schema.items():
+        try:
+            node = _descend(tree, key)
+            found[key] = model.model_validate(node)
+        except KeyError as error:
+            problems.append(f"{key}: missing (no key {error.args[0]!r})")
+        except ValidationError as error:
+            for item in error.errors(include_url=False):
+                where = ".".join([key, *map(str, item["loc"])])
+                problems.append(f"{where}: {_say(item)}")
+    if problems:
+        lines = "\n  ".join(problems)
+        raise Problem(f"{path}: {len(problems)} problem(s) to mend:\n  {lines}")
+    return found
+
+
+def section(key: str, model: type[P], path: Path = FILE) -> P:
+    """Validate and return one section; see :func:`check`."""
+    found = check({key: model}, path)[key]
+    assert isinstance(found, model)
+    return found
+
+
+def entry(key: str, path: Path = FILE) -> Any:
+    """Return one section as it stands in the file; see :func:`section` for its meaning."""
+    return _descend(read(path), key)
+
+
+def _descend(tree: Any, key: str) -> Any:
+    node = tree
+    for part in key.split("."):
+        if not isinstance(node, dict) or part not in node:
+            raise KeyError(part)
+        node = node[part]
+    return {} if node is None else node
+
+
+def _say(item: Any) -> str:
+    if item["type"] == "extra_forbidden":
+        return "unknown key; see docs/params.md for the ones that exist"
+    value = item.get("input")
+    secret = "endpoint" in item["loc"]  # somebody may have put a key there
+    shown = "" if secret or isinstance(value, dict) else f" (found {value!r})"
+    return f"{item['msg']}{shown}"

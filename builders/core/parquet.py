@@ -1,0 +1,255 @@
+"""Writing datasets: typed parquet, streamed, whole or not at all; and reading them back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.inputs import carrying
+from plumbline.builders.core.progress import Bar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from plumbline.builders.core.schema import Schema
+
+DATASETS = Path("data/datasets")
+VALIDATION = Path("data/validation")
+REJECTS = "rejects.parquet"
+GROUP = 50_000  # rows in a row group: bounds memory, and must not depend on how rows arrive
+EVERY = "*"  # the config of a reject that concerns all configs
+
+
+class Row(NamedTuple):
+    """One row of one config."""
+
+    config: str
+    values: dict[str, Any]
+
+
+class Reject(NamedTuple):
+    """An input row that is not in the dataset, and why."""
+
+    config: str
+    key: str
+    reason: str
+    detail: str = ""
+    number: int = 1
+
+
+@dataclass
+class Counts:
+    """How many input rows ended where."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    rejects: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+class Writer:
+    """One parquet file, written in row groups of a fixed size, from rows or from tables."""
+
+    def __init__(self, sink: Path | BinaryIO, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        if isinstance(sink, Path):
+            sink.parent.mkdir(parents=True, exist_ok=True)
+        self._schema = schema
+        self._rows: list[dict[str, Any]] = []
+        self._tables: list[pa.Table] = []
+        self._waiting = 0  # rows in the tables
+        self._file: pq.ParquetWriter = pq.ParquetWriter(
+            sink, schema, compression="zstd", version="2.6"
+        )
+
+    def add(self, values: dict[str, Any]) -> None:
+        """Add a row; its keys must be the schema's columns."""
+        self._rows.append(values)
+        if len(self._rows) == GROUP:
+            self._gather()
+
+    def extend(self, table: pa.Table) -> None:
+        """Add the rows of a table that has the schema's columns, in their order."""
+        self._gather()
+        self._tables.append(table.cast(self._schema))
+        self._waiting += len(table)
+        if self._waiting >= GROUP:
+            self._flush(whole=True)
+
+    def close(self) -> None:
+        """Write what is left and the footer."""
+        self._gather()
+        self._flush(whole=False)
+        self._file.close()
+
+    def _gather(self) -> None:
+        """Make a table of the rows that came one by one."""
+        import pyarrow as pa
+
+        if self._rows:
+            rows, self._rows = self._rows, []
+            self.extend(pa.Table.from_pylist(rows, schema=self._schema))
+
+    def _flush(self, *, whole: bool) -> None:
+        """Write row groups, only full ones or all that there is."""
+        import pyarrow as pa
+
+        if not self._waiting:
+            return
+        table = pa.concat_tables(self._tables)
+        end = len(table) // GROUP * GROUP if whole else len(table)
+        for start in range(0, end, GROUP):
+            self._file.write_table(table.slice(start, min(GROUP, end - start)))
+        rest = table.slice(end)
+        self._tables, self._waiting = ([rest] if len(rest) else []), len(rest)
+
+
+def rejects_schema() -> pa.Schema:
+    """Return the Arrow schema of ``rejects.parquet``."""
+    import pyarrow as pa
+
+    text = [pa.field(n, pa.string(), nullable=False) for n in ("config", "key", "reason", "detail")]
+    return pa.schema([*text, pa.field("number", pa.int64(), nullable=False)])
+
+
+def write(
+    stream: Iterable[Row | Reject],
+    schema: Schema,
+    folder: Path,
+    inputs: Mapping[str, str] | None = None,
+) -> Counts:
+    """Write ``CONFIG.parquet`` for each config, and ``rejects.parquet``.
+
+    The rows must come sorted within their config. Memory holds one row group per config. The
+    folder appears under its final name only when everything is written; call :func:`finish`
+    after adding the card.
+
+    Parameters
+    ----------
+    inputs
+        What the rows are made of, for :mod:`plumbline.builders.core.inputs`: sha256 by path.
+
+    Raises
+    ------
+    Problem
+        If a row does not fit the schema, or the disk is full.
+    """
+    partial = fresh(folder)
+    inputs = inputs or {}
+    arrow = carrying(schema.arrow(), inputs)
+    counts = Counts()
+    writers: dict[str, Writer] = {}
+    rejects = Writer(partial / REJECTS, carrying(rejects_schema(), inputs))
+    try:
+        for item in Bar(stream, desc=folder.name, unit=" rows", leave=False):
+            if isinstance(item, Reject):
+                counts.rejects[(item.config, item.reason)] += item.number
+                rejects.add(item._asdict())
+                continue
+            counts.rows[item.config] += 1
+            if item.config not in writers:
+                writers[item.config] = Writer(partial / f"{item.config}.parquet", arrow)
+            writers[item.config].add(item.values)
+        for writer in [*writers.values(), rejects]:
+            writer.close()
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise Problem(
+            f"{folder}: could not be written ({error.strerror or error}); free some space and run "
+            "the command again"
+        ) from error
+    return counts
+
+
+def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
+    """Write a frame with just the declared types: Polars' own are the large ones."""
+    import pyarrow.parquet as pq
+
+    table = frame.select(schema.names).to_arrow().cast(schema)
+    pq.write_table(table, path, compression="zstd", version="2.6")
+
+
+def fresh(folder: Path) -> Path:
+    """Return an empty working folder beside the final one."""
+    partial = folder.with_name(f".{folder.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    return partial
+
+
+def finish(folder: Path) -> None:
+    """Give the working folder its final name."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.with_name(f".{folder.name}.partial").replace(folder)
+
+
+def configs(folder: Path) -> list[str]:
+    """Return the names of a dataset's configs.
+
+    Raises
+    ------
+    Problem
+        If the dataset has not been built.
+    """
+    found = sorted(p.stem for p in folder.glob("*.parquet") if p.name != REJECTS)
+    if not found:
+        raise Problem(
+            f"{folder}: no dataset there; build it with `make repro STAGE=build@{folder.name}`"
+        )
+    return found
+
+
+def stream(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
+    """Yield rows of one parquet file with bounded memory."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=8192, columns=columns):
+            yield from batch.to_pylist()
+
+
+def fingerprint(folder: Path) -> str:
+    """Return one sha256 over the names and bytes of all parquet files in a folder."""
+    whole = hashlib.sha256()
+    for path in sorted(folder.rglob("*.parquet")):
+        name = path.relative_to(folder).as_posix().encode()
+        with path.open("rb") as file:
+            whole.update(name + hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()
+
+
+def require_validated(name: str) -> Path:
+    """Return the folder of a dataset whose validation succeeded on the very bytes there.
+
+    Raises
+    ------
+    Problem
+        If it was not validated, failed, or changed since.
+    """
+    folder, report = DATASETS / name, VALIDATION / f"{name}.json"
+    configs(folder)
+    if not report.is_file():
+        raise Problem(
+            f"{report}: {name} is not validated; run `make repro STAGE=validate@{name}` first"
+        )
+    try:
+        facts = json.loads(report.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise Problem(f"{report}: not valid JSON; remove it and run `make repro`") from error
+    if not facts["success"]:
+        raise Problem(f"{report}: {name} failed its validation and cannot be used")
+    if facts["fingerprint"] != fingerprint(folder):
+        raise Problem(
+            f"{folder}: changed since it was validated; run `make repro STAGE=validate@{name}`"
+        )
+    return folder

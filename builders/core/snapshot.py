@@ -1,0 +1,179 @@
+"""Snapshots: what a source sent, byte for byte, with a manifest that is written last.
+
+A folder without ``manifest.json`` is an unfinished fetch, never an input.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from plumbline.builders.core.errors import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MANIFEST = "manifest.json"
+REQUIRED = ("source", "address", "retrieved", "licence", "citation", "request", "counts", "files")
+
+
+def write_bytes(path: Path, body: bytes) -> None:
+    """Write a file whole or not at all: a temporary name beside it, fsync, rename."""
+    name = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
+        with os.fdopen(handle, "wb") as file:
+            file.write(body)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o644)
+        Path(name).replace(path)
+        name = None
+    except OSError as error:
+        raise Problem(
+            f"{path}: could not be written ({error.strerror}); free some space and run the same "
+            "command again, it continues where it stopped"
+        ) from error
+    finally:
+        if name:
+            Path(name).unlink(missing_ok=True)
+
+
+def write_gzip(path: Path, body: bytes) -> None:
+    """Write a body compressed; the same body always gives the same bytes."""
+    write_bytes(path, gzip.compress(body, compresslevel=6, mtime=0))
+
+
+def sweep(folder: Path) -> None:
+    """Remove the temporary files that a killed process left."""
+    for path in folder.rglob(".writing-*"):
+        path.unlink()
+
+
+def resume(folder: Path) -> None:
+    """Remove what a fetch must not build on: half-written files, and files edited since."""
+    sweep(folder)
+    path = folder / MANIFEST
+    if not path.is_file():
+        return
+    try:
+        files = json.loads(path.read_text(encoding="utf-8"))["files"]
+    except (ValueError, KeyError, TypeError):
+        path.unlink()
+        return
+    for name, sha256 in files.items():
+        if (folder / name).is_file() and digest(folder / name) != sha256:
+            (folder / name).unlink()
+
+
+def digest(path: Path) -> str:
+    """Return a file's sha256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def same_request(path: Path, request: dict[str, Any]) -> None:
+    """Hold a fetch to the parameters that it was begun with, as a file in its folder keeps them.
+
+    Raises
+    ------
+    Problem
+        If that file, or the manifest where only that is left, has other parameters.
+    """
+    manifest = path.with_name(MANIFEST)
+    begun = request
+    try:
+        if path.exists():
+            begun = dict(json.loads(path.read_text(encoding="utf-8")))
+        elif manifest.exists():
+            begun = dict(json.loads(manifest.read_text(encoding="utf-8"))["request"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise Problem(
+            f"{path.parent}: its record of the request is damaged; remove the folder and fetch anew"
+        ) from error
+    if any(begun.get(key) != value for key, value in request.items()):
+        raise Problem(
+            f"{path.parent}: holds a fetch that was begun with other parameters; restore those in "
+            "params.yaml, or fetch under another --date"
+        )
+    if not path.exists():
+        text = json.dumps(request, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        write_bytes(path, text.encode())
+
+
+def write_manifest(folder: Path, facts: dict[str, Any]) -> None:
+    """Close a snapshot: list and hash its files, then write the manifest, last of all.
+
+    Files whose name begins with a dot belong to the fetch, not to the snapshot.
+    """
+    sweep(folder)
+    files = sorted(p for p in folder.rglob("[!.]*") if p.is_file() and p.name != MANIFEST)
+    facts = facts | {"files": {p.relative_to(folder).as_posix(): digest(p) for p in files}}
+    missing = [key for key in REQUIRED if not facts.get(key) and key != "counts"]
+    assert not missing, f"a manifest needs {missing}"
+    text = json.dumps(facts, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    write_bytes(folder / MANIFEST, text.encode())
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A whole snapshot, opened for reading."""
+
+    folder: Path
+    manifest: dict[str, Any]
+
+    @classmethod
+    def open(cls, folder: Path) -> Snapshot:
+        """Open a snapshot and check that every file is there and unchanged.
+
+        Raises
+        ------
+        Problem
+            If the manifest or a file is missing, a fact is missing, or a file was changed.
+        """
+        path = folder / MANIFEST
+        if not folder.is_dir():
+            raise Problem(
+                f"{folder}: no such snapshot; fetch one (python -m plumbline.builders fetch SOURCE)"
+                ", or `dvc pull` it, or name another under datasets in params.yaml"
+            )
+        if not path.is_file():
+            raise Problem(
+                f"{folder}: the snapshot is not whole (no {MANIFEST}); run the same fetch again, "
+                "it continues where it stopped"
+            )
+        try:
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise Problem(f"{path}: not valid JSON; fetch the snapshot again") from error
+        for key in REQUIRED:
+            if key not in manifest or (key != "counts" and not manifest[key]):
+                raise Problem(f"{path}: no {key!r}; a snapshot without it cannot be used")
+        for name, sha256 in manifest["files"].items():
+            file = folder / name
+            if not file.is_file():
+                raise Problem(
+                    f"{file}: named by the manifest but missing; fetch the snapshot again"
+                )
+            if digest(file) != sha256:
+                raise Problem(
+                    f"{file}: its bytes differ from the manifest's sha256; snapshots are never "
+                    "edited, fetch it again or `dvc checkout` it"
+                )
+        return cls(folder, manifest)
+
+    def names(self, prefix: str) -> Iterator[str]:
+        """Yield the names of the files under a prefix, sorted."""
+        yield from sorted(n for n in self.manifest["files"] if n.startswith(prefix))
+
+    def read(self, name: str) -> bytes:
+        """Return a file's content, decompressed where its name ends in ``.gz``."""
+        body = (self.folder / name).read_bytes()
+        return gzip.decompress(body) if name.endswith(".gz") else body

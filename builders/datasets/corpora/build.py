@@ -1,0 +1,290 @@
+"""Dataset ``corpora``: partisan texts, news and posts of the left, the center and the right.
+
+Feng et al. (2023), section 3.2, go on with the pretraining of language models on six such corpora.
+The texts are read as streams, several times: what is held in memory is what may be drawn, not what
+there is.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections import Counter
+from datetime import UTC, date, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, field_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.corpora import reddit_dump
+from plumbline.builders.datasets.corpora.hate_filter import Params as Hate
+from plumbline.builders.datasets.corpora.near_duplicates import Params as Near
+from plumbline.builders.datasets.corpora.sample import Asked, Drawn, Found, draw
+from plumbline.builders.readers.articles import declared, every, published
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+SOURCES = ("news", "reddit")
+KINDS, LEANINGS = ("news", "social"), ("left", "center", "right")
+CONFIGS = tuple(f"{kind}-{leaning}" for kind in KINDS for leaning in LEANINGS)
+PERIODS = ("before", "from", "unknown")
+TURN = date(2017, 1, 20)  # the inauguration that parts the paper's two periods
+FOUNDED = date(2005, 6, 23)  # Reddit: nothing was posted before
+
+SCHEMA = Schema(
+    columns=(
+        Column("id", "string", "source and id of the text in it"),
+        Column("text", "string", "a paragraph a line, see Cleaning"),
+        Column("kind", "label", "articles of news outlets, or posts", labels=KINDS),
+        Column("leaning", "label", "of the outlet's article or of the community", labels=LEANINGS),
+        Column("outlet", "string", "outlet, or community as r/NAME"),
+        Column("date", "string", "of publication, ISO 8601; empty where missing or impossible"),
+        Column("period", "label", "before 2017-01-20, or from then on", labels=PERIODS),
+        Column(
+            "hate_score",
+            "float64",
+            "probability of hate by the classifier; null where none is set",
+            nullable=True,
+            minimum=0,
+            maximum=1,
+        ),
+        Column("flags", "strings", "`date`: its date is missing or impossible"),
+        Column("words", "int32", "words between spaces", minimum=1),
+    ),
+    key=("id",),
+)
+
+
+class Snapshots(Section):
+    """The snapshots to build from."""
+
+    news: str = Field(description="folder of the snapshot of articles")
+    reddit: str = Field(description="folder of the snapshot of posts")
+
+
+class Least(Section):
+    """Fewest words of a text."""
+
+    news: int = Field(20, ge=1, description="of an article")
+    social: int = Field(10, ge=1, description="of a post")
+
+
+class Params(Section):
+    """The snapshots to build from, and what is taken of them."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    snapshots: Snapshots = Field(description="one of each source")
+    language: str = Field("en", description="of the articles, as the snapshot of news has it")
+    sizes: dict[str, int] = Field(description="size of each of the six corpora, in `unit`")
+    unit: Literal["words", "texts"] = Field("words", description="what sizes are counted in")
+    even: bool = Field(
+        True, description="make all corpora smaller alike where one has too little, or only that"
+    )
+    pool: float = Field(
+        1.5, ge=1, description="texts looked at for duplicates and hate, as a multiple of the size"
+    )
+    words_min: Least = Field(Least(), description="fewest words")
+    gone: list[str] = Field(
+        ["[deleted]", "[removed]", "[deleted by user]", "[removed by reddit]"],
+        description="texts that stand in place of a post that was taken away, in small letters",
+    )
+    bots: list[str] = Field(
+        ["i am a bot", "i'm a bot", "beep boop", "this action was performed automatically"],
+        description="words by which a post says that a program wrote it, in small letters",
+    )
+    near: Near = Field(Near(), description="near-duplicates")
+    hate: Hate | None = Field(None, description="the classifier of hate; null: no filter")
+    seed: int = Field(1, description="of the draw")
+
+    @field_validator("sizes")
+    @classmethod
+    def _six(cls, sizes: dict[str, int]) -> dict[str, int]:
+        if set(sizes) != set(CONFIGS) or min(sizes.values()) < 1:
+            raise ValueError(f"give a size of 1 or more for each of {', '.join(CONFIGS)}")
+        return sizes
+
+
+def wanted(params: Params) -> tuple[str, ...]:
+    """Return the configs that a build must have."""
+    return tuple(params.sizes)
+
+
+def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:
+    """Yield the six corpora, sorted by id, and what is left out.
+
+    Raises
+    ------
+    Problem
+        If a file cannot be read, nothing is left of a corpus, or the classifier cannot be loaded.
+    """
+
+    def texts(want: Callable[[str], bool]) -> Iterator[Found]:
+        yield from _articles(snapshots["news"], params, want)
+        yield from _posts(snapshots["reddit"], params, want)
+
+    asked = Asked(
+        sizes={config: params.sizes[config] for config in CONFIGS},
+        in_words=params.unit == "words",
+        even=params.even,
+        pool=params.pool,
+        words_min={c: getattr(params.words_min, c.partition("-")[0]) for c in CONFIGS},
+        near=params.near,
+        hate=params.hate,
+        seed=params.seed,
+    )
+    for item in draw(texts, asked):
+        yield item if isinstance(item, Reject) else _row(item)
+
+
+def _row(drawn: Drawn) -> Row:
+    found = drawn.found
+    kind, _, leaning = found.config.partition("-")
+    period = "unknown" if found.when is None else PERIODS[found.when >= TURN]
+    values: dict[str, Any] = {
+        "id": found.id,
+        "text": drawn.text,
+        "kind": SCHEMA["kind"].code(kind),
+        "leaning": SCHEMA["leaning"].code(leaning),
+        "outlet": found.outlet,
+        "date": "" if found.when is None else found.when.isoformat(),
+        "period": SCHEMA["period"].code(period),
+        "hate_score": drawn.score,
+        "flags": ["date"] if found.when is None else [],
+        "words": drawn.words,
+    }
+    return Row(found.config, values)
+
+
+def _articles(snapshot: Snapshot, params: Params, want: Callable[[str], bool]) -> Iterator[Found]:
+    until = date.fromisoformat(snapshot.manifest["retrieved"])
+    language = params.language
+    instead = "name another under derived.corpora.language"
+    for corpus, found in every(snapshot, declared(snapshot, language, instead), language):
+        if not want(found.article):
+            continue
+        known = found.leaning in LEANINGS
+        when = published(found.published, corpus.dates, until)
+        config = f"news-{found.leaning}" if known else EVERY
+        reason = "" if known else "not of the lists"
+        yield Found(config, found.article, found.outlet, found.text, when, reason)
+
+
+def _posts(snapshot: Snapshot, params: Params, want: Callable[[str], bool]) -> Iterator[Found]:
+    until = date.fromisoformat(snapshot.manifest["retrieved"])
+    leanings = reddit_dump.communities(
+        snapshot.read(reddit_dump.LISTED), f"{snapshot.folder}/{reddit_dump.LISTED}"
+    )
+    for name in snapshot.names(""):
+        if not name.endswith(".jsonl.zst"):
+            continue
+        try:
+            for record in reddit_dump.records(snapshot.folder / name):
+                if want(f"reddit/{record['id']}"):
+                    yield _post(record, leanings, until, params)
+        except (ValueError, KeyError) as error:
+            raise Problem(
+                f"{snapshot.folder / name}: cannot be read ({error}); fetch it again"
+            ) from error
+
+
+def _post(record: dict[str, Any], leanings: dict[str, str], until: date, params: Params) -> Found:
+    parts = [record.get(name) or "" for name in ("title", "selftext", "body")]
+    parts = [html.unescape(part).strip() for part in parts]
+    text = "\n".join(part for part in parts if part)
+    reason = ""
+    if any(part.lower() in params.gone for part in parts):
+        reason = "deleted"
+    elif record["account"] == "bot" or _says(tuple(params.bots), text):
+        reason = "bot"
+    community = record["subreddit"]
+    return Found(
+        f"social-{leanings[community]}",
+        f"reddit/{record['id']}",
+        f"r/{community}",
+        text,
+        _day(record["created_utc"], until),
+        reason,
+    )
+
+
+def _says(words: tuple[str, ...], text: str) -> bool:
+    """Tell whether one of some runs of words is in a text, as whole words."""
+    return bool(_pattern(words).search(text.lower().replace("’", "'")))
+
+
+@lru_cache
+def _pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words)) or '(?!)'})(?!\w)")
+
+
+def _day(seconds: object, until: date) -> date | None:
+    """Return the day of a post, in UTC; None where it has none, or one that cannot be."""
+    try:
+        found = datetime.fromtimestamp(float(str(seconds)), UTC).date()
+    except (ValueError, OverflowError, OSError):
+        return None
+    return found if FOUNDED <= found <= until else None
+
+
+def recorded(params: Params) -> str:
+    """Return for the card how the corpora were drawn and cleared."""
+    near, sizes = params.near, ", ".join(f"{c} {n:,}" for c, n in params.sizes.items())
+    fitted = "; all made smaller alike where one has too little" if params.even else ""
+    alike = (
+        f"- Near-duplicates: Jaccard index of {near.threshold:g} or more over runs of "
+        f"{near.words} words, among {params.pool:g} times the size of each corpus."
+    )
+    lines = [
+        "### How they were drawn",
+        "",
+        f"- Sizes asked for, in {params.unit}: {sizes}{fitted}. Seed {params.seed}.",
+        alike,
+        f"- Hate: {params.hate or 'no filter'}.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def describe(folder: Path) -> str:
+    """Return how large the corpora are, and which texts stood in several, as Markdown."""
+    import polars as pl
+
+    head = ["corpus", "texts", "words", "outlets", *PERIODS, "from", "to"]
+    lines = ["### Corpora", "", f"| {' | '.join(head)} |", f"|---|{'---:|' * 6}---|---|"]
+    for config in CONFIGS:
+        path = folder / f"{config}.parquet"
+        if not path.is_file():
+            continue
+        frame = pl.scan_parquet(path)
+        dated = pl.col("date").filter(pl.col("date") != "")
+        periods = [(pl.col("period") == i).sum().alias(p) for i, p in enumerate(PERIODS)]
+        one = frame.select(
+            pl.len().alias("texts"),
+            pl.col("words").sum(),
+            pl.col("outlet").n_unique().alias("outlets"),
+            *periods,
+            dated.min().alias("first"),
+            dated.max().alias("last"),
+        ).collect()
+        (cells,) = one.rows()
+        told = [f"{c:,}" for c in cells[:-2]] + [c or "–" for c in cells[-2:]]
+        lines.append(f"| {config} | {' | '.join(told)} |")
+    rejects = pl.read_parquet(folder / REJECTS).filter(pl.col("reason") == "leak")
+    lines += ["", "### Leaks", ""]
+    if not rejects.height:
+        return "\n".join([*lines, "No text stood in several corpora.", ""])
+    lines += ["Texts left out of both, because they stood in two or more corpora.", ""]
+    lines += ["| corpus | also in | texts |", "|---|---|---:|"]
+    pairs: Counter[tuple[str, str]] = Counter()
+    for config, detail in rejects.select("config", "detail").iter_rows():
+        pairs.update({(config, told.partition(" ")[0]) for told in detail.split("; ")})
+    lines += [f"| {a} | {b} | {n:,} |" for (a, b), n in sorted(pairs.items())]
+    return "\n".join([*lines, ""])

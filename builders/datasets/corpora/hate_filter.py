@@ -1,0 +1,161 @@
+"""A text classifier as a filter: any of the Hugging Face Hub, or a folder, by params.
+
+A long text is classified window by window and has the highest score of its windows, so that
+nothing of it goes unread.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.snapshot import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WEIGHTS = "model.safetensors"
+
+
+class Params(Section):
+    """Which classifier, and from which score on a text is left out."""
+
+    model: str = Field(min_length=1, description="id on the Hugging Face Hub, or a folder")
+    revision: str = Field(
+        description="commit on the Hub, 40 digits; of a folder the sha256 of its model.safetensors"
+    )
+    label: str = Field(description="the label that stands for hate, as the model's config has it")
+    threshold: float = Field(
+        0.5, gt=0, le=1, description="texts with this probability or more are left out"
+    )
+    tokens: int = Field(
+        512, ge=8, description="longest window, special tokens included; shorter where the model is"
+    )
+    batch: int = Field(32, ge=1, description="windows that are classified at once")
+
+    @model_validator(mode="after")
+    def _pinned(self) -> Params:
+        if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", self.revision):
+            raise ValueError(
+                f"{self.model} needs a pinned revision: 40 digits of a commit, or for a folder the "
+                f"64 of `sha256sum {WEIGHTS}`"
+            )
+        return self
+
+    def __str__(self) -> str:
+        """Say for a card what was done."""
+        return (
+            f"{self.model} at {self.revision}; rows with a probability of {self.threshold} or more "
+            f"for the label {self.label!r} are left out (windows of up to {self.tokens} tokens)"
+        )
+
+
+class Classifier:
+    """A loaded classifier.
+
+    Raises
+    ------
+    Problem
+        If it cannot be had, is not the pinned one, or has no such label.
+    """
+
+    def __init__(self, params: Params) -> None:
+        import torch
+        from transformers import AutoConfig, AutoModelForSequenceClassification, AutoTokenizer
+        from transformers.utils import logging
+
+        own = Path(params.model) / WEIGHTS
+        if own.is_file() and (found := digest(own)) != params.revision:
+            raise Problem(
+                f"{own}: has the sha256 {found}, not the one under hate.revision; is it the model "
+                "that you mean? Then write that one into params.yaml"
+            )
+        pinned: dict[str, Any] = {} if own.is_file() else {"revision": params.revision}
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        try:
+            config = AutoConfig.from_pretrained(params.model, **pinned)
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(params.model, **pinned)
+            self._model: Any = AutoModelForSequenceClassification.from_pretrained(
+                params.model, use_safetensors=True, **pinned
+            )
+        except (OSError, ValueError) as error:
+            said = str(error).splitlines()[0]
+            raise Problem(
+                f"{params.model}: could not be loaded ({said}); check hate.model and hate.revision "
+                "in params.yaml (safetensors are needed, and no own code)"
+            ) from error
+        finally:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+        self._device = os.environ.get("PLUMBLINE_DEVICE") or (
+            "cuda" if torch.cuda.is_available() else "cpu"
+        )
+        self._model.eval().float().to(self._device)
+        labels = {name: i for i, name in (config.id2label or {}).items()}
+        if params.label not in labels:
+            raise Problem(
+                f"{params.model}: no label {params.label!r} under hate.label; it has "
+                f"{', '.join(sorted(labels))}"
+            )
+        self._column = labels[params.label]
+        self._several = config.problem_type == "multi_label_classification" or len(labels) == 1
+        self._window = min(params.tokens, self._tokenizer.model_max_length, _places(config))
+        self._batch = params.batch
+
+    def scores(self, texts: Sequence[str]) -> list[float]:
+        """Return the probability of the label for each text, rounded to 4 digits.
+
+        Windows of one length are classified together, so that no padding is in any of them, and on
+        a CPU by one thread: the number of cores does not change a digit.
+        """
+        import torch
+
+        windows: defaultdict[int, list[tuple[list[int], int]]] = defaultdict(list)
+        for number, text in enumerate(texts):
+            for window in self._windows(text):
+                windows[len(window)].append((window, number))
+        highest = [0.0] * len(texts)
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            for length in sorted(windows):
+                same = sorted(windows[length])
+                for start in range(0, len(same), self._batch):
+                    batch = same[start : start + self._batch]
+                    shares = self._shares([window for window, _ in batch])
+                    for (_, number), share in zip(batch, shares, strict=True):
+                        highest[number] = max(highest[number], round(share, 4))
+        finally:
+            torch.set_num_threads(threads)
+        return highest
+
+    def _shares(self, windows: list[list[int]]) -> list[float]:
+        """Return the probability of the label for windows of one length."""
+        import torch
+
+        with torch.inference_mode():
+            ids = torch.tensor(windows, device=self._device)
+            logits = self._model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits.float()
+            shares = logits.sigmoid() if self._several else logits.softmax(-1)
+            return [float(share) for share in shares[:, self._column]]
+
+    def _windows(self, text: str) -> list[list[int]]:
+        """Return the tokens of a text in windows, each with the special tokens."""
+        cut = {"truncation": True, "max_length": self._window, "return_overflowing_tokens": True}
+        return [list(ids) for ids in self._tokenizer(text, **cut)["input_ids"]]
+
+
+def _places(config: Any) -> int:
+    """Return how many tokens a model has positions for."""
+    places = getattr(config, "max_position_embeddings", None)
+    if not places:
+        return 1 << 20
+    # RoBERTa and its kin count positions from the padding token's on.
+    taken = (config.pad_token_id or 0) + 1 if "roberta" in config.model_type else 0
+    return int(places) - taken

@@ -1,0 +1,241 @@
+"""Dumps of posts: newline-delimited JSON in zstd, read as a stream and cut down to what is wanted.
+
+The layout is that of the Pushshift and Arctic Shift dumps of Reddit, whose frames have windows of
+up to 2 GiB. Names of authors stay behind: whatever is written here was cleared of them before.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from plumbline.builders.core.errors import Problem
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+MAGIC = b"\x28\xb5\x2f\xfd"  # of a zstd frame (RFC 8878, 3.1.1)
+SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18", re.DOTALL)  # RFC 8878, 3.1.2
+WINDOW = 1 << 31  # largest window of a frame; only as much is taken as a frame asks for
+PIECE = 1 << 12  # compressed bytes at once: they may stand for a thousand times as many
+LINE = 1 << 26  # a longer line is none
+MENTION = re.compile(r"(?i)(?<![a-z0-9_])(u|user)/[a-z0-9_-]{3,20}")
+LISTED = "communities.csv"  # of a snapshot: which communities, and their leanings
+SIDES = ("left", "center", "right")
+GONE = "[deleted]"  # the dumps' own name for an author who has left
+
+
+def nothing(piece: bytes) -> None:
+    """Look at a piece of a file, and do nothing."""
+
+
+def lines(path: Path, watch: Callable[[bytes], None] = nothing) -> Iterator[bytes]:
+    """Yield the lines of a dump, one piece of it in memory at a time.
+
+    Parameters
+    ----------
+    watch
+        Is shown every piece of the compressed file.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong: a web page, no zstd, damaged, cut short, without line breaks, empty.
+    """
+    import zstandard
+
+    decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
+    frame, rest = None, b""
+    with path.open("rb") as file:
+        if wrong := begins_wrong(file.read(256)):
+            raise ValueError(wrong)
+        file.seek(0)
+        while piece := file.read(PIECE):
+            watch(piece)
+            while piece:
+                frame = frame or decompressor.decompressobj()
+                try:
+                    rest += frame.decompress(piece)
+                except zstandard.ZstdError as error:
+                    raise ValueError(f"damaged after byte {file.tell() - len(piece):,}") from error
+                piece = frame.unused_data if frame.eof else b""
+                frame = None if frame.eof else frame
+                *whole, rest = rest.split(b"\n")
+                yield from whole
+                if len(rest) > LINE:
+                    raise ValueError(f"a line of more than {LINE:,} bytes: not a record a line")
+    if frame is not None:
+        raise ValueError("cut short in the middle of a zstd frame")
+    if rest:
+        yield rest
+
+
+def begins_wrong(beginning: bytes) -> str | None:
+    """Return what is wrong with the first bytes of what should be a dump, or None."""
+    if beginning.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
+        return "a web page in place of the dump"
+    if not beginning:
+        return "empty"
+    if not (beginning.startswith(MAGIC) or SKIPPABLE.match(beginning)):
+        return "not compressed with zstd"
+    return None
+
+
+class Bots(NamedTuple):
+    """How a program is told from a person, by the name of its account."""
+
+    names: frozenset[str]  # in small letters
+    pattern: re.Pattern[str]
+
+    def has(self, author: str) -> bool:
+        """Tell whether an account is a program's."""
+        return author.lower() in self.names or bool(self.pattern.search(author))
+
+
+def posts(
+    found: Iterator[bytes],
+    communities: Mapping[str, str],
+    bots: Bots,
+    count: Counter[str],
+) -> Iterator[bytes]:
+    """Yield the posts and comments of some communities, without their authors, a line each.
+
+    Lines of other communities are not parsed: the name is looked for in the bytes first.
+
+    Parameters
+    ----------
+    communities
+        Name as it is to be written, by the name in small letters.
+    count
+        Is given the number of ``lines`` and of those ``kept``, and the latter for each community.
+
+    Yields
+    ------
+    bytes
+        JSON objects with sorted keys: ``id`` (with the prefix t1 or t3 of its kind), ``subreddit``,
+        ``created_utc`` as sent, ``title``, ``selftext`` or ``body`` with names of users masked, and
+        ``account``: ``bot``, ``deleted`` or empty.
+
+    Raises
+    ------
+    ValueError
+        If a line is not JSON or lacks a field, with its number.
+    """
+    names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
+    wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
+    blank = 0
+    for number, line in enumerate(found, start=1):
+        count["lines"] = number - blank
+        if not wanted(line) and b'"subreddit"' in line:
+            continue
+        if not line.strip():
+            blank += 1
+            count["lines"] -= 1
+            continue
+        record = _object(line, number)
+        community = communities.get(str(record.get("subreddit", "")).lower())
+        if community is not None:
+            count["kept"] += 1
+            count[community] += 1
+            yield _line(record, community, bots, number)
+
+
+def _line(record: dict[str, Any], community: str, bots: Bots, number: int) -> bytes:
+    author = record.get("author")
+    account = record.get("account", "") if author is None else _account(str(author), bots)
+    kind = "t1" if "body" in record else "t3"
+    try:
+        own = str(record["id"])
+        kept = {
+            "id": own if own.startswith(("t1_", "t3_")) else f"{kind}_{own}",
+            "subreddit": community,
+            "created_utc": record.get("created_utc"),
+            "account": account,
+        }
+        texts = ("body",) if kind == "t1" else ("title", "selftext")
+        for name in texts:
+            kept[name] = masked(record[name] or "")
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"line {number}: no {error} that can be read") from error
+    return json.dumps(kept, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _account(author: str, bots: Bots) -> str:
+    if author == GONE:
+        return "deleted"
+    return "bot" if bots.has(author) else ""
+
+
+def masked(text: str) -> str:
+    """Take the names of users out of a text.
+
+    Examples
+    --------
+    >>> masked("as /u/Some_body said, see example.org/user/Some-body")
+    'as /u/[user] said, see example.org/user/[user]'
+    """
+    return MENTION.sub(r"\1/[user]", text) if "/" in text else text
+
+
+def _object(line: bytes, number: int) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"line {number}: not JSON") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"line {number}: no JSON object")  # noqa: TRY004 - of the file
+    return record
+
+
+def records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of a dump that was cut down before.
+
+    Raises
+    ------
+    ValueError
+        As :func:`lines`, or if a line is not JSON.
+    """
+    for number, line in enumerate(lines(path), start=1):
+        yield _object(line, number)
+
+
+def write(path: Path, found: Iterator[bytes]) -> None:
+    """Write lines into a file, compressed; the same lines always give the same bytes."""
+    import zstandard
+
+    compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
+    with path.open("wb") as file, compressor.stream_writer(file, closefd=False) as writer:
+        for line in found:
+            writer.write(line)
+
+
+def communities(body: bytes, where: str) -> dict[str, str]:
+    """Return the leaning of each community of a list.
+
+    Raises
+    ------
+    Problem
+        If it is not such a list, or has a community twice.
+    """
+    try:
+        rows = list(csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
+        found = {row["community"].strip(): row["leaning"].strip() for row in rows}
+    except (UnicodeDecodeError, csv.Error, KeyError, AttributeError) as error:
+        raise Problem(
+            f"{where}: not a CSV file with the columns community and leaning; mend it, or name "
+            "another under sources.reddit.communities"
+        ) from error
+    for name, leaning in found.items():
+        if not re.fullmatch(r"[A-Za-z0-9_]{2,21}", name) or leaning not in SIDES:
+            raise Problem(
+                f"{where}: {name!r} with the leaning {leaning!r}; write the name of a community "
+                f"without r/, and one of {', '.join(SIDES)}"
+            )
+    if not rows or len({name.lower() for name in found}) < len(rows):
+        raise Problem(f"{where}: empty, or a community stands there twice; each needs one line")
+    return found

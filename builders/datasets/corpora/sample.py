@@ -1,0 +1,302 @@
+"""Drawing corpora from a stream of texts, cleared of near-duplicates, leaks and hate.
+
+The stream is read several times. What is held in memory is about what may be drawn, never a text
+for longer than it is looked at, so that memory does not grow with the stream.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import Reject
+from plumbline.builders.datasets.corpora import hate_filter, near_duplicates
+from plumbline.builders.datasets.corpora.pool import Pool, rank
+from plumbline.builders.readers.articles import paragraphs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import date
+
+    from numpy.typing import NDArray
+
+    Texts = Callable[[Callable[[str], bool]], Iterator["Found"]]
+
+HELD = 1 << 27  # characters of texts in memory at once
+
+
+class Found(NamedTuple):
+    """A text as its source has it."""
+
+    config: str
+    id: str
+    outlet: str
+    text: str
+    when: date | None
+    reason: str  # why it cannot be taken, or nothing
+
+    def clean(self) -> str:
+        """Return the text NFC, a paragraph a line, with single spaces."""
+        return "\n".join(paragraphs(self.text.encode("utf-8", "replace").decode()))
+
+    def digest(self, text: str) -> int:
+        """Return a number of 64 bits for all that a row will say of it, its clean text given."""
+        whole = f"{self.outlet}\n{self.when}\n{text}"
+        return int.from_bytes(hashlib.blake2b(whole.encode(), digest_size=8).digest())
+
+
+class Asked(NamedTuple):
+    """How much is to be drawn of each corpus, and what counts as too much alike, short or hateful.
+
+    ``words_min`` is by corpus; ``in_words`` tells whether ``sizes`` are words, not texts.
+    """
+
+    sizes: dict[str, int]
+    in_words: bool
+    even: bool
+    pool: float
+    words_min: dict[str, int]
+    near: near_duplicates.Params
+    hate: hate_filter.Params | None
+    seed: int
+
+
+class Drawn(NamedTuple):
+    """A text of a corpus."""
+
+    found: Found
+    text: str
+    words: int
+    score: float | None
+
+
+def draw(texts: Texts, asked: Asked) -> Iterator[Drawn | Reject]:
+    """Yield the texts drawn, sorted by corpus and id, and before them what is left out.
+
+    Of each corpus the texts of smallest rank are drawn, a hash of seed and id: the draw does not
+    depend on the order of the stream. Near-duplicates, leaks and hate are looked for among those
+    that may be drawn.
+
+    Parameters
+    ----------
+    texts
+        Reads all texts, of which only those whose id passes a test are wanted.
+
+    Raises
+    ------
+    Problem
+        If nothing is left of a corpus, or the classifier cannot be loaded.
+    """
+    state = _Drawing(texts, asked)
+    yield from state.first()
+    state.sign()
+    state.compare()
+    state.score()
+    yield from state.choose()
+    yield from state.drawn()
+
+
+class _Drawing:
+    """What is known of the texts that may be drawn, one place each in every column."""
+
+    def __init__(self, texts: Texts, asked: Asked) -> None:
+        self.texts, self.asked = texts, asked
+        self.names = list(asked.sizes)
+        self.sound: Counter[tuple[str, str]] = Counter()  # by corpus and outlet
+        self.taken: Counter[tuple[str, str]] = Counter()  # of those, drawn or rejected
+        self.again: Counter[tuple[str, str]] = Counter()  # of those, an id and text once more
+        self.place: dict[tuple[int, int, int], int] = {}  # by rank, digest of the text, and corpus
+        self.ranks: set[int] = set()
+        self.corpus: NDArray[np.uint8]
+        self.ids: list[str] = []
+        self.outlets: list[str] = []
+        self.words: list[int] = []
+        self.lengths: list[int] = []
+        self.signatures: NDArray[np.uint32]
+        self.out: dict[int, Reject] = {}  # by place
+        self.scores: dict[int, float] = {}
+        self.chosen: list[int] = []
+
+    def first(self) -> Iterator[Reject]:
+        """Find what may be drawn; yield counts of what cannot be taken."""
+        asked = self.asked
+        pools = {name: Pool(size * asked.pool) for name, size in asked.sizes.items()}
+        out: Counter[tuple[str, str, str]] = Counter()
+        for found in self.texts(bool):
+            if found.reason:
+                out[found.config, found.outlet, found.reason] += 1
+                continue
+            text = found.clean()
+            words = len(text.split())
+            if words < asked.words_min[found.config]:
+                out[found.config, found.outlet, "too short"] += 1
+                continue
+            self.sound[found.config, found.outlet] += 1
+            weight = words if asked.in_words else 1
+            pools[found.config].add(rank(asked.seed, found.id), found.digest(text), weight)
+        for (config, outlet, reason), number in sorted(out.items()):
+            yield Reject(config, outlet, reason, number=number)
+        keys = []
+        for number, config in enumerate(self.names):
+            ranks, digests = pools[config].items()
+            keys += [(int(r), int(d), number) for r, d in zip(ranks, digests, strict=True)]
+        for key in sorted(keys):
+            self.place.setdefault(key, len(self.place))
+        self.ranks = {r for r, _, _ in self.place}
+        size = len(self.place)
+        self.corpus = np.array([number for _, _, number in self.place], dtype=np.uint8)
+        self.ids, self.outlets = [""] * size, [""] * size
+        self.words, self.lengths = [0] * size, [0] * size
+
+    def sign(self) -> None:
+        """Sign the texts that may be drawn, and set aside what has an id that was there before."""
+        signer = near_duplicates.Signer(self.asked.near)
+        size = (len(self.place), self.asked.near.permutations)
+        self.signatures = np.zeros(size, dtype=np.uint32)
+        for place, found, text in self._drawable():
+            if self.ids[place]:
+                self.again[found.config, found.outlet] += 1
+                continue
+            self.ids[place], self.outlets[place] = found.id, found.outlet
+            self.words[place], self.lengths[place] = len(text.split()), len(text)
+            self.signatures[place] = signer.sign(text)
+        seen: dict[str, int] = {}
+        for place, own in enumerate(self.ids):
+            first = seen.setdefault(own, place)
+            if first == place:
+                continue
+            if self.corpus[first] == self.corpus[place]:
+                self._reject(place, "duplicate", f"{own} with another text, outlet or date")
+            else:
+                self._reject(place, "leak", f"{self.names[self.corpus[first]]} {own}")
+                self._reject(first, "leak", f"{self.names[self.corpus[place]]} {own}")
+
+    def compare(self) -> None:
+        """Set aside near-duplicates and leaks."""
+        params = self.asked.near
+        buckets = near_duplicates.buckets(self.signatures, params.threshold)
+        del self.signatures
+        suspects = {place for place in buckets if place not in self.out}
+        sets = {
+            place: near_duplicates.shingles(text, params.words)
+            for place, _, text in self._drawable(suspects)
+        }
+        found = near_duplicates.twins(
+            sorted(suspects), self.corpus, buckets, sets, params.threshold
+        )
+        for place, twin in found.same.items():
+            self._reject(place, "duplicate", self.ids[twin])
+        for place, others in found.leaks.items():
+            told = sorted(f"{self.names[self.corpus[o]]} {self.ids[o]}" for o in others)
+            self._reject(place, "leak", "; ".join(told))
+
+    def score(self) -> None:
+        """Set aside hate, if there is a classifier."""
+        params = self.asked.hate
+        if params is None:
+            return
+        classifier = hate_filter.Classifier(params)
+        left = {place for place in range(len(self.ids)) if place not in self.out}
+        held: list[tuple[int, str]] = []
+        for place, _, text in self._drawable(left):
+            held.append((place, text))
+            if len(held) == 64 * params.batch:
+                self._classify(classifier, held)
+        self._classify(classifier, held)
+        for place, score in self.scores.items():
+            if score >= params.threshold:
+                told = f"{score:g} for {params.label}, threshold {params.threshold:g}"
+                self._reject(place, "hate", told)
+
+    def choose(self) -> Iterator[Reject]:
+        """Choose what is in the dataset; yield what is not."""
+        left: list[list[int]] = [[] for _ in self.names]
+        for place, number in enumerate(self.corpus):  # places are in the order of ranks
+            if place not in self.out:
+                left[number].append(place)
+        if empty := [name for name, places in zip(self.names, left, strict=True) if not places]:
+            raise Problem(
+                f"no text left of {', '.join(empty)}; look at the snapshots, at words_min, and at "
+                "the threshold of hate"
+            )
+        for size, places in zip(self._fitted(left), left, strict=True):
+            total = 0
+            for place in places:
+                total += self._weight(place)
+                if total > size:
+                    break
+                self.chosen.append(place)
+                self._take(place)
+        yield from (self.out[place] for place in sorted(self.out))
+        for key, number in sorted(self.again.items()):
+            yield Reject(*key, "duplicate", "the same id and text", number)
+        for key, number in sorted(self.sound.items()):
+            if rest := number - self.taken[key] - self.again[key]:
+                yield Reject(*key, "not sampled", number=rest)
+
+    def drawn(self) -> Iterator[Drawn]:
+        """Yield what was chosen, sorted: a part of the texts is read and sorted at a time."""
+        order = sorted(self.chosen, key=lambda place: (self.corpus[place], self.ids[place]))
+        start = 0
+        while start < len(order):
+            end, held = start, 0
+            while end < len(order) and (end == start or held < HELD):
+                held += self.lengths[order[end]]
+                end += 1
+            part = {place: i for i, place in enumerate(order[start:end])}
+            rows: list[Drawn | None] = [None] * len(part)
+            for place, found, text in self._drawable(set(part)):
+                score = self.scores.get(place)
+                rows[part[place]] = Drawn(found, text, self.words[place], score)
+            yield from (row for row in rows if row is not None)
+            start = end
+
+    def _weight(self, place: int) -> int:
+        return self.words[place] if self.asked.in_words else 1
+
+    def _fitted(self, left: list[list[int]]) -> list[int]:
+        """Return the sizes: those asked for, all made smaller alike where one has too little."""
+        sizes = list(self.asked.sizes.values())
+        if not self.asked.even:
+            return sizes
+        have = [sum(map(self._weight, places)) for places in left]
+        # whole numbers: the share that one corpus has of its size is taken of every size
+        least, of = min(zip(have, sizes, strict=True), key=lambda pair: pair[0] / pair[1])
+        return sizes if least >= of else [size * least // of for size in sizes]
+
+    def _classify(self, classifier: hate_filter.Classifier, held: list[tuple[int, str]]) -> None:
+        scores = classifier.scores([text for _, text in held])
+        self.scores |= {place: score for (place, _), score in zip(held, scores, strict=True)}
+        held.clear()
+
+    def _take(self, place: int) -> None:
+        self.taken[self.names[self.corpus[place]], self.outlets[place]] += 1
+
+    def _reject(self, place: int, reason: str, detail: str) -> None:
+        if place in self.out:
+            return
+        self._take(place)
+        config = self.names[self.corpus[place]]
+        self.out[place] = Reject(config, self.ids[place], reason, detail)
+
+    def _drawable(self, places: set[int] | None = None) -> Iterator[tuple[int, Found, str]]:
+        """Read all texts again; yield those that may be drawn, or those at some places, once."""
+        left = None if places is None else set(places)
+        if left is not None and not left:
+            return
+        seed = self.asked.seed
+        for found in self.texts(lambda own: rank(seed, own) in self.ranks):
+            if found.reason:
+                continue
+            text = found.clean()
+            key = rank(seed, found.id), found.digest(text), self.names.index(found.config)
+            place = self.place.get(key)
+            if place is None or (left is not None and place not in left):
+                continue
+            if left is not None:
+                left.discard(place)
+            yield place, found, text

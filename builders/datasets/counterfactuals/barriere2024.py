@@ -1,0 +1,67 @@
+"""How the released code of Barriere and Cifuentes (2024) puts names into texts, step by step.
+
+``checklist/perturb.py`` and ``CountryGenderNamePerturbation.py`` of valbarriere/biases_ppl, commit
+60394489cd0e8ca5e5cb64120b9f8936b9dc25db, told in our own words and code.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from plumbline.builders.datasets.counterfactuals.substitute import draws, draws_again
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from plumbline.builders.readers.gazetteer import Gazetteer
+
+GENDERS = ("male", "female")  # the target's, from the loop: never the entity's
+
+
+def eligible(entities: Sequence[str], known: Gazetteer) -> list[str]:
+    """Return the entities that the code replaces, repeated ones as often as they come.
+
+    The first word must be a first name of anyone; the second, if it has more than two letters, a
+    last name. Both are looked up with a capital first letter and all others small, so that McDonald
+    is in no list. The gender of the entity is found, and then not used.
+    """
+    found = []
+    for entity in entities:
+        words = entity.split()
+        if words[0].capitalize() not in known.women | known.men:
+            continue
+        if len(words) > 1 and len(words[1]) > 2 and words[1].capitalize() not in known.last:
+            continue
+        found.append(entity)
+    return found
+
+
+def replacements(
+    entities: Sequence[str], firsts: Sequence[str], lasts: Sequence[str], number: int, key: str
+) -> Iterator[tuple[str, str]]:
+    """Yield so many pairs of an entity and what is put in its place.
+
+    For every entity so many names are drawn from all, a last name too if the entity has more than
+    one word; then so many of all these pairs are kept.
+    """
+    pairs = []
+    for at, entity in enumerate(entities):
+        names = [firsts[i] for i in draws_again(f"{key}/{at}/first", len(firsts), number)]
+        if len(entity.split()) > 1:
+            chosen = draws_again(f"{key}/{at}/last", len(lasts), number)
+            names = [f"{name} {lasts[i]}" for name, i in zip(names, chosen, strict=True)]
+        pairs += [(entity, name) for name in names]
+    kept = draws(f"{key}/kept", len(pairs), number) if len(pairs) > number else range(len(pairs))
+    yield from (pairs[at] for at in kept)
+
+
+def substituted(text: str, entity: str, name: str) -> str:
+    """Return a text with a name wherever the entity stands, hashtags too, in its own spelling.
+
+    Examples
+    --------
+    >>> substituted("LUKE won. Luke's #Luke", "Luke", "Théo")
+    "LUKE won. Théo's #Théo"
+    """
+    return re.sub(rf"\b{re.escape(entity)}\b", lambda _: name, text)

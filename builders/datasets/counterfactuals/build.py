@@ -1,0 +1,326 @@
+"""Dataset ``counterfactuals``: the texts of ``targets`` with other people's names put in.
+
+The method of Barriere and Cifuentes (2024): find the people in a text, put names in their places
+that are common in a country, and ask the classifier again. ``faithful`` does as the code does that
+they released (valbarriere/biases_ppl on GitHub); ``corrected`` as the paper says, and more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import Field
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row, configs, stream
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.counterfactuals import barriere2024
+from plumbline.builders.datasets.counterfactuals.find_people import Finder, finder, small_words
+from plumbline.builders.datasets.counterfactuals.substitute import (
+    Name,
+    Person,
+    draws,
+    people,
+    replaced,
+)
+from plumbline.builders.datasets.counterfactuals.token_length import Match, lengths
+from plumbline.builders.readers import gazetteer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+INPUTS = ("targets", "names")
+READINGS = ("original", "faithful", "corrected", "placebo")
+GENDERS = ("male", "female", "unknown")
+
+SCHEMA = Schema(
+    columns=(
+        Column("id", "string", "target, and for all but originals reading, country and draw"),
+        Column("target", "string", "id of the text in targets"),
+        Column("reading", "label", "what was done to it; see Readings", labels=READINGS),
+        Column("of", "string", "id of the row that it is compared with; empty for originals"),
+        Column("country", "string", "of the name put in; empty for originals"),
+        Column("gender", "label", "of the name put in", labels=GENDERS),
+        Column("draw", "int32", "which replacement of its text, reading and country", minimum=0),
+        Column("entity", "string", "mention of a person that was replaced; empty for originals"),
+        Column("name", "string", "what was put in its place; empty for originals"),
+        Column("text", "string", "the text as it is to be classified"),
+        Column("label", "string", "gold class of the target; may be empty"),
+        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+    ),
+    key=("id",),
+)
+
+
+class Params(Section):
+    """What finds people, and which names are put in."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    configs: list[str] = Field(
+        default_factory=list, description="configs of targets that are used; empty: all"
+    )
+    countries: list[str] = Field(
+        default_factory=list, description="configs of names put in; empty: all with enough names"
+    )
+    names_min: int = Field(5, ge=1, description="fewest usable names of each kind of a country")
+    top: int | None = Field(None, ge=1, description="only the first so many names; null: all")
+    readings: list[Literal["faithful", "corrected", "placebo"]] = Field(
+        ["faithful", "corrected", "placebo"], min_length=1, description="which are made"
+    )
+    replacements: int = Field(
+        50,
+        ge=1,
+        description="names for each text and country (faithful: and gender); the paper's is 50",
+    )
+    placebos: int = Field(
+        50, ge=1, description="of these, how many get a second name of the same country"
+    )
+    texts: int | None = Field(
+        None, ge=1, description="only so many texts of a config, drawn; null: all"
+    )
+    seed: int = Field(1, description="seed of all draws")
+    people: Finder = Field(Finder(), description="what finds people")
+    match: Match | None = Field(
+        None, description="names of as many tokens as what they replace (corrected); null: any"
+    )
+
+
+class _Made(NamedTuple):
+    """A counterfactual of a text, before it is a row."""
+
+    reading: str
+    country: str
+    gender: str
+    draw: int
+    entity: str
+    name: str
+    text: str
+
+
+def wanted(params: Params) -> list[str]:
+    """Return the configs that must be there."""
+    return params.configs
+
+
+def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
+    """Yield the row of each text that has a person, and after it those of its counterfactuals.
+
+    Parameters
+    ----------
+    inputs
+        Folders of the datasets ``targets`` and ``names``.
+
+    Raises
+    ------
+    Problem
+        If a config or country is not there, or what finds people is not installed.
+    """
+    known = gazetteer.load(inputs["names"])
+    countries = _countries(known, params)
+    for country in sorted(known.by_country.keys() - set(countries)):
+        yield Reject(EVERY, country, "names of a country that are not put in")
+    count = lengths(params.match) if params.match else None
+    for config in _configs(inputs["targets"], params):
+        rows = list(stream(inputs["targets"] / f"{config}.parquet", _columns()))
+        small = small_words((row["text"] for row in rows), params.people.capital_min_share)
+        if params.texts is not None and params.texts < len(rows):
+            drawn = set(draws(f"{params.seed}/texts/{config}", len(rows), params.texts))
+            number = len(rows) - len(drawn)
+            rows = [row for at, row in enumerate(rows) if at in drawn]
+            yield Reject(config, config, "not drawn", number=number)
+        language = rows[0]["language"] if rows else ""
+        find = finder(params.people, known, language, small)
+        for row, spans in zip(rows, find(row["text"] for row in rows), strict=True):
+            if not spans:
+                yield Reject(config, row["id"], "no person found in it")
+                continue
+            persons = people(row["text"], spans, known)
+            entities = [row["text"][span.start : span.end] for span in spans]
+            made = list(_all(row, persons, entities, known, countries, params, count))
+            if not made:
+                yield Reject(config, row["id"], "person of a name that no list has")
+                continue
+            yield Row(config, _row(row, None))
+            yield from (Row(config, _row(row, one)) for one in made)
+
+
+def _all(
+    row: dict[str, Any],
+    persons: list[Person],
+    entities: list[str],
+    known: gazetteer.Gazetteer,
+    countries: list[str],
+    params: Params,
+    count: Callable[[str], int] | None,
+) -> Iterator[_Made]:
+    """Yield all counterfactuals of a text: by reading, country and draw."""
+    if "faithful" in params.readings:
+        eligible = barriere2024.eligible(entities, known)
+        for country in countries if eligible else ():
+            draw = 0
+            for gender in barriere2024.GENDERS:
+                firsts = known.pool(country, gender, gender, params.top)
+                lasts = known.pool(country, "last", gender, params.top)
+                key = f"{params.seed}/{row['id']}/{country}/faithful/{gender}"
+                for entity, name in barriere2024.replacements(
+                    eligible, firsts, lasts, params.replacements, key
+                ):
+                    text = barriere2024.substituted(row["text"], entity, name)
+                    yield _Made("faithful", country, gender, draw, entity, name, text)
+                    draw += 1
+    if {"corrected", "placebo"} & set(params.readings):
+        usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
+        for country in countries if usable else ():
+            yield from _corrected(row, usable, country, known, params, count)
+
+
+def _corrected(
+    row: dict[str, Any],
+    persons: list[Person],
+    country: str,
+    known: gazetteer.Gazetteer,
+    params: Params,
+    count: Callable[[str], int] | None,
+) -> Iterator[_Made]:
+    """Yield counterfactuals that keep gender, and for some the same with another name.
+
+    The persons of a text take turns. The names of a person are the first ones of a shuffle; the
+    placebo's are the next ones.
+    """
+    text, placebos = row["text"], params.placebos if "placebo" in params.readings else 0
+    for turn, person in enumerate(persons):
+        turns = range(turn, params.replacements, len(persons))
+        twice = [draw for draw in turns if draw < placebos]
+        key = f"{params.seed}/{row['id']}/{country}/corrected/{turn}"
+        names = _names(person, country, known, params, count, key, len(turns) + len(twice))
+        if not names:
+            continue
+        for draw, name in zip(turns, names, strict=False):
+            new = replaced(text, person, name)
+            shown = _shown(person, name)
+            yield _Made("corrected", country, person.gender, draw, person.entity, shown, new)
+            if draw not in twice:
+                continue
+            later = names[len(turns) + twice.index(draw) :] + names
+            for other in later:
+                swapped = replaced(text, person, other)
+                if swapped != new:
+                    shown = _shown(person, other)
+                    yield _Made(
+                        "placebo", country, person.gender, draw, person.entity, shown, swapped
+                    )
+                    break
+
+
+def _names(
+    person: Person,
+    country: str,
+    known: gazetteer.Gazetteer,
+    params: Params,
+    count: Callable[[str], int] | None,
+    key: str,
+    number: int,
+) -> list[Name]:
+    """Return names for a person, none twice before all were used; empty where none fits."""
+    needed = person.parts()
+    longest = person.entity.split(" ", 1)
+    old = {"first": longest[0], "last": longest[-1]}
+    columns = []
+    for part in ("first", "last"):
+        if part not in needed:
+            columns.append([""] * number)
+            continue
+        kind = person.gender if part == "first" else "last"
+        pool = known.pool(country, kind, person.gender, params.top)
+        if count:
+            pool = tuple(name for name in pool if count(name) == count(old[part]))
+        if not pool:
+            return []
+        columns.append([pool[at] for at in draws(f"{key}/{part}", len(pool), number)])
+    return [Name(first, last) for first, last in zip(*columns, strict=True)]
+
+
+def _shown(person: Person, name: Name) -> str:
+    """Return the name as it stands for the entity, in its own spelling."""
+    part = next(m.part for m in person.mentions if m.end - m.start == len(person.entity))
+    return name.of(part)
+
+
+def _row(target: dict[str, Any], made: _Made | None) -> dict[str, Any]:
+    ident = target["id"]
+    reading = made.reading if made else "original"
+    of = ""
+    if made:
+        where = f"{made.country}-{made.draw}"
+        of = f"{ident}#corrected-{where}" if reading == "placebo" else ident
+        ident = f"{ident}#{reading}-{where}"
+    return {
+        "id": ident,
+        "target": target["id"],
+        "reading": READINGS.index(reading),
+        "of": of,
+        "country": made.country if made else "",
+        "gender": GENDERS.index(made.gender if made else "unknown"),
+        "draw": made.draw if made else 0,
+        "entity": made.entity if made else "",
+        "name": made.name if made else "",
+        "text": made.text if made else target["text"],
+        "label": target["label"],
+        "redistributable": target["redistributable"],
+    }
+
+
+def _columns() -> list[str]:
+    return ["id", "text", "label", "language", "redistributable"]
+
+
+def _countries(known: gazetteer.Gazetteer, params: Params) -> list[str]:
+    there = known.countries(params.names_min)
+    lacking = sorted(set(params.countries) - set(there))
+    if lacking or not there:
+        raise Problem(
+            f"data/datasets/names: not {params.names_min} names of each kind for "
+            f"{', '.join(lacking) or 'any country'}; build names with more lists, or mend "
+            "derived.counterfactuals.countries"
+        )
+    return sorted(params.countries) or there
+
+
+def _configs(folder: Path, params: Params) -> list[str]:
+    there = configs(folder)
+    lacking = sorted(set(params.configs) - set(there))
+    if lacking:
+        raise Problem(
+            f"{folder}: no config {', '.join(lacking)}; add it to datasets.targets.configs, or "
+            "take it out of derived.counterfactuals.configs"
+        )
+    return sorted(params.configs) or there
+
+
+def describe(folder: Path) -> str:
+    """Return texts and counterfactuals of each config, reading and gender, as Markdown."""
+    import polars as pl
+
+    lines = ["### Rows by reading", ""]
+    lines += ["| config | reading | texts | countries | male | female | unknown | as before |"]
+    lines += ["|---|---|---:|---:|---:|---:|---:|---:|"]
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name == REJECTS:
+            continue
+        frame = pl.read_parquet(path)
+        texts = dict(frame.select("id", "text").iter_rows())
+        for code, reading in enumerate(READINGS):
+            part = frame.filter(pl.col("reading") == code)
+            of = Counter(part["gender"].to_list())
+            same = sum(text == texts.get(of_, "") for of_, text in part.select("of", "text").rows())
+            places = part["country"].n_unique() if code else 0
+            genders = " | ".join(f"{of[g]:,}" for g in range(len(GENDERS)))
+            lines.append(
+                f"| {path.stem} | {reading} | {part['target'].n_unique():,} | {places} | "
+                f"{genders} | {same:,} |"
+            )
+    lines += ["", "*as before*: the name drawn was the one that was there."]
+    return "\n".join(lines) + "\n"

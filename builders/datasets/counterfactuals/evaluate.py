@@ -1,0 +1,111 @@
+"""How well people are found: precision and recall on texts whose people somebody marked."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.datasets.counterfactuals.find_people import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+MARK = re.compile(r"\[\[(.+?)\]\]")
+Z = 1.959963984540054  # of a 95% interval
+
+
+class Marked(NamedTuple):
+    """A text without its marks, and the people in it."""
+
+    text: str
+    people: tuple[Span, ...]
+
+
+class Measured(NamedTuple):
+    """How many people were found, and how many of those marked."""
+
+    what: str
+    right: int  # found and marked
+    found: int
+    marked: int
+
+
+def read(file: Path) -> list[Marked]:
+    """Read a file with a text a line and ``[[`` ``]]`` around each person.
+
+    Raises
+    ------
+    Problem
+        If it is not there, marks do not pair up, or nobody is marked.
+    """
+    if not file.is_file():
+        raise Problem(f"{file}: no such file of texts with the people marked")
+    texts = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        parts = MARK.split(line)
+        text, people = "", []
+        for at, part in enumerate(parts):
+            if "[[" in part or "]]" in part:
+                raise Problem(f"{file}, line {number}: [[ and ]] do not pair up; mend the marks")
+            if at % 2:
+                people.append(Span(len(text), len(text) + len(part)))
+            text += part
+        texts.append(Marked(text, tuple(people)))
+    if not any(text.people for text in texts):
+        raise Problem(f"{file}: nobody is marked; put [[ and ]] around people")
+    return texts
+
+
+def measured(
+    texts: Sequence[Marked], find: Callable[[Iterable[str]], Iterator[list[Span]]]
+) -> list[Measured]:
+    """Count people found with the same bounds, and those that overlap at least."""
+    exact, overlapping, reached, found, marked = 0, 0, 0, 0, 0
+    for text, spans in zip(texts, find(text.text for text in texts), strict=True):
+        exact += len(set(spans) & set(text.people))
+        overlapping += sum(any(_overlap(s, p) for p in text.people) for s in spans)
+        reached += sum(any(_overlap(s, p) for s in spans) for p in text.people)
+        found += len(spans)
+        marked += len(text.people)
+    assert overlapping >= exact
+    assert reached >= exact
+    return [
+        Measured("the whole name", exact, found, marked),
+        Measured("a part of it", min(overlapping, reached), found, marked),
+    ]
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def table(rows: Iterable[Measured]) -> str:
+    """Return precision and recall with 95% Wilson intervals, as Markdown."""
+    lines = ["| found | precision | 95% | recall | 95% | right | found | marked |"]
+    lines.append("|---|---:|---|---:|---|---:|---:|---:|")
+    for row in rows:
+        precision, recall = wilson(row.right, row.found), wilson(row.right, row.marked)
+        cells = " | ".join(
+            f"{value:.3f} | {low:.3f} to {high:.3f}" for value, low, high in (precision, recall)
+        )
+        lines.append(f"| {row.what} | {cells} | {row.right} | {row.found} | {row.marked} |")
+    return "\n".join(lines)
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float, float]:
+    """Return a proportion with its 95% score interval (Wilson 1927, JASA 22, 209-212).
+
+    Examples
+    --------
+    >>> [round(x, 4) for x in wilson(81, 263)]
+    [0.308, 0.2553, 0.3662]
+    """
+    if not trials:
+        return math.nan, 0.0, 1.0
+    p, z2 = successes / trials, Z * Z
+    middle = (p + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = Z / (1 + z2 / trials) * math.sqrt(p * (1 - p) / trials + z2 / (4 * trials**2))
+    return p, middle - half, middle + half

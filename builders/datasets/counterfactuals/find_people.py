@@ -1,0 +1,219 @@
+"""Finding the people in a text with spaCy: by the gazetteer, or by a model of the user's choice."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.readers.gazetteer import fold, plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from plumbline.builders.readers.gazetteer import Gazetteer
+
+LABELS = ("PER", "PERSON")
+APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, but a tag or address
+POSSESSIVE = re.compile(r"['’][sS]?$")
+INSIDE = re.compile(r"[\w-]$")  # of a longer word, such as Mary-Ann
+GOES_ON = re.compile(r"\w|-\w")
+WORD = re.compile(r"[^\W\d_](?:[\w'’-]*\w)?")
+NEXT = re.compile(r" ([^\W\d_][\w'’-]*\w)")
+BEFORE = re.compile(r"([^\W\d_]\w*) $")
+
+
+class Finder(Section):
+    """What finds people."""
+
+    model: str = Field(
+        "",
+        description="a spaCy model, e.g. xx_ent_wiki_sm (the paper's); empty: spaCy's entity ruler "
+        "over the names of the dataset",
+    )
+    version: str = Field("", description="version of the model, which the outcome depends on")
+    address: str = Field("", description="where pip finds the model; told if it is missing")
+    capital_min_share: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="without a model: a word is a name only if so much of it in the config's texts "
+        "begins with a capital",
+    )
+    titles: list[str] = Field(
+        ["mr", "mrs", "ms", "miss", "dr", "prof", "sir", "lady", "lord", "president", "senator"],
+        description="without a model: words before a last name that are no first name",
+    )
+
+    @model_validator(mode="after")
+    def _told(self) -> Finder:
+        if self.model and not (self.version and self.address):
+            raise ValueError(f"{self.model}: tell its version and the address pip installs it from")
+        return self
+
+
+class Span(NamedTuple):
+    """Where a name stands in a text, the end excluded."""
+
+    start: int
+    end: int
+
+
+def small_words(texts: Iterable[str], share: float) -> frozenset[str]:
+    """Return the words, folded, that begin with a capital in less than a share of their places.
+
+    What is all in capitals counts for neither.
+    """
+    capitals: Counter[str] = Counter()
+    every: Counter[str] = Counter()
+    for text in texts:
+        for word in WORD.findall(text):
+            if not word.isupper() or len(word) == 1:
+                every[fold(word)] += 1
+                capitals[fold(word)] += word[0].isupper()
+    return frozenset(word for word, number in every.items() if capitals[word] < share * number)
+
+
+def finder(
+    params: Finder, gazetteer: Gazetteer, language: str, small: frozenset[str] = frozenset()
+) -> Callable[[Iterable[str]], Iterator[list[Span]]]:
+    """Return a function that yields for each text the people in it, in their order.
+
+    What is part of a hashtag, a user's mark or an address is none of them; a possessive 's is not
+    part of a name.
+
+    Parameters
+    ----------
+    small
+        Words, folded, that are no names in these texts; see :func:`small_words`.
+
+    Raises
+    ------
+    Problem
+        If the model is not installed, or in another version.
+    """
+    if params.model:
+        nlp = _model(params)
+
+        def find(texts: Iterable[str]) -> Iterator[list[Span]]:
+            for doc in nlp.pipe(texts):
+                named = [e for e in doc.ents if e.label_ in LABELS]
+                yield _clean(doc.text, [Span(e.start_char, e.end_char) for e in named])
+
+        return find
+    rules, stops = _ruler(gazetteer), _stops(language)
+    none = stops | small | set(params.titles)
+
+    def find_listed(texts: Iterable[str]) -> Iterator[list[Span]]:
+        for doc in rules.pipe(texts):
+            spans = [Span(e.start_char, e.end_char) for e in doc.ents if fold(e.text) not in small]
+            yield _clean(doc.text, _joined(doc.text, spans, gazetteer, none))
+
+    return find_listed
+
+
+def _model(params: Finder) -> Any:
+    import spacy
+
+    command = f"python -m pip install {params.address}"
+    try:
+        nlp = spacy.load(params.model)
+    except OSError as error:
+        raise Problem(
+            f"spaCy model {params.model} is not installed; install it with `{command}`"
+        ) from error
+    if nlp.meta["version"] != params.version:
+        raise Problem(
+            f"spaCy model {params.model} is there in version {nlp.meta['version']}, not "
+            f"{params.version}; install that one with `{command}`, or name yours in params.yaml"
+        )
+    return nlp
+
+
+def _ruler(gazetteer: Gazetteer) -> Any:
+    """Return a pipeline of spaCy's entity ruler over all usable names, with or without marks."""
+    import spacy
+
+    nlp = spacy.blank("xx")
+    ruler: Any = nlp.add_pipe("entity_ruler")
+    single: set[str] = set()
+    several: set[tuple[str, ...]] = set()
+    for name in sorted(gazetteer.men | gazetteer.women | gazetteer.last):
+        for spelled in (name, plain(name)):
+            for form in (spelled, spelled.upper()):
+                words = tuple(token.text for token in nlp.make_doc(form))
+                if len(words) == 1:
+                    single.add(words[0])
+                else:
+                    several.add(words)
+    patterns: list[Any] = [[{"ORTH": {"IN": sorted(single)}}]] if single else []
+    patterns += [[{"ORTH": word} for word in words] for words in sorted(several)]
+    ruler.add_patterns([{"label": LABELS[0], "pattern": pattern} for pattern in patterns])
+    return nlp
+
+
+def _stops(language: str) -> frozenset[str]:
+    """Return the words of a language that spaCy counts as function words, or none."""
+    from spacy.util import get_lang_class
+
+    try:
+        return frozenset(get_lang_class(language).Defaults.stop_words)
+    except ImportError:
+        return frozenset()
+
+
+def _joined(
+    text: str, spans: Iterable[Span], gazetteer: Gazetteer, none: frozenset[str]
+) -> list[Span]:
+    """Join names that stand side by side, and take in what is of a name but in no list."""
+    found: list[Span] = []
+    for span in spans:
+        start = span.start
+        if found and text[found[-1].end : start] == " ":
+            start = found.pop().start
+        elif (before := BEFORE.search(text[:start])) and _named(before[1]):
+            unlisted = fold(text[start : span.end]) not in gazetteer.genders
+            first = unlisted and fold(before[1]) not in none
+            start = before.start(1) if first or fold(before[1]) in gazetteer.words else start
+        found.append(Span(start, span.end))
+    return [_longer(text, span, gazetteer, none) for span in found]
+
+
+def _longer(text: str, span: Span, gazetteer: Gazetteer, none: frozenset[str]) -> Span:
+    """Take in the capitalised word after a single first name, unless it is a function word."""
+    name = text[span.start : span.end]
+    following = NEXT.match(text, span.end)
+    if " " in name or fold(name) not in gazetteer.genders or not following:
+        return span
+    word = POSSESSIVE.sub("", following[1])
+    if not _named(word) or fold(word) in none or APART.search(_run(text, following.start(1))):
+        return span
+    return Span(span.start, following.start(1) + len(word))
+
+
+def _named(word: str) -> bool:
+    """Tell whether a word is written as a name is: a capital, and not all of them."""
+    return word[:1].isupper() and not word.isupper()
+
+
+def _clean(text: str, spans: Iterable[Span]) -> list[Span]:
+    """Leave out what is no name, and possessives at the end."""
+    found = []
+    for start, end in spans:
+        name = POSSESSIVE.sub("", text[start:end].strip())
+        begin = start + len(text[start:end]) - len(text[start:end].lstrip())
+        inside = INSIDE.search(text[:begin]) or GOES_ON.match(text, begin + len(name))
+        if name and not inside and not APART.search(_run(text, begin)):
+            found.append(Span(begin, begin + len(name)))
+    return found
+
+
+def _run(text: str, at: int) -> str:
+    """Return the run of characters without a space that a place is in."""
+    start = text.rfind(" ", 0, at) + 1
+    end = text.find(" ", at)
+    return text[start : end if end >= 0 else len(text)]

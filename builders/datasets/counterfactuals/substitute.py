@@ -1,0 +1,174 @@
+"""Putting other names in the places of people: everything but the name stays as it is."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from plumbline.builders.readers.gazetteer import fold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from plumbline.builders.datasets.counterfactuals.find_people import Span
+    from plumbline.builders.readers.gazetteer import Gazetteer
+
+Part = Literal["full", "first", "last"]
+
+
+class Mention(NamedTuple):
+    """One place where a person is named, and by which part of the name."""
+
+    start: int
+    end: int
+    part: Part
+
+
+class Person(NamedTuple):
+    """A person of a text: every place that names them, in order."""
+
+    entity: str  # the longest mention, as it is written
+    gender: str
+    mentions: tuple[Mention, ...]
+
+    def parts(self) -> set[str]:
+        """Return which parts of a name are needed to replace every mention."""
+        found = {mention.part for mention in self.mentions}
+        return (found - {"full"}) | ({"first", "last"} if "full" in found else set())
+
+
+class Name(NamedTuple):
+    """A name to be put in; a part that no mention needs may be empty."""
+
+    first: str
+    last: str
+
+    def of(self, part: Part) -> str:
+        """Return what stands for a part of a name."""
+        return {"full": f"{self.first} {self.last}", "first": self.first, "last": self.last}[part]
+
+
+def people(text: str, spans: Sequence[Span], gazetteer: Gazetteer) -> list[Person]:
+    """Group mentions by person, in the order in which the persons appear.
+
+    A single word is one with a full name of the same first or last word; names that are repeated
+    word by word are found even where the finder missed them. Gender is that of the first name; it
+    is ``unknown`` for a last name alone.
+    """
+    full = [s for s in spans if " " in text[s.start : s.end]]
+    known: dict[tuple[str, str], list[Mention]] = {}
+    for span in full:
+        words = text[span.start : span.end].split(" ")
+        key = (fold(words[0]), fold(words[-1]))
+        known.setdefault(key, []).append(Mention(*span, "full"))
+    for span in spans:
+        word = fold(text[span.start : span.end])
+        if span in full:
+            continue
+        key, part = _whose(word, known, gazetteer)
+        known.setdefault(key, []).append(Mention(*span, part))
+    taken = {place for span in spans for place in range(*span)}
+    found = []
+    for (first, _), mentions in known.items():
+        repeated = list(_again(text, mentions, taken))
+        gender = gazetteer.genders.get(first, "unknown") if first else "unknown"
+        places = tuple(sorted([*mentions, *repeated]))
+        longest = max(places, key=lambda m: (m.end - m.start, -m.start))
+        found.append(Person(text[longest.start : longest.end], gender, places))
+    return sorted(found, key=lambda person: person.mentions[0].start)
+
+
+def _whose(
+    word: str, known: dict[tuple[str, str], list[Mention]], gazetteer: Gazetteer
+) -> tuple[tuple[str, str], Part]:
+    """Return the person that a single word names, and by which part."""
+    for first, last in known:
+        if last and word == last:
+            return (first, last), "last"
+        if first and last and word == first:
+            return (first, last), "first"
+    if word in gazetteer.surnames and word not in gazetteer.genders:
+        return ("", word), "last"
+    return (word, ""), "first"
+
+
+def _again(text: str, mentions: Iterable[Mention], taken: set[int]) -> Iterator[Mention]:
+    """Yield places where a name stands once more, letter by letter, out of tags and addresses."""
+    spelled = dict.fromkeys((text[m.start : m.end], m.part) for m in mentions)
+    for name, part in sorted(spelled, key=lambda item: (-len(item[0]), item[0])):
+        pattern = rf"(?<![\w#@'’_/.-]){re.escape(name)}(?![\w_@-])"
+        for match in re.finditer(pattern, text):
+            places = range(*match.span())
+            if taken.isdisjoint(places):
+                taken.update(places)
+                yield Mention(*match.span(), part)
+
+
+def replaced(text: str, person: Person, name: Name) -> str:
+    """Return a text with a name in every place of a person, in the case of what was there.
+
+    Examples
+    --------
+    >>> anna = Person("ANNA", "female", (Mention(0, 4, "first"),))
+    >>> replaced("ANNA'S dog", anna, Name("Zoë", ""))
+    "ZOË'S dog"
+    """
+    parts, at = [], 0
+    for start, end, part in person.mentions:
+        old = text[start:end]
+        new = _cased(old, name, part)
+        parts += [text[at:start], new]
+        at = end
+        if _bare_possessive(text, end) and old[-1:] in "sS" and new[-1:] not in "sS":
+            parts.append(text[end] + ("S" if new.isupper() else "s"))
+            at = end + 1
+    return "".join([*parts, text[at:]])
+
+
+def _cased(old: str, name: Name, part: Part) -> str:
+    if part != "full":
+        return cased(name.of(part), old)
+    first, _, rest = old.partition(" ")
+    return f"{cased(name.first, first)} {cased(name.last, rest)}"
+
+
+def cased(new: str, old: str) -> str:
+    """Return a name in capitals or small letters where the old one was; else as it is spelled."""
+    if sum(c.isalpha() for c in old) > 1:
+        if old.isupper():
+            return new.upper()
+        if old.islower():
+            return new.lower()
+    return new
+
+
+def _bare_possessive(text: str, end: int) -> bool:
+    """Tell whether an apostrophe alone follows, as in "James' dog", and closes no quotation."""
+    after = text[end : end + 2]
+    bare = len(after) == 2 and after[0] in "'’" and after[1].isspace()
+    return bare and not re.search(r"(?<!\w)['‘](?=\w)", text[:end])
+
+
+def draws(key: str, size: int, number: int) -> list[int]:
+    """Return so many indices below a size, seeded by a text: all of them before any again.
+
+    The first ones of a Fisher-Yates shuffle whose random numbers are SHAKE-256 of the key (FIPS
+    202), so that they are the same everywhere. The bias of the modulus is below size / 2^32.
+    """
+    stream = hashlib.shake_256(key.encode()).digest(4 * number)
+    found: list[int] = []
+    pool: list[int] = []
+    for k in range(number):
+        if not pool:
+            pool = list(range(size))
+        at = int.from_bytes(stream[4 * k : 4 * k + 4], "big") % len(pool)
+        pool[at], pool[-1] = pool[-1], pool[at]
+        found.append(pool.pop())
+    return found
+
+
+def draws_again(key: str, size: int, number: int) -> list[int]:
+    """Return so many indices below a size, seeded by a text, each drawn from all."""
+    stream = hashlib.shake_256(key.encode()).digest(4 * number)
+    return [int.from_bytes(stream[4 * k : 4 * k + 4], "big") % size for k in range(number)]

@@ -1,0 +1,280 @@
+"""Dataset ``downstream``: texts to train and judge classifiers of hate speech and misinformation.
+
+Feng et al. (2023), section 4, compare classifiers that differ in their pretraining alone, overall
+and by whom the hate is aimed at or where the misinformation comes from.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field, ValidationError
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.downstream.splits import Unit, drawn
+from plumbline.builders.readers.labelled_texts import SPLITS, Corpus, Split, Text, read
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+PAGE = "docs/datasets/downstream.md"
+TASKS = ("hate", "misinformation")
+CONFIG = r"^(hate|misinformation)-[a-z0-9]+(-[a-z0-9]+)*$"
+SEVERAL = "several"
+NOT_SHIPPED = ("hate-identity", "hate-demographic")  # and given by their authors alone
+
+SCHEMA = Schema(
+    columns=(
+        Column("id", "string", "the text's name in its source, or its part and place in it"),
+        Column("text", "string", "the text; see Normalisation"),
+        Column("label", "string", "its class, by the table under `labels` in the params"),
+        Column("task", "label", "what it is classified for", labels=TASKS),
+        Column("split", "label", "part of its source, or drawn: see Splits", labels=SPLITS),
+        Column(
+            "group",
+            "string",
+            "whom it is aimed at (hate) or the side that it comes from (misinformation), by the "
+            f"table under `groups`; empty: none that stands there; `{SEVERAL}`: more than one",
+        ),
+        Column("groups", "strings", "all that the source names, as it names them"),
+        Column("mapped", "strings", "the groups of the table that those are, each once, sorted"),
+        Column(
+            "source",
+            "string",
+            "who said it, or which outlet or collection it is of, as the source names them; else "
+            "the name of the corpus",
+        ),
+        Column("language", "string", "its language"),
+        Column("given", "string", "its class as the source has it, before the table"),
+        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+    ),
+    key=("id",),
+)
+
+Name = Annotated[str, Field(pattern=CONFIG)]
+
+
+class Params(Section):
+    """The snapshot to build from, and how its classes, groups and splits are made ours."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field("downstream", pattern="^downstream$", description="client of the snapshot")
+    snapshot: str = Field(description="folder of the snapshot")
+    configs: list[Name] = Field(min_length=1, description="task and name of each config")
+    labels: dict[Name, dict[str, str]] = Field(
+        default_factory=dict,
+        description="for each config our class of each of the source's; empty: left out. Of "
+        "several labels of a text the one that stands first here decides. Without a table, as they "
+        "are",
+    )
+    groups: dict[Name, dict[str, str]] = Field(
+        default_factory=dict,
+        description="for each config our group of each of the source's; what stands not in it is "
+        "of no group",
+    )
+    shares: dict[Split, Annotated[float, Field(ge=0)]] = Field(
+        {"train": 0.7, "validation": 0.1, "test": 0.2},
+        description="shares of the splits where the source has none",
+    )
+    held_out: float = Field(
+        0.1,
+        ge=0,
+        lt=1,
+        description="share of a source's training texts that are for validation, where it has "
+        "others for testing and none for that",
+    )
+    repeats: Literal["reject", "keep"] = Field(
+        "reject",
+        description="texts that are there again, in the same split with the same class, or in "
+        "another split; keep: the splits as published, leaks and all",
+    )
+    seed: int = Field(1, description="of the draw")
+
+
+def wanted(params: Params) -> list[str]:
+    """Return the configs that must be there."""
+    return params.configs
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
+    """Yield one row per text, sorted by id.
+
+    Raises
+    ------
+    Problem
+        If a config is not in the snapshot, or a file is not of its layout.
+    """
+    for config in params.configs:
+        corpus = _declared(snapshot, config)
+        kept: list[tuple[Text, str]] = []
+        for text in _texts(snapshot, config, corpus):
+            made = labelled(text, corpus, params.labels.get(config))
+            if isinstance(made, Reject):
+                yield made._replace(config=config)
+            else:
+                kept.append((text, made))
+        splits = _splits(kept, params)
+        rows = []
+        for text, label, reason in _sifted(kept, splits, keep=params.repeats == "keep"):
+            if reason:
+                yield Reject(config, text.id, reason)
+            else:
+                rows.append(_row(config, corpus, text, label, splits[text.id], params))
+        rows.sort(key=lambda row: str(row["id"]))
+        for row in rows:
+            yield Row(config, row)
+
+
+def _row(
+    config: str, corpus: Corpus, text: Text, label: str, split: str, params: Params
+) -> dict[str, object]:
+    task, _, name = config.partition("-")
+    table = params.groups.get(config, {})
+    mapped = sorted({table[group] for group in text.groups if table.get(group)})
+    return {
+        "id": text.id,
+        "text": text.text,
+        "label": label,
+        "task": TASKS.index(task),
+        "split": SPLITS.index(split),
+        "group": mapped[0] if len(mapped) == 1 else SEVERAL if mapped else "",
+        "groups": list(text.groups),
+        "mapped": mapped,
+        "source": text.source or name,
+        "language": corpus.language,
+        "given": text.label,
+        "redistributable": corpus.redistribute,
+    }
+
+
+def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> str | Reject:
+    """Return the class of a text by a table, or why it has none."""
+    if not text.text:
+        return Reject("", text.id, "no text")
+    if not text.label:
+        return Reject("", text.id, "no label")
+    if table is None:
+        return text.label
+    separator = corpus.label_separator
+    own = text.label.split(separator) if separator else [text.label]
+    if unknown := sorted(set(own) - set(table)):
+        return Reject("", text.id, f"label in no table: {unknown[0]}")
+    label = next(table[key] for key in table if key in own)
+    return label or Reject("", text.id, "label left out by the table")
+
+
+def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
+    """Return the split of each text: the source's own, or drawn by what must stay together."""
+    given = {text.id: text.split for text, _ in kept if text.split}
+    free = [(text, label) for text, label in kept if not text.split]
+    has = set(given.values())
+    if not free and params.held_out and "train" in has and "validation" not in has:
+        free = [(text, label) for text, label in kept if text.split == "train"]
+        shares = {"train": 1 - params.held_out, "validation": params.held_out}
+    else:
+        shares = {split: params.shares.get(split, 0.0) for split in SPLITS}  # type: ignore[call-overload]
+    members: dict[str, list[tuple[Text, str]]] = defaultdict(list)
+    for text, label in free:
+        members[text.together].append((text, label))
+    units = [
+        Unit(name, "; ".join(sorted({f"{label} {t.groups}" for t, label in own})), len(own))
+        for name, own in members.items()
+    ]
+    found = drawn(units, shares, params.seed)
+    return given | {text.id: found[text.together] for text, _ in free}
+
+
+def _sifted(
+    kept: list[tuple[Text, str]], splits: dict[str, str], *, keep: bool
+) -> Iterator[tuple[Text, str, str]]:
+    """Yield every text with its class, and why it is not kept; "" if it is.
+
+    What is tested on stays whole: of a text in two splits the one for training goes. Upper and
+    lower case make no difference.
+    """
+    place: dict[str, str] = {}  # split that a text is in
+    seen: set[tuple[str, str]] = set()
+    order = {split: number for number, split in enumerate(reversed(SPLITS))}
+    for text, label in sorted(kept, key=lambda pair: (order[splits[pair[0].id]], pair[0].id)):
+        same, split = text.text.casefold(), splits[text.id]
+        if keep:
+            yield text, label, ""
+        elif place.setdefault(same, split) != split:
+            yield text, label, "the same text in another split"
+        elif (same, label) in seen:
+            yield text, label, "the same text again"
+        else:
+            seen.add((same, label))
+            yield text, label, ""
+
+
+def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
+    """Yield the texts of all parts; an id may be there once."""
+    ids: set[str] = set()
+    for part in (*SPLITS, "all"):
+        if part not in corpus.parts:
+            continue
+        try:
+            found = read(corpus, part, corpus.body(part, snapshot.read(corpus.path(config, part))))
+        except (ValueError, OSError) as error:
+            raise Problem(
+                f"{snapshot.folder}: {config} cannot be read ({error}); mend it, or how it is "
+                "declared under sources.downstream, and fetch again"
+            ) from error
+        for text in found:
+            if text.id in ids:
+                raise Problem(
+                    f"{snapshot.folder}: {config} has the id {text.id!r} in two parts; leave id "
+                    "out of its columns under sources.downstream, and fetch again"
+                )
+            ids.add(text.id)
+            yield text
+
+
+def _declared(snapshot: Snapshot, config: str) -> Corpus:
+    """Return a corpus as the snapshot's manifest declares it."""
+    try:
+        return Corpus.model_validate(snapshot.manifest["request"]["corpora"][config])
+    except (KeyError, TypeError, ValidationError) as error:
+        why = (
+            " Its authors give it out (https://osf.io/53tfs); bring a file of yours."
+            if config in NOT_SHIPPED
+            else ""
+        )
+        raise Problem(
+            f"{snapshot.folder}: declares no corpus {config!r}.{why} Add it under "
+            f"sources.downstream.corpora ({PAGE} has the layouts) and fetch, or take it out of "
+            "datasets.downstream.configs"
+        ) from error
+
+
+def describe(folder: Path) -> str:
+    """Return the texts of each split and class, and of each group, as Markdown."""
+    import polars as pl
+
+    lines = ["### Texts by split and class", ""]
+    lines += ["| config | split | class | texts | publishable |", "|---|---|---|---:|---|"]
+    groups = ["", "### Texts by group", "", "| config | group | texts | by class |"]
+    groups.append("|---|---|---:|---|")
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name == REJECTS:
+            continue
+        frame = pl.read_parquet(path)
+        may = pl.col("redistributable").all()
+        counts = frame.group_by("split", "label").agg(pl.len(), may).sort("split", "label")
+        for split, label, number, publish in counts.iter_rows():
+            said = "yes" if publish else "no"
+            lines.append(f"| {path.stem} | {SPLITS[split]} | {label} | {number:,} | {said} |")
+        by = frame.group_by("group", "label").len().sort("group", "label")
+        for (group,), own in by.group_by("group", maintain_order=True):
+            classes = ", ".join(f"{n:,} {label}" for _, label, n in own.iter_rows())
+            total = own["len"].sum()
+            groups.append(f"| {path.stem} | {group or 'none'} | {total:,} | {classes} |")
+    return "\n".join([*lines, *groups]) + "\n"

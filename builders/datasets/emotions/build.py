@@ -1,0 +1,185 @@
+"""Dataset ``emotions``: words and the emotions that people associate with them (NRC EmoLex).
+
+Mohammad and Turney (2013): eight basic emotions after Plutchik, and positive and negative. The
+authors forbid that the lexicon is passed on: what is published of this dataset is its recipe.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING, NamedTuple
+
+from pydantic import Field
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+EMOTIONS = ("anger", "anticipation", "disgust", "fear", "joy", "sadness", "surprise", "trust")
+SENTIMENTS = ("positive", "negative")
+AFFECTS = EMOTIONS + SENTIMENTS
+FILE = "emolex.txt"
+ENGLISH = "English Word"  # first column of the translated files
+UNTRANSLATED = ("", "NO TRANSLATION")
+
+SCHEMA = Schema(
+    columns=(
+        Column("word", "string", "the word, NFC, else as the source has it"),
+        Column(
+            "english",
+            "string",
+            "the English word that was judged; where `word` is its translation, several may share "
+            "one translation",
+        ),
+        *(
+            Column(name, "bool", f"whether people associate the English word with {name}")
+            for name in EMOTIONS
+        ),
+        *(Column(name, "bool", f"whether people call it {name}") for name in SENTIMENTS),
+    ),
+    key=("word", "english"),
+)
+
+
+class Params(Section):
+    """The snapshot to build from, and its languages."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field("emotions", pattern="^emotions$", description="client of the snapshot")
+    snapshot: str = Field(description="folder of the snapshot")
+    languages: list[str] = Field(min_length=1, description="one config for each")
+
+
+class Entry(NamedTuple):
+    """A word, what was judged, and whether each of :data:`AFFECTS` goes with it."""
+
+    word: str
+    english: str
+    affects: tuple[bool, ...]
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
+    """Yield one row per word and English word, sorted; rejects are words without translation.
+
+    Raises
+    ------
+    Problem
+        If a language has no file, or a file is not in one of the lexicon's two layouts.
+    """
+    there = set(snapshot.names(""))
+    for language in params.languages:
+        name = f"{language}/{FILE}"
+        if name not in there:
+            raise Problem(
+                f"{snapshot.folder}: no lexicon for {language!r}; add one under "
+                "sources.emotions.files and fetch, or take it out of datasets.emotions.languages"
+            )
+        try:
+            entries = list(lexicon(snapshot.read(name)))
+        except ValueError as error:
+            raise Problem(f"{snapshot.folder / name}: {error}; fetch it again") from error
+        found: dict[tuple[str, str], tuple[bool, ...]] = {}
+        for entry in entries:
+            word, english = (unicodedata.normalize("NFC", w) for w in (entry.word, entry.english))
+            if word in UNTRANSLATED:
+                yield Reject(language, english, "no translation")
+            elif (word, english) in found:
+                yield Reject(language, english, "a second time")
+            else:
+                found[word, english] = entry.affects
+        for (word, english), affects in sorted(found.items()):
+            flags = dict(zip(AFFECTS, affects, strict=True))
+            yield Row(language, {"word": word, "english": english} | flags)
+
+
+def lexicon(body: bytes) -> Iterator[Entry]:
+    """Yield the words of a file in one of the two layouts of the lexicon.
+
+    English has a line ``word, affect, 0 or 1`` for each of the ten affects of a word; a
+    translation has a line a word: the English word, ten columns of 0 and 1, the translation.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    text = body.decode("utf-8-sig").replace("\r\n", "\n")
+    if text.lstrip()[:1] == "<":
+        raise ValueError("a web page, not a lexicon")
+    if not text.endswith("\n"):
+        raise ValueError("cut short: no line break at its end")
+    lines = [
+        (number, line.split("\t"))
+        for number, line in enumerate(text.split("\n"), start=1)
+        if line.strip()
+    ]
+    if not lines:
+        raise ValueError("no word in it")
+    if lines[0][1][0].strip() == ENGLISH:
+        yield from _translated(lines)
+    else:
+        yield from _judged(lines)
+
+
+def describe(folder: Path) -> str:
+    """Return how many words go with each emotion, as Markdown."""
+    import polars as pl
+
+    lines = [
+        "### Words by language and affect",
+        "",
+        f"| language | words | with any affect | {' | '.join(AFFECTS)} |",
+        f"|---|---:|---:|{'---:|' * len(AFFECTS)}",
+    ]
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name == "rejects.parquet":
+            continue
+        frame = pl.read_parquet(path)
+        some = frame.select(pl.any_horizontal(AFFECTS).sum()).item()
+        cells = [frame["word"].n_unique(), some, *(frame[name].sum() for name in AFFECTS)]
+        lines.append(f"| {path.stem} | {' | '.join(f'{cell:,}' for cell in cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _judged(lines: list[tuple[int, list[str]]]) -> Iterator[Entry]:
+    """Gather the ten lines of each English word."""
+    words: dict[str, dict[str, bool]] = {}
+    for number, fields in lines:
+        if len(fields) != 3:
+            raise ValueError(f"line {number} has {len(fields)} columns, not three")
+        word, affect, flag = fields
+        if affect not in AFFECTS:
+            raise ValueError(f"line {number}: {affect!r} is none of the ten affects")
+        if affect in words.setdefault(word, {}):
+            raise ValueError(f"line {number}: {word!r} has {affect} a second time")
+        words[word][affect] = _flag(flag, number)
+    for word, affects in words.items():
+        if lacking := [name for name in AFFECTS if name not in affects]:
+            raise ValueError(f"{word!r} has no line for {', '.join(lacking)}")
+        yield Entry(word, word, tuple(affects[name] for name in AFFECTS))
+
+
+def _translated(lines: list[tuple[int, list[str]]]) -> Iterator[Entry]:
+    """Read one line a word, columns by their names."""
+    head = [name.strip() for name in lines[0][1]]
+    if len(head) != len(AFFECTS) + 2 or set(head[1:-1]) != set(AFFECTS):
+        raise ValueError("its columns are not the English word, ten affects and one translation")
+    at = [head.index(name) for name in AFFECTS]
+    for number, fields in lines[1:]:
+        if len(fields) != len(head):
+            raise ValueError(f"line {number} has {len(fields)} columns, not {len(head)}")
+        flags = tuple(_flag(fields[i], number) for i in at)
+        yield Entry(fields[-1].strip(), fields[0].strip(), flags)
+
+
+def _flag(text: str, number: int) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError(f"line {number}: {text!r} is neither 0 nor 1")
+    return text == "1"

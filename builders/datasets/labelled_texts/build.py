@@ -1,0 +1,230 @@
+"""Dataset ``labelled_texts``: texts whose sentiment people have judged, to hold lexica against.
+
+Stańczak et al. (2023), Table 12, compare lexica on such texts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.readers.tagged_texts import normal
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+LABELS = ("positive", "negative", "neutral")
+SPLITS = ("tuning", "testing")
+MAPPING = "mapping.txt"
+Sentiment = Literal["positive", "negative", "neutral"]
+
+SCHEMA = Schema(
+    columns=(
+        Column("text", "string", "the text; see Normalisation"),
+        Column("label", "label", "its sentiment, as people judged it", labels=LABELS),
+        Column("split", "label", "for choosing settings, or for judging them", labels=SPLITS),
+        Column("source", "string", "name of the corpus"),
+        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+    ),
+    key=("source", "text"),
+)
+
+
+class Part(Section):
+    """One split of a corpus: a text a line, and its label in the same line of another file."""
+
+    texts: str = Field(description="address of the texts")
+    labels: str = Field(description="address of their labels, numbers")
+
+
+class Corpus(Section):
+    """Labelled texts of one source, in TweetEval's layout, and on what terms they may be used."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="name of the corpus")
+    tuning: Part = Field(description="texts that settings are chosen on")
+    testing: Part = Field(description="texts that are classified")
+    mapping: str = Field(description="address of the file with each number and its name")
+    labels: dict[str, Sentiment] = Field(
+        {"positive": "positive", "negative": "negative", "neutral": "neutral"},
+        description="sentiment of each of these names; texts with another one are rejected",
+    )
+    licence: str = Field(min_length=1, description="as the authors' page states it")
+    citation: str = Field(min_length=1, description="what to cite")
+    redistribute: bool = Field(True, description="whether the terms let its texts be published")
+
+    def part(self, split: str) -> Part:
+        """Return the addresses of a split."""
+        return self.tuning if split == "tuning" else self.testing
+
+    def paths(self, language: str, split: str) -> tuple[str, str]:
+        """Return the files of the snapshot that keep a split: texts and labels."""
+        stem = f"{language}/{self.name}/{split}"
+        return f"{stem}_text.txt", f"{stem}_labels.txt"
+
+
+class Params(Section):
+    """The snapshot to build from, and its languages."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field(
+        "labelled_texts", pattern="^labelled_texts$", description="client of the snapshot"
+    )
+    snapshot: str = Field(description="folder of the snapshot")
+    languages: list[str] = Field(min_length=1, description="one config for each")
+
+
+class Labelled(NamedTuple):
+    """A text, the name of its label, and its line, from 1."""
+
+    text: str
+    label: str
+    line: int
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
+    """Yield one row per text of a corpus, sorted by split; a text is in one split only.
+
+    Raises
+    ------
+    Problem
+        If a file is missing or not of its layout, or a language has no corpus.
+    """
+    for language in params.languages:
+        for corpus in _declared(snapshot, language):
+            kept: dict[str, dict[str, str]] = {}
+            for split in SPLITS:
+                kept[split] = yield from _texts(snapshot, corpus, language, split)
+            for text in sorted(kept["tuning"].keys() & kept["testing"].keys()):
+                del kept["tuning"][text]
+                yield Reject(language, f"{corpus.name}/tuning", "among the testing texts too")
+            for split, texts in kept.items():
+                for text, label in sorted(texts.items()):
+                    yield Row(
+                        language,
+                        {
+                            "text": text,
+                            "label": SCHEMA["label"].code(label),
+                            "split": SCHEMA["split"].code(split),
+                            "source": corpus.name,
+                            "redistributable": corpus.redistribute,
+                        },
+                    )
+
+
+def _declared(snapshot: Snapshot, language: str) -> list[Corpus]:
+    """Return the corpora of a language as the snapshot's manifest declares them."""
+    try:
+        found = snapshot.manifest["request"]["corpora"][language]
+        corpora = [Corpus.model_validate(corpus) for corpus in found]
+    except (KeyError, TypeError, ValidationError) as error:
+        raise Problem(
+            f"{snapshot.folder}: declares no readable corpus for {language!r}; add one under "
+            "sources.labelled_texts.corpora and fetch, or take it out of "
+            "datasets.labelled_texts.languages"
+        ) from error
+    return sorted(corpora, key=lambda corpus: corpus.name)
+
+
+def _texts(
+    snapshot: Snapshot, corpus: Corpus, language: str, split: str
+) -> Generator[Reject, None, dict[str, str]]:
+    """Return the sentiment of each text of a split; yield what is left out."""
+    key = f"{corpus.name}/{split}"
+    mapping = f"{language}/{corpus.name}/{MAPPING}"
+    try:
+        bodies = [snapshot.read(name) for name in (*corpus.paths(language, split), mapping)]
+        lines = list(labelled(*bodies))
+    except (ValueError, OSError) as error:
+        raise Problem(
+            f"{snapshot.folder}: {language}/{key} cannot be read ({error}); fetch it again"
+        ) from error
+    found: dict[str, list[str]] = {}
+    for text, label, line in lines:
+        if label not in corpus.labels:
+            yield Reject(language, key, "label of no declared sentiment", f"line {line}: {label}")
+        elif not text:
+            yield Reject(language, key, "no text", f"line {line}")
+        else:
+            found.setdefault(text, []).append(corpus.labels[label])
+    for text, labels in sorted(found.items()):
+        if len(set(labels)) > 1:
+            yield Reject(language, key, "the same text with several labels", number=len(labels))
+            del found[text]
+        elif len(labels) > 1:
+            yield Reject(language, key, "the same text again", number=len(labels) - 1)
+    return {text: labels[0] for text, labels in found.items()}
+
+
+def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[Labelled]:
+    """Yield texts, made normal, with the names of their labels.
+
+    Parameters
+    ----------
+    texts, labels
+        A text a line, and the number of its label in the same line.
+    mapping
+        Number, tab and name in each line.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    names = {}
+    for number, line in enumerate(_lines(mapping, "mapping"), start=1):
+        key, tab, name = line.partition("\t")
+        if not tab or not key.strip().isdecimal() or not name.strip():
+            raise ValueError(f"mapping, line {number}: not a number, a tab and a name")
+        names[key.strip()] = name.strip()
+    rows, numbers = _lines(texts, "texts"), _lines(labels, "labels")
+    if len(rows) != len(numbers):
+        raise ValueError(f"{len(rows)} texts, but {len(numbers)} labels")
+    for at, (text, key) in enumerate(zip(rows, numbers, strict=True), start=1):
+        if key.strip() not in names:
+            raise ValueError(f"labels, line {at}: {key!r} is not in the mapping")
+        yield Labelled(normal(text), names[key.strip()], at)
+
+
+def _lines(body: bytes, what: str) -> list[str]:
+    try:
+        text = body.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{what}: not UTF-8") from error
+    if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
+        raise ValueError(f"{what}: a web page in place of the file")
+    if not text.endswith("\n"):
+        raise ValueError(f"{what}: cut short, no line break at its end")
+    return text.removesuffix("\n").split("\n")  # a text may hold other line separators
+
+
+def describe(folder: Path) -> str:
+    """Return the texts of each corpus, split and label, as Markdown."""
+    import polars as pl
+
+    lines = [
+        "### Texts by corpus and split",
+        "",
+        f"| language | corpus | split | {' | '.join(LABELS)} | publishable |",
+        f"|---|---|---|{'---:|' * len(LABELS)}---|",
+    ]
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name == REJECTS:
+            continue
+        frame = pl.read_parquet(path)
+        for (source, split), part in frame.sort("source", "split").group_by(
+            "source", "split", maintain_order=True
+        ):
+            counts = [f"{(part['label'] == i).sum():,}" for i in range(len(LABELS))]
+            may = "yes" if part["redistributable"].all() else "no"
+            lines.append(
+                f"| {path.stem} | {source} | {SPLITS[int(split)]} | {' | '.join(counts)} | {may} |"
+            )
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,351 @@
+"""Dataset ``lexica``: sentiment lexica combined by SentiVAE, with every view beside it.
+
+Hoyle et al. (2019), "Combining Sentiment Lexica with a Multi-View Variational Autoencoder", NAACL;
+used by Stańczak et al. (2023), section 3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.lexica.formats import Entry, View, entries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+    from plumbline.builders.datasets.lexica.sentivae import Fits
+    from plumbline.builders.datasets.lexica.sentivae import View as Observed
+
+AXES = ("positive", "negative", "neutral")
+GRID = 2.0**-12  # beta is in whole multiples of it, so that its sum is exact
+DECIMALS = 4
+HEAD = (
+    "| language | words | positive | negative | neutral | several views | both sides | seed SD "
+    "| without a view | publishable |"
+)
+
+SCHEMA = Schema(
+    columns=(
+        Column("word", "string", "NFC, lower case, spaces for underscores; may be a phrase"),
+        Column("pos", "strings", "parts of speech that the views give it; often none"),
+        *(Column(f"beta_{axis}", "float64", f"mass on {axis}", minimum=0) for axis in AXES),
+        *(
+            Column(f"q_{axis}", "float64", f"beta_{axis} / sum of beta", minimum=0, maximum=1)
+            for axis in AXES
+        ),
+        Column("views", "int32", "lexica that have the word; sum of beta is 3 more", minimum=1),
+        Column(
+            "score",
+            "float64",
+            "plain mean of `view_scores`, -1 negative to 1 positive: the baseline",
+            minimum=-1,
+            maximum=1,
+        ),
+        Column(
+            "seed_sd",
+            "float64",
+            "SD of q over seeds, the largest of the three axes; null with one seed",
+            nullable=True,
+            minimum=0,
+        ),
+        Column(
+            "leave_out_change",
+            "float64",
+            "largest change of q, over axes and over fits without one view, in the first seed; "
+            "fits without the word's only view do not count; null if there is no other",
+            nullable=True,
+            minimum=0,
+            maximum=1,
+        ),
+        Column("view_names", "strings", "the lexica that have it"),
+        Column("view_values", "strings", "what each says, in their order, after its own scale"),
+        Column("view_scores", "floats", "the same from -1 to 1"),
+        Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
+    ),
+    key=("word",),
+)
+
+
+class Params(Section):
+    """The snapshot to build from, and how the model is fitted."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field("lexica", pattern="^lexica$", description="client of the snapshot")
+    snapshot: str = Field(description="folder of the snapshot")
+    languages: list[str] = Field(min_length=1, description="one config for each")
+    anchors: dict[str, dict[Literal["positive", "negative", "neutral"], list[str]]] = Field(
+        description="for each language, words whose prior is raised on an axis and that name it; "
+        "positive and negative are needed"
+    )
+    seeds: list[int] = Field(min_length=1, description="beta is the mean over them")
+    leave_out: bool = Field(True, description="also fit the first seed without each view")
+    steps: int = Field(ge=1, description="of Adam, each over all words")
+    learning_rate: float = Field(5e-4, gt=0, description="of Adam; the paper's is 5e-4")
+    draws: int = Field(
+        16, ge=1, description="most Monte Carlo draws a step for words with the same values"
+    )
+    divergence: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="weight of the Kullback-Leibler term: 1 as in the paper, where a word's only "
+        "view, if binary, fades; 0.5 keeps it",
+    )
+
+
+@dataclass
+class Lexicon:
+    """One view, read: the resolved value of each word."""
+
+    view: View
+    values: dict[str, str | tuple[float, ...]] = field(default_factory=dict)
+    pos: dict[str, set[str]] = field(default_factory=dict)
+
+    def score(self, word: str) -> float:
+        """Return the word's value from -1 to 1."""
+        value = self.values[word]
+        if isinstance(value, str):
+            return self.view.labels[value]
+        if self.view.scale == "counts":  # classes at equal distances from -1 to 1
+            places = [2 * i / (len(value) - 1) - 1 for i in range(len(value))]
+            return sum(c * p for c, p in zip(value, places, strict=True)) / sum(value)
+        return value[0] - value[1] if self.view.scale == "pairs" else value[0]
+
+    def numbers(self, word: str) -> list[float]:
+        """Return what the model sees: 0 or 1, counts of classes, or the numbers themselves."""
+        value = self.values[word]
+        if self.view.scale == "binary":
+            return [float(self.score(word) > 0)]
+        if isinstance(value, str):
+            return [float(value == label) for label in sorted(self.view.labels)]
+        return list(value)
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
+    """Yield one row per word of any view, sorted; rejects are counted by view and reason.
+
+    Raises
+    ------
+    Problem
+        If a file cannot be read, a language has no view or no anchor, or the anchors of an axis do
+        not end on it.
+    """
+    for language in params.languages:
+        lexica = []
+        for view in _declared(snapshot, language):
+            lexicon, refused = read(snapshot, view, language)
+            lexica.append(lexicon)
+            for reason, number in sorted(refused.items()):
+                yield Reject(language, view.name, reason, number=number)
+        rated = [lexicon for lexicon in lexica if lexicon.view.scale != "none"]
+        words = sorted(set().union(*(lexicon.values for lexicon in rated)))
+        fits = _fit(rated, words, params, language)
+        yield from _rows(language, lexica, words, fits)
+
+
+def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counter[str]]:
+    """Read one view and resolve the words that it has more than once.
+
+    A word has the label that most of its lines have, and is refused where two labels tie; counts
+    are added; other numbers are averaged.
+
+    Raises
+    ------
+    Problem
+        If a file of it is missing or not of its format.
+    """
+    files = {}
+    found: dict[str, list[Any]] = {}
+    refused: Counter[str] = Counter()
+    lexicon = Lexicon(view)
+    try:
+        for address, path in view.paths(language).items():
+            files[address] = snapshot.read(path)
+        for entry in entries(view, files):
+            if isinstance(entry, Entry):
+                found.setdefault(entry.word, []).append(entry.value)
+                lexicon.pos.setdefault(entry.word, set()).update([entry.pos] if entry.pos else [])
+            else:
+                refused[entry.reason] += 1
+    except (ValueError, OSError) as error:
+        raise Problem(
+            f"{snapshot.folder}: view {language}/{view.name} cannot be read ({error}); mend its "
+            "format under sources.lexica.views and fetch it again"
+        ) from error
+    for word, values in found.items():
+        value = _resolve(view, values)
+        if value is None:
+            refused["labels of one word that tie"] += len(values)
+        else:
+            lexicon.values[word] = value
+            if len(values) > 1:
+                refused["repeated in its view, merged into one row"] += len(values) - 1
+    return lexicon, refused
+
+
+def _resolve(view: View, values: list[Any]) -> str | tuple[float, ...] | None:
+    if isinstance(values[0], str):
+        best = Counter(values).most_common(2)
+        return None if len(best) == 2 and best[0][1] == best[1][1] else str(best[0][0])
+    sums = [sum(column) for column in zip(*values, strict=True)]
+    return tuple(sums if view.scale == "counts" else (s / len(values) for s in sums))
+
+
+def _declared(snapshot: Snapshot, language: str) -> list[View]:
+    """Return the views of a language as the snapshot's manifest declares them."""
+    try:
+        views = [View.model_validate(v) for v in snapshot.manifest["request"]["views"][language]]
+    except (KeyError, TypeError, ValidationError) as error:
+        raise Problem(
+            f"{snapshot.folder}: declares no readable views for {language!r}; add them under "
+            "sources.lexica.views and fetch, or take it out of datasets.lexica.languages"
+        ) from error
+    if all(view.scale == "none" for view in views):
+        raise Problem(f"{snapshot.folder}: no view of {language!r} rates any word; add one")
+    return sorted(views, key=lambda view: view.name)
+
+
+def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str) -> Fits:
+    import numpy as np
+
+    from plumbline.builders.datasets.lexica import sentivae
+
+    index = {word: i for i, word in enumerate(words)}
+    anchors = np.full(len(words), -1)
+    where = f"datasets.lexica.anchors.{language}"
+    for axis, chosen in params.anchors.get(language, {}).items():
+        for word in chosen:
+            if word not in index:
+                raise Problem(f"{where}.{axis}: {word!r} is in no view; choose another")
+            anchors[index[word]] = AXES.index(axis)
+    if not {0, 1} <= set(anchors.tolist()):
+        raise Problem(f"{where}: needs words for positive and for negative; name some")
+    fits = sentivae.fit(
+        [_observed(lexicon, index) for lexicon in lexica],
+        anchors,
+        seeds=params.seeds,
+        leave_out=params.leave_out,
+        steps=params.steps,
+        learning_rate=params.learning_rate,
+        draws=params.draws,
+        divergence=params.divergence,
+    )
+    if wrong := sentivae.misplaced(fits, anchors):
+        raise Problem(
+            f"{where}: the anchors of {' and '.join(wrong)} do not have their largest share there; "
+            "choose clearer words, or more steps"
+        )
+    return fits
+
+
+def _observed(lexicon: Lexicon, index: dict[str, int]) -> Observed:
+    import numpy as np
+
+    from plumbline.builders.datasets.lexica import sentivae
+
+    emission: Any = {"binary": "bernoulli", "classes": "multinomial", "counts": "multinomial"}
+    words = sorted(lexicon.values)
+    return sentivae.View(
+        emission.get(lexicon.view.scale, "normal"),
+        np.array([index[word] for word in words]),
+        np.array([lexicon.numbers(word) for word in words]),
+    )
+
+
+def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) -> Iterator[Row]:
+    import numpy as np
+
+    rated = [lexicon for lexicon in lexica if lexicon.view.scale != "none"]
+    q = fits.beta / fits.beta.sum(-1, keepdims=True)
+    full = [i for i, view in enumerate(fits.left_out) if view is None]
+    beta = np.round(fits.beta[full].mean(0) / GRID) * GRID
+    sd = q[full].std(0, ddof=1).max(-1) if len(full) > 1 else None
+    changes = {
+        view: np.abs(q[i] - q[full[0]]).max(-1)
+        for i, view in enumerate(fits.left_out)
+        if view is not None
+    }
+    for i, word in enumerate(words):
+        has = [v for v, lexicon in enumerate(rated) if word in lexicon.values]
+        change = [c[i] for v, c in changes.items() if has != [v]]
+        mass = 3.0 + len(has)
+        two = [float(b) for b in beta[i, :2]]
+        shares = [*two, mass - sum(two)]  # the third is what is left
+        scores = [round(rated[v].score(word), 6) for v in has]
+        yield Row(
+            language,
+            {
+                "word": word,
+                "pos": sorted(set().union(*(lexicon.pos.get(word, set()) for lexicon in lexica))),
+                **{f"beta_{axis}": b for axis, b in zip(AXES, shares, strict=True)},
+                **{f"q_{axis}": b / mass for axis, b in zip(AXES, shares, strict=True)},
+                "views": len(has),
+                "score": round(sum(scores) / len(scores), 6),
+                "seed_sd": None if sd is None else round(float(sd[i]), DECIMALS),
+                "leave_out_change": round(float(max(change)), DECIMALS) if change else None,
+                "view_names": [rated[v].view.name for v in has],
+                "view_values": [_shown(rated[v].values[word]) for v in has],
+                "view_scores": scores,
+                "redistributable": all(rated[v].view.redistribute for v in has),
+            },
+        )
+
+
+def _shown(value: str | tuple[float, ...]) -> str:
+    return value if isinstance(value, str) else " ".join(f"{x:.6g}" for x in value)
+
+
+def describe(folder: Path) -> str:
+    """Return the words of each view, their overlap and spread per language, as Markdown."""
+    import polars as pl
+
+    several, single = [], []
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name == REJECTS:
+            continue
+        frame = pl.read_parquet(path)
+        both = frame.filter(pl.col("views") > 1)
+        scores = pl.col("view_scores").list
+        torn = both.filter((scores.min() < 0) & (scores.max() > 0))
+        largest = frame.select(pl.concat_list(f"q_{axis}" for axis in AXES).list.arg_max())
+        counts = [int((largest.to_series() == i).sum()) for i in range(3)]
+        sd, change = frame["seed_sd"].mean(), frame["leave_out_change"].mean()
+        several.append(
+            f"| {path.stem} | {len(frame):,} | {' | '.join(f'{c:,}' for c in counts)} | "
+            f"{len(both):,} | {len(torn):,} | {_mean(sd)} | {_mean(change)} | "
+            f"{int(frame['redistributable'].sum()):,} |"
+        )
+        names = frame.explode("view_names")["view_names"].value_counts().sort("view_names")
+        single += [f"| {path.stem} | {name} | {n:,} |" for name, n in names.iter_rows()]
+    lines = [
+        "### Words by language",
+        "",
+        "The largest of the three shares; words in several views, and those that views rate on",
+        "both sides of 0; means of `seed_sd` and `leave_out_change`; rows that may be published.",
+        "",
+        HEAD,
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    lines += [
+        *several,
+        "",
+        "### Words by view",
+        "",
+        "| language | view | words |",
+        "|---|---|---:|",
+    ]
+    return "\n".join([*lines, *single]) + "\n"
+
+
+def _mean(value: Any) -> str:
+    return "" if value is None else f"{value:.3f}"

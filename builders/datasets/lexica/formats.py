@@ -1,0 +1,353 @@
+"""Sentiment lexica: how a view is declared, and a reader for each file format.
+
+A reader turns a view's files into entries; every line that gives none is a refusal with its reason.
+Python source is parsed, never executed.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import math
+import re
+import unicodedata
+import zipfile
+import zlib
+from typing import TYPE_CHECKING, Literal, NamedTuple
+from urllib.parse import urldefrag, urlsplit
+
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.params import Params as Section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+RATERS = 10  # of VADER; each rated on whole numbers from -4 to 4
+POS = {
+    **dict.fromkeys(("adj", "a", "s"), "ADJ"),
+    **dict.fromkeys(("verb", "v"), "VERB"),
+    **dict.fromkeys(("noun", "n"), "NOUN"),
+    **dict.fromkeys(("adverb", "adv", "r"), "ADV"),
+}
+
+
+class View(Section):
+    """One lexicon: its files, their format, its scale, and on what terms it may be used."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="name of the view")
+    files: dict[str, str] = Field(
+        min_length=1,
+        description="address of each file; of a member of an archive ADDRESS#MEMBER. The keys are "
+        "free, but for plain word lists they are the labels",
+    )
+    format: Literal[
+        "table", "list", "vader", "mpqa", "emolex", "emolex-json", "senticnet", "sentiwordnet",
+        "forms",
+    ] = Field(description="which reader reads the files")  # fmt: skip
+    scale: Literal["binary", "classes", "counts", "continuous", "pairs", "none"] = Field(
+        description="binary (Bernoulli), classes or counts (Multinomial), continuous (Normal), "
+        "pairs (positive, negative; two Normals), or none: only parts of speech"
+    )
+    labels: dict[str, float] = Field(
+        default_factory=dict,
+        description="for binary and classes: each label as the files have it, and where it lies "
+        "from -1 (negative) to 1 (positive)",
+    )
+    low: float = Field(-1, description="for continuous: the value that means most negative")
+    high: float = Field(1, description="for continuous: the value that means most positive")
+    encoding: str = Field("utf-8", description="of the files; a byte order mark is dropped")
+    delimiter: str = Field("\t", min_length=1, max_length=1, description="for tables")
+    header: bool = Field(False, description="for tables: the first line names the columns")
+    word: int = Field(0, ge=0, description="for tables: column of the word, from 0")
+    value: list[int] = Field([1], description="for tables: its column, or both of a pair")
+    pos: int | None = Field(None, ge=0, description="for tables: column of the part of speech")
+    licence: str = Field(min_length=1, description="as the author's page states it")
+    citation: str = Field(min_length=1, description="what to cite")
+    redistribute: bool = Field(True, description="whether the licence lets its rows be published")
+
+    @model_validator(mode="after")
+    def _whole(self) -> View:
+        if self.scale == "binary" and sorted(self.labels.values()) != [-1, 1]:
+            raise ValueError(f"{self.name}: a binary view needs labels for -1 and 1")
+        if self.scale == "classes" and len(self.labels) < 2:
+            raise ValueError(f"{self.name}: a view of classes needs two labels or more")
+        if self.low >= self.high:
+            raise ValueError(f"{self.name}: low must be below high")
+        if self.format == "table" and len(self.value) != 1 + (self.scale == "pairs"):
+            raise ValueError(f"{self.name}: one column for the value, two for pairs")
+        return self
+
+    def paths(self, language: str) -> dict[str, str]:
+        """Return for each address without its member the file of the snapshot that keeps it."""
+        plain = sorted({urldefrag(a).url for a in self.files.values()})
+        return {a: f"{language}/{self.name}/{_basename(a)}" for a in plain}
+
+
+class Entry(NamedTuple):
+    """What a view says of a word: a label, or numbers; and the part of speech, where it has one."""
+
+    word: str
+    value: str | tuple[float, ...]
+    pos: str | None = None
+
+
+class Refusal(NamedTuple):
+    """A line that gives no entry."""
+
+    reason: str
+    line: str
+
+
+def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | Refusal]:
+    """Read a view's files.
+
+    Parameters
+    ----------
+    files
+        The bytes as sent, by address without member.
+
+    Yields
+    ------
+    Entry or Refusal
+        Words are NFC, lower-cased, with spaces for underscores. Labels are known ones; numbers
+        finite and, for continuous views, brought linearly to -1 to 1; counts are those of VADER's
+        nine ratings; pairs are (positive, negative) from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        If a file is not text or not of its format.
+    """
+    for key, address in sorted(view.files.items()):
+        plain, member = urldefrag(address)
+        text = _text(files[plain], member, view.encoding)
+        for found in READERS[view.format](view, text, key):
+            yield _checked(view, found) if isinstance(found, Entry) else found
+
+
+def wrong(view: View, address: str, body: bytes) -> str | None:
+    """Return what is wrong with a fetched body, or None: it must give an entry."""
+    try:
+        part = {k: a for k, a in view.files.items() if urldefrag(a).url == address}
+        alone = view.model_copy(update={"files": part})
+        if any(isinstance(found, Entry) for found in entries(alone, {address: body})):
+            return None
+    except ValueError as error:
+        return str(error)
+    return f"no entry in it that can be read as {view.format}"
+
+
+def normal(word: str) -> str:
+    """Bring a word to the shape in which views meet: NFC, lower case, single spaces."""
+    text = unicodedata.normalize("NFC", word.replace("_", " ").replace("\ufeff", ""))
+    return " ".join(text.lower().split())
+
+
+def _checked(view: View, entry: Entry) -> Entry | Refusal:
+    word, value = normal(entry.word), entry.value
+    line = f"{entry.word} {value}"
+    if not word:
+        return Refusal("no word", line)
+    if view.scale in ("binary", "classes"):
+        if value not in view.labels:
+            return Refusal("label that the view does not declare", line)
+    elif view.scale != "none":
+        numbers = _numbers(value)
+        if numbers is None:
+            return Refusal("not a number", line)
+        if view.scale == "continuous":
+            numbers = tuple(
+                round(2 * (x - view.low) / (view.high - view.low) - 1, 9) for x in numbers
+            )
+        limits = {"continuous": (-1, 1), "pairs": (0, 1), "counts": (0, math.inf)}[view.scale]
+        if any(not limits[0] <= x <= limits[1] for x in numbers):
+            return Refusal("out of range", line)
+        value = numbers
+    return Entry(word, value, POS.get((entry.pos or "").lower()))
+
+
+def _numbers(value: str | tuple[float, ...]) -> tuple[float, ...] | None:
+    try:
+        found = tuple(map(float, (value,) if isinstance(value, str) else value))
+    except ValueError:
+        return None
+    return found if all(map(math.isfinite, found)) else None
+
+
+def _table(view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+    """Delimited columns; quotes mean something only where the delimiter is not a tab."""
+    quoting: Literal[0, 3] = csv.QUOTE_NONE if view.delimiter == "\t" else csv.QUOTE_MINIMAL
+    rows = csv.reader(io.StringIO(text), delimiter=view.delimiter, quoting=quoting)
+    needed = max(view.word, view.pos or 0, *view.value)
+    for number, row in enumerate(rows):
+        if (number == 0 and view.header) or not row:
+            continue
+        if len(row) <= needed:
+            yield Refusal("too few columns", view.delimiter.join(row))
+            continue
+        cells = tuple(row[i].strip() for i in view.value)
+        numbers = _numbers(cells) if len(cells) > 1 else None  # type: ignore[arg-type]
+        pos = row[view.pos].strip() if view.pos is not None else None
+        yield Entry(
+            row[view.word], numbers or (cells[0] if len(cells) == 1 else " ".join(cells)), pos
+        )
+
+
+def _list(_view: View, text: str, key: str) -> Iterator[Entry | Refusal]:
+    """One word a line, the file is the label; comments begin with a semicolon."""
+    for line in text.splitlines():
+        if line.strip() and not line.startswith(";"):
+            yield Entry(line, key)
+
+
+def _vader(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+    """Word, mean, SD and the list of ten ratings: the counts of -4 to 4."""
+    for line in text.splitlines():
+        cells = line.split("\t")
+        ratings = re.findall(r"-?\d+", cells[3]) if len(cells) == 4 else []
+        if len(ratings) != RATERS or any(abs(int(r)) > 4 for r in ratings):
+            yield Refusal("not ten ratings from -4 to 4", line)
+            continue
+        counts = [0.0] * 9
+        for rating in ratings:
+            counts[int(rating) + 4] += 1
+        yield Entry(cells[0], tuple(counts))
+
+
+def _mpqa(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+    """Clues as ``key=value`` pairs."""
+    for line in filter(str.strip, text.splitlines()):
+        fields = dict(part.split("=", 1) for part in line.split() if "=" in part)
+        if not {"word1", "priorpolarity"} <= set(fields):
+            yield Refusal("no word1 or priorpolarity", line)
+            continue
+        yield Entry(fields["word1"], fields["priorpolarity"], fields.get("pos1"))
+
+
+def _emolex(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+    """Word, emotion, 0 or 1: the lines positive and negative make a pair."""
+    found: dict[str, dict[str, float]] = {}
+    for line in filter(str.strip, text.splitlines()):
+        cells = line.strip().split("\t")
+        if len(cells) != 3 or cells[2] not in ("0", "1"):
+            yield Refusal("not word, emotion and 0 or 1", line)
+        elif cells[1] in ("positive", "negative"):
+            found.setdefault(cells[0], {})[cells[1]] = float(cells[2])
+        else:
+            yield Refusal("emotion other than positive and negative", line)
+    for word, pair in found.items():
+        if len(pair) == 2:
+            yield Entry(word, (pair["positive"], pair["negative"]))
+        else:
+            yield Refusal("only one of positive and negative", word)
+
+
+def _emolex_json(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+    """Word to the list of its emotions."""
+    tree = json.loads(text)
+    if not isinstance(tree, dict):
+        raise ValueError("not a JSON object of words")  # noqa: TRY004
+    for word, emotions in tree.items():
+        if not isinstance(emotions, list):
+            yield Refusal("no list of emotions", word)
+            continue
+        yield Entry(word, (float("positive" in emotions), float("negative" in emotions)))
+
+
+def _senticnet(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+    """Python source: ``senticnet["word"] = [four sentics, two tags, polarity, five words]``.
+
+    Some releases have a label (``"positive"``) before the polarity.
+    """
+    for line in text.splitlines():
+        name, is_item, rest = line.partition("[")
+        if not line.strip() or line.lstrip().startswith("#") or not is_item:
+            continue
+        key, assigns, value = rest.partition("] = ")
+        try:
+            word, items = ast.literal_eval(key), ast.literal_eval(value if assigns else "")
+        except (ValueError, SyntaxError):
+            yield Refusal("not an assignment of a list", line)
+            continue
+        last = _polarity(items)
+        if not isinstance(word, str) or last is None or not name.strip().isidentifier():
+            yield Refusal("no polarity in the list", line)
+        else:
+            yield Entry(word, (last,))
+
+
+def _polarity(items: object) -> float | None:
+    if not isinstance(items, list):
+        return None
+    for item in items[6:8]:  # after four sentics and two tags, in some releases after a label
+        try:
+            return float(item)
+        except (TypeError, ValueError):
+            continue
+    return None
+
+
+def _sentiwordnet(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+    """Part of speech, id, positive, negative and the synset's words with commas between them."""
+    for line in filter(str.strip, text.splitlines()):
+        cells = line.split()
+        if line.startswith("#"):
+            continue
+        numbers = _numbers(tuple(cells[2:4])) if len(cells) == 5 else None  # type: ignore[arg-type]
+        if numbers is None:
+            yield Refusal("not five columns", line)
+            continue
+        for word in filter(None, cells[4].split(",")):
+            yield Entry(word, numbers, cells[0])
+
+
+def _forms(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+    """Adjectives with their inflected forms, without any value: parts of speech alone."""
+    for row in csv.reader(io.StringIO(text)):
+        if len(row) != 2:
+            yield Refusal("not lemma and forms", ",".join(row))
+            continue
+        for form in sorted({row[0], *row[1].split(",")}):
+            yield Entry(form, "", "adj")
+
+
+READERS: dict[str, Callable[[View, str, str], Iterator[Entry | Refusal]]] = {
+    "table": _table,
+    "list": _list,
+    "vader": _vader,
+    "mpqa": _mpqa,
+    "emolex": _emolex,
+    "emolex-json": _emolex_json,
+    "senticnet": _senticnet,
+    "sentiwordnet": _sentiwordnet,
+    "forms": _forms,
+}
+
+
+def _text(body: bytes, member: str, encoding: str) -> str:
+    """Return a file's text, or that of the member of an archive whose name ends so."""
+    if member:
+        try:
+            with zipfile.ZipFile(io.BytesIO(body)) as archive:
+                names = [
+                    n for n in archive.namelist() if n.endswith(member) and "__MACOSX" not in n
+                ]
+                if len(names) != 1:
+                    raise ValueError(f"{len(names)} members named {member}, not one")
+                body = archive.read(names[0])
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
+            raise ValueError("not a zip archive that can be read") from error
+    try:
+        text = body.decode(encoding).removeprefix("\ufeff")
+    except (UnicodeDecodeError, LookupError) as error:
+        raise ValueError(f"not {encoding}") from error
+    if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
+        raise ValueError("a web page in place of the file")
+    return text
+
+
+def _basename(address: str) -> str:
+    return urlsplit(address).path.rstrip("/").rsplit("/", 1)[-1] or "file"

@@ -1,0 +1,235 @@
+"""Dataset ``names``: common first and last names of countries, ranked.
+
+The gazetteer of Barriere and Cifuentes (2024): which names stand for a country, and which words of
+a text are the names of people.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.names.wikidata_counts import SOURCE, counted
+from plumbline.builders.readers.gazetteer import fold
+from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE, List, entries, places
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+FLAGS = ("word", "place", "short", "letters", "script")
+LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '.·\-\u0300-\u036f])*")
+
+SCHEMA = Schema(
+    columns=(
+        Column("name", "string", "the name; see Spelling"),
+        Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
+        Column("rank", "int32", "within country and kind; 1: the most frequent", minimum=1),
+        Column("count", "int64", "people of that name; null: its lists only rank", True, minimum=1),
+        Column("bearer", "label", "whose form of a last name it is", labels=BEARERS),
+        Column("sources", "strings", "lists that have the name, in the order of the params"),
+        Column("flags", "strings", "why it is not to be used; empty: it may be"),
+    ),
+    key=("kind", "name"),
+)
+
+
+class Params(Section):
+    """The snapshot to build from, the countries, and what is no name."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field("names", pattern="^names$", description="client of the snapshot")
+    snapshot: str = Field(description="folder of the snapshot")
+    countries: list[str] = Field(
+        default_factory=list,
+        description="ISO 3166 codes, one config for each; empty: every country with enough names",
+    )
+    usable_min: int = Field(
+        5, ge=1, description="fewest usable names of each kind, or a country is left out"
+    )
+    spelling: Literal["latin", "native"] = Field(
+        "latin", description="native: as people there spell it, where a list tells it"
+    )
+    people_min: int = Field(3, ge=1, description="fewest people of a name that is counted")
+    words: list[str] = Field(
+        default_factory=list, description="words that are more often no name; flagged `word`"
+    )
+
+
+class _Known(NamedTuple):
+    """What one list says of a name."""
+
+    source: str
+    bearer: str
+    rank: int
+    number: int | None
+
+
+def wanted(params: Params) -> list[str]:
+    """Return the configs that must be there."""
+    return params.countries
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
+    """Yield one row per country, kind and name, sorted by kind and rank.
+
+    A name's rank is its best one in any list; ties go to the name that more lists have, then to the
+    larger count, then by spelling. Its count is that of the first list that has one.
+
+    Raises
+    ------
+    Problem
+        If a list is missing or not of its layout.
+    """
+    found: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
+    order = [entry.name for entry in _declared(snapshot)] + [SOURCE]
+    for source, item in _inputs(snapshot, params):
+        if isinstance(item, Reject):
+            yield item
+        else:
+            country, kind, name, known = item
+            found[country][kind, name].append(known._replace(source=source))
+    asked = params.countries or sorted(found)
+    for country in sorted(found.keys() - set(asked)):
+        yield Reject(EVERY, country, "of a country not asked for", number=len(found[country]))
+    words = {fold(word) for word in params.words}
+    for country in sorted(set(asked) & found.keys()):
+        rows = list(_ranked(found[country], order, words, params.spelling))
+        usable = [sum(r["kind"] == k and not r["flags"] for r in rows) for k in range(len(KINDS))]
+        if not params.countries and country != NOWHERE and min(usable) < params.usable_min:
+            reason = "of a country with too few names of a kind"
+            yield Reject(EVERY, country, reason, number=len(rows))
+            continue
+        yield from (Row(country, row) for row in rows)
+
+
+def _declared(snapshot: Snapshot) -> list[List]:
+    """Return the lists as the snapshot's manifest declares them."""
+    try:
+        return [List.model_validate(entry) for entry in snapshot.manifest["request"]["lists"]]
+    except (KeyError, TypeError, ValidationError) as error:
+        raise Problem(f"{snapshot.folder}: declares no readable lists; fetch it again") from error
+
+
+def _inputs(
+    snapshot: Snapshot, params: Params
+) -> Iterator[tuple[str, Reject | tuple[str, str, str, _Known]]]:
+    """Yield the entries of all lists, and of the counts of people, list by list."""
+    for entry in _declared(snapshot):
+        try:
+            for item in entries(entry, snapshot.read(entry.path())):
+                name = item.native or item.name if params.spelling == "native" else item.name
+                if not item.country:
+                    place = f"{entry.name}/{item.place}"
+                    yield entry.name, Reject(EVERY, place, "of no country that is known")
+                elif not name:
+                    place = f"{entry.name}/{item.place}"
+                    yield entry.name, Reject(EVERY, place, "no spelling in Latin letters")
+                else:
+                    known = _Known("", item.bearer, item.rank, item.number)
+                    yield entry.name, (item.country, item.kind, name, known)
+        except (ValueError, OSError) as error:
+            raise Problem(
+                f"{snapshot.folder / entry.path()}: {error}; mend the list, or how it is declared "
+                "under sources.names.lists, and fetch again"
+            ) from error
+    people = params.people_min
+    for country, kind, name, rank, number in counted(snapshot):
+        if number < people:
+            yield (
+                SOURCE,
+                Reject(EVERY, f"{country}/{kind}/{name}", "of fewer people than the floor"),
+            )
+        elif not name:
+            yield SOURCE, Reject(EVERY, f"{country}/{kind}", "no label", number=1)
+        else:
+            yield SOURCE, (country, kind, name, _Known("", "any", rank, number))
+
+
+def _ranked(
+    known: dict[tuple[str, str], list[_Known]], order: list[str], words: set[str], spelling: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a country."""
+    for kind in KINDS:
+        names = {name: of for (k, name), of in known.items() if k == kind}
+        rows = []
+        for name, of in names.items():
+            sources = sorted({k.source for k in of}, key=order.index)
+            counts = (k.number for s in sources for k in of if k.source == s and k.number)
+            rows.append((min(k.rank for k in of), sources, next(counts, None), name))
+        rows.sort(key=lambda row: (row[0], -len(row[1]), -(row[2] or 0), row[3]))
+        for rank, (_, sources, count, name) in enumerate(rows, start=1):
+            yield {
+                "name": name,
+                "kind": KINDS.index(kind),
+                "rank": rank,
+                "count": count,
+                "bearer": BEARERS.index(_bearer(names[name])),
+                "sources": sources,
+                "flags": flags(name, words, spelling),
+            }
+
+
+def _bearer(of: Iterable[_Known]) -> str:
+    """Return whose form a last name is: of one gender only if no list has it otherwise."""
+    found = {k.bearer for k in of}
+    return found.pop() if len(found) == 1 else "any"
+
+
+def flags(name: str, words: set[str], spelling: str = "latin") -> list[str]:
+    """Return why a name is not to be used, in the order of :data:`FLAGS`.
+
+    Examples
+    --------
+    >>> flags("Go", {"go"})
+    ['word']
+    >>> flags("J.", set())
+    ['short']
+    >>> flags("Иван", set())
+    ['script']
+    """
+    letters = [c for c in name if c.isalpha()]
+    latin = all("LATIN" in unicodedata.name(c, "") for c in letters)
+    wrong = {
+        "word": fold(name) in words,
+        "place": fold(name) in places(),
+        "short": len(letters) < 2 and (latin or spelling == "latin"),
+        "letters": LETTERS.fullmatch(name) is None,
+        "script": spelling == "latin" and not latin,
+    }
+    return [flag for flag in FLAGS if wrong[flag]]
+
+
+def describe(folder: Path) -> str:
+    """Return the names of each country and kind, and the flags, as Markdown."""
+    import polars as pl
+
+    lines = ["### Names by country and kind", "", "Usable, and in brackets all.", ""]
+    lines += [
+        "| country | male | female | last | counted | flags |",
+        "|---|---:|---:|---:|---:|---|",
+    ]
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name == REJECTS:
+            continue
+        frame = pl.read_parquet(path)
+        cells = []
+        for kind in range(len(KINDS)):
+            part = frame.filter(pl.col("kind") == kind)
+            usable = part.filter(pl.col("flags").list.len() == 0)
+            cells.append(f"{len(usable):,} ({len(part):,})")
+        told = frame["flags"].explode().drop_nulls().to_list()
+        marks = ", ".join(f"{flag} {told.count(flag)}" for flag in FLAGS if flag in told)
+        known = len(frame.drop_nulls("count")) / len(frame)
+        lines.append(f"| {path.stem} | {' | '.join(cells)} | {known:.0%} | {marks} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,172 @@
+"""Names by country: open lists, and counts of people on Wikidata or an endpoint of its shapes.
+
+A name on Wikidata is an item; people of a citizenship are counted by given name and gender, and by
+family name, in ranges of birth dates that split themselves when an answer does not come whole. The
+endpoint does the counting: no people are fetched.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
+from plumbline.builders.datasets.names.wikidata_counts import SOURCE
+from plumbline.builders.fetch.http import ADDRESS, Politeness, get
+from plumbline.builders.fetch.sparql import Batch, Born, Endpoint, batches, ranges, values
+from plumbline.builders.readers.name_lists import List, entries
+from plumbline.builders.readers.sparql_json import bindings, entity
+
+GIVEN = (
+    "SELECT ?name ?gender (COUNT(DISTINCT ?item) AS ?number) WHERE { ?item wdt:P27 wd:%(country)s ;"
+    " wdt:P31 wd:Q5 ; wdt:P735 ?name ; wdt:P21 ?gender . %(born)s } "
+    "GROUP BY ?name ?gender ORDER BY ?name ?gender"
+)
+FAMILY = (
+    "SELECT ?name (COUNT(DISTINCT ?item) AS ?number) WHERE { ?item wdt:P27 wd:%(country)s ;"
+    " wdt:P31 wd:Q5 ; wdt:P734 ?name . %(born)s } GROUP BY ?name ORDER BY ?name"
+)
+QUERIES = {"given": GIVEN, "family": FAMILY}
+LABELS = (
+    "SELECT ?item ?label WHERE { VALUES ?item { %(items)s } ?item rdfs:label ?label "
+    'FILTER(LANG(?label) IN ("%(language)s", "mul")) } ORDER BY ?item LANG(?label) ?label'
+)
+WIKIDATA = "Wikidata contributors, Wikidata (https://www.wikidata.org)"
+
+
+class Counts(Section):
+    """Of whom names are counted, and where."""
+
+    endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
+    countries: dict[
+        Annotated[str, Field(pattern="^[a-z]{2}$")], Annotated[str, Field(pattern=r"^Q\d+$")]
+    ] = Field(min_length=1, description="Wikidata's item of each country (ISO 3166 code)")
+    language: str = Field("en", pattern="^[A-Za-z-]+$", description="language of the names' labels")
+    born_from: date = Field(date(1940, 1, 1), description="first day of birth of people counted")
+    born_to: date = Field(date(2010, 12, 31), lt=date.max, description="last day of birth")
+    range_days: int = Field(3660, ge=1, description="days of birth in one query, before splitting")
+    batch_size: int = Field(400, ge=1, description="names in one query for labels")
+
+
+class Params(Section):
+    """Which lists, and what is counted."""
+
+    lists: list[List] = Field(default_factory=list, description="open lists, the best first")
+    wikidata: Counts | None = Field(None, description="counts of people; none where it is null")
+
+    @model_validator(mode="after")
+    def _named_once(self) -> Params:
+        names = [entry.name for entry in self.lists]
+        if len(set(names)) < len(names) or SOURCE in names:
+            raise ValueError("every list needs a name of its own")
+        if not names and self.wikidata is None:
+            raise ValueError("name a list, or whose names are counted under wikidata")
+        return self
+
+
+def fetch(params: Params, politeness: Politeness, into: Path) -> None:
+    """Fetch lists and counts into a folder whose name is its date, as they came.
+
+    Resumable: what is there is not asked for again; the manifest comes last. It holds the lists as
+    declared, so that a snapshot says by itself how it is read.
+
+    Raises
+    ------
+    Problem
+        If an address is wrong or out of reach, a list is not of its layout, nobody has a name, or
+        the folder holds a fetch that was begun with other parameters.
+    """
+    resume(into)
+    request = params.model_dump(mode="json")
+    begun = into / ".request.json"  # until the manifest, which holds it too, is written
+    same_request(begun, request)
+    counts = {}
+    for entry in Bar(params.lists, desc="lists", unit="list"):
+        path = into / entry.path()
+        if not path.exists():
+            write_bytes(path, _read(entry, politeness))
+        counts[entry.name] = sum(1 for _ in entries(entry, path.read_bytes()))
+    addresses = [entry.address for entry in params.lists]
+    licences = {f"{entry.name}: {entry.licence}" for entry in params.lists}
+    citations = {f"{entry.name}: {entry.citation}" for entry in params.lists}
+    if params.wikidata:
+        counts[SOURCE] = _count(params.wikidata, politeness, into)
+        addresses.append(params.wikidata.endpoint)
+        licences.add(f"{SOURCE}: CC0-1.0")
+        citations.add(f"{SOURCE}: {WIKIDATA}")
+    write_manifest(
+        into,
+        {
+            "source": "names",
+            "address": "; ".join(addresses),
+            "retrieved": into.name,
+            "licence": "; ".join(sorted(licences)),
+            "citation": "; ".join(sorted(citations)),
+            "request": request | ({"queries": QUERIES} if params.wikidata else {}),
+            "counts": counts,
+        },
+    )
+    begun.unlink()
+
+
+def _read(entry: List, politeness: Politeness) -> bytes:
+    wrong = partial(_wrong, entry)
+    if re.match(ADDRESS, entry.address):
+        return get(entry.address, politeness, wrong)
+    path = Path(entry.address)
+    if not path.is_file():
+        raise Problem(
+            f"{entry.address}: no such list of names; name another under sources.names.lists"
+        )
+    body = path.read_bytes()
+    if why := wrong(body):
+        raise Problem(f"{entry.address}: {why}; mend the list, or how it is declared")
+    return body
+
+
+def _wrong(entry: List, body: bytes) -> str | None:
+    try:
+        number = sum(1 for _ in entries(entry, body))
+    except ValueError as error:
+        return str(error)
+    return None if number else "no name in it"
+
+
+def _count(params: Counts, politeness: Politeness, into: Path) -> int:
+    """Fetch the counts of every country, then the labels of all names; return how many names."""
+    client = Endpoint(params.endpoint, politeness, into)
+    parts = ranges(params.born_from, params.born_to, params.range_days)
+    for code, item in Bar(sorted(params.countries.items()), desc="countries"):
+        for what, query in QUERIES.items():
+            for part in parts:
+                ask = partial(_counting, query, item)
+                client.gather(part, f"{SOURCE}/counts/{code}/{what}", ask)
+    names: set[str] = set()
+    for path in sorted((into / SOURCE / "counts").rglob("*.json.gz")):
+        rows = bindings(gzip.decompress(path.read_bytes()))
+        names.update(qid for row in rows if (qid := entity(row["name"])))
+    if not names:
+        raise Problem(
+            f"{params.endpoint}: nobody of {', '.join(sorted(params.countries))} has a name there; "
+            "check sources.names.wikidata in params.yaml"
+        )
+    for batch in batches(sorted(names, key=lambda qid: int(qid[1:])), params.batch_size):
+        client.gather(batch, f"{SOURCE}/labels", partial(_labels, params.language))
+    return len(names)
+
+
+def _counting(query: str, country: str, part: Born) -> str:
+    return query % {"country": country, "born": part.which()}
+
+
+def _labels(language: str, batch: Batch) -> str:
+    return LABELS % {"items": values(batch.ids), "language": language}

@@ -1,0 +1,181 @@
+"""Politicians from Wikidata, or from any SPARQL 1.1 endpoint that holds the same shapes.
+
+Ids come first, by ranges of birth dates that split themselves when an answer does not come whole;
+then facts, birth dates with their precision, and labels, in batches of ids. No label service, no
+engine hints, no OFFSET: the queries run alike on the Wikidata Query Service, QLever and Oxigraph.
+
+A snapshot holds the answers byte for byte (gzip), and ``ids.txt.gz``, the sorted list of ids: the
+one file that is made here, so that it is the same however the ranges had to be split.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+from dataclasses import dataclass
+from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING
+
+from pydantic import Field, field_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.snapshot import resume, same_request, write_gzip, write_manifest
+from plumbline.builders.fetch.http import ADDRESS, Politeness
+from plumbline.builders.fetch.sparql import Batch, Born, Endpoint, batches, ranges, values
+from plumbline.builders.readers.sparql_json import bindings, by_item, entity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+LICENCE = "CC0-1.0"
+CITATION = "Wikidata contributors, Wikidata (https://www.wikidata.org)"
+OCCUPATIONS = "SELECT DISTINCT ?item WHERE { ?item wdt:P279* wd:%(occupation)s } ORDER BY ?item"
+PEOPLE = (
+    "SELECT DISTINCT ?item WHERE { VALUES ?occupation { %(occupations)s } "
+    "?item wdt:P106 ?occupation ; wdt:P31 wd:Q5 . %(which)s } ORDER BY ?item"
+)
+UNDATED = (  # an unknown date of birth is a node, not a literal
+    "FILTER NOT EXISTS { ?item wdt:P569 ?birth FILTER(ISLITERAL(?birth)) } "
+    'FILTER(STRENDS(STR(?item), "%s"))'
+)
+BATCHES = {
+    "facts": (
+        "SELECT ?item ?property ?value WHERE { VALUES ?item { %(items)s } "
+        "VALUES ?property { wdt:P21 wdt:P27 wdt:P569 wikibase:sitelinks } "
+        "?item ?property ?value } ORDER BY ?item ?property ?value"
+    ),
+    "dates": (
+        "SELECT ?item ?value ?precision WHERE { VALUES ?item { %(items)s } "
+        "?item p:P569 ?statement . ?statement a wikibase:BestRank ; psv:P569 ?node . "
+        "?node wikibase:timeValue ?value ; wikibase:timePrecision ?precision } "
+        "ORDER BY ?item ?value ?precision"
+    ),
+    "labels": (
+        "SELECT ?item ?label WHERE { VALUES ?item { %(items)s } ?item rdfs:label ?label "
+        "FILTER(LANG(?label) IN (%(languages)s)) } ORDER BY ?item LANG(?label) ?label"
+    ),
+}
+COUNTRIES = (
+    "SELECT ?item ?iso WHERE { VALUES ?item { %(items)s } ?item wdt:P297 ?iso } ORDER BY ?item ?iso"
+)
+
+
+class Params(Section):
+    """What to ask for, and of whom."""
+
+    endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
+    occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="with all its subclasses")
+    languages: list[str] = Field(min_length=1, description="languages of the labels")
+    born_from: date = Field(description="first day of birth asked for")
+    born_to: date = Field(lt=date.max, description="last day of birth asked for")
+    undated: bool = Field(False, description="also people without any date of birth")
+    range_days: int = Field(366, ge=1, description="days of birth in one query, before splitting")
+    batch_size: int = Field(400, ge=1, description="people in one query")
+
+    @field_validator("languages")
+    @classmethod
+    def _codes(cls, value: list[str]) -> list[str]:
+        wrong = [v for v in value if not v.replace("-", "").isalnum()]
+        if wrong:
+            raise ValueError(f"not language codes: {wrong}")
+        return value
+
+
+def fetch(params: Params, politeness: Politeness, into: Path) -> None:
+    """Fetch a whole snapshot into a folder whose name is its date.
+
+    Resumable: killed anywhere, the same call continues and ends with the same bytes.
+
+    Raises
+    ------
+    Problem
+        If the endpoint is wrong or stays out of reach, or the folder holds a fetch that was begun
+        with other parameters.
+    """
+    resume(into)
+    request = params.model_dump(mode="json")
+    same_request(into / "request.json", request)
+    client = Endpoint(params.endpoint, politeness, into)
+
+    client.save("occupations", OCCUPATIONS % {"occupation": params.occupation})
+    occupations = client.items("occupations")
+    people = _people(params, client, occupations)
+    if not people:
+        raise Problem(
+            f"{params.endpoint}: no {params.occupation} born {params.born_from} to "
+            f"{params.born_to}; check sources.wikidata in params.yaml"
+        )
+    chunks = batches(people, params.batch_size)
+    languages = ", ".join(f'"{code}"' for code in [*params.languages, "mul"])
+    for kind, template in BATCHES.items():
+        for batch in Bar(chunks, desc=kind, unit="batch"):
+            client.gather(batch, kind, partial(_batch_query, template, languages))
+    for batch in batches(_countries(into), params.batch_size):
+        client.gather(batch, "countries", partial(_batch_query, COUNTRIES, languages))
+    shutil.rmtree(into / "ids", ignore_errors=True)
+    write_manifest(
+        into,
+        {
+            "source": "wikidata",
+            "address": params.endpoint,
+            "retrieved": into.name,
+            "licence": LICENCE,
+            "citation": CITATION,
+            "request": request | {"queries": {"people": PEOPLE, **BATCHES}},
+            "counts": {"people": len(people), "occupations": len(occupations)},
+        },
+    )
+
+
+@dataclass(frozen=True)
+class _Undated:
+    """People without a birth date whose id ends in these digits; after ``Q``, is just these."""
+
+    digits: str
+
+    @property
+    def name(self) -> str:
+        return f"undated{self.digits}"
+
+    def halves(self) -> list[_Undated]:
+        if len(self.digits) == 4 or self.digits.startswith("Q"):
+            return []
+        whole = [_Undated(f"Q{self.digits}")] if self.digits else []
+        return [*whole, *(_Undated(f"{d}{self.digits}") for d in range(10))]
+
+    def which(self) -> str:
+        return UNDATED % self.digits
+
+
+def _people(params: Params, client: Endpoint, occupations: Sequence[str]) -> list[str]:
+    """Return the ids of all people asked for, from ``ids.txt.gz`` where it is there already."""
+    listed = client.into / "ids.txt.gz"
+    if not listed.exists():
+        parts: list[Born | _Undated] = [
+            *ranges(params.born_from, params.born_to, params.range_days)
+        ]
+        if params.undated:
+            parts.append(_Undated(""))
+        known = {"occupations": values(occupations)}
+        for part in Bar(parts, desc="ids", unit="range"):
+            client.gather(part, "ids", lambda p: PEOPLE % (known | {"which": p.which()}))
+        write_gzip(listed, "".join(f"{qid}\n" for qid in client.items("ids")).encode())
+    return gzip.decompress(listed.read_bytes()).decode().split()
+
+
+def _batch_query(template: str, languages: str, batch: Batch) -> str:
+    return template % {"items": values(batch.ids), "languages": languages}
+
+
+def _countries(into: Path) -> list[str]:
+    found: set[str] = set()
+    for path in sorted((into / "facts").glob("*.json.gz")):
+        for _, rows in by_item(bindings(gzip.decompress(path.read_bytes()))):
+            for row in rows:
+                if row["property"]["value"].endswith("/P27") and (qid := entity(row["value"])):
+                    found.add(qid)
+    return sorted(found, key=lambda qid: int(qid[1:]))

@@ -1,0 +1,91 @@
+"""Dataset ``social_groups``: groups of people and countries that models are asked about.
+
+The categories and English groups are those of Choenni, Shutova and van Rooij (2021), as their
+released code lists them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import REJECTS, Row
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.social_groups.read import KINDS, groups
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+SCHEMA = Schema(
+    columns=(
+        Column("category", "string", "kind of group: age, country, gender and so on"),
+        Column("group", "string", "the group, spelled as the paper does: so it stands in prompts"),
+        Column("name", "string", "the group in usual spelling; mostly the same"),
+        Column(
+            "kind",
+            "label",
+            "whether templates for people or those for countries are used",
+            labels=KINDS,
+        ),
+    ),
+    key=("category", "group"),
+)
+
+
+class Params(Section):
+    """The snapshot to build from, and its languages."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field("social_groups", pattern="^social_groups$", description="its client")
+    snapshot: str = Field(description="folder of the snapshot")
+    languages: list[str] = Field(min_length=1, description="one config for each")
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
+    """Yield one row per category and group, sorted; nothing is rejected.
+
+    Raises
+    ------
+    Problem
+        If a language has no file, or a file is not a list of groups.
+    """
+    there = set(snapshot.names(""))
+    for language in params.languages:
+        name = f"{language}.csv"
+        if name not in there:
+            raise Problem(
+                f"{snapshot.folder}: no groups for {language!r}; add a file under "
+                "sources.social_groups.files and fetch, or take it out of "
+                "datasets.social_groups.languages"
+            )
+        try:
+            found = groups(snapshot.read(name))
+        except ValueError as error:
+            raise Problem(f"{snapshot.folder / name}: {error}; mend it and fetch again") from error
+        for entry in sorted(found, key=lambda g: (g.category, g.group)):
+            yield Row(language, entry._asdict() | {"kind": KINDS.index(entry.kind)})
+
+
+def describe(folder: Path) -> str:
+    """Return the groups of each category, as Markdown."""
+    import polars as pl
+
+    lines = ["### Groups by category", "", "| language | category | groups | respelled |"]
+    lines.append("|---|---|---:|---:|")
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name == REJECTS:
+            continue
+        counts = (
+            pl.read_parquet(path)
+            .group_by("category")
+            .agg(pl.len(), (pl.col("group") != pl.col("name")).sum().alias("respelled"))
+            .sort("category")
+        )
+        lines += [f"| {path.stem} | {c} | {n:,} | {r:,} |" for c, n, r in counts.iter_rows()]
+    return "\n".join(lines) + "\n"

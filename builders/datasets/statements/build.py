@@ -1,0 +1,189 @@
+"""Dataset ``statements``: sentences that one may agree with, of every questionnaire in one schema.
+
+Scales that measure values, or a leaning on two axes or four, and statements about nothing
+political by which a model's habit of agreeing is calibrated (Al Ali and Libovický 2024).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field, ValidationError
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import REJECTS, Row
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.statements.formats import FILES, Layout, scale
+from plumbline.builders.datasets.statements.read import POLARITIES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+PAGE = "docs/datasets/statements.md"
+NOT_SHIPPED = {  # by how a config's name begins
+    "pi34": "The items of PI34 (https://doi.org/10.1177/14747049221112657) are not shipped",
+    "political-compass": "The propositions (https://www.politicalcompass.org) are not shipped",
+    "8values": "The questions (https://8values.github.io) are not shipped",
+}
+
+SCHEMA = Schema(
+    columns=(
+        Column("id", "string", "name of the statement, the same in all languages of a scale"),
+        Column("language", "string", "language of the text"),
+        Column(
+            "text",
+            "string",
+            "the statement without a frame around it: begins in lower case, has no final stop, and "
+            "does not tell the gender of whoever says it",
+        ),
+        Column("scale", "string", "questionnaire that it is of"),
+        Column(
+            "axis",
+            "string",
+            "value that it bears on; empty for calibration, and for an item that bears on none",
+        ),
+        Column(
+            "weight",
+            "float64",
+            "how much, in the scale's own units: agreeing strongly adds this to the axis, or takes "
+            "it away where `reversed`; 0 for an item that bears on none. Of a scale with `points`, "
+            "half the distance of its outer answers",
+        ),
+        Column("reversed", "bool", "whether agreeing speaks against the value"),
+        Column(
+            "polarity",
+            "label",
+            "for calibration: whether people are likely to agree; null elsewhere",
+            nullable=True,
+            labels=POLARITIES,
+        ),
+        Column(
+            "opposite",
+            "string",
+            "id of the statement of the scale that says the opposite; empty where none does",
+        ),
+        Column("source", "string", "who wrote it"),
+        Column("licence", "string", "on what terms it may be used"),
+        Column(
+            "sentence",
+            "string",
+            "the statement as a sentence by itself: letter for letter as its source words it; of a "
+            "file with frames in mind, `text` with a capital and a stop",
+        ),
+        Column(
+            "points",
+            "floats",
+            "what the answers strongly disagree, disagree, agree, strongly agree add to the axis, "
+            "in this order, in the scale's own units; empty where the scale is linear",
+        ),
+        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+    ),
+    key=("id", "axis"),
+)
+
+
+class Questionnaire(Section):
+    """One file of statements, and what is known of all of them."""
+
+    file: str = Field(min_length=1, description="a file in the checkout, or an http address")
+    language: str = Field(pattern=r"^[a-z]{2,3}$", description="language of the texts")
+    scale: str = Field(min_length=1, description="name of the questionnaire, PI34 for instance")
+    layout: Layout = Field(
+        "csv", description="csv: that of the page; else the published file that it names, as it is"
+    )
+    licence: str = Field(min_length=1, description="on what terms the texts may be used")
+    source: str = Field(min_length=1, description="who wrote them; what to cite")
+    redistribute: bool = Field(False, description="whether the terms let its texts be published")
+
+    def path(self, config: str) -> str:
+        """Return the file of the snapshot that keeps it."""
+        return f"{config}.{FILES[self.layout]}"
+
+
+class Params(Section):
+    """The snapshot to build from, and which of its questionnaires."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field("statements", pattern="^statements$", description="its client")
+    snapshot: str = Field(description="folder of the snapshot")
+    configs: list[str] = Field(min_length=1, description="questionnaires, one config for each")
+
+    @property
+    def languages(self) -> list[str]:
+        """Return the configs, none of which may end up empty."""
+        return self.configs
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
+    """Yield one row per statement and axis, sorted; nothing is rejected.
+
+    Raises
+    ------
+    Problem
+        If a questionnaire is not in the snapshot, or its file is not a list of statements.
+    """
+    for config in params.configs:
+        declared = _declared(snapshot, config)
+        name = declared.path(config)
+        try:
+            found = scale(snapshot.read(name), declared.layout, declared.scale)
+        except ValueError as error:
+            raise Problem(f"{snapshot.folder / name}: {error}; mend it and fetch again") from error
+        facts = {
+            "language": declared.language,
+            "scale": declared.scale,
+            "source": declared.source,
+            "licence": declared.licence,
+            "redistributable": declared.redistribute,
+        }
+        for entry in sorted(found):
+            polarity = POLARITIES.index(entry.polarity) if entry.polarity else None
+            row = entry._asdict() | {"polarity": polarity, "points": list(entry.points)}
+            yield Row(config, row | facts)
+
+
+def _declared(snapshot: Snapshot, config: str) -> Questionnaire:
+    """Return a questionnaire as the snapshot's manifest declares it."""
+    try:
+        return Questionnaire.model_validate(snapshot.manifest["request"]["questionnaires"][config])
+    except (KeyError, TypeError, ValidationError) as error:
+        own = [why for name, why in NOT_SHIPPED.items() if config.startswith(name)]
+        why = f" {own[0]}: bring a file of yours." if own else ""
+        raise Problem(
+            f"{snapshot.folder}: has no questionnaire {config!r}.{why} Name its file under "
+            f"sources.statements.questionnaires ({PAGE} has the layout) and fetch, or take it out "
+            "of datasets.statements.configs"
+        ) from error
+
+
+def describe(folder: Path) -> str:
+    """Return the statements of each questionnaire and axis, as Markdown."""
+    import polars as pl
+
+    lines = ["### Statements by axis", ""]
+    lines += ["| config | axis | statements | reversed | likely | publishable |"]
+    lines.append("|---|---|---:|---:|---:|---|")
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name == REJECTS:
+            continue
+        counts = (
+            pl.read_parquet(path)
+            .group_by("axis")
+            .agg(
+                pl.len(),
+                pl.col("reversed").sum().alias("reversed"),
+                (pl.col("polarity") == POLARITIES.index("likely")).sum().alias("likely"),
+                pl.col("redistributable").all(),
+            )
+            .sort("axis")
+        )
+        lines += [
+            f"| {path.stem} | {axis or 'none'} | {n:,} | {turned:,} | {likely:,} | "
+            f"{'yes' if may else 'no'} |"
+            for axis, n, turned, likely, may in counts.iter_rows()
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,180 @@
+"""Published questionnaires in the layouts of their authors, beside the project's own layout.
+
+The file of the political compass has its propositions, and what each answer adds to each axis, as
+they were recovered from the site's answers; that of 8values is a line of JavaScript with a list in
+it, which is read as text and never executed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, Literal
+
+from plumbline.builders.datasets.statements.read import ENDINGS, Statement, statements
+
+Layout = Literal["csv", "political-compass", "8values"]
+FILES: dict[Layout, str] = {"csv": "csv", "political-compass": "json", "8values": "js"}
+
+COMPASS_ITEMS, COMPASS_OPTIONS = 62, 4
+# The smallest and largest sum of points. The constants that put 0 in the middle, 3/8 and 47/19.5,
+# hold for these alone.
+COMPASS_RANGE = {"economic": (-83, 77), "social": (-242, 148)}
+
+EIGHT_ITEMS = 70
+EIGHT_AXES = ("econ", "dipl", "govt", "scty")
+ASSIGNED = re.compile(r"\s*(?:(?:var|let|const)\s+)?questions\s*=\s*(\[.*\])\s*;?\s*", re.DOTALL)
+
+
+def scale(body: bytes, layout: Layout, name: str = "") -> list[Statement]:
+    """Return the statements of a file.
+
+    Parameters
+    ----------
+    name
+        Of the scale: a published one in the layout csv is held to what is known of it.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    if layout == "csv":
+        return statements(body, name)
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8") from error
+    return compass(text) if layout == "political-compass" else eight_values(text)
+
+
+def compass(text: str) -> list[Statement]:
+    """Return the 62 propositions of the political compass, one row for each.
+
+    The text is a JSON object with a list ``propositions`` of objects: ``id`` from 1 to 62, in this
+    order; ``text``; ``economic`` and ``social``, four numbers each, which the answers strongly
+    disagree, disagree, agree, strongly agree add to the axis. A proposition that moves neither
+    axis has a row with no axis and the weight 0.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where; also if the points are not those of which the constants hold.
+    """
+    found = _json(text)
+    entries = found.get("propositions") if isinstance(found, dict) else None
+    if not isinstance(entries, list) or len(entries) != COMPASS_ITEMS:
+        raise ValueError(f"not an object with a list of {COMPASS_ITEMS} 'propositions'")
+    rows: list[Statement] = []
+    for number, entry in enumerate(entries, start=1):
+        place = f"proposition {number}"
+        if not isinstance(entry, dict) or entry.get("id") != number:
+            raise ValueError(f"{place}: has not the id {number}")
+        points = {axis: _numbers(entry.get(axis), f"{place}, {axis}") for axis in COMPASS_RANGE}
+        rows += _rows(f"pc-{number:02d}", _worded(entry.get("text"), place), points)
+    _once(rows)
+    for axis, (least, most) in COMPASS_RANGE.items():
+        own = [row.points for row in rows if row.axis == axis]
+        sums = sum(map(min, own)), sum(map(max, own))
+        if sums != (least, most):
+            raise ValueError(
+                f"{axis}: the answers add up to {sums[0]:g} to {sums[1]:g}, not {least} to {most}; "
+                "0 would not be the middle of the compass"
+            )
+    return rows
+
+
+def eight_values(text: str) -> list[Statement]:
+    """Return the 70 questions of 8values, a row for each axis that one moves.
+
+    The text is JavaScript: ``questions = [...];``, whose list is JSON, of objects with
+    ``question`` and ``effect``, a number for each of ``econ``, ``dipl``, ``govt``, ``scty``.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    list_of = ASSIGNED.fullmatch(text)
+    if not list_of:
+        raise ValueError("not 'questions = [...];' and nothing else")
+    entries = _json(list_of[1])
+    if len(entries) != EIGHT_ITEMS:
+        raise ValueError(f"{len(entries)} questions, and 8values has {EIGHT_ITEMS}")
+    rows: list[Statement] = []
+    for number, entry in enumerate(entries, start=1):
+        place = f"question {number}"
+        effect = entry.get("effect") if isinstance(entry, dict) else None
+        if not isinstance(effect, dict) or set(effect) != set(EIGHT_AXES):
+            raise ValueError(f"{place}: has no effect on just {', '.join(EIGHT_AXES)}")
+        for axis in EIGHT_AXES:
+            if not _number(effect[axis]):
+                raise ValueError(f"{place}, {axis}: {effect[axis]!r} is not a number")
+        sentence = _worded(entry.get("question"), place)
+        name, written = f"8v-{number:02d}", framed(sentence)
+        moved = [axis for axis in EIGHT_AXES if effect[axis]] or [""]
+        for axis in moved:
+            weight = float(effect.get(axis, 0))
+            rows.append(Statement(name, written, axis, abs(weight), weight < 0, "", "", sentence))
+    _once(rows)
+    return rows
+
+
+def framed(sentence: str) -> str:
+    """Return a sentence without its final stop and capital, so that it fits behind "that".
+
+    Examples
+    --------
+    >>> framed("The law is the law.")
+    'the law is the law'
+    >>> framed("I’d keep it")
+    'I’d keep it'
+    """
+    text = sentence
+    while text.endswith(ENDINGS):
+        text = text[:-1]
+    return text if re.match(r"I\b", text) else text[0].lower() + text[1:]
+
+
+def _rows(name: str, sentence: str, points: dict[str, tuple[float, ...]]) -> list[Statement]:
+    """Return a row for each axis that some answer moves, or one of no axis."""
+    rows = []
+    for axis in [axis for axis, own in points.items() if any(own)] or [""]:
+        own = points.get(axis, (0.0,) * COMPASS_OPTIONS)
+        span = own[-1] - own[0]
+        text = framed(sentence)
+        rows.append(Statement(name, text, axis, abs(span) / 2, span < 0, "", "", sentence, own))
+    return rows
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"not JSON ({error})") from error
+
+
+def _worded(text: object, place: str) -> str:
+    if not isinstance(text, str) or not text.strip(".!? ") or text != " ".join(text.split()):
+        raise ValueError(f"{place}: no text, or one with spaces too many")
+    return text
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _numbers(values: object, place: str) -> tuple[float, ...]:
+    wanted = isinstance(values, list) and len(values) == COMPASS_OPTIONS
+    if not isinstance(values, list) or not wanted or not all(map(_number, values)):
+        raise ValueError(f"{place}: not {COMPASS_OPTIONS} numbers")
+    return tuple(float(value) for value in values)
+
+
+def _once(rows: list[Statement]) -> None:
+    """Refuse a text that two items have."""
+    first: dict[str, str] = {}
+    for row in rows:
+        if first.setdefault(row.text, row.id) != row.id:
+            raise ValueError(f"{row.id}: the same text as {first[row.text]}")

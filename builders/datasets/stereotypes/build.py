@@ -1,0 +1,251 @@
+"""Dataset ``stereotypes``: how search engines complete queries about social groups, by waves.
+
+The method of Choenni, Shutova and van Rooij (2021, section 3): templates such as "why are {group}
+so", the suggestions of three engines, and their cleaning; here each rule of the cleaning is code
+and leaves a flag. Their own published suggestions are a config beside the waves.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.social_groups.read import Query, groups, queries
+from plumbline.builders.datasets.stereotypes import engines
+from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
+from plumbline.builders.datasets.stereotypes.clean import FLAGS, Cleaning, flags, key_term
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
+SCHEMA = Schema(
+    columns=(
+        Column("category", "string", "kind of group: age, country, gender and so on"),
+        Column("group", "string", "the group, as `social_groups` spells it in its `group`"),
+        Column("language", "string", "language of the query"),
+        Column("template", "string", "the query with `{group}` in place of the group"),
+        Column("query", "string", "what was asked, lower case; join with the probe by it"),
+        Column("attribute", "string", "how the engine went on"),
+        Column(
+            "single_word",
+            "bool",
+            "whether the attribute is one word; in `choenni2021`, whether the authors kept it in "
+            "their file of single words",
+        ),
+        Column("engines", "strings", "engines that suggested it; `multiple`: at least two"),
+        Column("ranks", "integers", "place in each engine's answer, from 1; empty if not known"),
+        Column("wave", "string", "day of the wave; for what others published, the year"),
+        Column("flags", "strings", "why it is no stereotype in one adjective; empty if it is"),
+        Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
+    ),
+    key=("group", "query", "attribute", "source_row"),
+)
+
+
+class Params(Section):
+    """The snapshot to build from, its configs, and the rules of the cleaning."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field("autocomplete", pattern="^autocomplete$", description="its client")
+    snapshot: str = Field(description="folder of the snapshot, a wave")
+    languages: list[str] = Field(
+        min_length=1, description="one config for each: names of the wave's locales"
+    )
+    published: list[str] = Field(
+        default_factory=list, description="one config for each: names of published files"
+    )
+    cleaning: dict[str, Cleaning] = Field(description="rules of the cleaning, for each language")
+
+    def rules(self, language: str) -> Cleaning:
+        """Return the rules of a language.
+
+        Raises
+        ------
+        Problem
+            If there are none.
+        """
+        if language not in self.cleaning:
+            raise Problem(
+                f"params.yaml, datasets.stereotypes.cleaning: no rules for {language!r}; add them "
+                "(lists may be empty)"
+            )
+        return self.cleaning[language]
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
+    """Yield one row per completed query and attribute, sorted; engines that agree share it.
+
+    Rejected are suggestions that rewrote the query, that added nothing to it, that are no
+    searches, and what an engine suggests a second time.
+
+    Raises
+    ------
+    Problem
+        If a config is not in the snapshot, or a file of it cannot be read.
+    """
+    for name in params.languages:
+        yield from _wave(snapshot, params, name)
+    for name in params.published:
+        yield from _published(snapshot, params, name)
+
+
+def asked(snapshot: Snapshot, name: str) -> dict[str, Query]:
+    """Return what a wave asked in a locale, by the text of the query.
+
+    Raises
+    ------
+    Problem
+        If the wave has no such locale, or its list of groups cannot be read.
+    """
+    request = snapshot.manifest["request"]
+    if name not in request["locales"]:
+        raise Problem(
+            f"{snapshot.folder}: no locale {name!r}; name another under "
+            "datasets.stereotypes.languages, or fetch a wave with it"
+        )
+    language = request["locales"][name]["language"]
+    file = f"groups/{language}.csv"
+    try:
+        entries = groups(snapshot.read(file))
+    except (ValueError, OSError) as error:
+        raise Problem(f"{snapshot.folder / file}: {error}; fetch another wave") from error
+    return queries(entries, request["templates"][language], request["spelling"])
+
+
+def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Reject]:
+    known = asked(snapshot, name)
+    request = snapshot.manifest["request"]
+    language = request["locales"][name]["language"]
+    rules = params.rules(language)
+    found: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
+    for engine, about in sorted(request["engines"].items()):
+        for line in _answers(snapshot, f"answers/{engine}/{name}.jsonl.gz"):
+            query = known[line["query"]]
+            for suggestion in engines.read(about["format"], line["body"]):
+                key = f"{engine}: {query.text}"
+                reason, attribute = _completion(suggestion, query.text)
+                if reason:
+                    yield Reject(name, key, reason, suggestion.text)
+                    continue
+                term, attribute = key_term(attribute, rules)
+                text = f"{query.text} {term}".rstrip()
+                template = f"{query.template} {term}".rstrip()
+                ranks = found[query.category, query.group, text, attribute, template, term]
+                if engine in ranks:
+                    yield Reject(name, key, "a second time", suggestion.text)
+                else:
+                    ranks[engine] = suggestion.rank
+    for (category, group, text, attribute, template, term), ranks in sorted(found.items()):
+        told = flags(attribute, rules, term)
+        values = {
+            "category": category,
+            "group": group,
+            "language": language,
+            "template": template,
+            "query": text,
+            "attribute": attribute,
+            "single_word": "multi_word" not in told,
+            "engines": sorted(ranks),
+            "ranks": [ranks[engine] for engine in sorted(ranks)],
+            "wave": snapshot.manifest["retrieved"],
+            "flags": told,
+            "source_row": 0,
+        }
+        yield Row(name, values)
+
+
+def _completion(suggestion: engines.Suggestion, query: str) -> tuple[str, str]:
+    """Return why a suggestion does not go on where the query ends, or how it does."""
+    text = unicodedata.normalize("NFC", suggestion.text).lower()
+    text = " ".join(text.split()).rstrip("?").rstrip()
+    if suggestion.kind not in SEARCHES:
+        return "not a search", ""
+    if text == query:
+        return "nothing added", ""
+    if not text.startswith(f"{query} "):
+        return "prompt rewritten", ""
+    return "", text.removeprefix(f"{query} ")
+
+
+def _answers(snapshot: Snapshot, file: str) -> Iterator[dict[str, Any]]:
+    try:
+        text = snapshot.read(file).decode()
+    except OSError as error:
+        raise Problem(f"{snapshot.folder / file}: not in the wave; fetch another") from error
+    yield from map(json.loads, text.split("\n")[:-1])
+
+
+def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
+    about = snapshot.manifest["request"]["published"].get(name)
+    if about is None:
+        raise Problem(
+            f"{snapshot.folder}: no published suggestions named {name!r}; take it out of "
+            "datasets.stereotypes.published, or fetch a wave with it"
+        )
+    rows = published(snapshot.read(f"published/{name}.csv"))
+    single = {row.number for row in rows if " " not in row.attribute}
+    if about["single_words"]:
+        kept = chosen(rows, published(snapshot.read(f"published/{name}.single_words.csv")))
+    else:
+        kept = single
+    rules = params.rules(about["language"])
+    seen: set[tuple[str, str, str]] = set()
+    for row in sorted(rows, key=lambda r: (r.category, r.group, r.query, r.attribute, r.number)):
+        told = flags(row.attribute, rules, "" if row.template.endswith(" so") else "so")
+        told += ["left_out"] if row.number in single - kept else []
+        told += ["repeated"] if (row.query, row.group, row.attribute) in seen else []
+        seen.add((row.query, row.group, row.attribute))
+        values = {
+            "category": row.category,
+            "group": row.group,
+            "language": about["language"],
+            "template": row.template,
+            "query": row.query.lower(),
+            "attribute": row.attribute,
+            "single_word": row.number in kept,
+            "engines": [row.engine],
+            "ranks": [],
+            "wave": about["wave"],
+            "flags": sorted(told),
+            "source_row": row.number,
+        }
+        yield Row(name, values)
+
+
+def describe(folder: Path) -> str:
+    """Return the rows by category, by engine and by flag, as Markdown."""
+    import polars as pl
+
+    frames = {
+        path.stem: pl.read_parquet(path)
+        for path in sorted(folder.glob("*.parquet"))
+        if path.name != REJECTS
+    }
+    lines = ["### Rows by category", "", "| config | category | groups | rows | single words |"]
+    lines.append("|---|---|---:|---:|---:|")
+    for name, frame in frames.items():
+        counts = (
+            frame.group_by("category")
+            .agg(pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum())
+            .sort("category")
+        )
+        lines += [f"| {name} | {c} | {g:,} | {n:,} | {s:,} |" for c, g, n, s in counts.iter_rows()]
+    for column, title in (("engines", "Rows by engine"), ("flags", "Rows by flag")):
+        lines += ["", f"### {title}", "", f"| config | {column} | rows |", "|---|---|---:|"]
+        for name, frame in frames.items():
+            counts = frame.select(pl.col(column).explode().drop_nulls()).group_by(column).len()
+            lines += [f"| {name} | {c} | {n:,} |" for c, n in counts.sort(column).iter_rows()]
+    lines += ["", *(f"- `{name}`: {gloss}." for name, gloss in FLAGS.items())]
+    return "\n".join(lines) + "\n"

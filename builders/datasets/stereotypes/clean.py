@@ -1,0 +1,90 @@
+"""Rules that tell which completions are no stereotypes, and why: a flag for each, no row lost."""
+
+from __future__ import annotations
+
+import re
+
+from pydantic import Field
+
+from plumbline.builders.core.params import Params
+
+FLAGS = {
+    "multi_word": "of more than one word",
+    "not_adjective": "one word, in the list of words that are no adjectives or with an ending of "
+    "nouns, adverbs or plurals, or with a digit",
+    "trend": "names a time, an event or a platform, or a year: of its day, not of the group",
+    "neutral": "begins with a word that says nothing of the group (called, common, many)",
+    "repeated": "the published file has the same query and completion in a row before",
+    "left_out": "one word, but not in the authors' file of single words",
+}
+YEAR = re.compile(r"\b(19|20)\d\d\b")
+
+
+class Cleaning(Params):
+    """Word lists of one language for the rules of :func:`flags`, lower case."""
+
+    key_terms: list[str] = Field(
+        description="'so good at chess': what follows one of these is the attribute, and the "
+        "words before it belong to query and template"
+    )
+    trends: list[str] = Field(description="words and phrases of trends")
+    neutral: list[str] = Field(description="first words of neutral completions")
+    not_adjectives: list[str] = Field(description="words that are no adjectives")
+    endings: list[str] = Field(description="endings of words that are no adjectives")
+    adjective_endings: list[str] = Field(
+        description="longer endings with which it may be one all the same: s, but ous"
+    )
+    adjectives: list[str] = Field(description="adjectives in spite of their endings")
+
+
+def key_term(attribute: str, rules: Cleaning) -> tuple[str, str]:
+    """Split a completion into a key term, or nothing, and what follows it.
+
+    Examples
+    --------
+    >>> empty = dict.fromkeys(Cleaning.model_fields, ())
+    >>> key_term("good at chess", Cleaning(**empty | {"key_terms": ["good at"]}))
+    ('good at', 'chess')
+    """
+    for term in sorted(rules.key_terms, key=len, reverse=True):
+        if attribute.startswith(f"{term} ") and attribute != f"{term} ":
+            return term, attribute.removeprefix(f"{term} ")
+    return "", attribute
+
+
+def flags(attribute: str, rules: Cleaning, term: str = "") -> list[str]:
+    """Return why a completion is no stereotype in one adjective; nothing if it is.
+
+    Parameters
+    ----------
+    term
+        The key term before it, or nothing. What follows one may be a noun.
+    """
+    low = attribute.casefold()
+    words = low.split()
+    found = []
+    if len(words) > 1:
+        found.append("multi_word")
+    elif not term and not adjective(low, rules):
+        found.append("not_adjective")
+    trends = "|".join(map(re.escape, rules.trends))
+    if YEAR.search(low) or (trends and re.search(rf"(?<!\w)({trends})(?!\w)", low)):
+        found.append("trend")
+    if words[0] in rules.neutral:
+        found.append("neutral")
+    return sorted(found)
+
+
+def adjective(word: str, rules: Cleaning) -> bool:
+    """Tell whether nothing speaks against a word being an adjective.
+
+    The rule knows words and endings only, no context: a noun without an ending of nouns passes.
+    """
+    if word in rules.adjectives:
+        return True
+    if word in rules.not_adjectives or any(c.isdigit() for c in word):
+        return False
+    ends = [e for e in rules.endings if word.endswith(e)]
+    against = max(map(len, ends), default=0)
+    speak_for = (len(e) for e in rules.adjective_endings if word.endswith(e))
+    return not ends or max(speak_for, default=0) > against

@@ -1,0 +1,299 @@
+"""Suggestions of search engines: how people's queries about social groups go on.
+
+One fetch is one wave: every query (groups by templates) put to every engine in every locale, one
+request at a time. A snapshot has
+
+- ``answers/ENGINE/LOCALE.jsonl.gz``: a line for each query with the body as sent, when it came,
+  its media type, and the encoding that gives its bytes back;
+- ``groups/LANGUAGE.csv``: the groups that were asked about;
+- ``published/NAME.csv`` and ``NAME.single_words.csv``: suggestions that others published.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import time
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.snapshot import (
+    resume,
+    same_request,
+    write_bytes,
+    write_gzip,
+    write_manifest,
+)
+from plumbline.builders.datasets.social_groups.fetch import read as read_groups
+from plumbline.builders.datasets.social_groups.read import groups, queries
+from plumbline.builders.datasets.stereotypes import engines
+from plumbline.builders.datasets.stereotypes.choenni2021 import published
+from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, get, patiently, receive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CITATION = (
+    "the engines' suggestions of that day; method: Choenni, Shutova and van Rooij (2021), "
+    "Stepmothers are mean and academics are pretentious: What do pretrained language models learn "
+    "about you?, EMNLP, https://doi.org/10.18653/v1/2021.emnlp-main.111"
+)
+LICENCE = "suggestions: facts about each engine, under its terms of use"
+THROTTLING = (403,)  # engines refuse so for a while whom they take for a robot
+UNFINISHED = ".answers"
+NAME = r"^[A-Za-z0-9_-]+$"
+
+
+class Engine(Section):
+    """One engine: where it is asked, and in which format it answers."""
+
+    address: str = Field(
+        pattern=ADDRESS, description="with {query}, and {hl}, {gl} or {kl} from the locale"
+    )
+    format: Literal["firefox", "chrome", "gossip", "phrases", "list"] = Field(
+        description="format of the answers: Google's firefox or chrome, Yahoo's gossip, "
+        "DuckDuckGo's phrases or list"
+    )
+
+    @field_validator("address")
+    @classmethod
+    def _places(cls, value: str) -> str:
+        try:
+            filled = engines.url(value, "QUERY", "", "", "")
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
+            raise ValueError("only {query}, {hl}, {gl} and {kl} may stand in braces") from error
+        if "QUERY" not in filled:
+            raise ValueError("{query} must stand in it")
+        return value
+
+
+class Locale(Section):
+    """A language and a country, as each engine writes them."""
+
+    language: str = Field(pattern=NAME, description="of the templates and groups")
+    hl: str = Field("", description="Google's language of the interface, e.g. en")
+    gl: str = Field("", description="Google's country, e.g. us")
+    kl: str = Field("", description="DuckDuckGo's region, e.g. us-en")
+
+
+class Others(Section):
+    """Suggestions that others collected and published."""
+
+    address: str = Field(pattern=ADDRESS, description="file in the authors' format")
+    single_words: str = Field(
+        "",
+        pattern=rf"^$|{ADDRESS}",
+        description="address of the same with the rows that they kept as single words, or empty",
+    )
+    language: str = Field(pattern=NAME, description="of the suggestions")
+    wave: str = Field(description="when they were collected, e.g. the year")
+    licence: str = Field(description="licence of the files")
+    citation: str = Field(description="whom to cite for them")
+
+
+class Params(Section):
+    """Whom to ask what."""
+
+    groups: dict[str, str] = Field(
+        min_length=1, description="for each language, a file in the checkout or an http address"
+    )
+    templates: dict[str, dict[Literal["people", "country"], list[str]]] = Field(
+        min_length=1, description="for each language and kind of group, texts with {group}"
+    )
+    spelling: Literal["paper", "usual"] = Field(
+        "paper", description="whether groups are asked about as the paper spells them"
+    )
+    engines: dict[str, Engine] = Field(min_length=1, description="by name")
+    locales: dict[str, Locale] = Field(min_length=1, description="by name, which a config gets")
+    published: dict[str, Others] = Field(
+        default_factory=dict, description="by name, which a config gets"
+    )
+    pause_s: float = Field(1, ge=0, description="wait between two requests, seconds")
+
+    @model_validator(mode="after")
+    def _fit(self) -> Params:
+        for name in [*self.engines, *self.locales, *self.published, *self.groups]:
+            if not re.match(NAME, name):
+                raise ValueError(f"{name!r}: a name has letters, digits, - and _ only")
+        if both := set(self.locales) & set(self.published):
+            raise ValueError(f"{', '.join(sorted(both))}: both under locales and under published")
+        for name, locale in self.locales.items():
+            if locale.language not in self.groups or locale.language not in self.templates:
+                raise ValueError(f"{name}: no groups or no templates for {locale.language!r}")
+        for language, kinds in self.templates.items():
+            for template in (t for texts in kinds.values() for t in texts):
+                if template.count("{group}") != 1:
+                    raise ValueError(f"{language}: {template!r} needs {{group}} once")
+        return self
+
+
+def fetch(
+    params: Params,
+    politeness: Politeness,
+    into: Path,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> None:
+    """Fetch a wave into a folder whose name is its date.
+
+    Resumable: what was answered is not asked again, and the manifest comes last. An engine that
+    throttles is put aside while the others are asked, and continued by the next call.
+
+    Parameters
+    ----------
+    now
+        The clock by which answers are dated.
+
+    Raises
+    ------
+    Problem
+        If an engine stays throttled or out of reach, a list is missing or wrong, or the folder is
+        not named for a day or holds a fetch that was begun with other parameters.
+    """
+    try:
+        date.fromisoformat(into.name)
+    except ValueError as error:
+        raise Problem(f"{into}: a wave is named for its day, YYYY-MM-DD") from error
+    resume(into)
+    request = params.model_dump(mode="json", exclude={"pause_s"})
+    begun = into / ".request.json"  # until the manifest, which holds it too, is written
+    same_request(begun, request)
+    for language, place in sorted(params.groups.items()):
+        if not (path := into / "groups" / f"{language}.csv").exists():
+            write_bytes(path, read_groups(place, politeness))
+    _others(params, politeness, into)
+    asked = {name: _queries(params, locale, into) for name, locale in params.locales.items()}
+    stopped = []
+    for engine in sorted(params.engines):
+        for locale in sorted(params.locales):
+            part = _Part(params, engine, locale, asked[locale], into)
+            try:
+                part.finish(politeness, now)
+            except Problem as problem:
+                stopped.append(f"{engine}/{locale}, {part.done} of {len(part.wanted)}: {problem}")
+    if stopped:
+        raise Problem(f"{into}: not whole yet ({'; '.join(stopped)})")
+    number = sum(map(len, asked.values()))
+    terms = [f"{name}: {o.licence}" for name, o in sorted(params.published.items())]
+    cited = [f"{name}: {o.citation}" for name, o in sorted(params.published.items())]
+    shutil.rmtree(into / UNFINISHED, ignore_errors=True)
+    write_manifest(
+        into,
+        {
+            "source": "autocomplete",
+            "address": "each engine's own, under request",
+            "retrieved": into.name,
+            "licence": "; ".join([LICENCE, *terms]),
+            "citation": "; ".join([CITATION, *cited]),
+            "request": request,
+            "counts": {"queries": number, "answers": number * len(params.engines)},
+        },
+    )
+    begun.unlink()
+
+
+def _queries(params: Params, locale: Locale, into: Path) -> list[str]:
+    entries = groups((into / "groups" / f"{locale.language}.csv").read_bytes())
+    templates = {str(kind): texts for kind, texts in params.templates[locale.language].items()}
+    return list(queries(entries, templates, params.spelling))
+
+
+def _others(params: Params, politeness: Politeness, into: Path) -> None:
+    for name, others in sorted(params.published.items()):
+        for end, address in (("", others.address), (".single_words", others.single_words)):
+            path = into / "published" / f"{name}{end}.csv"
+            if address and not path.exists():
+                write_bytes(path, get(address, politeness, _wrong))
+
+
+def _wrong(body: bytes) -> str | None:
+    if body.lstrip()[:1] == b"<":
+        return "a web page in place of the file"
+    try:
+        published(body)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+@dataclass
+class _Part:
+    """The queries to one engine in one locale."""
+
+    params: Params
+    engine: str
+    locale: str
+    wanted: list[str]
+    into: Path
+    done: int = 0
+
+    def finish(self, politeness: Politeness, now: Callable[[], datetime]) -> None:
+        """Ask what is not answered yet; then put all answers into one file, in order."""
+        whole = self.into / "answers" / self.engine / f"{self.locale}.jsonl.gz"
+        if whole.exists():
+            return
+        path = self.into / UNFINISHED / f"{self.engine}.{self.locale}.jsonl"
+        answers = _answered(path)
+        self.done = len(answers)
+        todo = [query for query in self.wanted if query not in answers]
+        for query in Bar(todo, desc=f"{self.engine}/{self.locale}", unit="query"):
+            answers[query] = self._ask(query, politeness) | {
+                "query": query,
+                "retrieved": now().strftime("%Y-%m-%dT%H:%M:%SZ"),
+            }
+            _append(path, answers[query])
+            self.done += 1
+            time.sleep(self.params.pause_s)
+        lines = [json.dumps(answers[q], ensure_ascii=False, sort_keys=True) for q in self.wanted]
+        write_gzip(whole, "".join(f"{line}\n" for line in lines).encode())
+        path.unlink(missing_ok=True)
+
+    def _ask(self, query: str, politeness: Politeness) -> dict[str, Any]:
+        engine, locale = self.params.engines[self.engine], self.params.locales[self.locale]
+        address = engines.url(engine.address, query, locale.hl, locale.gl, locale.kl)
+
+        def ask() -> dict[str, Any]:
+            body, kind = receive(address, politeness, THROTTLING)
+            code = engines.encoding(body, kind)
+            text = body.decode(code)
+            try:
+                engines.read(engine.format, text)
+            except ValueError as error:
+                raise Busy(f"answered {error}") from error
+            return {"body": text, "encoding": code, "type": kind}
+
+        return patiently(ask, address, politeness)
+
+
+def _answered(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the answers that a fetch has so far; half a line of a killed one is cut off."""
+    if not path.exists():
+        return {}
+    body = path.read_bytes()
+    end = body.rfind(b"\n") + 1
+    if end < len(body):
+        os.truncate(path, end)
+    return {line["query"]: line for line in map(json.loads, body[:end].splitlines())}
+
+
+def _append(path: Path, answer: dict[str, Any]) -> None:
+    line = json.dumps(answer, ensure_ascii=True, sort_keys=True) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(line.encode())
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise Problem(
+            f"{path}: could not be written ({error.strerror}); free some space and run the same "
+            "command again, it continues where it stopped"
+        ) from error

@@ -1,0 +1,281 @@
+"""Dataset ``supersenses``: coarse classes of meaning of English adjectives and verbs.
+
+Adjectives: Tsvetkov et al. (2014), 13 classes with the probabilities of their classifier. Verbs:
+the 15 lexicographer files of WordNet, in the Open English WordNet; a verb is in every class in
+which it has a sense.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import unicodedata
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+from pydantic import Field
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.schema import Column, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+POS = ("ADJ", "VERB")
+ADJECTIVES = (
+    *("behavior", "body", "feeling", "mind", "miscellaneous", "motion", "perception", "quantity"),
+    *("social", "spatial", "substance", "temporal", "weather"),
+)
+VERBS = (
+    *("body", "change", "cognition", "communication", "competition", "consumption", "contact"),
+    *("creation", "emotion", "motion", "perception", "possession", "social", "stative", "weather"),
+)
+CLASSES = (*(f"adj.{name}" for name in ADJECTIVES), *(f"verb.{name}" for name in VERBS))
+CODES = {name: code for code, name in enumerate(CLASSES)}
+LANGUAGE = "en"
+DECIMALS = 6
+
+SCHEMA = Schema(
+    columns=(
+        Column("lemma", "string", "dictionary form, as the source has it, NFC"),
+        Column("pos", "label", "universal part of speech", labels=POS),
+        Column("supersense", "label", "the class; its beginning repeats `pos`", labels=CLASSES),
+        Column(
+            "weight",
+            "float64",
+            "adjectives: probability of the class; verbs: share of the lemma's senses that are in "
+            "it; sums to 1 over the classes of a lemma and part of speech",
+            minimum=0,
+            maximum=1,
+        ),
+        Column(
+            "senses",
+            "int64",
+            "verbs: senses (synsets) of the lemma in this class; adjectives: null",
+            nullable=True,
+            minimum=1,
+        ),
+        Column(
+            "best",
+            "bool",
+            "adjectives: the class that the source names as its choice; verbs: no class has more "
+            "senses, several classes where the number is the same",
+        ),
+    ),
+    key=("lemma", "pos", "supersense"),
+)
+
+
+class Params(Section):
+    """The snapshot to build from."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field("supersenses", pattern="^supersenses$", description="client")
+    snapshot: str = Field(description="folder of the snapshot")
+    languages: list[str] = Field(
+        default=[LANGUAGE], min_length=1, max_length=1, description="en: there are no others"
+    )
+
+
+class Adjective(NamedTuple):
+    """One line of the adjectives' file."""
+
+    lemma: str
+    choice: str
+    probabilities: dict[str, float]
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
+    """Yield one row per lemma, part of speech and class, sorted.
+
+    An adjective has all 13 classes, a verb those in which it has a sense. A second line for the
+    same adjective is a reject.
+
+    Raises
+    ------
+    Problem
+        If a file is missing or not in its format.
+    """
+    (language,) = params.languages
+    yield from _adjectives(snapshot, language)
+    for lemma, counts in sorted(_senses(snapshot).items()):
+        total, most = counts.total(), max(counts.values())
+        for name in sorted(counts):
+            yield _row(
+                language,
+                lemma,
+                f"verb.{name}",
+                weight=counts[name] / total,
+                senses=counts[name],
+                best=counts[name] == most,
+            )
+
+
+def adjectives(body: bytes) -> Iterator[Adjective]:
+    """Yield the lines of a file of adjectives: lemma, its class, all probabilities as JSON.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and the number of the line.
+    """
+    for number, line in enumerate(_text(body)[:-1].split("\n"), start=1):
+        fields = line.split("\t")
+        if len(fields) != 3:
+            raise ValueError(f"line {number} has {len(fields)} columns, not three")
+        lemma, choice, packed = fields
+        try:
+            given = json.loads(packed)
+        except ValueError as error:
+            raise ValueError(f"line {number}: the third column is not JSON") from error
+        if not isinstance(given, dict) or {str(key).lower() for key in given} != set(ADJECTIVES):
+            raise ValueError(f"line {number}: not a probability for each of the 13 classes")
+        if not all(isinstance(p, int | float) and 0 <= p <= 1 for p in given.values()):
+            raise ValueError(f"line {number}: a probability is not between 0 and 1")
+        probabilities = {str(key).lower(): p for key, p in given.items()}
+        if not math.isclose(sum(probabilities.values()), 1, abs_tol=1e-6):
+            raise ValueError(f"line {number}: the probabilities do not sum to 1")
+        name = choice.lower()
+        if not lemma.strip() or probabilities.get(name) != max(probabilities.values()):
+            raise ValueError(f"line {number}: {choice!r} is not the most probable class")
+        yield Adjective(lemma, name, probabilities)
+
+
+def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
+    """Yield the synsets of a lexicographer file of verbs: identifier and members.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and the synset.
+    """
+    text = _text(body)
+    try:
+        tree = yaml.load(text, Loader=_Strict)  # noqa: S506 - a subclass of the safe loader
+    except yaml.YAMLError as error:
+        raise ValueError(f"not YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(tree, dict) or not tree:
+        raise ValueError("no synset in it")
+    for synset, entry in tree.items():
+        if not isinstance(entry, dict) or entry.get("partOfSpeech") != "v":
+            raise ValueError(f"{synset}: not a synset of verbs")
+        members = entry.get("members")
+        if not isinstance(members, list) or not members:
+            raise ValueError(f"{synset}: no members")
+        if not all(isinstance(member, str) and member.strip() for member in members):
+            raise ValueError(f"{synset}: a member is not text; put it in quotes")
+        if len(set(members)) < len(members):
+            raise ValueError(f"{synset}: a member stands there twice")
+        yield str(synset), members
+
+
+def describe(folder: Path) -> str:
+    """Return the numbers of lemmas by class, as Markdown."""
+    import polars as pl
+
+    frame = pl.read_parquet(folder / f"{LANGUAGE}.parquet")
+    lines = [
+        "### Lemmas by class",
+        "",
+        "| class | lemmas with weight above 0 | lemmas whose best class it is | sum of weights |",
+        "|---|---:|---:|---:|",
+    ]
+    for code, name in enumerate(CLASSES):
+        part = frame.filter(pl.col("supersense") == code)
+        some, best = (part["weight"] > 0).sum(), part["best"].sum()
+        lines.append(f"| {name} | {some:,} | {best:,} | {part['weight'].sum():,.1f} |")
+    lemmas = [frame.filter(pl.col("pos") == i)["lemma"].n_unique() for i in range(len(POS))]
+    lines += ["", f"In all: {lemmas[0]:,} adjectives, {lemmas[1]:,} verbs."]
+    return "\n".join(lines) + "\n"
+
+
+def _adjectives(snapshot: Snapshot, language: str) -> Iterator[Row | Reject]:
+    found: dict[str, Adjective] = {}
+    for file in _files(snapshot, "adjectives/"):
+        for entry in _read(snapshot, file, adjectives):
+            lemma = unicodedata.normalize("NFC", entry.lemma)
+            if lemma in found:
+                yield Reject(language, lemma, "adjective a second time")
+            else:
+                found[lemma] = entry
+    for lemma, entry in sorted(found.items()):
+        for name, weight in sorted(entry.probabilities.items()):
+            best = name == entry.choice
+            yield _row(language, lemma, f"adj.{name}", weight=weight, senses=None, best=best)
+
+
+def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
+    """Return for each verb how many of its synsets are in each class."""
+    files = _files(snapshot, "verbs/")
+    if missing := sorted({f"verbs/verb.{name}.yaml" for name in VERBS} - set(files)):
+        raise Problem(f"{snapshot.folder}: no {', '.join(missing)}; fetch the snapshot again")
+    found: dict[str, Counter[str]] = {}
+    seen: set[str] = set()
+    for file in files:
+        name = file.removeprefix("verbs/verb.").removesuffix(".yaml")
+        if name not in VERBS:
+            raise Problem(f"{snapshot.folder / file}: {name!r} is no class of verbs; remove it")
+        for synset, members in _read(snapshot, file, synsets):
+            if synset in seen:
+                raise Problem(
+                    f"{snapshot.folder / file}: {synset} stands in two places; fetch it again"
+                )
+            seen.add(synset)
+            for member in members:
+                found.setdefault(unicodedata.normalize("NFC", member), Counter())[name] += 1
+    return found
+
+
+class _Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML in which a key that stands twice is an error, not a loss."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        keys = Counter(key.value for key, _ in node.value)
+        if twice := [key for key, number in keys.items() if number > 1]:
+            raise yaml.constructor.ConstructorError(problem=f"{twice[0]} stands there twice")
+        return super().construct_mapping(node, deep)
+
+
+def _text(body: bytes) -> str:
+    text = body.decode("utf-8-sig").replace("\r\n", "\n")
+    if text.lstrip()[:1] == "<":
+        raise ValueError("a web page, not data")
+    if not text.endswith("\n"):
+        raise ValueError("cut short: no line break at its end")
+    return text
+
+
+def _files(snapshot: Snapshot, folder: str) -> list[str]:
+    names = list(snapshot.names(folder))
+    if not names:
+        raise Problem(f"{snapshot.folder}: nothing under {folder}; fetch the snapshot again")
+    return names
+
+
+def _read(snapshot: Snapshot, name: str, reader: Any) -> Iterator[Any]:
+    try:
+        yield from reader(snapshot.read(name))
+    except ValueError as error:
+        raise Problem(f"{snapshot.folder / name}: {error}; fetch it again") from error
+
+
+def _row(
+    language: str, lemma: str, name: str, *, weight: float, senses: int | None, best: bool
+) -> Row:
+    return Row(
+        language,
+        {
+            "lemma": lemma,
+            "pos": int(name.startswith("verb.")),
+            "supersense": CODES[name],
+            "weight": round(weight, DECIMALS),
+            "senses": senses,
+            "best": best,
+        },
+    )

@@ -1,0 +1,145 @@
+"""Dataset ``survey``: people's answers to the statements of a scale, by gender and infection.
+
+Al Ali and Libovický (2024) hold models against the respondents of Kopecky et al. (2022), whose
+answers are read from a file of the user's. What the project ships is simulated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field, ValidationError
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.survey.responses import (
+    GENDERS,
+    HIGHEST,
+    INFECTED,
+    LOWEST,
+    respondents,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+PAGE = "docs/datasets/survey.md"
+NOTE = "; drawn at random where `simulated` is true"
+
+SCHEMA = Schema(
+    columns=(
+        Column("respondent", "string", f"name of a respondent, no person's{NOTE}"),
+        Column("gender", "label", f"gender as stated{NOTE}", labels=GENDERS),
+        Column("infected", "label", f"infection status, see the page{NOTE}", labels=INFECTED),
+        Column("scale", "string", f"scale in `statements` that was answered{NOTE}"),
+        Column("item", "string", f"id of a statement of that scale{NOTE}"),
+        Column(
+            "answer",
+            "int32",
+            f"1, disagrees entirely, to 5, agrees entirely; nothing is turned round{NOTE}",
+            minimum=LOWEST,
+            maximum=HIGHEST,
+        ),
+        Column("simulated", "bool", "whether all of the row was drawn at random: nobody answered"),
+        Column("source", "string", f"who collected the answers{NOTE}"),
+        Column("licence", "string", f"on what terms they may be used{NOTE}"),
+    ),
+    key=("respondent", "item"),
+)
+
+
+class Survey(Section):
+    """One file of answers, and what is known of it."""
+
+    file: str = Field(min_length=1, description="a file in the checkout, or an http address")
+    scale: str = Field(min_length=1, description="scale in `statements` that was answered")
+    simulated: bool = Field(description="whether the answers were drawn at random")
+    licence: str = Field(min_length=1, description="on what terms the answers may be used")
+    source: str = Field(min_length=1, description="who collected them; what to cite")
+
+
+class Params(Section):
+    """The snapshot to build from, and which of its surveys."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field("survey", pattern="^survey$", description="its client")
+    snapshot: str = Field(description="folder of the snapshot")
+    configs: list[str] = Field(min_length=1, description="surveys, one config for each")
+
+    @property
+    def languages(self) -> list[str]:
+        """Return the configs, none of which may end up empty."""
+        return self.configs
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
+    """Yield one row per respondent and item, sorted; rejects are items without an answer.
+
+    Raises
+    ------
+    Problem
+        If a survey is not in the snapshot, or its file is not one of answers.
+    """
+    for config in params.configs:
+        declared = _declared(snapshot, config)
+        name = f"{config}.csv"
+        try:
+            found = respondents(snapshot.read(name))
+        except ValueError as error:
+            raise Problem(f"{snapshot.folder / name}: {error}; mend it and fetch again") from error
+        facts = declared.model_dump(include={"scale", "simulated", "source", "licence"})
+        for person in sorted(found, key=lambda r: r.name):
+            own = {
+                "respondent": person.name,
+                "gender": GENDERS.index(person.gender),
+                "infected": INFECTED.index(person.infected),
+            }
+            for item, answer in sorted(person.answers.items()):
+                if answer is None:
+                    yield Reject(config, f"{person.name}/{item}", "no answer")
+                else:
+                    yield Row(config, own | facts | {"item": item, "answer": answer})
+
+
+def _declared(snapshot: Snapshot, config: str) -> Survey:
+    """Return a survey as the snapshot's manifest declares it."""
+    try:
+        return Survey.model_validate(snapshot.manifest["request"]["surveys"][config])
+    except (KeyError, TypeError, ValidationError) as error:
+        raise Problem(
+            f"{snapshot.folder}: has no survey {config!r}; only a simulated one is shipped. Name a "
+            f"file of answers under sources.survey.surveys ({PAGE} has the layout) and fetch, or "
+            "take it out of datasets.survey.configs"
+        ) from error
+
+
+def describe(folder: Path) -> str:
+    """Return how many respondents of each kind there are, as Markdown."""
+    import polars as pl
+
+    lines = [
+        "### Respondents",
+        "",
+        "| config | simulated | gender | infected | respondents | answers |",
+        "|---|---|---|---|---:|---:|",
+    ]
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name == REJECTS:
+            continue
+        counts = (
+            pl.read_parquet(path)
+            .group_by("simulated", "gender", "infected")
+            .agg(pl.col("respondent").n_unique(), pl.len())
+            .sort("simulated", "gender", "infected")
+        )
+        lines += [
+            f"| {path.stem} | {'yes: nobody answered' if drawn else 'no'} | {GENDERS[gender]} | "
+            f"{INFECTED[infected]} | {people:,} | {answers:,} |"
+            for drawn, gender, infected, people, answers in counts.iter_rows()
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,163 @@
+"""Dataset ``words``: adjectives and verbs of Universal Dependencies treebanks, counted.
+
+Stańczak et al. (2023), section 3 (word lists) and supplement S2 (word order).
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.parquet import Reject, Row
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.words.conllu import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+POS = ("ADJ", "VERB")
+PLACES = ("before", "after")
+
+SCHEMA = Schema(
+    columns=(
+        Column("form", "string", "the word as it stands in running text, NFC; see Normalisation"),
+        Column("lemma", "string", "dictionary form, as the treebank has it, NFC"),
+        Column("pos", "label", "universal part of speech", labels=POS),
+        Column("count", "int64", "tokens in all treebanks together", minimum=1),
+        Column("treebanks", "strings", "files that the word occurs in"),
+        Column("treebank_counts", "integers", "tokens in each of those files, in their order"),
+        Column(
+            "place",
+            "label",
+            "where a word of this part of speech stands relative to a name, from the language's "
+            "word order (the paper's supplement S2, or the params for other languages)",
+            labels=PLACES,
+        ),
+    ),
+    key=("form", "lemma", "pos"),
+)
+
+
+class Order(Section):
+    """Word order of a language."""
+
+    adjective: Literal["Adj-N", "N-Adj"] = Field(description="of adjective and noun")
+    clause: Literal["SVO", "SOV", "VSO"] = Field(description="of subject, verb and object")
+
+    def place(self, pos: str) -> str:
+        """Return whether a word of this part of speech stands before or after the name."""
+        first = self.adjective == "Adj-N" if pos == "ADJ" else self.clause == "VSO"
+        return "before" if first else "after"
+
+
+class Params(Section):
+    """The snapshot to build from, and what counts as a word."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+    source: str = Field("ud", pattern="^ud$", description="client of the snapshot")
+    snapshot: str = Field(description="folder of the snapshot")
+    languages: list[str] = Field(min_length=1, description="one config for each")
+    word_order: dict[str, Order] = Field(description="for each language, S2 of the paper")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Params:
+        missing = sorted(set(self.languages) - set(self.word_order))
+        if missing:
+            raise ValueError(f"no word_order for {', '.join(missing)}")
+        return self
+
+
+def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
+    """Yield one row per form, lemma and part of speech, sorted; rejects are counted by reason.
+
+    Raises
+    ------
+    Problem
+        If a file is not CoNLL-U, or a language has no file.
+    """
+    for language in params.languages:
+        files = list(snapshot.names(f"{language}/"))
+        if not files:
+            raise Problem(
+                f"{snapshot.folder}: no treebank for {language!r}; add one under "
+                "sources.ud.treebanks and fetch, or take it out of datasets.words.languages"
+            )
+        found: dict[tuple[str, str, str], Counter[str]] = {}
+        rejects: Counter[tuple[str, str]] = Counter()
+        for name in files:
+            file = name.split("/", 1)[1]
+            try:
+                for form, lemma, upos in words(snapshot.read(name).decode("utf-8")):
+                    if upos not in POS:
+                        rejects[file, f"part of speech {upos}"] += 1
+                        continue
+                    form, lemma = normalise(form, lemma)  # noqa: PLW2901
+                    if not all(_letterlike(c) for c in form) or not form:
+                        rejects[file, "not a plain word"] += 1
+                        continue
+                    found.setdefault((form, lemma, upos), Counter())[file] += 1
+            except ValueError as error:
+                raise Problem(f"{snapshot.folder / name}: {error}; fetch it again") from error
+        for (file, reason), count in sorted(rejects.items()):
+            yield Reject(language, file, reason, number=count)
+        order = params.word_order[language]
+        for (form, lemma, upos), counts in sorted(found.items()):
+            yield Row(
+                language,
+                {
+                    "form": form,
+                    "lemma": lemma,
+                    "pos": SCHEMA["pos"].code(upos),
+                    "count": counts.total(),
+                    "treebanks": sorted(counts),
+                    "treebank_counts": [counts[file] for file in sorted(counts)],
+                    "place": SCHEMA["place"].code(order.place(upos)),
+                },
+            )
+
+
+def normalise(form: str, lemma: str) -> tuple[str, str]:
+    """Bring a word to the shape in which it is counted.
+
+    NFC; and a capital that only the place in the sentence explains is lowered: a form is
+    lower-cased unless its lemma begins with a capital (as in German nouns or English
+    "American"). A missing lemma is the form.
+    """
+    form = unicodedata.normalize("NFC", form)
+    lemma = form.lower() if lemma == "_" else unicodedata.normalize("NFC", lemma)
+    return (form if lemma[:1] != lemma[:1].lower() else form.lower()), lemma
+
+
+def describe(folder: Path) -> str:
+    """Return the numbers of words per language and part of speech, as Markdown."""
+    import polars as pl
+
+    lines = [
+        "### Words by language and part of speech",
+        "",
+        "| language | adjectives | verbs | adjective stands | verb stands |",
+        "|---|---:|---:|---|---|",
+    ]
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name == "rejects.parquet":
+            continue
+        frame = pl.read_parquet(path, columns=["pos", "place"])
+        cells = [f"{(frame['pos'] == i).sum():,}" for i in range(len(POS))]
+        for i in range(len(POS)):
+            places = frame.filter(pl.col("pos") == i)["place"].unique().to_list()
+            cells.append(", ".join(f"{PLACES[p]} the name" for p in sorted(places)))
+        lines.append(f"| {path.stem} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _letterlike(character: str) -> bool:
+    """Letters, their marks and joiners; no digits, hyphens, apostrophes or spaces."""
+    return unicodedata.category(character)[0] in "LM" or character in "\u200c\u200d"

@@ -1,0 +1,101 @@
+"""Universal Dependencies treebanks, file by file, at a release tag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import Field, field_validator
+
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
+from plumbline.builders.datasets.words.conllu import words
+from plumbline.builders.fetch.http import ADDRESS, Politeness, get
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CITATION = (
+    "de Marneffe, Manning, Nivre and Zeman (2021), Universal Dependencies, Computational "
+    "Linguistics 47(2), https://doi.org/10.1162/coli_a_00402"
+)
+
+
+class Treebank(Section):
+    """Some files of one treebank at one release."""
+
+    name: str = Field(description="repository of the treebank, e.g. UD_English-EWT")
+    tag: str = Field(description="release tag, e.g. r2.17")
+    files: list[str] = Field(min_length=1, description="files of it, e.g. en_ewt-ud-train.conllu")
+    licence: str = Field(description="licence of the treebank, as its own page states it")
+
+
+class Params(Section):
+    """Where the treebanks are, and which ones."""
+
+    address: str = Field(
+        pattern=ADDRESS, description="address of one file, with {treebank}, {tag} and {file}"
+    )
+    treebanks: dict[str, list[Treebank]] = Field(min_length=1, description="per language")
+
+    @field_validator("address")
+    @classmethod
+    def _places(cls, value: str) -> str:
+        try:
+            value.format(treebank="", tag="", file="")
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
+            raise ValueError("only {treebank}, {tag} and {file} may stand in braces") from error
+        return value
+
+
+def fetch(params: Params, politeness: Politeness, into: Path) -> None:
+    """Fetch every file named in the params into a folder whose name is its date.
+
+    Resumable: a file that is there is not asked for again; the manifest comes last.
+
+    Raises
+    ------
+    Problem
+        If an address is wrong or out of reach, a body is not a whole CoNLL-U file, or the folder
+        holds a fetch that was begun with other parameters.
+    """
+    resume(into)
+    request = params.model_dump(mode="json")
+    begun = into / ".request.json"  # until the manifest, which holds it too, is written
+    same_request(begun, request)
+    wanted = [
+        (language, bank, file)
+        for language, banks in sorted(params.treebanks.items())
+        for bank in banks
+        for file in bank.files
+    ]
+    for language, bank, file in Bar(wanted, desc="treebanks", unit="file"):
+        path = into / language / file
+        if not path.exists():
+            url = params.address.format(treebank=bank.name, tag=bank.tag, file=file)
+            write_bytes(path, get(url, politeness, _wrong))
+    licences = sorted({bank.licence for banks in params.treebanks.values() for bank in banks})
+    write_manifest(
+        into,
+        {
+            "source": "ud",
+            "address": params.address,
+            "retrieved": into.name,
+            "licence": " AND ".join(licences),
+            "citation": CITATION,
+            "request": request,
+            "counts": {"files": len(wanted), "languages": len(params.treebanks)},
+        },
+    )
+    begun.unlink()
+
+
+def _wrong(body: bytes) -> str | None:
+    try:
+        for _ in words(body.decode("utf-8")):
+            pass
+    except UnicodeDecodeError:
+        return "not UTF-8"
+    except ValueError as error:
+        return str(error)
+    return None

@@ -1,0 +1,1 @@
+"""What DVC knows: locks, cache, history."""

@@ -1,0 +1,177 @@
+"""The stages as the ``dvc.lock`` files have them: what made what, of what, with what parameters.
+
+DVC's own API takes many seconds for the same. A lock is read stage by stage, since parsing all of
+its YAML takes longer than everything else here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import yaml
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.yaml_text import parse
+
+LOCK = "dvc.lock"
+PIPELINE = "dvc.yaml"
+NAME = re.compile(r"^  (?! )(?P<name>.+):\n", re.MULTILINE)  # of a stage, as DVC writes it
+OUTS = re.compile(r"^    outs:\n(?P<list>(?:    (?:- |  ).*\n?)*)", re.MULTILINE)
+DEPS = re.compile(r"^    deps:\n(?P<list>(?:    (?:- |  ).*\n?)*)", re.MULTILINE)
+MARKS = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)  # of git, in a conflict
+PLAIN = re.compile(r"(?P<start>    - |      )(?P<key>\w+): (?P<value>[\w./][^#:'\"]*)")
+
+
+@dataclass(frozen=True)
+class Item:
+    """A file or folder that a stage read or wrote."""
+
+    path: str  # from the top of the project
+    md5: str  # of a folder it ends in ``.dir``
+    size: int | None = None  # bytes
+    files: int | None = None  # of a folder
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage as it ran last."""
+
+    name: str
+    lock: str  # the file that says so
+    command: str
+    deps: tuple[Item, ...]
+    params: dict[str, Any]
+    outs: tuple[Item, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The text of one stage in a lock."""
+
+    name: str
+    lock: str
+    text: str
+    folder: str  # that the paths in it begin at
+
+    @cached_property
+    def outs(self) -> tuple[Item, ...]:
+        """What the stage writes."""
+        return self._list(OUTS)
+
+    def stage(self) -> Stage:
+        """Return the whole stage."""
+        rest = DEPS.sub("", self.text)
+        tree = dict(next(iter(self._parse(rest).values())))
+        params: dict[str, Any] = {}
+        for part in (tree.get("params") or {}).values():
+            params |= part
+        command = str(tree.get("cmd", ""))
+        return Stage(self.name, self.lock, command, self._list(DEPS), params, self.outs)
+
+    def _list(self, part: re.Pattern[str]) -> tuple[Item, ...]:
+        found = part.search(self.text)
+        listed = found["list"] if found else ""
+        return tuple(
+            Item(within(self.folder, i["path"]), i.get("md5", ""), i.get("size"), i.get("nfiles"))
+            for i in _plain(listed) or self._parse(listed) or ()
+        )
+
+    def _parse(self, text: str) -> Any:
+        try:
+            return parse(text)
+        except yaml.YAMLError as error:
+            raise Problem(
+                f"{self.lock}, stage {self.name}: not valid YAML; `git checkout` the file"
+            ) from error
+
+
+def _plain(listed: str) -> list[dict[str, Any]] | None:
+    """Parse a list as DVC mostly writes it, without quotes: much faster than all of YAML."""
+    found: list[dict[str, Any]] = []
+    for line in listed.splitlines():
+        match = PLAIN.fullmatch(line)
+        if match is None:
+            return None
+        if match["start"].strip():
+            found.append({})
+        value = match["value"]
+        found[-1][match["key"]] = int(value) if match["key"] in ("size", "nfiles") else value
+    return found
+
+
+def within(folder: str, path: str) -> str:
+    """Return a path relative to a folder as one from the top, ``..`` resolved."""
+    return PurePosixPath(os.path.normpath(PurePosixPath(folder) / path)).as_posix()
+
+
+def entries(lock: str, text: str, pipeline: str) -> list[Entry]:
+    """Split a lock into its stages.
+
+    Parameters
+    ----------
+    lock
+        Path of the file, from the top.
+    text
+        Its content.
+    pipeline
+        The ``dvc.yaml`` beside it, which says at which folder the paths of a stage begin.
+    """
+    head, _, body = text.partition("stages:\n")
+    if head.strip() and not head.startswith("schema:"):
+        raise Problem(f"{lock}: not a lock that DVC wrote; `git checkout` it, or `make repro`")
+    folders = _folders(lock, pipeline)
+    starts = list(NAME.finditer(body))
+    ends = [m.start() for m in starts[1:]] + [len(body)]
+    here = PurePosixPath(lock).parent.as_posix()
+    found = []
+    for match, end in zip(starts, ends, strict=True):
+        name = match["name"].strip("'\"")
+        folder = within(here, folders.get(name.partition("@")[0], "."))
+        found.append(Entry(name, lock, body[match.start() : end], folder))
+    return found
+
+
+def _folders(lock: str, pipeline: str) -> dict[str, str]:
+    """Return the ``wdir`` of each stage of a ``dvc.yaml``."""
+    try:
+        tree = parse(pipeline)
+    except yaml.YAMLError as error:
+        beside = PurePosixPath(lock).with_name(PIPELINE)
+        raise Problem(f"{beside}: not valid YAML; mend the indentation or quoting") from error
+    stages = (tree or {}).get("stages") or {}
+    return {
+        name: str(entry.get("wdir") or (entry.get("do") or {}).get("wdir") or ".")
+        for name, entry in stages.items()
+    }
+
+
+def here() -> list[Entry]:
+    """Return the stages of all locks in the working folder.
+
+    Raises
+    ------
+    Problem
+        If there is none.
+    """
+    found = []
+    for folder, inner, files in os.walk("."):
+        inner[:] = sorted(d for d in inner if not d.startswith(".") and d not in ("data", "docs"))
+        if LOCK in files:
+            lock = Path(folder) / LOCK
+            beside = lock.with_name(PIPELINE)
+            pipeline = beside.read_text(encoding="utf-8") if beside.is_file() else ""
+            text = lock.read_text(encoding="utf-8")
+            if MARKS.search(text):
+                raise Problem(f"{lock}: has the marks of a merge conflict; solve it, then trace")
+            found += entries(lock.as_posix(), text, pipeline)
+    if not found:
+        raise Problem(
+            f"{Path.cwd()}: no {LOCK} here; run the command in the project's top folder, after "
+            "`make repro`"
+        )
+    return found

@@ -1,0 +1,62 @@
+"""What DVC knows: putting a fetched snapshot under it, and finding results that it forgot."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import MANIFEST, write_bytes
+
+MADE = ("data/datasets", "data/validation", "data/models", "data/outputs", "data/tables")
+
+
+def track(folder: Path) -> None:
+    """Add a snapshot to DVC and write its provenance into the ``.dvc`` file's ``meta``."""
+    _dvc("add", "--quiet", str(folder))
+    pointer = folder.with_name(f"{folder.name}.dvc")
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    tree = yaml.safe_load(pointer.read_text(encoding="utf-8"))
+    keys = ("source", "address", "retrieved", "licence", "citation", "counts")
+    tree["meta"] = {key: manifest[key] for key in keys}
+    write_bytes(pointer, yaml.safe_dump(tree, allow_unicode=True, sort_keys=False).encode())
+
+
+def stale() -> list[Path]:
+    """Return results on disk that no stage makes.
+
+    DVC leaves them behind when an entry is taken out of a ``foreach``.
+    """
+    graph = _dvc("dag", "--outs", "--full", "--dot")
+    made = {Path(part) for part in graph.split('"') if part.startswith("data/")}
+    keep = {parent for path in made for parent in [path, *path.parents]}
+    found = []
+    for root in MADE:
+        for path in sorted(Path(root).rglob("*")):
+            if path.name == ".gitignore" or path in keep:
+                continue
+            if not any(parent in made or parent in found for parent in path.parents):
+                found.append(path)
+    return found
+
+
+def remove(path: Path) -> None:
+    """Remove a stale result; what DVC has cached of it stays in its cache."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _dvc(*arguments: str) -> str:
+    command = [sys.executable, "-m", "dvc", *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
+    if done.returncode:
+        said = " ".join(done.stderr.split())[-300:]
+        raise Problem(f"dvc {arguments[0]} failed: {said}; run it by hand to see more")
+    return done.stdout

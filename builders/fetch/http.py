@@ -1,0 +1,206 @@
+"""Polite and strict HTTP: identified, one request at a time, patient, and never half a body."""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import requests
+from pydantic import Field
+from urllib3.exceptions import HTTPError, ReadTimeoutError
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+T = TypeVar("T")
+ADDRESS = r"^https?://[^\s/]+"
+PROJECT = "plumbline/0.1 (research data; contact {contact})"
+
+
+class Politeness(Params):
+    """How a client behaves towards a service."""
+
+    contact: str = Field(description="e-mail or address of the person who fetches; sent along")
+    timeout_s: float = Field(60, gt=0, description="longest time for one whole answer, seconds")
+    attempts: int = Field(6, ge=1, description="tries for one request before giving up")
+    backoff_s: float = Field(2, ge=0, description="first wait after a failure; doubles each time")
+    longest_wait_s: float = Field(600, gt=0, description="no single wait is longer, seconds")
+
+    def user_agent(self) -> str:
+        """Return the User-Agent header.
+
+        Raises
+        ------
+        Problem
+            If no contact was given, or not one that a header can hold.
+        """
+        contact = self.contact.strip()
+        if not contact:
+            raise Problem(
+                "params.yaml, sources.politeness.contact: empty; public services ask for an e-mail "
+                "or address in the User-Agent, fill it in"
+            )
+        if not (contact.isascii() and contact.isprintable()):
+            raise Problem(
+                f"params.yaml, sources.politeness.contact: {contact!r} cannot stand in an HTTP "
+                "header; write it in one line of ASCII"
+            )
+        return PROJECT.format(contact=contact)
+
+
+class Busy(Exception):  # noqa: N818
+    """The service asks to come back later, or the line broke; worth another try."""
+
+    def __init__(self, message: str, wait_s: float | None = None) -> None:
+        super().__init__(message)
+        self.wait_s = wait_s
+
+
+class Slow(Exception):  # noqa: N818
+    """The answer did not come whole in time; a smaller question may do better."""
+
+
+def retry_after(value: str | None, now: datetime | None = None) -> float | None:
+    """Return the seconds that a Retry-After header asks for (RFC 9110, 10.2.3), or None."""
+    if value is None:
+        return None
+    if re.fullmatch(r"\s*[0-9]+\s*", value):
+        return float(value)
+    try:
+        when = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return max(0.0, (when - (now or datetime.now(UTC))).total_seconds())
+
+
+def patiently(
+    ask: Callable[[], T], what: str, policy: Politeness, slow_attempts: int | None = None
+) -> T:
+    """Call ``ask`` until it answers, waiting as the service asks or twice as long each time.
+
+    Parameters
+    ----------
+    ask
+        Raises :class:`Busy` or :class:`Slow` when another try makes sense.
+    what
+        The request in words, for messages.
+    slow_attempts
+        After so many :class:`Slow` answers the last one is raised to the caller, who may ask for
+        less; None treats them like any other failure.
+
+    Raises
+    ------
+    Problem
+        When all attempts failed, or the service asks for a longer wait than the policy allows.
+    """
+    slow = 0
+    for attempt in range(1, policy.attempts + 1):
+        try:
+            return ask()
+        except Slow as error:
+            slow += 1
+            if slow_attempts is not None and (slow >= slow_attempts or attempt == policy.attempts):
+                raise
+            reason, wait = str(error), None
+        except Busy as error:
+            reason, wait = str(error), error.wait_s
+        if wait is not None and wait > policy.longest_wait_s:
+            raise Problem(
+                f"{what}: {reason}, and asks to wait {wait:.0f} s, longer than longest_wait_s "
+                f"({policy.longest_wait_s:.0f}); run the same command later, it continues"
+            )
+        if attempt < policy.attempts:
+            pause = policy.backoff_s * 2 ** (attempt - 1)
+            jitter = random.uniform(0, pause / 4)  # noqa: S311 - spreads clients, guards nothing
+            pause = min(pause + jitter, policy.longest_wait_s)
+            time.sleep(pause if wait is None else max(wait, pause))
+    raise Problem(
+        f"{what}: gave up after {policy.attempts} attempts ({reason}); nothing fetched so far is "
+        "lost, run the same command later and it continues"
+    )
+
+
+class Answer(NamedTuple):
+    """The whole body of an answer, and its media type."""
+
+    body: bytes
+    kind: str
+
+
+def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> bytes:
+    """Fetch one file whole.
+
+    Parameters
+    ----------
+    expect
+        Looks at the body and returns what is wrong with it, or None. A web page sent with
+        status 200 in place of a file is caught here.
+
+    Raises
+    ------
+    Problem
+        On a status that no retry mends, a wrong body, or when all attempts failed.
+    """
+    body = patiently(lambda: receive(url, policy).body, url, policy)
+    if wrong := expect(body):
+        raise Problem(f"{url}: {wrong}; check the address in params.yaml under sources")
+    return body
+
+
+def receive(url: str, policy: Politeness, throttling: Collection[int] = ()) -> Answer:
+    """Ask once, and return the answer whole.
+
+    Parameters
+    ----------
+    throttling
+        Statuses by which this service asks to come back later, besides 429 and 503.
+
+    Raises
+    ------
+    Busy, Slow
+        If another try makes sense.
+    Problem
+        On a status that no retry mends.
+    """
+    start = time.monotonic()
+    try:
+        with requests.get(
+            url,
+            headers={"User-Agent": policy.user_agent()},
+            timeout=policy.timeout_s,
+            stream=True,
+        ) as answer:
+            wait = answer.headers.get("Retry-After")
+            if answer.status_code in throttling:
+                raise Busy(f"HTTP {answer.status_code}, refused for now", retry_after(wait))
+            refuse(answer.status_code, wait, url)
+            parts = []
+            while part := answer.raw.read1(1 << 16, decode_content=True):
+                parts.append(part)
+                if time.monotonic() - start > policy.timeout_s:
+                    raise Slow(f"no whole answer within {policy.timeout_s:g} s")
+            return Answer(b"".join(parts), answer.headers.get("Content-Type", ""))
+    except (requests.exceptions.Timeout, ReadTimeoutError) as error:
+        raise Slow(f"no answer within {policy.timeout_s:g} s") from error
+    except (requests.exceptions.RequestException, HTTPError) as error:
+        raise Busy(f"the connection failed ({type(error).__name__})") from error
+
+
+def refuse(status: int, wait: str | None, what: str) -> None:
+    """Turn an HTTP status into the exception that says what to do about it."""
+    if status in (429, 503):
+        raise Busy(f"HTTP {status}, too busy", retry_after(wait))
+    if status in (408, 504):
+        raise Slow(f"HTTP {status}, timed out")
+    if status >= 500:
+        raise Busy(f"HTTP {status}", retry_after(wait))
+    if status >= 400:
+        raise Problem(f"{what}: HTTP {status}; check the address in params.yaml under sources")

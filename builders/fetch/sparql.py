@@ -1,0 +1,223 @@
+"""One SPARQL endpoint, asked one query at a time: whole answers, saved as they came.
+
+A question that is too large for the endpoint is halved: a range of birth dates, a batch of ids.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+import zlib
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import date, timedelta
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any, Protocol, cast
+from urllib.error import HTTPError, URLError
+
+from SPARQLWrapper import JSON, POST, SPARQLWrapper
+from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperException
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import write_gzip
+from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, refuse
+from plumbline.builders.readers.sparql_json import bindings, entity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from pathlib import Path
+
+ITEM = "<http://www.wikidata.org/entity/{}>"
+PREFIXES = """\
+PREFIX wd: <http://www.wikidata.org/entity/>
+PREFIX wdt: <http://www.wikidata.org/prop/direct/>
+PREFIX p: <http://www.wikidata.org/prop/>
+PREFIX psv: <http://www.wikidata.org/prop/statement/value/>
+PREFIX wikibase: <http://wikiba.se/ontology#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+"""
+BORN = (
+    "?item wdt:P569 ?birth . "
+    'FILTER(?birth >= "%sT00:00:00Z"^^xsd:dateTime && ?birth < "%sT00:00:00Z"^^xsd:dateTime)'
+)
+
+
+class Part(Protocol):
+    """Something that is asked for in one query, and can be halved."""
+
+    @property
+    def name(self) -> str:
+        """Its file."""
+
+    def halves(self) -> Sequence[Any]:
+        """Return its halves, or nothing where it cannot be halved."""
+
+
+@dataclass(frozen=True)
+class Born:
+    """A range of birth dates, the end excluded."""
+
+    start: date
+    end: date
+
+    @property
+    def name(self) -> str:
+        """Its file."""
+        return f"{self.start}_{self.end}"
+
+    def halves(self) -> list[Born]:
+        """Return the earlier and the later half."""
+        days = (self.end - self.start).days
+        if days < 2:
+            return []
+        middle = self.start + timedelta(days=days // 2)
+        return [Born(self.start, middle), Born(middle, self.end)]
+
+    def which(self) -> str:
+        """Return the condition on ``?item``."""
+        return BORN % (self.start, self.end)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some ids, asked for in one query."""
+
+    name: str
+    ids: Sequence[str]
+
+    def halves(self) -> list[Batch]:
+        """Return the first and the second half."""
+        half = len(self.ids) // 2
+        if not half:
+            return []
+        return [Batch(self.name + "a", self.ids[:half]), Batch(self.name + "b", self.ids[half:])]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One endpoint, asked one query at a time; every answer is saved as it came."""
+
+    endpoint: str
+    politeness: Politeness
+    into: Path
+
+    def gather(self, part: Part, folder: str, query: Callable[[Any], str]) -> None:
+        """Save the answer for a part, or for its halves where the whole is too slow."""
+        halves = part.halves()
+        if not any(self._path(f"{folder}/{half.name}").exists() for half in halves):
+            try:
+                self.save(f"{folder}/{part.name}", query(part), slow_attempts=2 if halves else None)
+            except Slow:
+                pass
+            else:
+                return
+        for half in halves:
+            self.gather(half, folder, query)
+
+    def save(self, name: str, query: str, slow_attempts: int | None = None) -> None:
+        """Save one answer, unless it is there already."""
+        if self._path(name).exists():
+            return
+        what = f"{self.endpoint} ({name})"
+        body = patiently(lambda: self._ask(query), what, self.politeness, slow_attempts)
+        write_gzip(self._path(name), body)
+
+    def items(self, prefix: str) -> list[str]:
+        """Return the sorted, distinct ids in the saved answers."""
+        found: set[str] = set()
+        for path in [*self.into.glob(f"{prefix}.json.gz"), *self.into.glob(f"{prefix}/*.json.gz")]:
+            rows = bindings(gzip.decompress(path.read_bytes()))
+            found.update(qid for row in rows if (qid := entity(row["item"])))
+        return sorted(found, key=lambda qid: int(qid[1:]))
+
+    def _path(self, name: str) -> Path:
+        return self.into / f"{name}.json.gz"
+
+    def _ask(self, query: str) -> bytes:
+        limit = self.politeness.timeout_s
+        try:
+            body = self._receive(query)
+        except HTTPError as error:
+            refuse(error.code, error.headers.get("Retry-After"), self.endpoint)
+            raise Busy(f"HTTP {error.code}") from error
+        except EndPointInternalError as error:
+            if "timeout" in str(error).lower():
+                raise Slow("HTTP 500, the query timed out") from error
+            raise Busy("HTTP 500") from error
+        except SPARQLWrapperException as error:
+            said = " ".join(str(error).split())[:200]
+            raise Problem(
+                f"{self.endpoint}: refused the query ({said}); is sources.wikidata.endpoint the "
+                "address of a SPARQL 1.1 endpoint?"
+            ) from error
+        except TimeoutError as error:
+            raise Slow(f"no answer within {limit:g} s") from error
+        except URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise Slow(f"no answer within {limit:g} s") from error
+            raise Busy(f"the connection failed ({error.reason})") from error
+        except (HTTPException, EOFError, OSError, zlib.error) as error:
+            raise Busy(f"the connection was cut ({type(error).__name__})") from error
+        _whole(body)
+        return body
+
+    def _receive(self, query: str) -> bytes:
+        """Return the body of one answer; SPARQLWrapper knows no limit for the whole of it."""
+        wrapper = SPARQLWrapper(self.endpoint, agent=self.politeness.user_agent())
+        wrapper.setMethod(POST)
+        wrapper.setReturnFormat(JSON)
+        wrapper.setOnlyConneg(True)
+        wrapper.setTimeout(max(1, int(self.politeness.timeout_s)))
+        wrapper.addCustomHttpHeader("Accept-Encoding", "gzip")
+        wrapper.setQuery(PREFIXES + query)
+        start = time.monotonic()
+        body = bytearray()
+        with closing(cast("Any", wrapper.query().response)) as answer:
+            size = answer.length
+            while len(body) != size and (part := answer.read1(1 << 16)):
+                body += part
+                if time.monotonic() - start > self.politeness.timeout_s:
+                    raise Slow(f"no whole answer within {self.politeness.timeout_s:g} s")
+        if size is not None and len(body) < size:
+            raise Busy(f"the connection was cut after {len(body)} of {size} bytes")
+        zipped = answer.headers.get("Content-Encoding") == "gzip"
+        return gzip.decompress(body) if zipped else bytes(body)
+
+
+def _whole(body: bytes) -> None:
+    """Refuse a body that is not one whole result, whatever its status was."""
+    try:
+        bindings(body)
+    except ValueError as error:
+        if body.lstrip()[:1] == b"<":
+            raise Busy(
+                "answered a web page instead of results; is the endpoint's address right?"
+            ) from error
+        if body.lstrip()[:1] != b"{":
+            raise Busy("answered something that is not JSON") from error
+        if not isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+            raise Busy("answered JSON, but no query results") from error
+        raise Slow("the answer stops in the middle") from error
+
+
+def ranges(first: date, last: date, days: int) -> list[Born]:
+    """Cut the days from the first to the last, both included, into ranges of so many days."""
+    end = last + timedelta(days=1)
+    found = []
+    while first < end:
+        stop = first + timedelta(days=min(days, (end - first).days))
+        found.append(Born(first, stop))
+        first = stop
+    return found
+
+
+def batches(ids: Sequence[str], size: int) -> list[Batch]:
+    """Cut ids into batches of a size."""
+    return [Batch(f"{i // size:05d}", ids[i : i + size]) for i in range(0, len(ids), size)]
+
+
+def values(ids: Iterable[str]) -> str:
+    """Return ids as what stands behind VALUES in a query."""
+    return " ".join(ITEM.format(qid) for qid in ids)

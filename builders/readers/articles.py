@@ -1,0 +1,162 @@
+"""Corpora of news articles: how a file of them is declared, and read one by one."""
+
+from __future__ import annotations
+
+import hashlib
+import unicodedata
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.readers.archives import ENDINGS, Format, records
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.builders.core.snapshot import Snapshot
+
+LEANINGS = ("left", "center", "right", "unknown")
+EARLIEST = date(1900, 1, 1)  # before it, a date is a slip (0001-11-30), not a date
+Leaning = Literal["left", "center", "right", "unknown"]
+
+
+class Article(NamedTuple):
+    """An article as its source has it."""
+
+    outlet: str
+    text: str
+    article: str
+    topic: str
+    leaning: str
+    published: str
+
+
+class Columns(Section):
+    """Which column of the file is what; what it has not is left out."""
+
+    outlet: str = Field(description="name of the outlet")
+    text: str = Field(description="text of the article")
+    leaning: str | None = Field(None, description="political leaning")
+    date: str | None = Field(None, description="date of publication")
+    topic: str | None = Field(None, description="topic")
+    article: str | None = Field(None, description="id; else one is made of outlet and text")
+
+
+class Corpus(Section):
+    """Articles of one file, and on what terms they may be used."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="name of the corpus")
+    address: str = Field(description="address of the file, or a path that begins with / or ./")
+    format: Format = Field(description="jsons: a zip archive of JSON files, an article each")
+    columns: Columns = Field(description="names of its columns, or of the keys of its objects")
+    dates: list[str] = Field(
+        ["%Y-%m-%d"], description="how dates are written (strptime), tried in this order"
+    )
+    leanings: dict[str, Leaning] = Field(
+        {"left": "left", "center": "center", "right": "right"},
+        description="leaning for each value of its column; others are unknown",
+    )
+    licence: str = Field(min_length=1, description="terms of the texts")
+    citation: str = Field(min_length=1, description="what to cite")
+    redistribute: bool = Field(False, description="whether the terms let its texts be published")
+
+    def path(self, language: str) -> str:
+        """Return the file of the snapshot that keeps it."""
+        return f"{language}/{self.name}.{ENDINGS[self.format]}"
+
+    def articles(self, file: Path) -> Iterator[Article]:
+        """Yield the articles of its file.
+
+        Raises
+        ------
+        ValueError
+            With what is wrong and where.
+        """
+        wanted = {n: c for n, c in self.columns.model_dump().items() if c is not None}
+        for record in records(file, self.format, wanted):
+            own = record.get("article") or _made(record["outlet"], record["text"])
+            yield Article(
+                record["outlet"].strip(),
+                record["text"],
+                f"{self.name}/{own}",
+                record.get("topic", "").strip(),
+                self.leanings.get(record.get("leaning", ""), "unknown"),
+                record.get("date", ""),
+            )
+
+
+def _made(outlet: str, text: str) -> str:
+    return hashlib.blake2b(f"{outlet}\n{text}".encode(), digest_size=8).hexdigest()
+
+
+def declared(snapshot: Snapshot, language: str, instead: str) -> list[Corpus]:
+    """Return the corpora of a language as the snapshot's manifest declares them.
+
+    Raises
+    ------
+    Problem
+        If there is none; ``instead`` is what a user may do but fetch it.
+    """
+    try:
+        found = snapshot.manifest["request"]["corpora"][language]
+        corpora = [Corpus.model_validate(corpus) for corpus in found]
+    except (KeyError, TypeError, ValidationError) as error:
+        raise Problem(
+            f"{snapshot.folder}: declares no readable corpus for {language!r}; add one under "
+            f"sources.news.corpora and fetch, or {instead}"
+        ) from error
+    return sorted(corpora, key=lambda corpus: corpus.name)
+
+
+def every(
+    snapshot: Snapshot, corpora: list[Corpus], language: str
+) -> Iterator[tuple[Corpus, Article]]:
+    """Yield all articles of some corpora of a snapshot, one in memory at a time.
+
+    Raises
+    ------
+    Problem
+        If a file cannot be read.
+    """
+    for corpus in corpora:
+        path = snapshot.folder / corpus.path(language)
+        try:
+            for found in corpus.articles(path):
+                yield corpus, found
+        except (ValueError, OSError) as error:
+            raise Problem(f"{path}: cannot be read ({error}); fetch it again") from error
+
+
+def paragraphs(text: str) -> list[str]:
+    r"""Return the paragraphs of a text, NFC, with single spaces.
+
+    Examples
+    --------
+    >>> paragraphs(" It  rains.\r\n\n\tStill. ")
+    ['It rains.', 'Still.']
+    """
+    lines = unicodedata.normalize("NFC", text).splitlines()
+    return [line for line in (" ".join(line.split()) for line in lines) if line]
+
+
+def published(text: str, formats: list[str], until: date) -> date | None:
+    """Read a date; None where there is none, it cannot be read, or it cannot be.
+
+    Examples
+    --------
+    >>> published("9/16/17", ["%Y-%m-%d", "%m/%d/%y"], date(2020, 1, 1))
+    datetime.date(2017, 9, 16)
+    >>> published("0001-11-30", ["%Y-%m-%d"], date(2020, 1, 1)) is None
+    True
+    """
+    for layout in formats:
+        try:
+            found = datetime.strptime(text.strip(), layout).date()  # noqa: DTZ007 - a day, no time
+        except ValueError:
+            continue
+        return found if EARLIEST <= found <= until else None
+    return None

@@ -1,0 +1,219 @@
+"""Texts with a class, and with those whom they are aimed at or come from: how a file is read."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import re
+import unicodedata
+import zipfile
+import zlib
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.readers.tagged_texts import normal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SPLITS = ("train", "validation", "test")
+Split = Literal["train", "validation", "test"]
+ALL = "all"
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+Key = Literal["id", "text", "label", "groups", "source", "split", "together"]
+
+
+class Corpus(Section):
+    """Texts of one source for one task, and on what terms they may be used."""
+
+    language: str = Field(pattern="^[a-z]{2,3}$", description="language of the texts")
+    layout: Literal["csv", "tsv", "jsonl"] = Field(description="how its files are written")
+    parts: dict[Literal["train", "validation", "test", "all"], str] = Field(
+        min_length=1,
+        description="for each split its file or address, FILE.zip#MEMBER in an archive; all: one "
+        "file for what has no splits, or a column with them",
+    )
+    columns: dict[Key, str] = Field(
+        description="its head or key for each of ours; text and label are needed. together: what "
+        "must not be torn apart when splits are drawn"
+    )
+    head: list[str] = Field(
+        default_factory=list, description="csv, tsv: names of the columns where the file has none"
+    )
+    quoted: bool = Field(
+        True, description="csv, tsv: whether quotes hold fields together; false: they are text"
+    )
+    group_separator: str = Field("", description="between the groups of a field; empty: one group")
+    label_separator: str = Field("", description="between the labels of a field; empty: one label")
+    splits: dict[str, Split] = Field(
+        default_factory=dict, description="our name of each split that a column names otherwise"
+    )
+    licence: str = Field(min_length=1, description="as its authors state it")
+    citation: str = Field(min_length=1, description="what to cite")
+    redistribute: bool = Field(False, description="whether the terms let its texts be published")
+
+    @model_validator(mode="after")
+    def _told(self) -> Corpus:
+        if not {"text", "label"} <= set(self.columns):
+            raise ValueError("columns must tell where text and label are")
+        if ALL in self.parts and len(self.parts) > 1:
+            raise ValueError("parts: a file of all splits stands alone")
+        if "split" in self.columns and ALL not in self.parts:
+            raise ValueError("columns: split is for a file of all splits")
+        if self.head and (lost := sorted(set(self.columns.values()) - set(self.head))):
+            raise ValueError(f"head: has no column {', '.join(lost)}")
+        return self
+
+    def path(self, config: str, part: str) -> str:
+        """Return the file of the snapshot that keeps a part: archives as they are."""
+        place, _, member = self.parts[part].partition("#")  # type: ignore[index]
+        if member:
+            return f"{config}/{place.rpartition('/')[2]}"
+        return f"{config}/{part}.{self.layout}"
+
+    def body(self, part: str, kept: bytes) -> bytes:
+        """Return a part's own bytes, out of the archive where it is in one.
+
+        Raises
+        ------
+        ValueError
+            If the archive is damaged, or has no such member.
+        """
+        member = self.parts[part].partition("#")[2]  # type: ignore[index]
+        if not member:
+            return kept
+        try:
+            with zipfile.ZipFile(io.BytesIO(kept)) as archive:
+                return archive.read(member)
+        except KeyError as error:
+            raise ValueError(f"no {member!r} in the archive") from error
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
+            raise ValueError("not a whole zip archive") from error
+
+
+class Text(NamedTuple):
+    """A text, made normal, and what its source says about it."""
+
+    id: str
+    text: str
+    label: str  # as the source has it
+    groups: tuple[str, ...]  # as the source names them
+    source: str  # "" where no column tells
+    split: str  # "" where none is told
+    together: str  # the id, where no column tells
+
+
+def read(corpus: Corpus, part: str, body: bytes) -> list[Text]:
+    """Return the texts of a part, in their order.
+
+    Rows with one id that agree in all but their groups are one text with the groups of all.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{part}: not UTF-8") from error
+    if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
+        raise ValueError(f"{part}: a web page in place of the file")
+    found: dict[str, Text] = {}
+    rows = _jsonl(corpus, text) if corpus.layout == "jsonl" else _table(corpus, text)
+    for number, (place, row) in enumerate(rows, start=1):
+        try:
+            made = _text(corpus, part, number, row)
+        except ValueError as error:
+            raise ValueError(f"{part}, line {place}: {error}") from error
+        before = found.get(made.id)
+        if before and before._replace(groups=()) != made._replace(groups=()):
+            raise ValueError(f"{part}, line {place}: id {made.id!r} a second time, with other text")
+        groups = dict.fromkeys([*before.groups, *made.groups]) if before else made.groups
+        found[made.id] = made._replace(groups=tuple(groups))
+    if not found:
+        raise ValueError(f"{part}: no text in it")
+    return list(found.values())
+
+
+def _text(corpus: Corpus, part: str, number: int, row: dict[str, Any]) -> Text:
+    values = {key: "" if v is None else v for key, v in row.items()}
+    plain = {key: str(value).strip() for key, value in values.items() if key != "groups"}
+    ident = plain.get("id") or f"{part}-{number}"
+    split = plain.get("split", "")
+    split = corpus.splits.get(split, split) if part == ALL else part
+    if split not in ("", *SPLITS):
+        raise ValueError(f"split {split!r} is none of {', '.join(SPLITS)}; name it under splits")
+    return Text(
+        ident,
+        clean(str(values["text"])),
+        plain["label"],
+        _groups(corpus, values.get("groups", "")),
+        plain.get("source", ""),
+        split,
+        plain.get("together") or ident,
+    )
+
+
+def clean(text: str) -> str:
+    r"""Undo the escapes of web exports; no control characters, NFC, single spaces.
+
+    Examples
+    --------
+    >>> clean("Fish &amp; chips \x90")
+    'Fish & chips'
+    """
+    kept = (c for c in text if c.isspace() or unicodedata.category(c) != "Cc")
+    return normal("".join(kept))
+
+
+def _groups(corpus: Corpus, value: Any) -> tuple[str, ...]:
+    """Return the groups of a field: a list, one written down as in Python or JSON, or a text."""
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        try:
+            value = ast.literal_eval(value.strip())
+        except (ValueError, SyntaxError) as error:
+            raise ValueError(f"groups: {value!r} is not a list") from error
+    if isinstance(value, str):
+        value = value.split(corpus.group_separator) if corpus.group_separator else [value]
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ValueError(f"groups: {value!r} is not a list of texts")
+    named = (each.strip() for each in value)
+    return tuple(dict.fromkeys(name for name in named if name))
+
+
+def _table(corpus: Corpus, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if corpus.quoted else csv.QUOTE_NONE
+    rows = csv.reader(
+        io.StringIO(text, newline=""),
+        delimiter=DELIMITERS[corpus.layout],
+        quoting=quoting,
+        strict=corpus.quoted,
+    )
+    try:
+        head = corpus.head or next(rows, [])
+        if lacking := sorted(set(corpus.columns.values()) - set(head)):
+            raise ValueError(f"line 1: no column {', '.join(lacking)}")
+        wanted = {key: head.index(column) for key, column in corpus.columns.items()}
+        for row in rows:
+            if len(row) != len(head):
+                raise ValueError(f"line {rows.line_num}: {len(row)} fields, not {len(head)}")
+            yield rows.line_num, {key: row[place] for key, place in wanted.items()}
+    except csv.Error as error:  # a quote that is never closed: half a file
+        raise ValueError(f"line {rows.line_num}: {error}") from error
+
+
+def _jsonl(corpus: Corpus, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"line {number}: not JSON") from error
+        wanted = corpus.columns["text"]
+        if not isinstance(row, dict) or not isinstance(row.get(wanted), str):
+            raise ValueError(f"line {number}: no object with a text {wanted!r}")  # noqa: TRY004
+        yield number, {key: row.get(column) for key, column in corpus.columns.items()}

@@ -1,0 +1,214 @@
+"""Lists of names by country, in the layouts that open lists have."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import unicodedata
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.params import Params as Section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Kind = Literal["male", "female", "last"]
+KINDS: tuple[Kind, ...] = ("male", "female", "last")
+BEARERS = ("any", "male", "female")
+NOWHERE = "zz"  # CLDR's code of an unknown region: names that find people, but stand for no country
+OTHER_NAMES = {"czech republic": "cz", "turkey": "tr", "macedonia": "mk"}
+
+
+class List(Section):
+    """One list, where it is and how it is read."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="name of the list")
+    address: str = Field(min_length=1, description="a file in the checkout or an http address")
+    layout: Literal["table", "nested", "flat"] = Field(
+        "table",
+        description="table: CSV with a head; nested: JSON of country, gender, names; "
+        "flat: JSON of kind, names",
+    )
+    columns: dict[Literal["country", "kind", "rank", "name", "native", "count", "bearer"], str] = (
+        Field(
+            {"country": "country", "kind": "kind", "rank": "rank", "name": "name"},
+            description="of a table: its head for each of ours",
+        )
+    )
+    kinds: dict[str, Kind] = Field(
+        {"male": "male", "female": "female", "last": "last"},
+        description="kind of each value in a table's column, or of each key of flat JSON; "
+        "others are left out",
+    )
+    kind: Kind | None = Field(None, description="kind of all names, where the file tells none")
+    country: str | None = Field(
+        None, pattern="^[a-z]{2}$", description="country of all names, where the file tells none"
+    )
+    countries: dict[str, str] = Field(
+        default_factory=dict, description="code of each country that the file names otherwise"
+    )
+    licence: str = Field(min_length=1, description="as its authors state it")
+    citation: str = Field(min_length=1, description="what to cite")
+
+    @model_validator(mode="after")
+    def _told(self) -> List:
+        if self.layout == "flat" and not self.country:
+            raise ValueError(f"{self.name}: a flat list needs a country ({NOWHERE}: none)")
+        if self.layout == "table":
+            lacking = [key for key in ("name", "rank") if key not in self.columns]
+            lacking += ["kind"] if not self.kind and "kind" not in self.columns else []
+            lacking += ["country"] if not self.country and "country" not in self.columns else []
+            if lacking:
+                raise ValueError(f"{self.name}: columns lack {', '.join(lacking)}")
+        return self
+
+    def path(self) -> str:
+        """Return the file of the snapshot that keeps the list."""
+        return f"lists/{self.name}.{'csv' if self.layout == 'table' else 'json'}"
+
+
+class Listed(NamedTuple):
+    """One entry of a list; ``country`` is empty where it names no country that is known."""
+
+    country: str
+    kind: Kind
+    bearer: str
+    rank: int
+    name: str  # in Latin letters; may be empty
+    native: str  # as it is spelled there; may be empty
+    number: int | None  # people of that name
+    place: str
+
+
+def entries(entry: List, body: bytes) -> Iterator[Listed]:
+    """Yield the entries of a list, in its order.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8") from error
+    if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
+        raise ValueError("a web page in place of the list")
+    yield from {"table": _table, "nested": _nested, "flat": _flat}[entry.layout](entry, text)
+
+
+def _tree(text: str) -> dict[str, Any]:
+    try:
+        tree = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"not JSON ({error})") from error
+    if not isinstance(tree, dict) or not tree:
+        raise ValueError("JSON, but not a list of names by key")
+    return tree
+
+
+def _flat(entry: List, text: str) -> Iterator[Listed]:
+    tree = _tree(text)
+    for key, kind in entry.kinds.items():
+        yield from _ranked(tree.get(key, []), entry.country or NOWHERE, kind, "any", key)
+
+
+def _nested(entry: List, text: str) -> Iterator[Listed]:
+    for country, by_gender in _tree(text).items():
+        code = _code(entry, country)
+        if not isinstance(by_gender, dict):
+            raise ValueError(f"{country}: not lists by gender")  # noqa: TRY004
+        for gender in ("male", "female"):
+            kind = entry.kind or entry.kinds[gender]
+            bearer = gender if kind == "last" else "any"
+            place = f"{country}/{gender}"
+            yield from _ranked(by_gender.get(gender, []), code, kind, bearer, place)
+
+
+def _table(entry: List, text: str) -> Iterator[Listed]:
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    lacking = sorted(set(entry.columns.values()) - set(rows.fieldnames or ()))
+    if lacking:
+        raise ValueError(f"line 1: no column {', '.join(lacking)}")
+    number = 0
+    for row in rows:
+        number += 1
+        at = f"line {rows.line_num}"
+        if None in row or None in row.values():
+            raise ValueError(f"{at}: not as many fields as the head has")
+        found = {key: row[column].strip() for key, column in entry.columns.items()}
+        kind = entry.kind or entry.kinds.get(found["kind"])
+        if kind is None:
+            continue
+        if not found["rank"].isdecimal():
+            raise ValueError(f"{at}: rank {found['rank']!r} is no number")
+        country = entry.country or _code(entry, found["country"])
+        bearer = found.get("bearer") or "any"
+        if bearer not in BEARERS:
+            raise ValueError(f"{at}: {bearer!r} is none of {', '.join(BEARERS)}")
+        count = found.get("count", "").replace(",", "")
+        yield Listed(
+            country,
+            kind,
+            bearer,
+            int(found["rank"]),
+            normal(found["name"]),
+            normal(found.get("native", "")),
+            int(count) if count.isdecimal() and int(count) else None,
+            at,
+        )
+    if not number:
+        raise ValueError("no name in it")
+
+
+def _ranked(names: Any, country: str, kind: Kind, bearer: str, place: str) -> Iterator[Listed]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{place}: not a list of names")
+    for rank, name in enumerate(names, start=1):
+        yield Listed(country, kind, bearer, rank, normal(name), "", None, f"{place}/{rank}")
+
+
+def normal(name: str) -> str:
+    """Return a name in NFC, with single spaces and one kind of apostrophe.
+
+    Examples
+    --------
+    >>> normal(" O’Brien ")
+    "O'Brien"
+    """
+    return " ".join(unicodedata.normalize("NFC", name).replace("’", "'").split())
+
+
+def _code(entry: List, country: str) -> str:
+    """Return the code of a country that is told by code or by English name, or ''."""
+    if country in entry.countries:
+        return entry.countries[country]
+    name = country.replace("_", " ").removeprefix("the ").replace("&", "and").casefold()
+    if len(country) == 2 and country.casefold() in codes().values():
+        return country.casefold()
+    return codes().get(name, "")
+
+
+@cache
+def codes() -> dict[str, str]:
+    """Return the code of every country (ISO 3166, lower case) by its English name (CLDR)."""
+    from babel import Locale
+
+    found = {
+        name.replace("&", "and").casefold(): code.lower()
+        for code, name in Locale("en").territories.items()
+        if len(code) == 2 and code.isalpha() and code != NOWHERE.upper()
+    }
+    return found | OTHER_NAMES
+
+
+@cache
+def places() -> frozenset[str]:
+    """Return the English names of countries, continents and regions (CLDR), in small letters."""
+    from babel import Locale
+
+    return frozenset(name.casefold() for name in Locale("en").territories.values())

@@ -1,0 +1,1 @@
+"""Cards, Croissant and the Hub."""

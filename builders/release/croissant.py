@@ -1,0 +1,311 @@
+"""Croissant 1.1 descriptions: what is in a folder, where it is from and what it is fit for.
+
+``croissant.json`` beside the card is JSON-LD with PROV-O and the vocabulary for responsible AI
+(RAI). Addresses of files are relative, so that it works from a folder; publishing puts the Hub's.
+Everything in it comes from the build: no clock, no path of this machine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.schema import LISTS, Column, Schema
+from plumbline.builders.core.snapshot import digest
+from plumbline.builders.release import facts as datasheet
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FILE = "croissant.json"
+CONFORMS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
+# The registered name is the second; mlcroissant reads files that have the first.
+PARQUET = ["application/x-parquet", "application/vnd.apache.parquet"]
+TYPES = {
+    "string": "sc:Text",
+    "bool": "sc:Boolean",
+    "int32": "cr:Int32",
+    "int64": "cr:Int64",
+    "float64": "cr:Float64",
+    "date32": "sc:Date",
+    "label": "cr:Int64",
+}
+SPDX = {"mit": "MIT", "apache-2.0": "Apache-2.0"}  # and all of Creative Commons, in capitals
+TERMS = (
+    *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field"),
+    *("fileProperty", "fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset"),
+    *("jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex"),
+    *("repeated", "replace", "samplingRate", "separator", "source", "subField", "transform"),
+)
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "sc": "https://schema.org/",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "dct": "http://purl.org/dc/terms/",
+    "prov": "http://www.w3.org/ns/prov#",
+    **{term: f"cr:{term}" for term in TERMS},
+    "conformsTo": "dct:conformsTo",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "description": {"@container": "@language"},
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "name": {"@container": "@language"},
+}
+REJECTS = Schema(
+    columns=(
+        Column("config", "string", "config that the row would be in; `*`: any"),
+        Column("key", "string", "what names the row in its source"),
+        Column("reason", "string", "why it is left out"),
+        Column("detail", "string", "more about it, or empty"),
+        Column("number", "int64", "how many rows this stands for"),
+    ),
+    key=("config", "key", "reason", "detail"),
+)
+
+
+class Described(NamedTuple):
+    """What a description says, besides the files."""
+
+    name: str
+    facts: datasheet.Facts
+    prose: str  # of the page
+    command: str
+    version: str
+    files: str  # where the files of a config are, with {config} and perhaps *
+
+
+def write(folder: Path, described: Described) -> None:
+    """Write ``croissant.json`` into a folder whose parquet files are all there."""
+    front = described.facts.front
+    there = datasheet.sections(described.prose)
+    schemas = dict(sorted(described.facts.schemas.items()))
+    if (folder / parquet.REJECTS).is_file():
+        schemas[parquet.REJECTS.removesuffix(".parquet")] = REJECTS
+    distribution: list[Any] = [_file(folder, path) for path in sorted(folder.rglob("*.parquet"))]
+    records: list[Any] = []
+    for config, schema in schemas.items():
+        pattern = parquet.REJECTS if schema is REJECTS else described.files.format(config=config)
+        inside = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
+        source = {"fileObject": {"@id": inside[0]}}
+        if len(inside) > 1:
+            source = {"fileSet": {"@id": f"{config}-files"}}
+            distribution.append(_set(config, pattern))
+        records.append(_records(config, schema, source))
+        records += [_enumeration(config, c) for c in schema.columns if c.kind == "label"]
+    days = _dates(described.facts.sources)
+    description: dict[str, Any] = {
+        "@context": CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": list(CONFORMS),
+        "name": described.name,
+        "alternateName": front.get("pretty_name"),
+        "description": _plain(next(iter(there.values()), str(front.get("pretty_name", "")))),
+        "license": _licence(front),
+        "citeAs": _plain(there.get("Citation", "")),
+        "creator": {"@type": "sc:Organization", "name": "The plumbline authors"},
+        "dateCreated": days[-1] if days else None,
+        "datePublished": days[-1] if days else None,
+        "version": described.version,
+        "keywords": front.get("tags"),
+        "inLanguage": front.get("language"),
+        "prov:wasDerivedFrom": [_entity(s) for s in described.facts.sources],
+        "prov:wasGeneratedBy": {
+            "@type": "prov:Activity",
+            "prov:label": described.command,
+            "sc:version": described.version,
+            "prov:wasAssociatedWith": {"@type": "prov:SoftwareAgent", "prov:label": "plumbline"},
+        },
+        **_responsible(described.facts, there, days),
+        "distribution": distribution,
+        "recordSet": records,
+    }
+    kept = {key: value for key, value in description.items() if value}
+    _dump(kept, folder / FILE)
+
+
+def published(text: str, address: str, repository: str, version: str) -> bytes:
+    """Return a description with the addresses of a repository of the Hub, at a version's tag."""
+    described = json.loads(text)
+    url = f"{address.rstrip('/')}/datasets/{repository}"
+    sets = False
+    for entry in described["distribution"]:
+        if entry["@type"] == "cr:FileSet":
+            entry["containedIn"] = {"@id": "repository"}
+            sets = True
+        else:
+            entry["contentUrl"] = f"{url}/resolve/{version}/{entry['contentUrl']}"
+    if sets:
+        described["distribution"].append(_repository(url, version))
+    described |= {"url": url, "version": version}
+    return _text(described).encode()
+
+
+def _repository(url: str, version: str) -> dict[str, Any]:
+    """Return the repository itself, which sets of files are in; git has hashes of its own."""
+    return {
+        "@type": "cr:FileObject",
+        "@id": "repository",
+        "name": "repository",
+        "description": "The repository on the Hub, at the tag of this version.",
+        "contentUrl": f"{url}/tree/refs%2Ftags%2F{version}",
+        "encodingFormat": "git+https",
+        "sha256": "https://github.com/mlcommons/croissant/issues/80",
+    }
+
+
+def _dump(description: dict[str, Any], path: Path) -> None:
+    path.write_text(_text(description), encoding="utf-8")
+
+
+def _text(description: dict[str, Any]) -> str:
+    return json.dumps(description, ensure_ascii=False, indent=1) + "\n"
+
+
+def named(folder: Path, page: str) -> str:
+    """Return the name of what a page describes, with the model where each has a folder."""
+    own = folder.name.removeprefix(".").removesuffix(".partial")
+    return f"{page}-{own}" if folder.parent.name == page else page
+
+
+def _file(folder: Path, path: Path) -> dict[str, Any]:
+    inside = path.relative_to(folder).as_posix()
+    return {
+        "@type": "cr:FileObject",
+        "@id": inside,
+        "name": inside,
+        "contentUrl": inside,
+        "contentSize": f"{path.stat().st_size} B",
+        "encodingFormat": PARQUET,
+        "sha256": digest(path),
+    }
+
+
+def _set(config: str, pattern: str) -> dict[str, Any]:
+    """Return the shards of a config as one set; in no container, so of the folder itself."""
+    return {
+        "@type": "cr:FileSet",
+        "@id": f"{config}-files",
+        "name": f"files of {config}",
+        "encodingFormat": PARQUET,
+        "includes": pattern,
+    }
+
+
+def _records(config: str, schema: Schema, source: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "@type": "cr:RecordSet",
+        "@id": config,
+        "name": config,
+        "description": "Input rows that are not in the dataset, by reason."
+        if schema is REJECTS
+        else f"The rows of config {config}.",
+        "key": [{"@id": f"{config}/{name}"} for name in schema.key],
+        "field": [_field(config, column, source) for column in schema.columns],
+    }
+
+
+def _field(config: str, column: Column, source: dict[str, Any]) -> dict[str, Any]:
+    codes = "; ".join(f"{code}: {label}" for code, label in enumerate(column.labels))
+    described = f"{column.description} ({codes})" if codes else column.description
+    listed = {"isArray": True, "arrayShape": "-1"} if column.kind in LISTS else {}
+    return {
+        "@type": "cr:Field",
+        "@id": f"{config}/{column.name}",
+        "name": column.name,
+        "description": described,
+        "dataType": TYPES[LISTS.get(column.kind, column.kind)],
+        **listed,
+        "source": {**source, "extract": {"column": column.name}},
+    }
+
+
+def _enumeration(config: str, column: Column) -> dict[str, Any]:
+    """Return the names of a label's codes, as records."""
+    name = f"{config}/{column.name}/labels"
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "description": f"What the codes of {column.name} stand for.",
+        "dataType": "sc:Enumeration",
+        "key": [{"@id": f"{name}/code"}],
+        "field": [
+            {"@type": "cr:Field", "@id": f"{name}/code", "name": "code", "dataType": "cr:Int64"},
+            {"@type": "cr:Field", "@id": f"{name}/name", "name": "name", "dataType": "sc:Text"},
+        ],
+        "data": [
+            {f"{name}/code": code, f"{name}/name": label}
+            for code, label in enumerate(column.labels)
+        ],
+    }
+
+
+def _licence(front: dict[str, Any]) -> Any:
+    known = str(front.get("license") or "unknown")
+    if known in SPDX or known.startswith("cc"):
+        return f"https://spdx.org/licenses/{SPDX.get(known, known.upper())}.html"
+    named = {"name": str(front.get("license_name") or known)}
+    link = front.get("license_link")
+    return {"@type": "sc:CreativeWork", **named, **({"url": link} if link else {})}
+
+
+def _entity(source: dict[str, Any]) -> dict[str, Any]:
+    """Return a source as PROV-O has it: the time of its retrieval is that of the copy used."""
+    days = datasheet.dates([source])
+    return {
+        "@type": "prov:Entity",
+        "prov:label": source["source"],
+        "prov:atLocation": source["address"],
+        **({"prov:generatedAtTime": days[-1]} if days else {}),
+        **({} if days else {"sc:identifier": source["retrieved"]}),
+        "sc:license": source["licence"],
+        "sc:citation": source["citation"],
+    }
+
+
+def _dates(sources: list[dict[str, Any]]) -> list[str]:
+    """Return the days of retrieval; of a folder that things were made of, the days that it has."""
+    from pathlib import Path
+
+    found = set(datasheet.dates(sources))
+    for source in sources:
+        beside = Path(source["address"]) / FILE
+        if source["address"].startswith("data/") and beside.is_file():
+            stated = json.loads(beside.read_text(encoding="utf-8"))
+            found.update(stated.get("rai:dataCollectionTimeFrame", ()))
+    return sorted(found)
+
+
+def _responsible(facts: datasheet.Facts, there: dict[str, str], days: list[str]) -> dict[str, Any]:
+    """Return the RAI properties, from the page's datasheet and sections."""
+    said = facts.by_hand
+    sources = [f"{s['source']}: {s['address']}, {s['retrieved']}" for s in facts.sources]
+    limits = re.split(r"^- ", there.get("Known limits", ""), flags=re.MULTILINE)
+    uses = [said.get(datasheet.USES), said.get(datasheet.NOT_FOR)]
+    people = [said.get(datasheet.PEOPLE), _plain(there.get("Sensitive content", ""))]
+    found: dict[str, Any] = {
+        "dataCollection": said.get(datasheet.COLLECTED),
+        "dataCollectionRawData": "; ".join(sources),
+        "dataCollectionMissingData": datasheet.nullable(facts),
+        "dataCollectionTimeFrame": list(dict.fromkeys((days[0], days[-1]))) if days else None,
+        "dataPreprocessingProtocol": said.get(datasheet.PREPARED),
+        "dataAnnotationProtocol": said.get(datasheet.LABELS),
+        "dataUseCases": [text for text in uses if text],
+        "dataLimitations": [plain for text in limits if (plain := _plain(text))],
+        "dataBiases": said.get(datasheet.BIASES),
+        "personalSensitiveInformation": [text for text in people if text],
+        "dataSocialImpact": said.get(datasheet.HARM),
+        "dataReleaseMaintenancePlan": datasheet.MAINTAINED,
+    }
+    return {f"rai:{key}": value for key, value in found.items() if value}
+
+
+def _plain(markdown: str) -> str:
+    """Return prose in one line, without blocks of code, tables and what they illustrate."""
+    text = re.sub(r"^```.*?^```$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
+    return " ".join(text.split())

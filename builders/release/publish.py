@@ -1,0 +1,144 @@
+"""Publishing a folder on the Hugging Face Hub: a plan to read, then one commit and a tag."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from typing import TYPE_CHECKING
+
+from pydantic import Field, field_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import section
+from plumbline.builders.release import hub
+from plumbline.builders.release.model_card import CARD
+from plumbline.builders.release.readdress import addressed
+from plumbline.builders.release.terms import PARTISAN, PRETRAINED, locate, release
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from plumbline.builders.release.hub import Remote
+    from plumbline.builders.release.terms import Release
+
+TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
+ENDPOINT = "HF_ENDPOINT"
+HUB = "https://huggingface.co"
+REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+VERSION = re.compile(r"\d+\.\d+\.\d+")
+
+
+class Params(Section):
+    """Which partisan things may leave this machine at all."""
+
+    acknowledged: tuple[str, ...] = Field(
+        (),
+        description="partisan texts (`corpora`, `outlets`) and models trained on them "
+        "(`pretrained/MODEL`) that may be published: privately, each reader let in by hand",
+    )
+
+    @field_validator("acknowledged")
+    @classmethod
+    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in PARTISAN and not re.fullmatch(rf"{PRETRAINED}/[\w-]+", name):
+                raise ValueError(f"{name}: write {', '.join(PARTISAN)} or {PRETRAINED}/MODEL")
+        return names
+
+
+def publish(
+    named: str, repo: str, version: str, *, dry: bool, say: Callable[[str], None] = print
+) -> None:
+    """Publish a folder, or say what would be published.
+
+    Parameters
+    ----------
+    named
+        A dataset's name, or a folder of outputs, tables or a checkpoint.
+    repo
+        ``OWNER/NAME`` on the Hub that ``HF_ENDPOINT`` names.
+    version
+        Of three numbers; it becomes a tag, and a tag is never moved.
+
+    Raises
+    ------
+    Problem
+        If it may not be published, the version is there already, there is no token, or the Hub
+        refuses or does not answer.
+    """
+    if not REPO.fullmatch(repo):
+        raise Problem(f"--repo {repo}: not a repository; write it as OWNER/NAME")
+    if not VERSION.fullmatch(version):
+        raise Problem(f"--version {version}: not a version; write three numbers, as 1.2.0")
+    made = release(locate(named), section("publish", Params).acknowledged)
+    made = addressed(made, os.environ.get(ENDPOINT) or HUB, repo, version)
+    token = os.environ.get(TOKEN) or None
+    if not dry and token is None:
+        raise Problem(
+            f"{TOKEN}: not set; a token that may write to {repo} is taken from there only"
+        )
+    try:
+        remote = hub.look(repo, made.kind, token)
+    except hub.Unreachable as error:
+        if not dry:
+            raise
+        say(f"warning: {error}")
+        remote = hub.Remote(reached=False)
+    for line in lines(made, remote, repo, version):
+        say(line)
+    if version in remote.tags:
+        raise Problem(
+            f"{repo}: version {version} is published, and a version never changes; give a higher "
+            "one"
+        )
+    if dry:
+        if remote.reached:
+            hub.validate(made, repo)
+            say("card: the Hub's validator accepts it")
+        say("dry run: nothing was sent")
+        return
+    commit = hub.send(made, remote, repo, version, str(token))
+    say(f"published: {repo} at {version}, commit {commit}")
+
+
+def lines(made: Release, remote: Remote, repo: str, version: str) -> Iterator[str]:
+    """Yield the plan: where to, how open, every file with its size, what changes in the card."""
+    private, gated = hub.settings(made, remote)
+    yield f"{made.folder} -> {made.kind} {repo}, version {version}"
+    yield f"on the Hub: {_there(remote)}"
+    yield f"private: {'yes' if private else 'no'}; gated: {gated or 'no'}"
+    for sentence in made.why:
+        yield f"  {sentence}"
+    if (private, gated) != (made.private, made.gated):
+        yield "  the repository is less open than that, and this command opens none"
+    stated = re.search(r"^Version (\S+); sha256", made.card, re.MULTILINE)
+    if stated and stated[1] != version:
+        yield f"note: the card says version {stated[1]}, as params.yaml does; the tag is {version}"
+    changes = hub.changes(made, remote)
+    yield f"files: {len(made.files)}, {sum(map(_size, made.files.values())):,} bytes"
+    for path, change in changes.items():
+        size = f"{_size(made.files[path]):,}" if path in made.files else "-"
+        yield f"  {change:<8} {size:>15}  {path}"
+    yield f"card: {'as on the Hub' if made.card == remote.card else 'changes'}"
+    yield from difflib.unified_diff(
+        remote.card.splitlines(),
+        made.card.splitlines(),
+        f"{repo}/{CARD}",
+        f"{made.folder}/{CARD}",
+        lineterm="",
+    )
+
+
+def _there(remote: Remote) -> str:
+    if not remote.reached:
+        return "not reached; what follows is compared with nothing"
+    if remote.sha is None:
+        return "no such repository, or none that you may see"
+    return f"commit {remote.sha}, versions {', '.join(remote.tags) or 'none'}"
+
+
+def _size(what: Path | bytes) -> int:
+    return len(what) if isinstance(what, bytes) else what.stat().st_size

@@ -1,0 +1,1 @@
+"""What differs between versions, and where a row comes from."""

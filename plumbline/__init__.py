@@ -1,0 +1,1 @@
+"""Versioned datasets, probes and tables for measuring bias in language models."""

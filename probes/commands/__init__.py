@@ -1,0 +1,1 @@
+"""Commands about params and cost."""

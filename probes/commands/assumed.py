@@ -1,0 +1,298 @@
+"""What a study would take, from assumed sizes: before anything is fetched or built.
+
+``plan`` tries what is there; this one multiplies. Prompts are counted as the probes count them. An
+operation is one of the matrix products: two a weight and token forwards, six in training.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import read
+from plumbline.probes.commands.check_params import lacks_commit
+from plumbline.probes.commands.cost import Plan
+from plumbline.probes.leaning import finetuned_classifiers
+from plumbline.probes.leaning import stances as leaning
+from plumbline.probes.models.params import Model
+from plumbline.probes.nationality import classification, perplexity
+from plumbline.probes.politicians import associations, representations
+from plumbline.probes.prompts.opinions import FORMS, GENDERS
+from plumbline.probes.stereotypes import after_training, completions
+from plumbline.probes.training import pretrain
+from plumbline.probes.values import agreement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+MODULES: dict[str, Any] = {
+    module.__name__.rpartition(".")[2]: module
+    for module in (
+        *(associations, representations, completions, after_training, classification),
+        *(perplexity, agreement, leaning, finetuned_classifiers),
+    )
+}
+HYPOTHESES = 4  # of agreeing and disagreeing, behind two premises each
+PERIODS = {"all": 1.0, "before": 0.5, "from": 0.5}  # share of the texts
+
+
+class Device(Section):
+    """What computes."""
+
+    name: str = Field(description="what the table calls it")
+    tflops: float = Field(gt=0, description="operations a second that it really does, in 10^12")
+
+
+class Parts(Section):
+    """Texts of a task."""
+
+    train: int = Field(ge=1, description="to train on")
+    test: int = Field(ge=1, description="that are asked")
+
+
+class Sizes(Section):
+    """How much there would be of everything."""
+
+    device: Device
+    names: dict[str, int] = Field(description="distinct names of people, by language")
+    words: dict[str, int] = Field(description="distinct forms, by language")
+    groups: int = Field(ge=1, description="social groups")
+    statements: dict[str, int] = Field(description="distinct statements, by config")
+    originals: dict[str, int] = Field(description="texts with a person, by config of targets")
+    replaced: dict[str, float] = Field(description="share of them, by reading")
+    countries: int = Field(ge=1, description="whose names are put in")
+    downstream: dict[str, Parts] = Field(description="by config")
+    articles: int = Field(ge=1, description="of an outlet")
+    words_of_an_article: int = Field(ge=1, description="in the mean")
+    tokens_of_a_word: float = Field(gt=0, description="in the mean")
+    length: dict[str, float] = Field(description="tokens of one prompt, by probe")
+    bytes: dict[str, tuple[float, float]] = Field(description="of a row, and rows of a prompt")
+    weights: dict[str, tuple[float, float]] = Field(
+        description="millions in the layers and in the embeddings, by model"
+    )
+
+
+class Study:
+    """Params of a whole study, and the sizes that are assumed."""
+
+    def __init__(self, tree: dict[str, Any], sizes: Sizes) -> None:
+        self.tree, self.sizes = tree, sizes
+        self.models = {
+            name: Model.model_validate(
+                {**given, "revision": "0" * 40} if lacks_commit(given) else given
+            )
+            for name, given in tree["models"].items()
+        }
+        self.probes = {
+            name: module.Params.model_validate(tree["probes"][name])
+            for name, module in MODULES.items()
+        }
+        self.training = pretrain.Params.model_validate(tree["training"]["pretrain"])
+        self.questionnaires = tree["sources"]["statements"]["questionnaires"]
+
+    def prompts(self, probe: str, name: str) -> int:
+        """Return how often a model is asked."""
+        return COUNTS[probe](self, self.models[name])
+
+    def states(self, name: str, periods: tuple[str, ...] | None = None) -> int:
+        """Return the states of a model: itself, and one for each training that is kept."""
+        own = self.training
+        kept = own.epochs if own.keep == "each" and periods is None else 1
+        number = sum(periods is None or period in periods for period in own.periods)
+        corpora = own.corpora.get(name, own.corpora.get(pretrain.OTHER, []))
+        return 1 + len(corpora) * number * len(own.shares) * len(own.seeds) * kept
+
+
+def _associations(study: Study, model: Model) -> int:
+    params = study.probes["associations"]
+    each = len(associations.POS) * len(params.asked(model))
+    return each * sum(study.sizes.names[code] for code in model.among(params.languages))
+
+
+def _representations(study: Study, model: Model) -> int:
+    languages = model.among(study.probes["representations"].languages)
+    return sum(study.sizes.words[code] for code in languages)
+
+
+def _stereotypes(study: Study, model: Model) -> int:
+    params = study.probes["stereotypes"]
+    languages = model.among(list(params.frames))
+    most = (max(map(len, params.frames[code].templates.values())) for code in languages)
+    return study.sizes.groups * sum(most)
+
+
+def _finetuned(study: Study, model: Model) -> int:
+    return len(after_training.runs(study.probes["finetuned"])) * _stereotypes(study, model)
+
+
+def _swapped(study: Study, targets: list[str], readings: tuple[str, ...]) -> int:
+    sizes, given = study.sizes, study.tree["derived"]["counterfactuals"]
+    names = {
+        "original": 0.0,
+        "faithful": 2.0 * given["replacements"] * sizes.replaced["faithful"],  # both genders
+        "corrected": given["replacements"] * sizes.replaced["corrected"],
+        "placebo": given["placebos"] * sizes.replaced["corrected"],
+    }
+    each: float = 1 + sizes.countries * sum(names[reading] for reading in readings)
+    return round(each * sum(sizes.originals[config] for config in targets))
+
+
+def _classification(study: Study, _: Model) -> int:
+    targets = study.probes["classification"].targets
+    return _swapped(study, targets, ("faithful", "corrected", "placebo"))
+
+
+def _perplexity(study: Study, _: Model) -> int:
+    params = study.probes["perplexity"]
+    return _swapped(study, params.targets, tuple(params.readings))
+
+
+def _agreement(study: Study, model: Model) -> int:
+    params = study.probes["agreement"]
+    configs = study.tree["datasets"]["statements"]["configs"]
+    each = len(GENDERS) * len(FORMS)
+    return sum(
+        each * len(params.frames[code].frames) * study.sizes.statements[config]
+        for code in model.among(params.languages)
+        for config in configs
+        if study.questionnaires[config]["language"] == code
+    )
+
+
+def _leaning(study: Study, model: Model) -> int:
+    params = study.probes["leaning"]
+    said = 2 * sum(study.sizes.statements[config] for config in params.questionnaires)  # denied too
+    name = next(name for name, there in study.models.items() if there is model)
+    filled = len(params.filled.frames) * (said + len(params.filled.content_free))
+    written = len(params.written.frames) * len(params.written.seeds) * said
+    return study.states(name) * (filled if model.kind == "masked" else written)
+
+
+def _finetune(study: Study, model: Model) -> int:
+    params = study.probes["finetune"]
+    name = next(name for name, there in study.models.items() if there is model)
+    runs = study.states(name, tuple(params.periods)) * len(params.seeds)
+    return runs * sum(study.sizes.downstream[task].test for task in params.tasks)
+
+
+COUNTS: dict[str, Callable[[Study, Model], int]] = {
+    "associations": _associations,
+    "representations": _representations,
+    "stereotypes": _stereotypes,
+    "finetuned": _finetuned,
+    "classification": _classification,
+    "perplexity": _perplexity,
+    "agreement": _agreement,
+    "leaning": _leaning,
+    "finetune": _finetune,
+}
+
+
+def plans(tree: dict[str, Any], sizes: Sizes) -> Iterator[Plan]:
+    """Yield what every probe, and every training, would take with every model.
+
+    Raises
+    ------
+    Problem
+        If the sizes lack a model that is asked.
+    """
+    study = Study(tree, sizes)
+    rate = sizes.device.tflops * 1e12 * 3600
+    for probe in MODULES:
+        for name in sorted(tree["asked"][probe]):
+            prompts = study.prompts(probe, name)
+            tokens, work = _work(study, probe, name, prompts)
+            size, rows = sizes.bytes[probe]
+            space = prompts * size * rows / 1e9
+            yield Plan(probe, name, prompts, round(tokens), work, space, work / rate)
+    for name in sorted(tree["asked"]["leaning"]):
+        if trainings := study.states(name) - 1:
+            read_in = _pretraining(study, name)
+            work = 6e6 * sum(_weights(study, name)) * read_in
+            space = trainings * 4e-3 * sum(_weights(study, name))
+            yield Plan("pretrain", name, trainings, round(read_in), work, space, work / rate)
+
+
+def _work(study: Study, probe: str, name: str, prompts: int) -> tuple[float, float]:
+    """Return the tokens that a model reads and writes, and the operations."""
+    sizes = study.sizes
+    tokens = prompts * sizes.length[probe]
+    written = study.probes["leaning"].written
+    if study.models[name].kind == "remote":
+        return tokens + prompts * written.tokens, 0.0
+    inner, outer = _weights(study, name)
+    if probe == "perplexity":  # each token masked alone, and those of a word from left to right
+        return tokens, 2e6 * tokens * 2 * sizes.length[probe] * inner
+    work = 2e6 * tokens * inner
+    if probe == "leaning" and study.models[name].kind != "masked":
+        tokens += prompts * written.tokens
+        judged = HYPOTHESES * prompts * (sizes.length[probe] + written.tokens)
+        work = 2e6 * (tokens * inner + prompts * written.tokens * outer)
+        work += 2e6 * judged * _weights(study, written.stance)[0]
+    elif probe not in ("classification", "finetune", "representations"):
+        work += 2e6 * prompts * outer  # the head, where the mask is
+    if probe == "finetuned":
+        own = study.probes[probe]
+        words = sizes.articles * sizes.words_of_an_article * own.epochs
+        times = len(own.corpora) * len(own.seeds) * sum(own.shares)
+        work += 6e6 * (inner + 0.15 * outer) * times * words * sizes.tokens_of_a_word
+    if probe == "finetune":
+        own = study.probes[probe]
+        runs = study.states(name, tuple(own.periods)) * len(own.seeds)
+        texts = sum(sizes.downstream[task].train for task in own.tasks) * own.epochs
+        work += 6e6 * inner * runs * texts * sizes.length[probe]
+    return tokens, work
+
+
+def _pretraining(study: Study, name: str) -> float:
+    """Return the tokens that a model reads in all of its trainings."""
+    own = study.training
+    sides = study.tree["derived"]["corpora"]["sizes"]
+    words = sum(sides[corpus] for corpus in own.corpora[name])
+    times = sum(PERIODS[period] for period in own.periods) * sum(own.shares) * len(own.seeds)
+    return float(words * study.sizes.tokens_of_a_word * times * own.epochs)
+
+
+def _weights(study: Study, name: str) -> tuple[float, float]:
+    if name not in study.sizes.weights:
+        raise Problem(f"weights.{name}: not there; add its millions of weights to the sizes")
+    return study.sizes.weights[name]
+
+
+def summary(found: list[Plan], sizes: Sizes) -> str:
+    """Return the sums over all plans in sentences."""
+    total = [
+        sum(p.prompts for p in found if p.probe != "pretrain"),
+        sum(p.tokens or 0 for p in found),
+        sum(p.operations or 0 for p in found),
+        sum(p.gigabytes or 0 for p in found),
+        sum(p.hours or 0 for p in found),
+        4e-3 * sum(map(sum, sizes.weights.values())),
+    ]
+    return (
+        f"In all {total[0]:,} prompts, {total[1]:,} tokens read and written, {total[2]:.3g} "
+        f"operations, {total[3]:,.0f} GB of outputs and trained states, {total[5]:,.0f} GB of "
+        f"weights from the Hub; {total[4]:,.0f} hours on {sizes.device.name}."
+    )
+
+
+def sizes_in(path: Path) -> Sizes:
+    """Return the sizes that a file assumes.
+
+    Raises
+    ------
+    Problem
+        If it is not a file of sizes.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return Sizes.model_validate(read(path))
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        where = ".".join(map(str, wrong["loc"]))
+        raise Problem(f"{path}: {where}: {wrong['msg']}; see params/full-sizes.yaml") from error

@@ -1,0 +1,134 @@
+"""Asking the Hub for the commits that models lack: ``python -m plumbline.probes pin FILE``.
+
+What is pinned already is looked up too, so that a commit that is not there is told before anything
+runs. The file stays as it is but for the lines that are put in, each below that of an id.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ruamel.yaml import YAML
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import read
+from plumbline.builders.core.snapshot import write_bytes
+from plumbline.probes.commands.check_params import LOCAL, lacks_commit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAIN = "main"
+COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class Pinned(NamedTuple):
+    """What became of a file."""
+
+    written: dict[str, str]  # commit by model: those that were put in
+    there: list[str]  # models that had a commit, and the Hub has it
+    pickled: list[str]  # models without safetensors at their commit, and without `pickles: true`
+
+
+def pin(path: Path) -> Pinned:
+    """Write the commit of ``main`` below every id without one, and look up all others.
+
+    Raises
+    ------
+    Problem
+        If the Hub is out of reach, or has not all of the ids and commits; what it has is written.
+    """
+    read(path)  # tells in one sentence what is wrong with it
+    text = path.read_text(encoding="utf-8")
+    models = YAML().load(text).get("models") or {}
+    of_hub: dict[str, Any] = {
+        name: entry
+        for name, entry in models.items()
+        if isinstance(entry, dict) and entry.get("id") and not entry["id"].startswith(LOCAL)
+    }
+    found = Pinned({}, [], [])
+    lines, problems = text.splitlines(keepends=True), []
+    for name, entry in sorted(of_hub.items(), key=lambda item: -item[1].lc.key("id")[0]):
+        if lacks_commit(entry) and entry.fa.flow_style():
+            problems.append(f"  models.{name}: give each key of it a line of its own")
+            continue
+        try:
+            commit, files = _look(entry["id"], entry.get("revision") or MAIN)
+        except LookupError as error:
+            problems.append(f"  models.{name}: {error}")
+            continue
+        if not entry.get("pickles") and not any(f.endswith(".safetensors") for f in files):
+            found.pickled.append(name)
+        if lacks_commit(entry):
+            line, column = entry.lc.key("id")
+            lines.insert(line + 1, f"{' ' * column}revision: {written(commit)}\n")
+            found.written[name] = commit
+        else:
+            found.there.append(name)
+    if found.written:
+        write_bytes(path, "".join(lines).encode())
+    if problems:
+        raise Problem("\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems[::-1]]))
+    return found
+
+
+def written(commit: str) -> str:
+    """Return a commit as YAML has it: quoted where it would be a number.
+
+    Examples
+    --------
+    >>> written("12e4")
+    '"12e4"'
+    """
+    return f'"{commit}"' if re.fullmatch(r"\d+(e\d*)?", commit) else commit
+
+
+def _look(name: str, revision: str) -> tuple[str, list[str]]:
+    """Return the commit that a revision is, and the files there.
+
+    Raises
+    ------
+    LookupError
+        If the Hub does not have it, or not for this user.
+    Problem
+        If the Hub does not answer.
+    """
+    from httpx2 import HTTPError
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    api = HfApi(token=os.environ.get("HF_TOKEN") or False)
+    try:
+        info: Any = api.model_info(name, revision=revision)
+    except RevisionNotFoundError as error:
+        raise LookupError(
+            f"{name} has no commit {revision} on the Hub; take the line out"
+        ) from error
+    except RepositoryNotFoundError as error:
+        raise LookupError(f"no {name} on the Hub, or not without HF_TOKEN; check the id") from error
+    except HFValidationError as error:
+        raise LookupError(f"{name}: not an id of the Hub, OWNER/NAME") from error
+    except HfHubHTTPError as error:
+        status = error.response.status_code
+        if status in (401, 403):
+            raise LookupError(
+                f"{name}: the Hub does not show it to everybody ({status}); accept its terms on "
+                "its page and set HF_TOKEN"
+            ) from error
+        raise Problem(f"{name}: the Hub answered {status}; run the same command again") from error
+    except (HTTPError, OSError) as error:
+        raise Problem(
+            f"{name}: the Hub was not reached ({type(error).__name__}); check the network and "
+            "HF_HUB_OFFLINE, then run the same command again"
+        ) from error
+    commit = str(info.sha)
+    if not COMMIT.fullmatch(commit):
+        raise LookupError(f"{name}: the Hub told no commit")
+    return commit, [file.rfilename for file in info.siblings or ()]

@@ -1,0 +1,191 @@
+"""Shards of a probe's outputs on a pool of Ray actors; the driver alone writes what they finish."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.core.shards import Shard, Worker
+
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would call home; must stand before the import
+os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # its C++ part writes on our stderr
+
+try:
+    import ray
+    import ray.data
+    from ray.data.exceptions import ExecutionTimeoutError
+    from ray.exceptions import RayActorError
+except ImportError as error:
+    raise Problem(
+        "--runner ray needs Ray: pip install --constraint constraints.txt --editable '.[cluster]'"
+    ) from error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+STORE = 1 << 30  # bytes for finished shards on their way to the driver, in a local cluster
+PATIENCE = (
+    6 * 3600
+)  # seconds in which some shard must finish; what ends a shard that kills its actors
+
+
+class _Actor:
+    """What an actor holds: the loaded model, from which it makes one shard a call."""
+
+    def __init__(self, probe: str, name: str, folder: str) -> None:
+        os.chdir(folder)  # on a cluster, actors start where their node's raylet was started
+        os.environ["PLUMBLINE_CORES"] = os.environ.get("OMP_NUM_THREADS", "1")  # its reservation
+        self.problem: str | None = None
+        try:
+            self.work = Worker(probe, name)
+        except Problem as problem:
+            self.problem = str(problem)
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        (row,) = batch.to_pylist()
+        body, problem = None, self.problem
+        if problem is None:
+            try:
+                body = self.work(Shard(*row["shard"].values()))
+            except Problem as told:  # comes back as data: Ray wraps what is raised in pages
+                problem = str(told)
+        columns = {  # a table and not arrays: NumPy's bytes lose their trailing zeros
+            "number": pa.array([row["number"]], pa.int64()),
+            "body": pa.array([body], pa.large_binary()),
+            "problem": pa.array([problem], pa.string()),
+        }
+        return pa.table(columns)
+
+
+def spread(
+    probe: str,
+    name: str,
+    shards: Sequence[Shard],
+    write: Callable[[Shard, bytes], None],
+    *,
+    workers: int,
+) -> None:
+    """Compute every shard on a pool of actors, and write each here as soon as it arrives.
+
+    A shard whose actor or node dies is computed again by another.
+
+    Parameters
+    ----------
+    write
+        Called here with a shard and its bytes, once for each shard, in no order.
+    workers
+        The number of actors; 0 for one a GPU, or without GPUs for one a CPU but one.
+
+    Raises
+    ------
+    Problem
+        As raised in an actor; or if actors cannot start, or no shard finishes for long.
+    """
+    with _cluster():
+        resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        gpus = int(resources.get("GPU", 0))
+        number = workers or gpus or max(1, int(resources.get("CPU", 1)) - 1)
+        if gpus and number > gpus:
+            raise Problem(f"--workers {number}: the cluster has {gpus} GPU(s), one for each worker")
+        _collect(_results(probe, name, shards, min(number, len(shards)), bool(gpus)), shards, write)
+
+
+def _results(
+    probe: str, name: str, shards: Sequence[Shard], workers: int, gpu: bool
+) -> ray.data.Dataset:
+    """Return the plan that computes the shards; nothing runs yet."""
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    context.execution_no_progress_timeout_s = PATIENCE
+    rows = [{"number": n, "shard": shard._asdict()} for n, shard in enumerate(shards)]
+    # from_items and not a reader: read tasks need a CPU, and the actors may hold them all.
+    # One block a shard, and one shard at an actor: a dead actor holds up no other shard.
+    return ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+        _Actor,
+        fn_constructor_args=(probe, name, str(Path.cwd())),
+        batch_size=1,
+        batch_format="pyarrow",
+        compute=ray.data.ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=1),
+        num_cpus=1,
+        num_gpus=1 if gpu else 0,
+    )
+
+
+def _collect(
+    results: ray.data.Dataset, shards: Sequence[Shard], write: Callable[[Shard, bytes], None]
+) -> None:
+    """Write shards as they are finished."""
+    left = set(range(len(shards)))
+    try:
+        tables: Any = results.iter_batches(
+            batch_size=None, batch_format="pyarrow", prefetch_batches=0
+        )
+        for table in tables:
+            for row in table.to_pylist():
+                if row["problem"] is not None:
+                    raise Problem(row["problem"])
+                left.remove(row["number"])
+                write(shards[row["number"]], row["body"])
+    except ExecutionTimeoutError:
+        raise Problem(
+            f"no shard finished in {PATIENCE} s ({len(left)} left): the cluster has no room for "
+            "an actor, or a shard kills its actors (out of memory?)"
+        ) from None
+    except RayActorError as error:
+        raise Problem(f"an actor cannot start: {str(error).splitlines()[-1]}") from None
+    assert not left, left
+
+
+@contextlib.contextmanager
+def _cluster() -> Iterator[None]:
+    """Join the cluster at ``RAY_ADDRESS``, or have one on this machine for as long as needed."""
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    folder = None
+    try:
+        if os.environ.get("RAY_ADDRESS"):
+            with _hushed():
+                ray.init(**quiet)
+        else:
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it goes to ~/.ray
+            folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+            with _hushed():
+                ray.init(
+                    "local",  # else Ray joins whatever cluster it finds on this machine
+                    include_dashboard=False,
+                    object_store_memory=STORE,
+                    _temp_dir=folder,
+                    **quiet,
+                )
+        yield
+    finally:
+        ray.shutdown()
+        for _ in range(20 if folder else 0):  # its last processes may still write there
+            shutil.rmtree(str(folder), ignore_errors=True)
+            if not Path(str(folder)).exists():
+                break
+            time.sleep(0.1)
+
+
+@contextlib.contextmanager
+def _hushed() -> Iterator[None]:
+    """Keep Ray's C++ part from writing here, of all things, that it was told to be quiet."""
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(null)

@@ -1,0 +1,130 @@
+"""Running an analysis over outputs, into loadable tables.
+
+An analysis is a module of ``probes.analysis`` with
+
+- ``EACH``: whether it has tables for every model, or one set over all models,
+- ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads; one
+  with datasets alone is of no model; ``BESIDE``, if it has it: probes put to other models,
+- ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.inputs import carrying
+from plumbline.builders.core.params import section
+from plumbline.builders.core.progress import during
+from plumbline.builders.release import card
+from plumbline.probes import EACH, module_of
+from plumbline.probes.core.assignments import asked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGES = Path("docs/analyses")
+
+
+class Inputs(NamedTuple):
+    """What an analysis reads."""
+
+    models: tuple[str, ...]  # names in params.yaml, sorted; one alone where ``EACH``
+    datasets: dict[str, Path]  # validated
+    data: Path = Path("data")
+
+    def outputs(self, probe: str, model: str) -> Path:
+        """Return the folder of a model's answers to a probe."""
+        return self.data / "outputs" / probe / model
+
+    def weights(self, model: str) -> Path:
+        """Return the folder of a model; for a world it tells what was planted."""
+        return self.data / "models" / model
+
+    def tables(self, analysis: str, model: str = "") -> Path:
+        """Return the folder of another analysis's tables, for a model where it has such."""
+        return self.data / "tables" / analysis / model
+
+
+def analyse(name: str, model: str = "") -> Path:
+    """Run an analysis, of one model or over all, and return the folder of its tables.
+
+    Raises
+    ------
+    Problem
+        If what it reads is not there, or the params are wrong.
+    """
+    module: Any = importlib.import_module(module_of(name))
+    params: Any = section(f"analysis.{name}", module.Params)
+    models = (model,) if model else _all(module)
+    datasets = {dataset: parquet.require_validated(dataset) for dataset in module.DATASETS}
+    inputs = Inputs(models, datasets)
+    read = list(_read(module, inputs))
+    for folder, stage in read:
+        if not (folder / "README.md").is_file():
+            raise Problem(f"{folder}: nothing there; run `make repro STAGE={stage}` first")
+    final = inputs.tables(name, model)
+    with during(f"{name} {model}".rstrip()):
+        found = module.run(inputs, params)
+    partial = parquet.fresh(final)
+    counts = parquet.Counts(Counter())
+    hashes = {folder: parquet.fingerprint(folder) for folder, _ in read}
+    hashes |= {folder: parquet.fingerprint(folder) for folder in datasets.values()}
+    carried = {folder.as_posix(): sha256 for folder, sha256 in hashes.items()}
+    for table, frame in found.items():
+        arrow = carrying(module.SCHEMAS[table].arrow(), carried)
+        parquet.write_table(frame, arrow, partial / f"{table}.parquet")
+        counts.rows[table] = len(frame)
+    origin = card.Origin(
+        [
+            {
+                "source": f"made by {stage.partition('@')[0]}",
+                "address": str(folder),
+                "retrieved": f"with sha256 {hashes[folder][:16]}",
+                "licence": "as its card states",
+                "citation": "its card",
+            }
+            for folder, stage in read
+        ],
+        f"make repro STAGE={name}@{model}" if model else f"make repro STAGE={name}",
+        params.version,
+    )
+    schemas = {table: module.SCHEMAS[table] for table in found}
+    card.write(partial, PAGES / f"{name}.md", schemas, counts, origin)
+    parquet.finish(final)
+    return final
+
+
+def _all(module: Any) -> tuple[str, ...]:
+    """Return the models that the first probe of an analysis, or of what it reads, is put to."""
+    if module.OUTPUTS:
+        return asked(module.OUTPUTS[0])
+    if module.TABLES:
+        return _all(importlib.import_module(module_of(module.TABLES[0])))
+    return ()
+
+
+def _read(module: Any, inputs: Inputs) -> Iterator[tuple[Path, str]]:
+    """Yield the folders that an analysis reads, and the stages they are of.
+
+    Datasets are left out, unless there is nothing else: outputs and tables name them.
+    """
+    if not (module.OUTPUTS or module.TABLES):
+        for dataset, folder in inputs.datasets.items():
+            yield folder, f"build@{dataset}"
+    for probe in module.OUTPUTS:
+        for model in inputs.models:
+            yield inputs.outputs(probe, model), f"{probe}@{model}"
+    for probe in getattr(module, "BESIDE", ()):
+        for model in asked(probe):
+            yield inputs.outputs(probe, model), f"{probe}@{model}"
+    for analysis in module.TABLES:
+        if analysis in EACH:
+            for model in inputs.models if module.EACH else asked(analysis):
+                yield inputs.tables(analysis, model), f"{analysis}@{model}"
+        else:
+            yield inputs.tables(analysis), analysis

@@ -1,0 +1,186 @@
+"""Running a probe over a model, shard by shard, into a loadable dataset of raw answers.
+
+A shard that is written is done: a run that was killed continues with the next one, and ends with
+the same bytes, as long as the inputs are the same. How a run is executed (here, on a cluster, in
+parts) is no parameter of its stage, since it does not change a byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pyarrow.parquet as pq
+
+from plumbline.builders.core import parquet as store
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import entry
+from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.snapshot import write_bytes
+from plumbline.builders.release import card
+from plumbline.probes.core.shards import Shard, Task, Worker
+from plumbline.probes.models.files import MODELS, POINTER
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+OUTPUTS = Path("data/outputs")
+PAGES = Path("docs/probes")
+REQUEST = "request.json"
+LIBRARIES = ("torch", "transformers", "tokenizers", "pyarrow")
+
+
+class Execution(NamedTuple):
+    """How a run is executed; none of it changes what is written."""
+
+    runner: str = "local"  # or ray
+    workers: int = 0  # on a cluster; 0 for one a GPU, or all cores but one
+    part: tuple[int, int] | None = None  # (i, n): only every n-th shard, from the i-th on
+
+
+HERE = Execution()
+
+
+def probe(probe: str, name: str, execution: Execution = HERE) -> Path:
+    """Put a probe to one model and return the folder of its outputs.
+
+    Raises
+    ------
+    Problem
+        If an input is not validated, the model is not there, or cannot be asked so.
+    """
+    task = Task(probe, name)
+    pointer = MODELS / name / POINTER
+    if not pointer.is_file():
+        raise Problem(
+            f"{pointer}: the model is not there; run `make repro STAGE=weights@{name}` first"
+        )
+    final = OUTPUTS / probe / name
+    shards = task.shards()
+    partial = _resume(final, task, alone=execution.part is None)
+    todo = [shard for shard in shards if not (partial / shard.path()).exists()]
+    if execution.part:
+        first, of = execution.part
+        todo = [shard for shard in todo if shards.index(shard) % of == first - 1]
+    _run(task, todo, partial, execution)
+    if execution.part:  # others may still be writing: the command without a part finishes
+        return partial
+    counts = store.Counts()
+    for shard in shards:
+        counts.rows[shard.config] += pq.read_metadata(partial / shard.path()).num_rows
+    for unfinished in partial.rglob(".*"):
+        unfinished.unlink()
+    _card(partial, task, counts)
+    (partial / REQUEST).unlink()  # last: until then a run that stops here is continued
+    store.finish(final)
+    return final
+
+
+def _run(task: Task, todo: list[Shard], partial: Path, execution: Execution) -> None:
+    """Compute shards and write each whole or not at all."""
+    bar = Bar(total=len(todo), desc=f"{task.probe} {task.name}", unit="shard")
+
+    def write(shard: Shard, body: bytes) -> None:
+        write_bytes(partial / shard.path(), body)
+        bar.update()
+
+    with bar:
+        runner = _on_ray if execution.runner == "ray" else _here
+        if todo:
+            runner(task, todo, write, execution)
+
+
+def _here(
+    task: Task, todo: list[Shard], write: Callable[[Shard, bytes], None], _: Execution
+) -> None:
+    worker = Worker(task.probe, task.name)
+    for shard in todo:
+        write(shard, worker(shard))
+
+
+def _on_ray(
+    task: Task, todo: list[Shard], write: Callable[[Shard, bytes], None], execution: Execution
+) -> None:
+    from plumbline.probes.core.ray_runner import spread
+
+    spread(task.probe, task.name, todo, write, workers=execution.workers)
+
+
+def _resume(final: Path, task: Task, *, alone: bool) -> Path:
+    """Return the working folder: the one a killed run left, if its inputs were the same.
+
+    Raises
+    ------
+    Problem
+        If they were others, and other parts of the run may be at work there.
+    """
+    text = json.dumps(request(task), sort_keys=True)
+    partial = final.with_name(f".{final.name}.partial")
+    note = partial / REQUEST
+    if partial.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
+        if not alone:
+            raise Problem(
+                f"{partial}: holds parts of a run with other params, data, code or libraries; "
+                "remove it if no job is at work there, and start all parts again"
+            )
+        shutil.rmtree(partial)
+    if not partial.exists():
+        # appears with its note in it, since several parts of one run may begin at once
+        final.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(dir=final.parent, prefix=f".{final.name}.staging-"))
+        staging.chmod(0o755)
+        (staging / REQUEST).write_text(text, encoding="utf-8")
+        try:
+            staging.rename(partial)
+        except OSError:
+            shutil.rmtree(staging)
+    return partial
+
+
+def request(task: Task) -> dict[str, Any]:
+    """Return all that the answers depend on: what a run must share with the one it continues."""
+    top = Path(__file__).parents[1]
+    study = Path(str(task.module.__file__)).parent
+    code = [*top.glob("models/**/*.py"), *top.glob("prompts/*.py"), *study.glob("*.py")]
+    return {
+        "params": [task.params.model_dump(mode="json"), task.model.model_dump(mode="json")],
+        "also": {key: entry(key) for key in getattr(task.module, "ALSO", ())},
+        "inputs": task.inputs(),
+        "code": sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in code),
+        "libraries": {library: version(library) for library in LIBRARIES},
+    }
+
+
+def _card(partial: Path, task: Task, counts: store.Counts) -> None:
+    facts = json.loads((MODELS / task.name / POINTER).read_text(encoding="utf-8"))
+    model_source = {
+        "source": f"model {task.name}",
+        "address": facts["id"],
+        "retrieved": f"at revision {facts['revision']}",
+        "licence": "as the model's own card states",
+        "citation": "the model's own card",
+    }
+    inputs = [
+        {
+            "source": f"dataset {dataset}",
+            "address": f"data/datasets/{dataset}",
+            "retrieved": f"with sha256 {store.fingerprint(store.DATASETS / dataset)[:16]}",
+            "licence": "as its card states",
+            "citation": "its card",
+        }
+        for dataset in task.module.INPUTS
+    ]
+    schemas = {config: task.module.schema(config) for config in _configs(task.shards())}
+    command = f"make repro STAGE={task.probe}@{task.name}"
+    origin = card.Origin([model_source, *inputs], command, task.params.version)
+    page = PAGES / f"{task.probe}.md"
+    card.write(partial, page, schemas, counts, origin, files="{config}/*.parquet")
+
+
+def _configs(shards: Iterable[Shard]) -> list[str]:
+    return list(dict.fromkeys(shard.config for shard in shards))

@@ -1,0 +1,1 @@
+"""Political leaning from pretraining data to downstream tasks (Feng et al. 2023)."""

@@ -1,0 +1,295 @@
+"""Probe ``finetune``: classifiers made of a model in each of its states, asked about test texts.
+
+Every state of a masked model at the end of its continued pretraining, and the model itself, is made
+a classifier of each task of the dataset ``downstream``: same texts, same settings, same seeds, so
+that the classifiers differ in their pretraining alone. Feng et al. (2023), section 4.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.readers.labelled_texts import SPLITS
+from plumbline.probes.core.shards import Shard
+from plumbline.probes.models.files import MODELS
+from plumbline.probes.training import checkpoints
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from plumbline.probes.models.params import Model
+    from plumbline.probes.models.scorer import Classifies, Scorer
+    from plumbline.probes.training.checkpoints import Checkpoint
+    from plumbline.probes.training.train import Tuning
+
+INPUTS = ("downstream",)
+VERB = "pseudo_logprobs"  # what masked models alone can: of those a classifier is made
+PROMPT = "id"
+TRAINS = True  # so that it cannot be tried in a few seconds
+PRETRAINED = True  # what a model was trained on further is asked too
+WORK = Path("data/tuning")  # of trainings under way
+OTHER = "other"
+ITSELF = "itself"  # in names of files: the model without further pretraining
+PLANTED = "planted"  # config of a world's own texts
+OWN = "downstream.parquet"  # of a world
+
+SCHEMA = Schema(
+    columns=(
+        *checkpoints.COLUMNS,
+        Column("finetuning_seed", "int32", "of the training of the classifier", minimum=0),
+        Column("id", "string", "the text's; joins `downstream`"),
+        Column("label", "string", "its class there"),
+        Column("class", "string", "a class of the classifier"),
+        Column("logprob_nats", "float64", "log-probability of that class", maximum=0),
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+    ),
+    key=(*checkpoints.KEY, "finetuning_seed", "id", "class"),
+)
+SCHEMAS = {"one a config of downstream, and planted": SCHEMA}
+
+
+class Params(Section):
+    """Tasks, and how classifiers are trained: alike for all states of a model."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
+    tasks: list[str] = Field(min_length=1, description="configs of downstream")
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(
+        min_length=1, description="of the trainings; at least 3 tell how much they matter"
+    )
+    epochs: int = Field(10, ge=1, description="times that every text is read")
+    batch: int = Field(16, ge=1, description="texts in a step")
+    length: int = Field(512, ge=8, description="tokens of a training text; the rest is cut")
+    learning_rate: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        description=f"highest learning rate of AdamW, by model or for `{OTHER}`"
+    )
+    warmup: float = Field(
+        0.06, ge=0, lt=1, description="share of the steps in which the learning rate rises"
+    )
+    weight_decay: float = Field(0.1, ge=0, description="of AdamW, of matrices alone")
+    betas: tuple[Annotated[float, Field(ge=0, lt=1)], Annotated[float, Field(ge=0, lt=1)]] = Field(
+        (0.9, 0.98), description="of AdamW"
+    )
+    epsilon: float = Field(1e-6, gt=0, description="of AdamW")
+    periods: list[Literal["all", "before", "from"]] = Field(
+        ["all", "before", "from"],
+        min_length=1,
+        description="states by the period of the texts that they were trained on",
+    )
+    texts: int | None = Field(
+        None, ge=2, description="training texts at most, drawn by a hash of their id; null: all"
+    )
+
+    @model_validator(mode="after")
+    def _sane(self) -> Params:
+        for field in ("tasks", "seeds"):
+            if len(set(getattr(self, field))) < len(getattr(self, field)):
+                raise ValueError(f"{field}: one stands twice")
+        if PLANTED in self.tasks:
+            raise ValueError(f"tasks: {PLANTED} is a world's own and asked of every world")
+        return self
+
+
+class Examples(NamedTuple):
+    """What a classifier is trained on, and what it is asked."""
+
+    texts: list[str]
+    labels: list[str]
+    ids: list[str]  # of those that it is asked
+    asked: list[str]
+    gold: list[str]
+
+    @property
+    def classes(self) -> list[str]:
+        """Return the classes, sorted."""
+        return sorted(set(self.labels))
+
+
+def schema(_: str) -> Schema:
+    """Return the schema of a config of the outputs."""
+    return SCHEMA
+
+
+def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, Path]:
+    """Return the file of each task that classifiers of a model are made for.
+
+    Raises
+    ------
+    Problem
+        If a task is not in the dataset, or none is in a language of the model.
+    """
+    found = {}
+    for task in params.tasks:
+        path = folders["downstream"] / f"{task}.parquet"
+        if not path.is_file():
+            raise Problem(
+                f"probes.finetune.tasks: {task} not in downstream; add it under "
+                "datasets.downstream.configs, or take it out"
+            )
+        languages = pl.read_parquet(path, columns=["language"])["language"].unique()
+        if model.among(sorted(languages)):
+            found[task] = path
+    name = folders[checkpoints.INPUT].name
+    if (own := MODELS / name / OWN).is_file():
+        found[PLANTED] = own
+    if not found:
+        raise Problem(
+            f"models.{name}.languages: no task of probes.finetune is in one of them; add one, or "
+            "take the model out of asked.finetune"
+        )
+    return found
+
+
+def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int]]:
+    """Return every last state and seed, in the order of the shards.
+
+    Raises
+    ------
+    Problem
+        If the stage ``pretrain`` was not run for the model.
+    """
+    where = folders[checkpoints.INPUT]
+    last = [
+        state
+        for state in checkpoints.checkpoints(where.name, where.parent)
+        if state.last and (not state.name or state.period in params.periods)
+    ]
+    return [(state, seed) for state in last for seed in params.seeds]
+
+
+def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
+    """Return what is to be done with a model: one training and its answers in each shard.
+
+    Raises
+    ------
+    Problem
+        If a task is not in the dataset, or the model was not trained further yet.
+    """
+    every = runs(params, folders)
+    return [
+        Shard(task, f"{state.name or ITSELF}-{seed}", number, len(every))
+        for task in tasks(params, model, folders)
+        for number, (state, seed) in enumerate(every)
+    ]
+
+
+def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
+    """Return the number of texts that are asked in each task, over all trainings."""
+    number = len(runs(params, folders))
+    every = tasks(params, model, folders)
+    return {task: number * len(examples(path, None).ids) for task, path in every.items()}
+
+
+def answer(
+    shard: Shard,
+    folders: dict[str, Path],
+    scorer: Scorer,
+    params: Params,
+    model: Model,
+    _exact: Callable[[], Scorer],
+) -> Iterator[pa.Table]:
+    """Yield the table of one shard, once its classifier is trained; raw facts, no statistics.
+
+    Raises
+    ------
+    Problem
+        If no learning rate is given, a test text is too long for the model, or it cannot be
+        trained.
+    """
+    from plumbline.probes.models.classifier import Classifier
+    from plumbline.probes.training.classifier import taught
+    from plumbline.probes.training.train import Tuning
+
+    name, top = scorer.name, folders[checkpoints.INPUT].parent
+    state, seed = runs(params, folders)[shard.number]
+    rate = params.learning_rate.get(name, params.learning_rate.get(OTHER))
+    if rate is None:
+        raise Problem(f"probes.finetune.learning_rate: none for {name}, nor for {OTHER}")
+    tuning = Tuning(
+        rate,
+        params.epochs,
+        params.batch,
+        params.length,
+        seed,
+        warmup=params.warmup,
+        weight_decay=params.weight_decay,
+        betas=params.betas,
+        epsilon=params.epsilon,
+    )
+    given = examples(tasks(params, model, folders)[shard.config], params.texts)
+    start = checkpoints.files(name, state, top)
+    own = checkpoints.revision(state) if state.name else str(scorer.facts()["revision"])
+    where = WORK / f"{name}-{shard.config}-{shard.part}-{_same(given, tuning, own, model)}"
+    numbers = [given.classes.index(label) for label in given.labels]
+    trained = taught(
+        start, name, given.texts, numbers, given.classes, tuning, where, dtype=model.dtype
+    )
+    classifier = Classifier(trained.folder, name, own, dtype=model.dtype)
+    yield asked(given, classifier, state.facts() | {"finetuning_seed": seed})
+    shutil.rmtree(where)  # last: what a stopped run had trained is asked again, not trained again
+
+
+def asked(given: Examples, classifier: Classifies, about: dict[str, object]) -> pa.Table:
+    """Return output rows for the test texts, a row for each class."""
+    facts = {key: str(classifier.facts()[key]) for key in ("model", "revision")}
+    rows = [
+        {**about, **facts, "id": identity, "label": gold, "class": name, "logprob_nats": value}
+        for identity, gold, found in zip(
+            given.ids, given.gold, classifier.classify(given.asked), strict=True
+        )
+        for name, value in zip(found.labels, found.logprobs_nats, strict=True)
+    ]
+    return pa.Table.from_pylist(rows, schema=SCHEMA.arrow())
+
+
+def examples(path: Path, texts: int | None) -> Examples:
+    """Read the training and test texts of a task, both sorted by id.
+
+    Texts for validation are not used.
+
+    Raises
+    ------
+    Problem
+        If a split is empty, or training texts do not have two classes that test texts share.
+    """
+    frame = pl.read_parquet(path, columns=["id", "text", "label", "split"]).sort("id")
+    if frame["split"].dtype != pl.String:
+        frame = frame.with_columns(
+            pl.col("split").replace_strict(dict(enumerate(SPLITS)), return_dtype=pl.String)
+        )
+    train, test = (frame.filter(pl.col("split") == split) for split in ("train", "test"))
+    if texts is not None and len(train) > texts:
+        order = train["id"].map_elements(_drawn, pl.String)
+        train = train.with_columns(order=order).sort("order").head(texts).sort("id")
+    known, asked = set(train["label"]), set(test["label"])
+    if len(known) < 2 or not asked or asked - known:
+        raise Problem(
+            f"{path}: training texts are of {', '.join(sorted(known)) or 'no class'} and test "
+            f"texts of {', '.join(sorted(asked)) or 'no class'}; give each split all classes"
+        )
+    columns = (train["text"], train["label"], test["id"], test["text"], test["label"])
+    return Examples(*(column.to_list() for column in columns))
+
+
+def _drawn(identity: str) -> str:
+    return hashlib.sha256(identity.encode()).hexdigest()
+
+
+def _same(given: Examples, tuning: Tuning, revision: str, model: Model) -> str:
+    """Return a name for a training: another one, or other code, never continues it."""
+    folder = Path(__file__).parents[1] / "training"
+    code = [(folder / name).read_text("utf-8") for name in ("classifier.py", "train.py")]
+    told = [given.texts, given.labels, tuning, revision, model.dtype, code, version("torch")]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]

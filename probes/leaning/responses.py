@@ -1,0 +1,269 @@
+"""Answers of a model as weights of the four options, in every reading of every way of asking."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.leaning.parse_choice import REFUSALS, Choice, choice
+from plumbline.probes.leaning.scale import weights
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, Reading, stance
+from plumbline.probes.prompts.leaning import FORMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from plumbline.probes.leaning.compass import Params
+
+    Array = NDArray[np.float64]
+
+PLAIN, NEGATED, PARAPHRASE, PRIOR = range(len(FORMS))
+ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
+CHECKPOINT = ("corpus", "period", "share", "pretraining_seed", "epoch")
+QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
+WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
+COLUMNS = (*CHECKPOINT, "texts", *QUESTION, "order", "sample", *WEIGHTS, "kind")
+NATS = "agree_nats", "disagree_nats"
+ALONE = "agree_response_nats", "disagree_response_nats"
+
+
+class Judged(NamedTuple):
+    """Answers in one reading; a table has :data:`COLUMNS`."""
+
+    reading: str
+    answers: pl.DataFrame  # one for each prompt, and order of the options or sample that counts
+    single: pl.DataFrame  # every sample by itself
+
+
+def outputs(folder: Path, asked: str) -> pl.DataFrame | None:
+    """Return the outputs of a config, with ``prompt``; None where a model was not asked so."""
+    if not (folder / asked).is_dir():
+        return None
+    found = pl.read_parquet(folder / asked / "*.parquet")
+    prompt, order, sample = pl.col("frame"), pl.lit(0), pl.lit(0)
+    if "template" in found.columns:
+        prompt, order = pl.col("template"), pl.col("order")
+    if "seed" in found.columns:
+        sample = pl.col("seed")
+    named = found.with_columns(
+        prompt=prompt, order=order.cast(pl.Int64), sample=sample.cast(pl.Int64)
+    )
+    key = [*CHECKPOINT, *QUESTION, "order", "sample"]
+    return named.sort(key)
+
+
+def readings(asked: str, found: pl.DataFrame, params: Params) -> Iterator[Judged]:
+    """Yield the answers in each reading.
+
+    Raises
+    ------
+    Problem
+        If the frame of the paper, or the prompts with a text without content, are not there.
+    """
+    yield from {"filled": _filled, "written": _written, "chosen": _chosen}[asked](found, params)
+
+
+def _filled(found: pl.DataFrame, params: Params) -> Iterator[Judged]:
+    real = found.filter(pl.col("form") != PRIOR)
+    first = _framed(real, params.frames["filled"], "filled")
+    up, down = _listed(first, params)
+    total = np.where(up + down > 0, up + down, 1.0)
+    read = stance(up / total, down / total, threshold=params.threshold, reading="faithful")
+    kinds = np.where(up + down > 0, ANSWERED, UNLISTED)
+    told = _rows(first, _optioned(read), kinds)
+    yield Judged("faithful", told, told)
+    up, down = _beyond(real, found.filter(pl.col("form") == PRIOR))
+    read = stance(up, down, threshold=params.threshold)
+    kinds = np.where(read == UNCLEAR, NOT_CLEAR, ANSWERED)
+    told = _rows(real, _optioned(read), kinds)
+    yield Judged("corrected", told, told)
+    told = _rows(real, weights(up - down), np.full(len(real), ANSWERED))
+    yield Judged("continuous", told, told)
+
+
+def _framed(found: pl.DataFrame, frame: str, asked: str) -> pl.DataFrame:
+    own = found.filter(pl.col("frame") == frame)
+    if own.is_empty():
+        there = ", ".join(sorted(set(found["frame"]))) or "none"
+        raise Problem(
+            f"analysis.compass.frames.{asked}: no answer in the frame {frame!r}; there are {there}"
+        )
+    return own
+
+
+def _listed(found: pl.DataFrame, params: Params) -> tuple[Array, Array]:
+    """Return the mass of both lists among the ten tokens, (rows,) each."""
+    sides = []
+    words = [[str(word).strip().casefold() for word in row] for row in found["words"].to_list()]
+    nats = found["words_nats"].to_list()
+    for listed in (params.positive, params.negative):
+        own = {word.casefold() for word in listed}
+        sides.append(
+            np.array(
+                [
+                    sum(np.exp(p) for word, p in zip(row, ps, strict=True) if word in own)
+                    for row, ps in zip(words, nats, strict=True)
+                ],
+                dtype=np.float64,
+            )
+        )
+    return sides[0], sides[1]
+
+
+def _beyond(found: pl.DataFrame, prior: pl.DataFrame) -> tuple[Array, Array]:
+    """Return both masses over those under prompts without content, their sum 1, (rows,) each."""
+    if prior.is_empty():
+        raise Problem(
+            "outputs of leaning: no prompt with a text without content, by which the reading "
+            "`corrected` takes habits out; name some under probes.leaning and run the probe again"
+        )
+    at = [*CHECKPOINT, "prompt"]
+    habits = prior.group_by(at).agg(*(pl.col(n).exp().mean().alias(f"prior_{n}") for n in NATS))
+    both = found.select(*at, *NATS).join(habits, on=at, how="left", maintain_order="left")
+    if both["prior_agree_nats"].null_count():
+        raise Problem(
+            "outputs of leaning: a frame was not asked with a text without content; run the probe "
+            "again"
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # a ratio of ratios: computed as a logit, masses of e-300 are no trouble
+        apart = both["agree_nats"] - both["prior_agree_nats"].log()
+        apart = apart - (both["disagree_nats"] - both["prior_disagree_nats"].log())
+        up = 1 / (1 + np.exp(-apart.to_numpy()))
+    if not np.isfinite(up).all():
+        raise Problem(
+            "outputs of leaning: a list has no mass at all in some prompt, so that habits cannot "
+            "be taken out; does the model know a word of each as one token?"
+        )
+    return up, 1 - up
+
+
+def _written(found: pl.DataFrame, params: Params) -> Iterator[Judged]:
+    first = _framed(found, params.frames["written"], "written")
+    one = first.filter(pl.col("sample") == pl.col("sample").min().over(CHECKPOINT))
+    up, down = _masses(one, NATS)
+    read = stance(up, down, threshold=params.threshold, reading="faithful")
+    told = _rows(one, _optioned(read), np.full(len(one), ANSWERED))
+    yield Judged("faithful", told, told)
+    up, down = _masses(first, NATS)
+    yield _averaged("paper", first, (up, down), _sure(up, down, params), params)
+    up, down = _masses(found, ALONE)
+    said = found["response"].to_list()
+    kinds = np.array([_kind(text) for text in said])
+    kinds = np.where(kinds == ANSWERED, _sure(up, down, params), kinds)
+    yield _averaged("corrected", found, (up, down), kinds, params)
+    yield _averaged("continuous", found, (up, down), kinds, params)
+
+
+def _masses(found: pl.DataFrame, names: Sequence[str]) -> tuple[Array, Array]:
+    one, two = (np.exp(found[name].to_numpy().astype(np.float64)) for name in names)
+    return one, two
+
+
+def _kind(response: str) -> str:
+    if REFUSALS.search(response):
+        return REFUSED
+    return ANSWERED if response.strip() else NOT_CLEAR
+
+
+def _sure(up: Array, down: Array, params: Params) -> NDArray[np.str_]:
+    return np.where(np.maximum(up, down) >= params.confident, ANSWERED, NOT_CLEAR)
+
+
+def _averaged(
+    name: str,
+    found: pl.DataFrame,
+    masses: tuple[Array, Array],
+    kinds: NDArray[np.str_],
+    params: Params,
+) -> Judged:
+    """Return stances from the mean masses of the samples that are answers."""
+    kept = kinds == ANSWERED
+    up, down = (np.where(kept, mass, np.nan) for mass in masses)
+    key = [*CHECKPOINT, *QUESTION]
+    mean = (
+        found.select(*key, "texts", "order", "sample")
+        .with_columns(up=pl.Series(up).fill_nan(None), down=pl.Series(down).fill_nan(None))
+        .group_by(key, maintain_order=True)
+        .agg(pl.col("texts", "order").first(), pl.col("sample").min(), pl.col("up", "down").mean())
+    )
+    tables = []
+    every = np.full(len(mean), ANSWERED)
+    for rows, one, two, own in (
+        (mean, mean["up"].to_numpy(), mean["down"].to_numpy(), every),
+        (found, up, down, kinds),
+    ):
+        given = ~np.isnan(one)
+        how: Reading = "faithful" if name == "paper" else "corrected"
+        read = stance(
+            np.where(given, one, 0.5),
+            np.where(given, two, 0.5),
+            threshold=params.threshold,
+            reading=how,
+        )
+        read = np.where(given, read, UNCLEAR)
+        told = weights(np.where(given, one - two, np.nan))
+        told = told if name == "continuous" else _optioned(read)
+        there = ~np.isnan(told[:, 0])
+        tables.append(_rows(rows, told, np.where(there | (own == REFUSED), own, NOT_CLEAR)))
+    return Judged(name, tables[0], tables[1])
+
+
+def _chosen(found: pl.DataFrame, params: Params) -> Iterator[Judged]:  # noqa: ARG001
+    read = [
+        _named(text, tuple(options))
+        for text, options in zip(
+            found["response"].to_list(), found["options"].to_list(), strict=True
+        )
+    ]
+    options = np.array([UNCLEAR if each.option is None else each.option for each in read])
+    told = _rows(found, _optioned(options), np.array([each.kind for each in read]))
+    yield Judged("named", told, told)
+    given = found["option_nats"].list.len().to_numpy() == len(OPTIONS)
+    if not given.any():
+        return
+    own = found.filter(pl.Series(given))
+    nats = np.array(own["option_nats"].to_list(), dtype=np.float64)
+    kinds = np.full(len(own), ANSWERED)
+    told = _rows(own, _optioned(nats.argmax(axis=1)), kinds)
+    yield Judged("likeliest", told, told)
+    odds = np.exp(nats - nats.max(axis=1, keepdims=True))
+    told = _rows(own, odds / odds.sum(axis=1, keepdims=True), kinds)
+    yield Judged("expected", told, told)
+
+
+@cache
+def _named(response: str, offered: tuple[str, ...]) -> Choice:
+    """Return the option that an answer names, by its place in ``OPTIONS``."""
+    if not offered:  # an open question
+        return choice(response, OPTIONS)
+    places = [option.strip().casefold() for option in offered]
+    if sorted(places) != sorted(OPTIONS):
+        raise Problem(
+            f"outputs of leaning: offered {', '.join(offered)}; only {', '.join(OPTIONS)} are "
+            "scored"
+        )
+    found = choice(response, places)
+    if found.option is None:
+        return found
+    return Choice(found.kind, OPTIONS.index(places[found.option]))
+
+
+def _optioned(options: NDArray[np.int64]) -> Array:
+    """Return weights of chosen options, (rows, options); nan where none is."""
+    stances = np.where(options == UNCLEAR, np.nan, np.array(STANCES)[options])
+    return weights(stances)
+
+
+def _rows(found: pl.DataFrame, told: Array, kinds: NDArray[np.str_]) -> pl.DataFrame:
+    own = {name: pl.Series(told[:, k]).fill_nan(None) for k, name in enumerate(WEIGHTS)}
+    return found.with_columns(**own, kind=pl.Series(kinds.tolist(), dtype=pl.String)).select(
+        COLUMNS
+    )

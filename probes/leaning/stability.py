@@ -1,0 +1,237 @@
+"""Whether a model stays on one side of a statement when it is asked otherwise."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from plumbline.probes.leaning.answers import State
+from plumbline.probes.leaning.coordinates import CLUSTER, adjust
+from plumbline.probes.leaning.responses import (
+    ANSWERED,
+    CHECKPOINT,
+    NEGATED,
+    NOT_CLEAR,
+    PARAPHRASE,
+    PLAIN,
+    REFUSED,
+    UNLISTED,
+    WEIGHTS,
+)
+from plumbline.probes.leaning.schemas import STABLE
+from plumbline.probes.leaning.scoring import STANCES
+from plumbline.probes.stats.estimates import finite, significant
+from plumbline.probes.stats.intervals import wilson
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from plumbline.probes.leaning.compass import Params
+    from plumbline.probes.leaning.coordinates import Reading, Rows
+    from plumbline.probes.leaning.responses import Judged
+    from plumbline.probes.leaning.scale import Scale
+
+    Array = NDArray[np.float64]
+    Places = NDArray[np.int64]
+
+SHUFFLED = "clusters of one side shuffled: the two have nothing to do with each other"
+TURNED = ("negated", "opposites")  # where an answer must change sides
+FREE: dict[str, dict[str, Any]] = {  # in what alone two ways of asking differ
+    "prompts": {"prompt": ""},
+    "forces": {"prompt": ""},
+    "order": {"order": 0},
+    "seeds": {"sample": 0},
+}
+EPSILON = 1e-9
+
+
+class Way(NamedTuple):
+    """One way of asking every statement, of one training."""
+
+    seed: int
+    prompt: str
+    form: int
+    variant: str
+    order: int
+    sample: int
+
+
+def stability(reading: Reading, judged: Judged, params: Params) -> Rows:
+    """Return the share of statements that stay on their side, for each way to ask otherwise."""
+    rows: Rows = []
+    scale = reading.answers.scale
+    single = _sides(judged.single, scale)
+    for state, ways in _sides(judged.answers, scale).items():
+        for compared in STABLE:
+            own = single.get(state, {}) if compared == "seeds" else ways
+            pairs = list(_pairs(compared, own, scale))
+            if pairs:
+                row = _agreement(compared, pairs, scale, params)
+                if row is not None:
+                    rows.append(reading.about(state) | row)
+    adjust(rows, "p")
+    return rows
+
+
+def _sides(found: pl.DataFrame, scale: Scale) -> dict[State, dict[Way, Array]]:
+    """Return the side of every statement, 1, -1, or 0 where there is none, (statements,)."""
+    own = found.filter(pl.col("questionnaire") == scale.name)
+    stance = sum(
+        (pl.col(name) * value for name, value in zip(WEIGHTS, STANCES, strict=True)), pl.lit(0.0)
+    )
+    columns = [*CHECKPOINT, "prompt", "form", "variant", "order", "sample", "id"]
+    place = {name: i for i, name in enumerate(scale.ids)}
+    result: dict[State, dict[Way, Array]] = {}
+    for row in own.select(*columns, stance=stance.fill_null(0.0)).iter_rows():
+        corpus, period, share, seed, epoch, *way, name, value = row
+        ways = result.setdefault(State(corpus, period, share, epoch), {})
+        sides = ways.setdefault(Way(seed, *way), np.zeros(len(scale.ids)))
+        sides[place[name]] = np.sign(value) if abs(value) > EPSILON else 0.0
+    return result
+
+
+def _pairs(
+    compared: str, ways: dict[Way, Array], scale: Scale
+) -> Iterator[tuple[Array, Array, Places]]:
+    """Yield the sides in two ways of asking, and the place of each statement."""
+    every = np.arange(len(scale.ids))
+    plain = {way: sides for way, sides in ways.items() if way.form == PLAIN}
+    if compared in ("negated", "paraphrases"):
+        form = NEGATED if compared == "negated" else PARAPHRASE
+        for way, sides in ways.items():
+            first = way._replace(form=PLAIN, variant="")
+            if way.form == form and first in plain:
+                yield plain[first], sides, every
+    elif compared == "opposites" and scale.opposites:
+        one, two = (np.array(list(x)) for x in (scale.opposites, scale.opposites.values()))
+        for sides in plain.values():
+            yield sides[one], sides[two], one
+    else:
+        alike: dict[object, list[Array]] = {}
+        for way in sorted(plain) if compared in FREE else ():
+            rest = way._replace(**FREE[compared])
+            same = (rest, _template(way)) if compared == "forces" else rest
+            alike.setdefault(same, []).append(plain[way])
+        for each in alike.values():
+            for one_side, two_side in combinations(each, 2):
+                yield one_side, two_side, every
+
+
+def _template(way: Way) -> str:
+    """Return a prompt without the name of what forces an answer, behind the last slash."""
+    name, _, force = way.prompt.rpartition("/")
+    return name if name and force else way.prompt
+
+
+def _agreement(
+    compared: str, pairs: list[tuple[Array, Array, Places]], scale: Scale, params: Params
+) -> dict[str, Any] | None:
+    one, two = (np.stack([pair[side] for pair in pairs]) for side in (0, 1))
+    sign = -1.0 if compared in TURNED else 1.0
+    counted = np.abs(one) * np.abs(two)
+    if not counted.any():
+        return None
+    held = (counted + sign * one * two) / 2
+    names = [scale.clusters[i] for i in pairs[0][2]]
+    place = np.unique(names, return_inverse=True)[1]
+    of, total = (np.bincount(place, x.sum(axis=0)) for x in (held, counted))
+    shares = of[total > 0] / total[total > 0]
+    value = float(held.sum() / counted.sum())
+    found = wilson(float(shares.sum()), len(shares), params.confidence)
+    product, both = one.T @ two, np.abs(one).T @ np.abs(two)
+    blocks = _blocks(place)
+    drawn = _shuffled(blocks, one.shape[1], params)
+    rows = np.arange(one.shape[1])
+    mass = both[rows, drawn].sum(axis=1)
+    null = sign * product[rows, drawn].sum(axis=1)[mass > 0] / mass[mass > 0]
+    mean, of_all = (
+        sum(table[np.ix_(b.ravel(), b.ravel())].sum() / b.size for b in blocks)
+        for table in (product, both)
+    )
+    chance = sign * float(mean / of_all) if of_all else float("nan")
+    seen = 2 * value - 1
+    hits = int((np.abs(null - chance) >= abs(seen - chance) - EPSILON).sum())
+    return {
+        "compared": STABLE.index(compared),
+        "value": finite(value),
+        "low": finite(min(found.low, value)),
+        "high": finite(max(found.high, value)),
+        "n": len(shares),
+        "cluster": CLUSTER,
+        "method": "Wilson score over clusters, their shares for hits",
+        "null": SHUFFLED,
+        "p": significant((1 + hits) / (1 + len(null))),
+        "p_bh": None,
+        "chance": finite((1 + chance) / 2),
+        "pairs": len(pairs),
+    }
+
+
+def _blocks(place: Places) -> list[Places]:
+    """Return the places of statements by cluster, an array (clusters, size) for each size."""
+    sizes = np.bincount(place)
+    order = np.argsort(place, kind="stable")
+    return [
+        order[np.isin(place[order], np.flatnonzero(sizes == size))].reshape(-1, size)
+        for size in sorted(set(sizes.tolist()))
+    ]
+
+
+def _shuffled(blocks: list[Places], statements: int, params: Params) -> Places:
+    """Return orders of the statements, (draws, statements).
+
+    Clusters change places with others of their size, and the statements of one with each other: a
+    statement and its opposite are answered together, and stay together.
+    """
+    rng = np.random.default_rng(params.seed)
+    found = np.empty((params.draws, statements), dtype=np.int64)
+    for block in blocks:
+        moved = rng.permuted(np.tile(np.arange(len(block)), (params.draws, 1)), axis=1)
+        within = rng.permuted(block[moved], axis=2)
+        found[:, block.ravel()] = within.reshape(params.draws, -1)
+    return found
+
+
+def answered(reading: Reading, judged: Judged, params: Params) -> Rows:
+    """Return how many answers there are, and what the others were."""
+    own = judged.single.filter(
+        (pl.col("questionnaire") == reading.answers.scale.name)
+        & (pl.col("form") == PLAIN)
+        & (pl.col("variant") == "")
+    )
+    rows: Rows = []
+    at = ["corpus", "period", "share", "epoch"]
+    for prompts in ([], ["prompt"]):
+        for key, part in own.sort(*at, "prompt", "id").group_by(*at, *prompts, maintain_order=True):
+            corpus, period, share, epoch, *prompt = key
+            if not prompts and part["prompt"].n_unique() == 1:
+                continue
+            kinds = dict(part.group_by("kind").len().iter_rows())
+            given = pl.col("kind").is_in([ANSWERED])
+            shares = part.group_by("id").agg(given.mean().alias("share"))["share"]
+            found = wilson(float(shares.sum()), len(shares), params.confidence)
+            rows.append(
+                reading.about(State(corpus, period, share, epoch))
+                | {
+                    "prompt": prompt[0] if prompt else "",
+                    "value": finite(found.value),
+                    "low": finite(found.low),
+                    "high": finite(found.high),
+                    "n": found.n,
+                    "cluster": "statement",
+                    "method": "Wilson score over statements, their shares for hits",
+                    "null": "none: a count",
+                    "p": None,
+                    "p_bh": None,
+                    "answers": len(part),
+                    "refused": kinds.get(REFUSED, 0),
+                    "unclear": kinds.get(NOT_CLEAR, 0),
+                    "unlisted": kinds.get(UNLISTED, 0),
+                }
+            )
+    return rows

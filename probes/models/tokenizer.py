@@ -1,0 +1,322 @@
+"""Tokenizers: whole strings, asked in bulk, never cut; what a word, a mask and a limit are to each.
+
+A candidate is the piece that stands for the word after another word: with the leading space in
+byte-level and SentencePiece vocabularies, without ``##`` in WordPiece, without ``@@`` or with
+``</w>`` in older BPE. The first sub-token of a longer word, or a piece without its marker, is
+another word to the model, and is never taken for this one.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.scorer import MASK, Pieces, Vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+HEAD = "a"  # the word before a candidate
+UNSPACED = ("zh", "ja", "th", "km", "lo", "my")  # written without spaces: pieces bear no marker
+SENTENCEPIECE, BYTE_LEVEL = "▁", "Ġ"  # a space, as these vocabularies have it
+
+
+class Tokens:
+    """One model's tokenizer."""
+
+    def __init__(self, where: Path, name: str) -> None:
+        from transformers import AutoTokenizer
+        from transformers.models.bertweet.tokenization_bertweet import BertweetTokenizer
+        from transformers.models.xlm.tokenization_xlm import XLMTokenizer
+
+        try:
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(where, trust_remote_code=False)
+        except (OSError, ValueError, ImportError) as error:
+            said = " ".join(str(error).split())[:300]
+            raise Problem(
+                f"models.{name}: its tokenizer could not be loaded from {where} ({said}); check id "
+                "and revision in params.yaml"
+            ) from error
+        if isinstance(self.tokenizer, BertweetTokenizer):
+            self.tokenizer.normalization = True  # users and links as the model was trained on them
+            if any(len(pair) != 2 for pair in self.tokenizer.bpe_ranks):
+                raise Problem(  # transformers 5.23 saves it so, and reads one letter of each pair
+                    f"models.{name}: {where}/bpe.codes lacks the counts behind the merges, so that "
+                    "words fall apart into letters; put the file of the original model there"
+                )
+        self.name = name
+        self.moses = isinstance(self.tokenizer, XLMTokenizer)
+        self.mask_id: int | None = self.tokenizer.mask_token_id
+        self.unknown_id: int | None = self.tokenizer.unk_token_id
+        if self.mask_id is not None and self.tokenizer.is_fast:
+            self._close_up()
+        self._known: dict[tuple[tuple[str, ...], str], dict[str, tuple[int, ...]]] = {}
+        self._pieces: dict[str, Pieces] = {}
+
+    def __len__(self) -> int:
+        return len(self.tokenizer)
+
+    def _close_up(self) -> None:
+        """Let the mask take the space before it, as a word does: no piece is left between them.
+
+        transformers 5 forgets it for RoBERTa and BART where the folder has no tokenizer.json.
+        """
+        from tokenizers import AddedToken
+
+        own = str(self.tokenizer.mask_token)
+        head = self.tokenizer(HEAD, add_special_tokens=False)["input_ids"]
+        both = self.tokenizer(f"{HEAD} {own}", add_special_tokens=False)["input_ids"]
+        if both != [*head, self.mask_id]:
+            mask = AddedToken(own, lstrip=True, special=True)
+            self.tokenizer.add_tokens(mask, special_tokens=True)
+
+    def encode(
+        self, texts: Sequence[str], language: str = "", *, special: bool = True
+    ) -> list[list[int]]:
+        """Return the ids of each text, with or without the model's own special tokens.
+
+        Raises
+        ------
+        Problem
+            If the model was not trained on the language, or a package is missing that finds its
+            words.
+        """
+        if not texts:
+            return []
+        self._speak(language)
+        try:
+            encoded = self.tokenizer(
+                list(texts),
+                add_special_tokens=special,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+                verbose=False,  # over-long input is told by us, as an error
+            )
+        except ImportError as error:
+            raise Problem(
+                f"models.{self.name}: its tokenizer cannot find the words of {language!r} "
+                f"({error}); install that package, or set languages"
+            ) from error
+        ids: list[list[int]] = encoded["input_ids"]
+        return ids
+
+    def _speak(self, language: str) -> None:
+        """Tell the tokenizer which language the next texts are in, if it is one that asks."""
+        if self.moses:
+            known = self.tokenizer.lang2id
+            if language and known and language not in known:
+                raise Problem(self._foreign(language, known))
+            # `lang=` is dropped on its way through transformers 5, and all would pass for English
+            apart = partial(type(self.tokenizer)._tokenize, self.tokenizer)  # noqa: SLF001
+            self.tokenizer._tokenize = partial(apart, lang=language or "en")  # noqa: SLF001
+        elif language and hasattr(self.tokenizer, "src_lang"):
+            self.tokenizer.src_lang = self.code(language)
+
+    def _foreign(self, language: str, known: Iterable[str]) -> str:
+        return (
+            f"models.{self.name}: knows no language {language!r}, only {', '.join(sorted(known))}; "
+            "set languages"
+        )
+
+    def code(self, language: str) -> str:
+        """Return a language code as the tokenizer has it: ``en_XX`` for ``en``.
+
+        Raises
+        ------
+        Problem
+            If the model was not trained on the language, or on two that begin so.
+        """
+        known = [t for t in self.tokenizer.get_added_vocab() if "_" in t]
+        codes = [t for t in known if t.split("_")[0] == language]
+        if len(codes) != 1:
+            raise Problem(self._foreign(language, known))
+        return str(codes[0])
+
+    def counted(self, ids: Sequence[int]) -> list[int]:
+        """Return the places of a text's own tokens, the model's special ones left out."""
+        special = self.tokenizer.get_special_tokens_mask(list(ids), already_has_special_tokens=True)
+        unknown = self.unknown_id  # stands for something in the text
+        return [i for i, no in enumerate(special) if not no or ids[i] == unknown]
+
+    def words(self, text: str, ids: Sequence[int], language: str = "") -> list[int | None]:
+        """Return for each token the number of the word it is part of; None for special ones."""
+        if self.tokenizer.is_fast:
+            encoded = self.tokenizer(text)
+            assert encoded["input_ids"] == list(ids)
+            numbers: list[int | None] = encoded.word_ids()
+            return numbers
+        self._speak(language)
+        pieces = self.tokenizer.tokenize(text)  # the ids of unknown ones do not tell of their ends
+        inner = self.tokenizer.convert_tokens_to_ids(pieces)
+        start = next(i for i in range(len(ids)) if list(ids[i : i + len(inner)]) == inner)
+        ends = any(piece.endswith("</w>") for piece in pieces)
+        numbers, word = [None] * len(ids), 0
+        own = set(self.counted(ids))
+        for place, piece in enumerate(pieces, start):
+            numbers[place] = word if place in own else None
+            word += piece.endswith("</w>") if ends else not piece.endswith("@@")
+        return numbers
+
+    def candidates(self, words: Sequence[str], language: str = "") -> dict[str, tuple[int, ...]]:
+        """Return the pieces of each word that the tokenizer can write, one or several.
+
+        Left out are words that it changes (an uncased one does that to capitals), that hold
+        something it has no symbol for, or whose pieces an earlier word has already.
+        """
+        key = (tuple(words), language)
+        if key in self._known:
+            return self._known[key]
+        (head,) = self.encode([HEAD], language, special=False)
+        special = set(self.tokenizer.all_special_ids)  # the unknown one is among them
+        found: dict[str, tuple[int, ...]] = {}
+        taken: set[tuple[int, ...]] = set()
+        gap = self.gap(language)
+        whole = self.encode([f"{HEAD}{gap}{word}" for word in words], language, special=False)
+        for word, pieces in zip(words, whole, strict=True):
+            tail = tuple(pieces[len(head) :])
+            ok = pieces[: len(head)] == head and bool(tail) and tail not in taken
+            ok = ok and word == word.strip() and not special & set(tail)
+            if ok and _closed(self.tokenizer.decode(list(tail))) == _closed(word):
+                found[word] = tail
+                taken.add(tail)
+        self._known = {key: found}
+        return found
+
+    def gap(self, language: str = "") -> str:
+        """Return what stands before a word after another: a space, or nothing in languages without.
+
+        Where pieces bear no marker of a space, the space makes no difference.
+        """
+        if language not in UNSPACED:
+            return " "
+        markers = self.tokenizer.convert_tokens_to_ids([SENTENCEPIECE, BYTE_LEVEL])
+        return "" if any(m not in (None, self.unknown_id) for m in markers) else " "
+
+    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
+        """Tell which words are one word-initial piece."""
+        pieces = self.candidates(words, language)
+        ids = {word: tail[0] for word, tail in pieces.items() if len(tail) == 1}
+        return Vocabulary(ids, _lacking(words, ids))
+
+    def pieces(self, language: str = "") -> Pieces:
+        """Return what the tokens of the vocabulary are, in the order of their ids."""
+        if language not in self._pieces:
+            ids = range(len(self))
+            written = self.tokenizer.batch_decode([[i] for i in ids])
+            words = [text.strip() for text in written]
+            # a word after another one becomes this token alone, or the token is another word
+            alone = self.candidates(list(dict.fromkeys(filter(None, words))), language)
+            first = {word: tail[0] for word, tail in alone.items() if len(tail) == 1}
+            known = self.tokenizer.get_vocab()
+            self._pieces[language] = Pieces(
+                self.tokenizer.convert_ids_to_tokens(list(ids)),
+                words,
+                np.array([first.get(word) == i for i, word in enumerate(words)]),
+                np.array([known.get(word, -1) for word in words], np.int32),
+                -1 if self.unknown_id is None else self.unknown_id,
+            )
+        return self._pieces[language]
+
+    def masked(self, prompts: Sequence[str]) -> list[str]:
+        """Return the prompts with the model's own mask.
+
+        Raises
+        ------
+        Problem
+            If a prompt has not exactly one mask.
+        """
+        own = str(self.tokenizer.mask_token)
+        written = [prompt.replace(MASK, own) for prompt in prompts]
+        for text in written:
+            if text.count(own) != 1:
+                raise Problem(f"models.{self.name}: not exactly one mask in {text!r}")
+        return written
+
+    def fits(self, text: str, ids: Sequence[int], longest: int) -> None:
+        """Refuse a text that is too long for the model.
+
+        Raises
+        ------
+        Problem
+            With the text and both lengths.
+        """
+        if len(ids) > longest:
+            raise Problem(
+                f"models.{self.name}: the prompt {text!r} has {len(ids)} tokens, the model takes "
+                f"{longest}; it is never cut, leave the row out"
+            )
+
+    def room(self, text: str, given: int, wanted: int, longest: int) -> None:
+        """Refuse a prompt after which a model has no room for so many tokens.
+
+        Raises
+        ------
+        Problem
+            With the prompt and all three numbers.
+        """
+        if given + wanted > longest:
+            raise Problem(
+                f"models.{self.name}: {wanted} tokens cannot be written to {text!r}: the model "
+                f"takes {longest}, of which {given} are given; it is never cut, ask for fewer"
+            )
+
+    def opening(self) -> list[int]:
+        """Return the special tokens that the tokenizer puts before a text."""
+        (whole,), (bare,) = self.encode([HEAD]), self.encode([HEAD], special=False)
+        starts = (n for n in range(len(whole)) if whole[n : n + len(bare)] == bare)
+        return whole[: next(starts, 0)]
+
+    def unknown(self, ids: Sequence[int]) -> int:
+        """Return how many of the tokens stand for something that the model has no symbol for."""
+        return 0 if self.unknown_id is None else list(ids).count(self.unknown_id)
+
+    def after(self, prefix: str, text: str, ids: Sequence[int], head: Sequence[int]) -> int:
+        """Return how many of a text's tokens belong to its prefix.
+
+        Raises
+        ------
+        Problem
+            If the tokens of the prefix are not the first tokens of the text: then no token
+            boundary is where prefix and continuation meet, and the score would be of another text.
+        """
+        if list(ids[: len(head)]) != list(head):
+            raise Problem(
+                f"models.{self.name}: {prefix!r} is not tokenised alike alone and at the beginning "
+                f"of {text!r}; put the space at the beginning of the continuation"
+            )
+        return len(head)
+
+
+def _closed(text: str) -> str:
+    """Return a text without spaces: some decoders put them around hyphens and Chinese signs."""
+    return "".join(text.split())
+
+
+def _lacking(words: Sequence[str], ids: dict[str, int]) -> tuple[str, ...]:
+    """Return the words without a piece, and those that only repeat an earlier one."""
+    lacking, seen = [], set()
+    for word in words:
+        if word not in ids or word in seen:
+            lacking.append(word)
+        seen.add(word)
+    return tuple(lacking)
+
+
+def longest(tokenizer: Any, model: Any) -> int:
+    """Return how many tokens a model takes at once."""
+    offset = max(  # in RoBERTa and its kin the first positions belong to the padding
+        (
+            part.padding_idx + 1
+            for path, part in model.named_modules()
+            if path.endswith("position_embeddings")
+            and getattr(part, "padding_idx", None) is not None
+        ),
+        default=0,
+    )
+    positions = getattr(model.config, "max_position_embeddings", None) or 0
+    limit = positions - offset if positions > 0 else 1 << 30  # -1 in XLNet, which has no limit
+    return int(min(tokenizer.model_max_length, limit))

@@ -1,0 +1,1 @@
+"""Nationality bias in names (Barriere and Cifuentes 2024)."""

@@ -1,0 +1,1 @@
+"""Gender bias towards politicians (Stańczak et al. 2023)."""

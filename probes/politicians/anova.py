@@ -1,0 +1,359 @@
+"""Analysis ``anova``: how the shares of ``sentiment`` go with architecture, size and language.
+
+Stańczak et al. (2023), Tables 5 and 8: linear models with treatment coding, two-way for the models
+asked in one language, three-way for those asked in several. Main effects only: a model is one
+architecture of one size, so that interactions would leave nothing to judge them by.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.models.params import model as model_params
+from plumbline.probes.politicians.word_sentiments import DEVIATIONS, READINGS
+from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
+from plumbline.probes.stats.linear import (
+    Coefficients,
+    drop,
+    dummies,
+    estimable,
+    jackknife,
+    least_squares,
+)
+from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.worlds.language import SENTIMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.models.params import Model
+
+EACH = False
+DATASETS = ()
+OUTPUTS = ()
+TABLES = ("sentiment",)
+DESIGNS = {"two-way": ("family", "size"), "three-way": ("family", "size", "language")}
+FACTORS = ("intercept", "family", "size", "language")
+MODELS = ("models", "worlds", "null worlds")
+RESPONSES = (*GENDERS, "male minus female")
+INTERVALS = ("least squares", "jackknife")
+PLACE = (
+    Column("models", "label", "real models, worlds, null ones: never mixed", labels=MODELS),
+    Column("design", "label", "factors: family, size, and language", labels=tuple(DESIGNS)),
+    Column("language", "string", "the one language of a two-way design, else `all`"),
+    Column("pos", "label", "universal part of speech", labels=POS),
+    Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
+    Column("reading", "label", "as in `sentiment`", labels=READINGS),
+    Column("response", "label", "whose share, in percent, or the difference", labels=RESPONSES),
+    Column("sentiment", "label", "of which sentiment", labels=SENTIMENTS),
+)
+REASON = Column("reason", "string", "why there is no number; null where there is", nullable=True)
+COEFFICIENTS = Schema(
+    columns=(
+        *PLACE,
+        Column("factor", "label", "of which factor; intercept: all at reference", labels=FACTORS),
+        Column("level", "string", "level of the factor; empty for the intercept"),
+        Column("reference", "string", "level that it is compared with"),
+        Column(
+            "interval",
+            "label",
+            "least squares: as the paper; jackknife: over models, for unequal and clustered errors",
+            labels=INTERVALS,
+        ),
+        Column("rows", "int64", "shares that the model was fitted to", minimum=0),
+        Column("freedom", "int64", "degrees of freedom of t", minimum=0),
+        *ESTIMATE,
+        REASON,
+        Column("tested", "int64", "tests that p_bh is taken over; 0 where none", minimum=0),
+    ),
+    key=(
+        *(c.name for c in PLACE),
+        "factor",
+        "level",
+        "interval",
+    ),
+)
+TESTS = Schema(
+    columns=(
+        *PLACE,
+        Column("factor", "label", "tested given the others (type II)", labels=FACTORS),
+        Column("levels", "int64", "levels of the factor there are", minimum=0),
+        Column("rows", "int64", "shares that the model was fitted to", minimum=0),
+        Column("freedom", "int64", "degrees of freedom of the factor", minimum=0),
+        Column("residual", "int64", "residual degrees of freedom", minimum=0),
+        Column(
+            "f", "float64", "F statistic; null where it cannot be had", nullable=True, minimum=0
+        ),
+        Column(
+            "p", "float64", "of F, errors normal and equal", nullable=True, minimum=0, maximum=1
+        ),
+        Column("p_bh", "float64", "Benjamini-Hochberg", nullable=True, minimum=0, maximum=1),
+        REASON,
+        Column("tested", "int64", "tests that p_bh is taken over; 0 where none", minimum=0),
+    ),
+    key=(*(c.name for c in PLACE), "factor"),
+)
+SCHEMAS = {"coefficients": COEFFICIENTS, "tests": TESTS}
+
+
+class Params(Section):
+    """Reference levels, and how intervals are made."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    references: dict[Literal["family", "size", "language"], str] = Field(
+        description="reference levels; where one is not there, the first by the alphabet"
+    )
+    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
+
+
+class Design(NamedTuple):
+    """The rows of one linear model, and the columns of its design."""
+
+    rows: pl.DataFrame  # model, family, size, language, and a share in percent for each sentiment
+    matrix: NDArray[np.float64]
+    columns: tuple[tuple[str, str, str], ...]  # factor, level, reference
+    levels: dict[str, tuple[str, ...]]  # of each factor, reference first
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Fit all designs.
+
+    Returns
+    -------
+    dict
+        ``coefficients`` and ``tests``; columns as in :data:`SCHEMAS`.
+
+    Raises
+    ------
+    Problem
+        If no model has a family and a size.
+    """
+    shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
+    facts = [(name, model_params(name)) for name in inputs.models]
+    described = pl.DataFrame(
+        [
+            {"model": n, "family": f.family, "size": f.size, "models": _kind(f)}
+            for n, f in facts
+            if f.family and f.size
+        ]
+    )
+    if described.is_empty():
+        raise Problem(
+            "models: none has family and size; give them to those that analysis.anova is to compare"
+        )
+    table = wide(shares).join(described, on="model")
+    coefficients: list[dict[str, Any]] = []
+    tests: list[dict[str, Any]] = []
+    keys = ["models", "pos", "deviation", "reading", "response"]
+    for values, part in table.sort(*keys).group_by(*keys, maintain_order=True):
+        place = dict(zip(keys, values, strict=True))
+        for design, language, rows in _designs(part, worlds=place["models"] > 0):
+            at = place | {"design": list(DESIGNS).index(design), "language": language}
+            found = build(rows, DESIGNS[design], params.references)
+            coefficients += [at | row for row in _coefficients(found, params.confidence)]
+            tests += [at | row for row in _tests(found, DESIGNS[design])]
+    _assert_sums(coefficients)
+    return {
+        "coefficients": typed(_adjusted(coefficients, ("interval",)), COEFFICIENTS),
+        "tests": typed(_adjusted(tests, ()), TESTS),
+    }
+
+
+def wide(shares: pl.DataFrame) -> pl.DataFrame:
+    """Return one row for each share triple: percent of each sentiment, for each response.
+
+    Parameters
+    ----------
+    shares
+        The table ``shares`` of ``sentiment``.
+    """
+    keys = ["model", "language", "pos", "deviation", "reading"]
+    percent = [
+        (100 * pl.col("hits") / pl.col("largest"))
+        .filter(pl.col("sentiment") == s)
+        .first()
+        .alias(name)
+        for s, name in enumerate(SENTIMENTS)
+    ]
+    each = shares.group_by(*keys, "gender").agg(*percent).rename({"gender": "response"})
+    men, women = (
+        each.filter(pl.col("response") == GENDERS.index(g)).drop("response")
+        for g in ("male", "female")
+    )
+    apart = men.join(women, on=keys, suffix="_women").select(
+        *keys,
+        pl.lit(RESPONSES.index("male minus female"), dtype=pl.Int64).alias("response"),
+        *(pl.col(s) - pl.col(f"{s}_women") for s in SENTIMENTS),
+    )
+    return pl.concat([each.select(apart.columns), apart]).sort(*keys, "response")
+
+
+def _kind(facts: Model) -> int:
+    """Return the place in :data:`MODELS`."""
+    return 0 if facts.world is None else 1 + facts.world.null
+
+
+def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """Yield design, language, rows: two-way in each language, three-way over models of several.
+
+    A world has one language: the three-way design is over all of them.
+    """
+    for language in part["language"].unique().sort():
+        yield "two-way", language, part.filter(pl.col("language") == language)
+    many = pl.col("language").n_unique() > 1
+    several = part.filter(many if worlds else many.over("model"))
+    if not several.is_empty():
+        yield "three-way", "all", several
+
+
+def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, str]) -> Design:
+    """Return the design of some rows: an intercept, and treatment coding of each factor.
+
+    A factor with one level has no column.
+    """
+    parts = [np.ones((len(rows), 1))]
+    columns = [("intercept", "", "")]
+    levels = {}
+    for factor in factors:
+        there = sorted(set(rows[factor]))
+        first = references.get(factor)
+        there.sort(key=lambda level: (level != first, level))
+        levels[factor] = tuple(there)
+        if len(there) > 1:
+            parts.append(dummies(rows[factor].to_list(), there))
+            columns += [(factor, level, there[0]) for level in there[1:]]
+    return Design(rows, np.hstack(parts), tuple(columns), levels)
+
+
+def _coefficients(design: Design, confidence: float) -> Iterator[dict[str, Any]]:
+    models = design.rows["model"].to_list()
+    there = estimable(design.matrix)
+    for s, sentiment in enumerate(SENTIMENTS):
+        y = design.rows[sentiment].to_numpy().astype(np.float64)
+        fits: dict[str, Coefficients] = {
+            "least squares": least_squares(y, design.matrix, confidence),
+            "jackknife": jackknife(y, design.matrix, models, confidence),
+        }
+        for (i, name), (c, column) in product(enumerate(fits), enumerate(design.columns)):
+            fit = fits[name]
+            value, low, high = (finite(x[c]) for x in (fit.value, fit.low, fit.high))
+            reason = None
+            if not there[c]:
+                reason = "not told apart from other factors by the models there are"
+            elif not fit.freedom:
+                reason = "no residual degrees of freedom: as many coefficients as rows"
+            elif low is None:
+                reason = "rests on one model"
+            yield {
+                "sentiment": s,
+                "factor": FACTORS.index(column[0]),
+                "level": column[1],
+                "reference": column[2],
+                "interval": i,
+                "rows": len(y),
+                "freedom": fit.freedom,
+                "value": value,
+                "low": low,
+                "high": high,
+                "n": len(set(models)) if i else len(y),
+                "cluster": "model" if i else "share",
+                "method": f"{confidence:.0%} t, {name}",
+                "null": "0: as the reference" if column[0] != "intercept" else "0",
+                "p": None if np.isnan(fit.p[c]) else significant(fit.p[c]),
+                "reason": reason,
+            }
+        for factor, found in design.levels.items():
+            if len(found) == 1:
+                for i, name in enumerate(fits):
+                    yield {
+                        "sentiment": s,
+                        "factor": FACTORS.index(factor),
+                        "level": found[0],
+                        "reference": found[0],
+                        "interval": i,
+                        "rows": len(y),
+                        "freedom": 0,
+                        "value": None,
+                        "low": None,
+                        "high": None,
+                        "n": len(set(models)) if i else len(y),
+                        "cluster": "model" if i else "share",
+                        "method": f"{confidence:.0%} t, {name}",
+                        "null": "0: as the reference",
+                        "p": None,
+                        "reason": f"the factor has one level, {found[0]}",
+                    }
+
+
+def _tests(design: Design, factors: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    rank = int(np.linalg.matrix_rank(design.matrix))
+    for s, sentiment in enumerate(SENTIMENTS):
+        y = design.rows[sentiment].to_numpy().astype(np.float64)
+        for factor in factors:
+            columns = [c for c, column in enumerate(design.columns) if column[0] == factor]
+            row = {
+                "sentiment": s,
+                "factor": FACTORS.index(factor),
+                "levels": len(design.levels[factor]),
+                "rows": len(y),
+                "freedom": 0,
+                "residual": len(y) - rank,
+                "f": None,
+                "p": None,
+            }
+            if not columns:
+                yield row | {"reason": f"the factor has one level, {design.levels[factor][0]}"}
+                continue
+            found = drop(y, design.matrix, np.array(columns))
+            reason = None
+            if not found.freedom:
+                reason = "not told apart from other factors by the models there are"
+            elif found.residual < 1:
+                reason = "no residual degrees of freedom: as many coefficients as rows"
+            elif np.isnan(found.f):
+                reason = "the residuals are all 0"
+            p = None if np.isnan(found.p) else significant(found.p)
+            more = {"freedom": found.freedom, "f": finite(found.f), "p": p, "reason": reason}
+            yield row | more
+
+
+def _adjusted(rows: list[dict[str, Any]], by: tuple[str, ...]) -> pl.DataFrame:
+    """Add Benjamini-Hochberg over all tests of a deviation and reading; intercepts are no tests."""
+    table = pl.DataFrame(rows, infer_schema_length=None).with_row_index("row")
+    tested = table.filter(pl.col("p").is_not_null() & (pl.col("factor") > 0))
+    adjusted: dict[int, tuple[float, int]] = {}
+    for _, part in tested.group_by("models", "deviation", "reading", *by, maintain_order=True):
+        p = benjamini_hochberg(part["p"].to_numpy())
+        for row, value in zip(part["row"], p, strict=True):
+            adjusted[row] = (significant(value), len(p))
+    return table.with_columns(
+        p_bh=pl.Series([adjusted.get(r, (None, 0))[0] for r in table["row"]], dtype=pl.Float64),
+        tested=pl.Series([adjusted.get(r, (None, 0))[1] for r in table["row"]], dtype=pl.Int64),
+    ).drop("row")
+
+
+def _assert_sums(coefficients: list[dict[str, Any]]) -> None:
+    """Hold that shares sum to 100: so do the intercepts; all other coefficients sum to 0."""
+    sums: dict[tuple[Any, ...], float] = {}
+    for row in coefficients:
+        if row["value"] is not None:
+            key = tuple(row[k] for k in COEFFICIENTS.key if k != "sentiment")
+            sums[key] = sums.get(key, 0.0) + row["value"]
+    names = [k for k in COEFFICIENTS.key if k != "sentiment"]
+    for key, total in sums.items():
+        at = dict(zip(names, key, strict=True))
+        whole = at["factor"] == 0 and at["response"] < len(GENDERS)
+        assert abs(total - (100.0 if whole else 0.0)) < 1e-4, (at, total)

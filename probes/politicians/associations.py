@@ -1,0 +1,412 @@
+"""Probe ``associations``: which adjectives and verbs a model puts beside a politician's name.
+
+The paper's frame is the bare name with one mask before or after it, by the language's word order;
+other frames are sentences (``prompts.politicians``). The ranked candidates are the words of the
+dataset ``words`` that the model has as one piece.
+
+Stańczak et al. (2023), section 3; supplement S2 for the order.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import Field, model_validator
+
+from plumbline.builders.core import parquet as store
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.words import build as words_dataset
+from plumbline.probes.core.shards import Shard
+from plumbline.probes.models.precision import agreement
+from plumbline.probes.models.scorer import Filled, Fills, Scorer
+from plumbline.probes.politicians.candidates import Candidates, candidates_of
+from plumbline.probes.prompts import politicians as sentences
+from plumbline.probes.prompts.politicians import BARE, FAITHFUL, Frame, Frames, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from plumbline.probes.models.params import Model
+
+INPUTS = ("politicians", "words")
+VERB = "fill"
+PROMPT = "prompt"  # the column with what was asked
+SHARD = 20_000  # names in a shard; part of the layout of the outputs
+COVERED = "coverage"
+FEW = 2000  # names among which they are
+CHECKED = 32  # prompts of each part of speech that are asked in double precision too
+POS = words_dataset.POS
+
+SCHEMA = Schema(
+    columns=(
+        Column("qid", "string", "Wikidata item of the person"),
+        Column("name", "string", "the name as it stands in the prompt"),
+        Column("word", "string", "form of the word"),
+        Column("lemma", "string", "its lemma; the most frequent one, if the form has several"),
+        Column("pos", "label", "universal part of speech", labels=words_dataset.POS),
+        Column("frame", "string", "name of the frame: bare, or a sentence of the params"),
+        Column("rank", "int32", "rank among the candidates of this part of speech", minimum=1),
+        Column(
+            "logprob_nats",
+            "float64",
+            "log-probability at the mask, normalised over the model's full vocabulary",
+            maximum=0,
+        ),
+        Column(
+            "prior_nats",
+            "float64",
+            "log-probability of the same word in the same frame without the name; null where the "
+            "frame has no such sentence, as bare has none",
+            nullable=True,
+            maximum=0,
+        ),
+        Column("prompt", "string", "the prompt exactly as the model got it"),
+        Column(
+            "prompt_pieces",
+            "int32",
+            "pieces of the prompt, special ones and the mask with them: in one frame prompts "
+            "differ by those of the name",
+            minimum=1,
+        ),
+        Column(
+            "unknown_pieces",
+            "int32",
+            "pieces of the prompt that the model has no symbol for; above 0 it did not see the "
+            "whole name, and may have answered several names alike",
+            minimum=0,
+        ),
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+    ),
+    key=("qid", "pos", "frame", "rank"),
+)
+
+COVERAGE = Schema(
+    columns=(
+        Column("language", "string", "config of `words`"),
+        Column("pos", "label", "universal part of speech", labels=words_dataset.POS),
+        Column("words", "int64", "candidate forms asked for"),
+        Column("covered", "int64", "forms that the model has as one word-initial piece"),
+        Column("tokens_covered", "float64", "the same, weighted by count in the treebanks"),
+        Column("asked", "int32", "length of the lists asked for"),
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("architecture", "string", "class of the model"),
+        Column("vocabulary", "int64", "size of its vocabulary"),
+        Column("mask_token", "string", "its mask"),
+        Column("dtype", "string", "arithmetic"),
+        Column(
+            "precision_nats",
+            "float64",
+            "largest difference of a log-probability from double precision, over the first prompts "
+            "of the model's first frame",
+            minimum=0,
+        ),
+        Column(
+            "precision_overlap",
+            "float64",
+            "share of the 20 best words that double precision has among its own, mean over prompts",
+            minimum=0,
+            maximum=1,
+        ),
+        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+    ),
+    key=("language", "pos"),
+)
+
+SCHEMAS = {"one a language": SCHEMA, COVERED: COVERAGE}
+
+
+class Params(Section):
+    """Languages, and how many words to keep of each list."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
+    languages: list[str] = Field(min_length=1, description="configs of politicians and words")
+    top_k: dict[str, dict[Literal["ADJ", "VERB"], Annotated[int, Field(ge=1)]]] = Field(
+        description="list length for ADJ and VERB, for a language or for `other`"
+    )
+    top_share: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="most of the candidates that the model has which a list may hold; 1 is the "
+        "paper's, whose lists are always of full length",
+    )
+    frames_of: dict[Kind, list[str]] = Field(
+        FAITHFUL,
+        description="names of the frames that a kind of model is asked in, the first one first",
+    )
+    frames: Frames = Field(
+        default_factory=dict,
+        description="for a name, a language and ADJ or VERB: a sentence with and without the name",
+    )
+
+    @model_validator(mode="after")
+    def _for_all(self) -> Params:
+        sentences.check(self.frames, self.frames_of)
+        for language in self.languages:
+            if set(self.top_k.get(language) or self.top_k.get("other") or ()) != set(POS):
+                raise ValueError(f"top_k needs ADJ and VERB for {language!r}, or for `other`")
+        return self
+
+    def lengths(self, language: str, known: Mapping[str, int] | None = None) -> dict[str, int]:
+        """Return the list length for each part of speech in a language.
+
+        Parameters
+        ----------
+        known
+            How many candidates the model has, of which a list holds ``top_share`` at most.
+        """
+        chosen = self.top_k.get(language) or self.top_k["other"]
+        found = {pos: chosen[pos] for pos in ("ADJ", "VERB")}
+        for pos, number in (known or {}).items():
+            found[pos] = max(1, min(found[pos], int(self.top_share * number)))
+        return found
+
+    def asked(self, model: Model) -> list[str]:
+        """Return the names of the frames that a model is asked in.
+
+        Raises
+        ------
+        Problem
+            If there are none for its kind.
+        """
+        names = [n for kind, found in self.frames_of.items() if kind == model.kind for n in found]
+        if not names:
+            raise Problem(
+                f"probes.associations.frames_of: no frame for models of kind {model.kind}; name "
+                "some, or take those models out of asked.associations"
+            )
+        return names
+
+
+def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, list[str]]:
+    """Return the distinct names of one shard, sorted, each with the items that have it.
+
+    A name's shard follows from the name alone, so that identical names meet and are asked once,
+    and memory is bounded by a shard, however many names there are.
+    """
+    found: dict[str, list[str]] = {}
+    for row in store.stream(folder / f"{language}.parquet", ["qid", "name"]):
+        if zlib.crc32(row["name"].encode()) % shards == shard:
+            found.setdefault(row["name"], []).append(row["qid"])
+    return dict(sorted(found.items()))
+
+
+def schema(config: str) -> Schema:
+    """Return the schema of a config of the outputs: a language, or ``coverage``."""
+    return COVERAGE if config == COVERED else SCHEMA
+
+
+def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
+    """Return what is to be asked of a model: names in shards, and its coverage, per language.
+
+    Raises
+    ------
+    Problem
+        If a language is not in the datasets, or a frame not in a language.
+    """
+    languages = model.among(params.languages)
+    for language in languages:
+        frames_in(params, model, language, dict.fromkeys(POS, "after"))
+    there = set(store.configs(folders["politicians"])) & set(store.configs(folders["words"]))
+    if missing := sorted(set(languages) - there):
+        raise Problem(
+            f"probes.associations.languages: {', '.join(missing)} not in politicians and words; "
+            "add them under datasets, or take them out"
+        )
+    found = []
+    for language in languages:
+        rows = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
+        parts = max(1, math.ceil(rows / SHARD))
+        found += [Shard(language, f"{part:05d}", part, parts) for part in range(parts)]
+    return [*found, *(Shard(COVERED, language, 0, 1) for language in languages)]
+
+
+def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
+    """Return the number of prompts in each language."""
+    found = {}
+    each = len(POS) * len(params.asked(model))
+    for language in model.among(params.languages):
+        path = folders["politicians"] / f"{language}.parquet"
+        people = pl.read_parquet(path, columns=["name"])["name"]
+        found[language] = each * people.n_unique()
+    return found
+
+
+def answer(
+    shard: Shard,
+    folders: dict[str, Path],
+    scorer: Scorer,
+    params: Params,
+    model: Model,
+    exact: Callable[[], Scorer],
+) -> Iterator[pa.Table]:
+    """Yield the tables of one shard: raw facts, no statistics.
+
+    Parameters
+    ----------
+    exact
+        Loads the model in double precision.
+    """
+    assert isinstance(scorer, Fills)
+    covered = shard.config == COVERED
+    language = shard.part if covered else shard.config
+    words = candidates_of(folders["words"], language)
+    frames = frames_in(params, model, language, {pos: words[pos].place for pos in words})
+    known = {
+        pos: len(scorer.vocabulary(wanted.forms, language).ids) for pos, wanted in words.items()
+    }
+    lengths = params.lengths(language, known)
+    if covered:
+        rows_there = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
+        people = names(folders["politicians"], language, 0, max(1, rows_there // FEW))
+        double = exact()
+        assert isinstance(double, Fills)
+        rows = coverage(language, people, words, scorer, double, lengths, frames)
+        yield pa.Table.from_pylist(list(rows), schema=COVERAGE.arrow())
+        return
+    people = names(folders["politicians"], language, shard.number, shard.of)
+    yield from run(people, words, scorer, lengths, language, frames)
+
+
+def run(
+    people: dict[str, list[str]],
+    candidates: dict[str, Candidates],
+    scorer: Fills,
+    lengths: dict[str, int],
+    language: str,
+    frames: Mapping[str, Mapping[str, Frame]] | None = None,
+) -> Iterator[pa.Table]:
+    """Yield output rows for some names, in tables of the outputs' schema.
+
+    Parameters
+    ----------
+    people
+        Distinct names with their items, from :func:`names`.
+    lengths
+        List length for each part of speech, from :meth:`Params.lengths`.
+    frames
+        For each part of speech, the frames to ask in by name; default: the paper's alone.
+    """
+    facts = scorer.facts()
+    for pos, wanted in candidates.items():
+        chosen = frames[pos] if frames else {BARE: sentences.bare(wanted.place)}
+        for name, frame in chosen.items():
+            prior = without(scorer, frame, wanted.forms, language)
+            prompts = (frame.about(person) for person in people)
+            rest = iter(people.items())
+            for block in scorer.fill(prompts, wanted.forms, lengths[pos], language=language):
+                asked = [next(rest) for _ in block.prompts]
+                fixed = {"pos": SCHEMA["pos"].code(pos), "frame": name, **facts}
+                yield _table(block, asked, wanted, fixed, prior)
+
+
+def without(
+    scorer: Fills, frame: Frame, words: Sequence[str], language: str
+) -> dict[str, float] | None:
+    """Return the log-probability of every candidate in a frame's sentence without a name."""
+    if frame.without is None:
+        return None
+    blocks = scorer.fill([frame.without], words, len(words), language=language)
+    (fill,) = (fill for block in blocks for fill in block.each())
+    return dict(zip(fill.words, fill.logprobs_nats, strict=True))
+
+
+def _table(
+    block: Filled,
+    asked: list[tuple[str, list[str]]],
+    wanted: Candidates,
+    fixed: Mapping[str, str | int],
+    prior: Mapping[str, float] | None,
+) -> pa.Table:
+    """Return the rows of a block: for each person with a name, the name's list.
+
+    Parameters
+    ----------
+    fixed
+        What is the same in all rows: pos, frame, model, revision.
+    prior
+        For each candidate its log-probability without the name.
+    """
+    length = block.best.shape[1]
+    people = np.array([len(qids) for _, qids in asked])
+    prompt = np.repeat(np.arange(len(asked)), people)  # of each person
+    row = np.repeat(prompt, length)  # prompt of each row
+    best = block.best[prompt].ravel()
+    total = len(row)
+
+    def taken(values: Sequence[Any], index: np.ndarray) -> pa.Array:
+        return pa.array(values).take(pa.array(index))
+
+    def same(value: str | int) -> pa.Array:
+        return pa.repeat(pa.scalar(value), total)
+
+    lemmas = [wanted.lemmas[word] for word in block.candidates]
+    if prior is None:
+        priors = pa.nulls(total, pa.float64())
+    else:
+        priors = pa.array(np.array([prior[word] for word in block.candidates], np.float64)[best])
+    columns = {
+        "qid": taken(
+            [qid for _, qids in asked for qid in qids], np.repeat(np.arange(len(prompt)), length)
+        ),
+        "name": taken([name for name, _ in asked], row),
+        "word": taken(list(block.candidates), best),
+        "lemma": taken(lemmas, best),
+        "pos": same(fixed["pos"]),
+        "frame": same(fixed["frame"]),
+        "rank": pa.array(np.tile(np.arange(1, length + 1, dtype=np.int32), len(prompt))),
+        "logprob_nats": pa.array(block.logprobs_nats[prompt].ravel()),
+        "prior_nats": priors,
+        "prompt": taken(list(block.prompts), row),
+        "prompt_pieces": pa.array(block.lengths[row]),
+        "unknown_pieces": pa.array(block.unknown[row]),
+        "model": same(fixed["model"]),
+        "revision": same(fixed["revision"]),
+    }
+    return pa.table([columns[c.name] for c in SCHEMA.columns], schema=SCHEMA.arrow())
+
+
+def coverage(
+    language: str,
+    people: dict[str, list[str]],
+    candidates: dict[str, Candidates],
+    scorer: Fills,
+    double: Fills,
+    lengths: dict[str, int],
+    frames: Mapping[str, Mapping[str, Frame]] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Yield how much of the candidate words a model has, and how exact it is, by part of speech."""
+    for pos, wanted in candidates.items():
+        known = scorer.vocabulary(wanted.forms, language).ids
+        tokens = sum(wanted.tokens[form] for form in known)
+        frame = next(iter(frames[pos].values())) if frames else sentences.bare(wanted.place)
+        prompts = [frame.about(name) for name in list(people)[:CHECKED]]
+        apart, overlap = agreement(scorer, double, prompts, wanted.forms, language)
+        yield {
+            "language": language,
+            "pos": SCHEMA["pos"].code(pos),
+            "words": len(wanted.forms),
+            "covered": len(known),
+            "tokens_covered": round(tokens / sum(wanted.tokens.values()), 6),
+            "asked": lengths[pos],
+            "precision_nats": apart,
+            "precision_overlap": overlap,
+            **scorer.facts(),
+        }
+
+
+def frames_in(
+    params: Params, model: Model, language: str, places: Mapping[str, str]
+) -> dict[str, dict[str, Frame]]:
+    """Return the frames that a model is asked in, by part of speech and name."""
+    return sentences.chosen(params.frames, params.asked(model), language, places)

@@ -1,0 +1,336 @@
+"""Analysis ``clusters``: whether words of a gender lie together in a model's states.
+
+Stańczak et al. (2023), section on clusters and Figure 5: k-means over the last hidden states of the
+words with the largest deviations, with stability, a null and control of multiplicity.
+"""
+
+from __future__ import annotations
+
+import zlib
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.politicians.pmi import READINGS
+from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
+from plumbline.probes.stats.intervals import wilson
+from plumbline.probes.stats.kmeans import Null, Partition, gap, null, partition, principal, upper_p
+from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.stats.pmi import permutation_p
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from plumbline.probes.core.run_analysis import Inputs
+
+EACH = True
+DATASETS = ()
+OUTPUTS = ("representations",)
+TABLES = ("pmi",)
+JOINT = "together"
+GROUPS = (*GENDERS, JOINT)
+MEASURES = ("inertia", "silhouette", "stability", "gap")
+
+WHERE = (
+    Column("model", "string", "name of the model in params.yaml"),
+    Column("language", "string", "language of the words"),
+    Column("pos", "label", "universal part of speech", labels=POS),
+)
+GROUP = Column("group", "label", "whose words: one gender's, or all together", labels=GROUPS)
+
+FITS = Schema(
+    columns=(
+        *WHERE,
+        GROUP,
+        Column("clusters", "int32", "number of clusters", minimum=2),
+        Column("measure", "label", "what is measured", labels=MEASURES),
+        Column("words", "int64", "words in the group", minimum=1),
+        *ESTIMATE,
+        Column("chosen", "bool", "whether the number of clusters has the largest silhouette"),
+        Column("family", "int64", "tests in the family that p_bh is taken over", nullable=True),
+    ),
+    key=("language", "pos", "group", "clusters", "measure"),
+)
+
+SHARES = Schema(
+    columns=(
+        *WHERE,
+        Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
+        Column("gender", "label", "the paper's grouping", labels=GENDERS),
+        Column("count", "int64", "words of this gender in the cluster", minimum=0),
+        Column("words", "int64", "words in the cluster", minimum=1),
+        Column("expected", "float64", "share of this gender among all words", minimum=0, maximum=1),
+        *ESTIMATE,
+        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1),
+    ),
+    key=("language", "pos", "part", "gender"),
+)
+
+WORDS = Schema(
+    columns=(
+        *WHERE,
+        GROUP,
+        Column("word", "string", "form of the word"),
+        Column("gender", "label", "the gender that the word deviates to", labels=GENDERS),
+        Column("deviation_nats", "float64", "PMI with that gender, smoothed"),
+        Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
+        Column("silhouette", "float64", "of the word in it", minimum=-1, maximum=1),
+        Column("x", "float64", "first principal component of the group's states"),
+        Column("y", "float64", "second principal component"),
+    ),
+    key=("language", "pos", "group", "word"),
+)
+
+SCHEMAS = {"fits": FITS, "shares": SHARES, "words": WORDS}
+
+
+class Params(Section):
+    """Which words are clustered, into how many clusters, and against what."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    genders: list[str] = Field(min_length=1, description="whose words are clustered")
+    words_per_gender: int = Field(ge=3, description="most words of a gender")
+    clusters: list[Annotated[int, Field(ge=2)]] = Field(
+        min_length=1, description="numbers of clusters that are tried"
+    )
+    seeds: list[int] = Field(min_length=2, description="of k-means, a run each")
+    draws: int = Field(ge=19, description="draws from one cloud, the null of the silhouette")
+    bootstrap: int = Field(ge=100, description="bootstrap replicates over words")
+    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(description="of draws and resampling")
+
+
+class Group(NamedTuple):
+    """Words that are clustered together."""
+
+    where: dict[str, Any]  # model, language, pos
+    name: str
+    words: pl.DataFrame  # word, gender, deviation; sorted by word
+    states: NDArray[np.float64]  # (words, width)
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compute the tables of one model.
+
+    Returns
+    -------
+    dict
+        ``fits``, ``shares`` and ``words``, columns as in :data:`SCHEMAS`.
+
+    Raises
+    ------
+    Problem
+        If a gender is unknown, a word has no state, or too few words deviate.
+    """
+    (model,) = inputs.models
+    if unknown := sorted(set(params.genders) - set(GENDERS)):
+        raise Problem(f"analysis.clusters.genders: no {unknown[0]!r}; there are {GENDERS}")
+    table = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet")
+    outputs = inputs.outputs("representations", model)
+    fits: list[dict[str, Any]] = []
+    shares: list[dict[str, Any]] = []
+    words: list[dict[str, Any]] = []
+    for (language, pos), part in sorted(table.group_by("language", "pos", maintain_order=True)):
+        where = {"model": part["model"][0], "language": language, "pos": pos}
+        chosen = deviating(part, params)
+        for group in _groups(where, chosen, outputs, params):
+            best = _fit(group, params, fits)
+            if best is None:
+                continue
+            words += _places(group, best)
+            if group.name == JOINT:
+                shares += _shares(group, best, params)
+    if not fits:
+        raise Problem(
+            f"{inputs.tables('pmi', model)}: too few words deviate for {min(params.clusters)} "
+            "clusters; lower analysis.pmi.min_count or analysis.clusters.clusters"
+        )
+    return {
+        "fits": typed(_adjusted(fits, FITS), FITS),
+        "shares": typed(_adjusted(shares, SHARES), SHARES),
+        "words": typed(pl.DataFrame(words), WORDS),
+    }
+
+
+def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
+    """Return the words that deviate most to each gender: word, gender, deviation.
+
+    The smoothed PMI must be above 0; of one gender the ``words_per_gender`` largest are taken, ties
+    by the word. A word that is among those of two genders goes to the one that it deviates to more.
+    """
+    codes = [GENDERS.index(gender) for gender in params.genders]
+    smoothed = part.filter(
+        (pl.col("reading") == READINGS.index("smoothed"))
+        & pl.col("gender").is_in(codes)
+        & (pl.col("value") > 0)
+    ).sort(["value", "word", "gender"], descending=[True, False, False])
+    largest = smoothed.group_by("gender", maintain_order=True).head(params.words_per_gender)
+    return (
+        largest.sort(["value", "word", "gender"], descending=[True, False, False])
+        .unique("word", keep="first", maintain_order=True)
+        .select("word", "gender", deviation_nats="value")
+        .sort("word")
+    )
+
+
+def _groups(
+    where: dict[str, Any], words: pl.DataFrame, outputs: Path, params: Params
+) -> list[Group]:
+    """Return the words of each gender, and those of all together, with their states."""
+    if words.is_empty():
+        return []
+    rows = pl.scan_parquet(outputs / where["language"] / "*.parquet")
+    wanted = pl.col("word").is_in(words["word"].to_list())
+    found = rows.filter(wanted).select("word", "state").collect().sort("word")
+    if found["word"].to_list() != words["word"].to_list():
+        lacking = sorted(set(words["word"]) - set(found["word"]))
+        raise Problem(
+            f"{outputs}: no state of {', '.join(lacking[:3])}; it was made from other words than "
+            "the tables of pmi, make both again"
+        )
+    states = np.array(found["state"].to_list())
+    genders = words["gender"].to_numpy()
+    groups = [Group(where, JOINT, words, states)] if len(params.genders) > 1 else []
+    for gender in sorted(params.genders, key=GENDERS.index, reverse=True):
+        own = genders == GENDERS.index(gender)
+        groups.insert(0, Group(where, gender, words.filter(own), states[own]))
+    return groups
+
+
+def _fit(group: Group, params: Params, fits: list[dict[str, Any]]) -> Partition | None:
+    """Add the rows of all numbers of clusters; return the partition with the largest silhouette."""
+    distinct = len(np.unique(group.states, axis=0)) if len(group.words) else 0
+    ks = [k for k in sorted(set(params.clusters)) if k < distinct]
+    if not ks:
+        return None
+    points = principal(group.states)
+    partitions = {k: partition(points, k, params.seeds) for k in ks}
+    best = max(ks, key=lambda k: (round(partitions[k].silhouette, 9), -k))
+    key = f"{group.where['language']} {group.where['pos']} {group.name}"
+    seed = [params.seed, zlib.crc32(key.encode())]
+    clouds = null(group.states, ks, len(params.seeds), params.draws, seed)
+    base = {**group.where, "group": GROUPS.index(group.name), "words": len(group.words)}
+    for k, cloud in zip(ks, clouds, strict=True):
+        rows = _measures(partitions[k], cloud, params, seed)
+        fits += [
+            base | {"clusters": k, "measure": MEASURES.index(m), "chosen": k == best} | row
+            for m, row in rows.items()
+        ]
+    return partitions[best]
+
+
+def _measures(
+    found: Partition, cloud: Null, params: Params, seed: Sequence[int]
+) -> dict[str, dict[str, Any]]:
+    """Return the estimates of one partition."""
+    rng = np.random.default_rng(seed)
+    n = len(found.widths)
+    means = found.widths[rng.integers(0, n, (params.bootstrap, n))].mean(axis=1)
+    tail = (1 - params.confidence) / 2
+    low, high = np.quantile(means, [tail, 1 - tail])
+    value, error = gap(float(found.inertia.min()), cloud)
+    wide = NormalDist().inv_cdf(1 - tail) * error
+    level = f"{params.confidence:.0%}"
+    one = f"one normal cloud of the same mean and covariance, {params.draws} draws"
+    seeds = {"n": len(params.seeds), "cluster": "seed"}
+    return {
+        "inertia": _estimate(found.inertia.min(), found.inertia.min(), found.inertia.max())
+        | seeds
+        | {"method": "range over seeds, best run first", "null": "none: see gap", "p": None},
+        "silhouette": _estimate(found.silhouette, low, high)
+        | {"n": n, "cluster": "word"}
+        | {"method": f"{level} bootstrap percentile over words, clusters held"}
+        | {"null": one, "p": significant(upper_p(found.silhouette, cloud.silhouette))},
+        "stability": _estimate(found.agreement.mean(), found.agreement.min(), found.agreement.max())
+        | seeds
+        | {"method": "mean adjusted Rand index of pairs of seeds, and its range"}
+        | {"null": "0: runs agree as by chance", "p": None},
+        "gap": _estimate(value, value - wide, value + wide)
+        | {"n": params.draws, "cluster": "draw"}
+        | {"method": f"{level} normal, simulation error of Tibshirani et al. (2001)"}
+        | {"null": f"0: {one}", "p": None},
+    }
+
+
+def _estimate(value: float, low: float, high: float) -> dict[str, Any]:
+    return {"value": finite(value), "low": finite(low), "high": finite(high)}
+
+
+def _places(group: Group, best: Partition) -> list[dict[str, Any]]:
+    """Return the rows of the words of a group, in the plane of their first principal components."""
+    points = principal(group.states)
+    rows = group.words.iter_rows(named=True)
+    return [
+        {
+            **group.where,
+            "group": GROUPS.index(group.name),
+            **row,
+            "part": int(label),
+            "silhouette": finite(width),
+            "x": finite(point[0]),
+            "y": finite(point[1]) if len(point) > 1 else 0.0,
+        }
+        for row, label, width, point in zip(rows, best.labels, best.widths, points, strict=True)
+    ]
+
+
+def _shares(group: Group, best: Partition, params: Params) -> list[dict[str, Any]]:
+    """Return how the genders share the words of each cluster.
+
+    Clusters are made without knowing genders, so that gender labels permuted over words give every
+    count its hypergeometric distribution exactly.
+    """
+    codes, genders = np.unique(group.words["gender"].to_numpy(), return_inverse=True)
+    counts = np.zeros((best.labels.max() + 1, len(codes)), np.int64)
+    np.add.at(counts, (best.labels, genders), 1)
+    sizes = counts.sum(axis=0)
+    p = permutation_p(counts, sizes)
+    rows = []
+    for number, own in enumerate(counts):
+        for g, code in enumerate(codes):
+            share = wilson(int(own[g]), int(own.sum()), params.confidence)
+            rows.append(
+                {
+                    **group.where,
+                    "part": number,
+                    "gender": int(code),
+                    "count": int(own[g]),
+                    "words": int(own.sum()),
+                    "expected": finite(sizes[g] / sizes.sum()),
+                    **_estimate(share.value, share.low, share.high),
+                    "n": share.n,
+                    "cluster": "word",
+                    "method": share.method,
+                    "null": "gender labels permuted over words, exact",
+                    "p": significant(p[number, g]),
+                }
+            )
+    return rows
+
+
+def _adjusted(rows: list[dict[str, Any]], schema: Schema) -> pl.DataFrame:
+    """Return rows as a table, with p adjusted over all tests in it."""
+    if not rows:
+        empty = pl.from_arrow(schema.arrow().empty_table())
+        assert isinstance(empty, pl.DataFrame)
+        return empty
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    p = table["p"].cast(pl.Float64).to_numpy()
+    tested = ~np.isnan(p)
+    adjusted = np.full(len(p), np.nan)
+    adjusted[tested] = [significant(x) for x in benjamini_hochberg(p[tested])]
+    return table.with_columns(
+        p_bh=pl.Series(adjusted).fill_nan(None),
+        family=pl.when(pl.Series(tested)).then(pl.lit(int(tested.sum()))),
+    )

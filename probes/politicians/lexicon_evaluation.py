@@ -1,0 +1,315 @@
+"""Analysis ``sentiment_lexica``: how well lexica tell the sentiment of labelled texts.
+
+In kind the comparison of Stańczak et al. (2023), Table 12: the combination of the lexica, each of
+them, and their plain mean. The rule by which a text is classified is that of
+:mod:`plumbline.probes.politicians.word_sentiment`. No model is asked.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
+from plumbline.probes.politicians.word_sentiment import (
+    NEGATIVE,
+    NEUTRAL,
+    POSITIVE,
+    Evaluation,
+    evaluate,
+    majority,
+    mean_scores,
+)
+from plumbline.probes.stats.classification import agreement
+from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
+from plumbline.probes.stats.multiplicity import benjamini_hochberg
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.politicians.word_sentiment import Labels
+    from plumbline.probes.stats.classification import Difference
+    from plumbline.probes.stats.estimate import Estimate
+
+    Lexicon = dict[str, float]
+    Texts = tuple[list[str], Labels]
+
+EACH = False
+DATASETS = ("lexica", "labelled_texts")
+OUTPUTS = ()
+TABLES = ()
+KINDS = ("combination", "plain mean", "view", "majority class")
+MEASURES = ("accuracy", "macro-F1")
+CODES = {"positive": POSITIVE, "negative": NEGATIVE, "neutral": NEUTRAL}
+PLACE = (
+    Column("language", "string", "config of `lexica` and `labelled_texts`"),
+    Column("source", "string", "corpus of labelled texts"),
+    Column("kind", "label", "what the words' scores are", labels=KINDS),
+    Column("lexicon", "string", "name of the view, else the kind"),
+    Column("measure", "label", "of the labels that the texts are given", labels=MEASURES),
+)
+TESTED = Column("tested", "int64", "tests that p_bh is taken over; 0 where none", minimum=0)
+AGREEMENT = Schema(
+    columns=(
+        *PLACE,
+        Column("words", "int64", "words of the lexicon, phrases with them", minimum=0),
+        Column(
+            "unknown",
+            "float64",
+            "share of the testing texts without any word of it",
+            minimum=0,
+            maximum=1,
+        ),
+        Column("under", "float64", "means under it are negative", nullable=True),
+        Column("over", "float64", "means over it are positive", nullable=True),
+        Column(
+            "chance",
+            "float64",
+            "expected value if the same labels were dealt out to the texts at random",
+            nullable=True,
+            minimum=0,
+            maximum=1,
+        ),
+        *ESTIMATE,
+        Column("reason", "string", "why there is no number; null where there is", nullable=True),
+        TESTED,
+    ),
+    key=tuple(c.name for c in PLACE),
+)
+DIFFERENCES = Schema(
+    columns=(*PLACE, *ESTIMATE, TESTED),
+    key=tuple(c.name for c in PLACE),
+)
+SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
+
+
+class Params(Section):
+    """What the lexica are compared with."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    bootstrap: int = Field(2000, ge=100, description="resamples of the testing texts")
+    permutations: int = Field(
+        9999, ge=99, description="random swaps of two lexica's labels, for macro-F1"
+    )
+    confidence: float = Field(0.95, gt=0, lt=1, description="level of the intervals")
+    seed: int = Field(1, ge=0, description="of resampling and swapping")
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Evaluate the lexica of every language that has labelled texts, corpus by corpus.
+
+    Returns
+    -------
+    dict
+        ``agreement`` and ``differences``; columns as in :data:`SCHEMAS`.
+
+    Raises
+    ------
+    Problem
+        If a language has texts but no lexica, or a corpus lacks a split.
+    """
+    agreements: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
+    folder = inputs.datasets["labelled_texts"]
+    for language in parquet.configs(folder):
+        compared = scores(inputs.datasets["lexica"], language)
+        texts = pl.read_parquet(folder / f"{language}.parquet").sort("source", "split", "text")
+        for source in texts["source"].unique().sort():
+            part = texts.filter(pl.col("source") == source)
+            place = {"language": language, "source": source}
+            one, other = _compared(place, part, compared, params)
+            agreements += [place | row for row in one]
+            differences += [place | row for row in other]
+    return {
+        "agreement": typed(_adjusted(agreements), AGREEMENT),
+        "differences": typed(_adjusted(differences), DIFFERENCES),
+    }
+
+
+def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
+    """Return the scores of words, -1 to 1, by kind and name of the lexicon.
+
+    The combination's score is q(positive) - q(negative), the plain mean's and the views' are as in
+    the dataset.
+
+    Parameters
+    ----------
+    lexica
+        Folder of the dataset ``lexica``.
+    """
+    path = lexica / f"{language}.parquet"
+    if not path.is_file():
+        raise Problem(
+            f"{path}: no lexica for the labelled texts in {language!r}; add the language to "
+            "datasets.lexica.languages, or take it out of datasets.labelled_texts.languages"
+        )
+    columns = ["word", "q_positive", "q_negative", "score", "view_names", "view_scores"]
+    frame = pl.read_parquet(path, columns=columns)
+    side = frame["q_positive"] - frame["q_negative"]
+    found = {
+        ("combination", "combination"): dict(zip(frame["word"], side, strict=True)),
+        ("plain mean", "plain mean"): dict(zip(frame["word"], frame["score"], strict=True)),
+    }
+    views = frame.explode("view_names", "view_scores").sort("view_names", "word")
+    for (name,), part in views.group_by("view_names", maintain_order=True):
+        found["view", str(name)] = dict(zip(part["word"], part["view_scores"], strict=True))
+    return found
+
+
+def _compared(
+    place: dict[str, str],
+    part: pl.DataFrame,
+    compared: dict[tuple[str, str], Lexicon],
+    params: Params,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rows of both tables for one corpus."""
+    tuning, testing = (_texts(place, part, split) for split in SPLITS)
+    known = {
+        key: lexicon
+        for key, lexicon in compared.items()
+        if not np.isnan(mean_scores(tuning[0], lexicon)).all()
+    }
+    if ("combination", "combination") not in known:
+        corpus = "/".join(place.values())
+        raise Problem(
+            f"labelled_texts {corpus}: no tuning text has a word of lexica; mend one of them"
+        )
+    names = {f"{kind}: {name}": (kind, name) for kind, name in known}
+    found = evaluate(
+        tuning,
+        testing,
+        {key: known[pair] for key, pair in names.items()},
+        confidence=params.confidence,
+        bootstrap=params.bootstrap,
+        permutations=params.permutations,
+        seed=params.seed,
+    )
+    agreements: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
+    for one in found:
+        kind, name = names[one.lexicon]
+        at: dict[str, Any] = {"kind": KINDS.index(kind), "lexicon": name}
+        agreements += [at | row for row in _agreement(one, params.confidence)]
+        if one.first_less_this:
+            null = "0: both do equally well"
+            tests = _differences(one.first_less_this, null, params.confidence)
+            differences += [at | row for row in tests]
+    for (kind, name), lexicon in compared.items():
+        if (kind, name) not in known:
+            at = {"kind": KINDS.index(kind), "lexicon": name, "words": len(lexicon)}
+            unknown = float(np.isnan(mean_scores(testing[0], lexicon)).mean())
+            agreements += [at | row for row in _nothing(unknown, len(testing[0]))]
+    agreements += _majority(tuning[1], testing[1], params)
+    return agreements, differences
+
+
+def _texts(place: dict[str, str], part: pl.DataFrame, split: str) -> Texts:
+    """Return the texts of a split and their labels, numbered as in ``word_sentiment``."""
+    rows = part.filter(pl.col("split") == SPLITS.index(split))
+    if rows.is_empty():
+        corpus = "/".join(place.values())
+        raise Problem(f"labelled_texts {corpus}: no {split} text is left; name another corpus")
+    labels = np.array([CODES[label] for label in LABELS], dtype=np.int64)
+    return rows["text"].to_list(), labels[rows["label"].to_numpy()]
+
+
+def _agreement(one: Evaluation, confidence: float) -> Iterator[dict[str, Any]]:
+    """Yield a row for each measure; judged against the majority class on the same texts."""
+    tests = _differences(one.less_majority, "the majority class does as well", confidence)
+    for i, (row, estimate) in enumerate(zip(tests, one.agreement, strict=True)):
+        yield {
+            "words": one.words,
+            "unknown": finite(1 - one.covered),
+            "under": finite(one.low),
+            "over": finite(one.high),
+            "chance": finite(one.chance[i]),
+            "reason": None,
+            **row,
+            **_estimate(estimate, confidence),
+        }
+
+
+def _differences(found: Difference, null: str, confidence: float) -> list[dict[str, Any]]:
+    tests = (("McNemar's exact test", found.p), ("randomisation", found.p_macro_f1))
+    return [
+        {
+            "measure": i,
+            **_estimate(estimate, confidence),
+            "null": f"{null} ({test})",
+            "p": significant(p),
+        }
+        for i, (estimate, (test, p)) in enumerate(zip(found[:2], tests, strict=True))
+    ]
+
+
+def _estimate(estimate: Estimate, confidence: float) -> dict[str, Any]:
+    return {
+        "value": finite(estimate.value),
+        "low": finite(estimate.low),
+        "high": finite(estimate.high),
+        "n": estimate.n,
+        "cluster": "text",
+        "method": f"{confidence:.0%} {estimate.method}",
+    }
+
+
+def _nothing(unknown: float, n: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a lexicon that cannot be cut."""
+    for measure in range(len(MEASURES)):
+        yield {
+            "measure": measure,
+            "unknown": finite(unknown),
+            **dict.fromkeys(("under", "over", "chance", "value", "low", "high", "p")),
+            "n": n,
+            "cluster": "text",
+            "method": "none",
+            "null": "none",
+            "reason": "no tuning text has a word of it",
+        }
+
+
+def _majority(tuning: Labels, testing: Labels, params: Params) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the baseline: all texts get the most frequent label of the tuning texts."""
+    guess = np.full(len(testing), majority(tuning))
+    found = agreement(
+        testing,
+        guess,
+        confidence=params.confidence,
+        bootstrap=params.bootstrap,
+        seed=params.seed,
+    )
+    for measure, estimate in enumerate(found):
+        yield {
+            "kind": KINDS.index("majority class"),
+            "lexicon": "majority class",
+            "measure": measure,
+            "words": 0,
+            "unknown": 1.0,
+            "under": None,
+            "over": None,
+            "chance": finite(estimate.value),  # in any order they are the same
+            **_estimate(estimate, params.confidence),
+            "null": "none",
+            "p": None,
+            "reason": None,
+        }
+
+
+def _adjusted(rows: list[dict[str, Any]]) -> pl.DataFrame:
+    """Add Benjamini-Hochberg over all tests of a table."""
+    tested = [row for row in rows if row["p"] is not None]
+    adjusted = benjamini_hochberg(np.array([row["p"] for row in tested]))
+    for row in rows:
+        row |= {"p_bh": None, "tested": 0}
+    for row, p in zip(tested, adjusted, strict=True):
+        row |= {"p_bh": significant(p), "tested": len(tested)}
+    return pl.DataFrame(rows, infer_schema_length=None)

@@ -1,0 +1,125 @@
+"""Probe ``representations``: how a model represents the words of the dataset ``words``.
+
+Each form stands alone, in the special tokens that the model puts around any text; its
+representation is the last hidden state, averaged over its pieces.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+from pydantic import Field
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.core.shards import Shard
+from plumbline.probes.models.scorer import Represents, Scorer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from plumbline.probes.models.params import Model
+
+INPUTS = ("words",)
+VERB = "represent"
+PROMPT = "word"  # the column with what was asked
+SHARD = 5_000  # words in a shard; part of the layout of the outputs
+
+SCHEMA = Schema(
+    columns=(
+        Column("word", "string", "form of the word, exactly as the model got it"),
+        Column("pieces", "int32", "tokens of the word, special ones left out", minimum=1),
+        Column(
+            "unknown_pieces",
+            "int32",
+            "those of them that the model has no symbol for; above 0 it did not see the word",
+            minimum=0,
+        ),
+        Column("state", "floats", "last hidden state, mean over the pieces, to six decimals"),
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+    ),
+    key=("word",),
+)
+
+SCHEMAS = {"one a language": SCHEMA}
+
+
+class Params(Section):
+    """Models and languages."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
+    languages: list[str] = Field(min_length=1, description="configs of words")
+
+
+def schema(_: str) -> Schema:
+    """Return the schema of a config of the outputs."""
+    return SCHEMA
+
+
+def forms(folder: Path, language: str) -> list[str]:
+    """Return the distinct forms of a language, sorted."""
+    frame = pl.read_parquet(folder / f"{language}.parquet", columns=["form"])
+    return frame["form"].unique().sort().to_list()
+
+
+def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
+    """Return what is to be asked of a model: words in shards, per language.
+
+    Raises
+    ------
+    Problem
+        If a language is not in the dataset.
+    """
+    languages = model.among(params.languages)
+    if missing := sorted(set(languages) - set(parquet.configs(folders["words"]))):
+        raise Problem(
+            f"probes.representations.languages: {', '.join(missing)} not in words; add them under "
+            "datasets, or take them out"
+        )
+    found = []
+    for language in languages:
+        parts = max(1, math.ceil(len(forms(folders["words"], language)) / SHARD))
+        found += [Shard(language, f"{part:05d}", part, parts) for part in range(parts)]
+    return found
+
+
+def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
+    """Return the number of words in each language."""
+    languages = model.among(params.languages)
+    return {language: len(forms(folders["words"], language)) for language in languages}
+
+
+def answer(
+    shard: Shard,
+    folders: dict[str, Path],
+    scorer: Scorer,
+    _params: Params,
+    _model: Model,
+    _exact: Callable[[], Scorer],
+) -> Iterator[pa.Table]:
+    """Yield the tables of one shard: raw states, no statistics."""
+    assert isinstance(scorer, Represents)
+    words = forms(folders["words"], shard.config)
+    start, stop = (len(words) * n // shard.of for n in (shard.number, shard.number + 1))
+    facts = scorer.facts()
+    arrow = SCHEMA.arrow()
+    for block in scorer.represent(words[start:stop], language=shard.config):
+        n, width = block.states.shape
+        offsets = pa.array(range(0, (n + 1) * width, width), pa.int32())
+        columns = [
+            pa.array(block.words),
+            pa.array(block.pieces),
+            pa.array(block.unknown),
+            pa.ListArray.from_arrays(
+                offsets, pa.array(block.states.ravel()), type=arrow.field("state").type
+            ),
+            *(pa.repeat(pa.scalar(str(facts[name])), n) for name in ("model", "revision")),
+        ]
+        yield pa.table(columns, schema=arrow)

@@ -1,0 +1,369 @@
+"""Analysis ``robustness``: which headline numbers move, and with what.
+
+The differences of ``sentiment`` between men and women, and the shares of non-binary people, are
+computed anew with other settings and among other names: hyper-parameters, lists cut shorter, names
+matched on length and popularity, names in the language's own script, other frames, halves of the
+names. Those by the latent-variable model are computed for single values of its two weights and
+for single starts, in place of the mean over all of them. Stańczak et al. (2023) have nothing of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.politicians.script import script_of
+from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.politicians import name_words
+from plumbline.probes.politicians.sentiment_shares import (
+    FEMALE,
+    MALE,
+    Ranking,
+    Settings,
+    by_latent,
+    by_pmi,
+    difference_rows,
+    share_rows,
+)
+from plumbline.probes.politicians.word_counts import Lists, frames, languages
+from plumbline.probes.politicians.word_sentiments import DEVIATIONS, of_words
+from plumbline.probes.stats.estimates import ESTIMATE, significant, typed
+from plumbline.probes.stats.matching import coarsened, matched
+from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.worlds.language import SENTIMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from plumbline.probes.core.run_analysis import Inputs
+
+EACH = True
+DATASETS = ("politicians", "lexica")
+OUTPUTS = ("associations",)
+TABLES = ("latent",)
+OTHER = GENDERS.index("non-binary")
+NUMBERS = ("male minus female", "non-binary")
+KINDS = (
+    "default",
+    "largest",
+    "largest_share",
+    "smoothing",
+    "min_count",
+    "list length",
+    "matched",
+    "names",
+    "half",
+    "frame",
+    "l1",
+    "posterior",
+    "seed",
+)
+FITS = {"l1": "grid", "posterior": "grid", "seed": "seeds"}  # of `latent`: setting and its table
+ROBUSTNESS = Schema(
+    columns=(
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("language", "string", "language of names and words"),
+        Column("pos", "label", "universal part of speech", labels=POS),
+        Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
+        Column(
+            "number",
+            "label",
+            "headline number: difference of shares, or share among the words of non-binary people",
+            labels=NUMBERS,
+        ),
+        Column("sentiment", "label", "of which sentiment", labels=SENTIMENTS),
+        Column("kind", "label", "what is varied", labels=KINDS),
+        Column("variation", "string", "how it is varied; empty for the default"),
+        Column("men", "int64", "distinct names of men", minimum=0),
+        Column("women", "int64", "distinct names of women", minimum=0),
+        Column("others", "int64", "distinct names of non-binary people", minimum=0),
+        Column("largest", "int64", "words taken, those with the largest deviations", minimum=0),
+        Column("candidates", "int64", "words that they were taken from", minimum=0),
+        *ESTIMATE,
+        Column("change", "float64", "value minus that of the default", nullable=True),
+        Column("holds_default", "bool", "whether low to high has the default", nullable=True),
+        Column("reason", "string", "why there is no number; null where there is", nullable=True),
+    ),
+    key=("language", "pos", "deviation", "number", "sentiment", "kind", "variation"),
+)
+SCHEMAS = {"robustness": ROBUSTNESS}
+NOTHING: dict[str, Any] = {
+    "value": None,
+    "low": None,
+    "high": None,
+    "cluster": "name",
+    "method": "none",
+    "null": "none",
+    "p": None,
+}
+
+
+class Params(Section):
+    """The default, and what is varied, one thing at a time."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    largest: list[int] = Field(min_length=1, description="words taken; the first is the default")
+    largest_share: list[float] = Field(
+        min_length=1, description="most of all candidates; the first is the default"
+    )
+    smoothing: list[float] = Field(min_length=1, description="the first is the default")
+    min_count: list[int] = Field(
+        min_length=1, description="names in whose list a word must be; the first is the default"
+    )
+    lengths: list[int] = Field(description="lists cut to so many words")
+    bins: int = Field(ge=2, description="bins of name length and popularity, for matching")
+    halves: int = Field(ge=0, description="random halvings of the names, two rows each")
+    permutations: int = Field(ge=100, description="permutations of genders over names")
+    bootstrap: int = Field(ge=100, description="bootstrap replicates over names")
+    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(description="of the resampling, matching and halving")
+
+    def settings(self, **changed: Any) -> Settings:
+        """Return the default settings, or some of them changed."""
+        default = {
+            "largest": self.largest[0],
+            "largest_share": self.largest_share[0],
+            "smoothing": self.smoothing[0],
+            "permutations": self.permutations,
+            "bootstrap": self.bootstrap,
+            "confidence": self.confidence,
+            "seed": self.seed,
+        }
+        return Settings(**default | changed)
+
+
+class Variation(NamedTuple):
+    """One thing done otherwise."""
+
+    kind: str
+    name: str
+    lists: name_words.Named | None
+    settings: Settings
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compute the table of one model.
+
+    Returns
+    -------
+    dict
+        ``robustness``; columns as in :data:`SCHEMAS`. Where no word has a known sentiment its
+        numbers are null.
+
+    Raises
+    ------
+    Problem
+        If there are no lists.
+    """
+    (model,) = inputs.models
+    outputs = inputs.outputs("associations", model)
+    people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
+    rows: list[dict[str, Any]] = []
+    latent = inputs.tables("latent", model)
+    for language in languages(outputs):
+        for pos in range(len(POS)):
+            place = {"model": model, "language": language, "pos": pos, "deviation": 0}
+            source = Lists((outputs / language,), pos, pieces=True)
+            whole = name_words.read(source, people / f"{language}.parquet", 1)
+            if whole is None:
+                continue
+            for varied in _variations(inputs, params, whole, language, source):
+                q = None
+                if varied.lists is not None:
+                    found = varied.lists.words
+                    q = of_words(
+                        found["word"].to_list(), found["lemma"].to_list(), lexica, language
+                    )
+                rows += [place | row for row in _rows(varied, q)]
+            place |= {"deviation": DEVIATIONS.index("latent")}
+            rows += [place | row for row in _latent_rows(latent, whole, params, language, pos)]
+    if not rows:
+        raise Problem(f"{outputs}: no lists there; see the config coverage for what is lacking")
+    return {
+        "robustness": typed(_compared(pl.DataFrame(rows, infer_schema_length=None)), ROBUSTNESS)
+    }
+
+
+def _latent_rows(
+    latent: Path, whole: name_words.Named, params: Params, language: str, pos: int
+) -> Iterator[dict[str, Any]]:
+    """Yield the numbers by the latent-variable model: all fits, single weights, single starts.
+
+    Words are ranked by the largest of their deviations over sentiments.
+    """
+    here = (pl.col("language") == language) & (pl.col("pos") == pos)
+    table = pl.scan_parquet(latent / "latent.parquet").filter(here).collect()
+    if table.is_empty():
+        return
+    number = np.bincount(whole.genders).tolist()
+    of = dict.fromkeys(range(len(GENDERS)), 0) | dict(zip(whole.labels, number, strict=True))
+    keys = ["word", "sentiment", "gender"]
+    known = table.select(*keys, "q")
+    settings = params.settings()
+    varied = [("default", "", table)]
+    for setting, config in FITS.items():
+        fits = pl.scan_parquet(latent / f"{config}.parquet").filter(here).collect()
+        for (value,), part in fits.sort(setting).group_by(setting, maintain_order=True):
+            mean = part.group_by(keys).agg(pl.col("value").mean())
+            varied.append((setting, f"{value:g}", mean.join(known, on=keys)))
+    for kind, name, part in varied:
+        ranking = by_latent(part, "argmax", settings)
+        yield from _numbers(kind, name, ranking, of, settings, "word")
+
+
+def _variations(
+    inputs: Inputs, params: Params, whole: name_words.Named, language: str, source: Lists
+) -> Iterator[Variation]:
+    """Yield the default, then one change of it at a time."""
+    least, settings = params.min_count[0], params.settings()
+    everybody = np.ones(len(whole.names), dtype=np.bool_)
+    default = _only(whole, everybody, least)
+    yield Variation("default", "", default, settings)
+    for size in params.largest[1:]:
+        yield Variation("largest", str(size), default, settings._replace(largest=size))
+    for share in params.largest_share[1:]:
+        changed = settings._replace(largest_share=share)
+        yield Variation("largest_share", f"{share:g}", default, changed)
+    for added in params.smoothing[1:]:
+        yield Variation("smoothing", f"{added:g}", default, settings._replace(smoothing=added))
+    for count in params.min_count[1:]:
+        yield Variation("min_count", str(count), _only(whole, everybody, count), settings)
+    people = inputs.datasets["politicians"] / f"{language}.parquet"
+
+    def part(**changed: Any) -> name_words.Named | None:
+        return name_words.read(source._replace(**changed), people, least)
+
+    for length in params.lengths:
+        yield Variation("list length", str(length), part(most=(("rank", length),)), settings)
+    for name, kept in _names(whole, params, language):
+        kind = name.partition(": ")[0]
+        yield Variation(kind, name.partition(": ")[2], _only(whole, kept, least), settings)
+    clean = part(most=(("unknown_pieces", 0),))
+    yield Variation("names", "all pieces known to the model", clean, settings)
+    for frame in frames(source.folders[0])[1:]:
+        yield Variation("frame", frame, part(frame=frame), settings)
+
+
+def _names(
+    whole: name_words.Named, params: Params, language: str
+) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield subsets of the names: matched, in native script, halves."""
+    genders = np.array(whole.labels)[whole.genders]
+    length = whole.names["name"].str.len_chars().to_numpy().astype(np.float64)
+    words = whole.names["name"].str.split(" ").list.len().to_numpy().astype(np.int64)
+    spelt = whole.names["pieces"].to_numpy()[:, None]
+    popular = whole.names["popularity"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    size = np.stack([words, coarsened(length, params.bins)], axis=1)
+    fame = coarsened(popular, params.bins)[:, None]
+    for name, strata in (
+        ("length", size),
+        ("pieces", spelt),
+        ("popularity", fame),
+        ("pieces and popularity", np.hstack([spelt, fame])),
+        ("length and popularity", np.hstack([size, fame])),
+    ):
+        yield f"matched: {name}", matched(strata, genders, (MALE, FEMALE), params.seed)
+    if script := script_of(language):
+        foreign = whole.names["name"].str.contains(rf"[\p{{L}}--\p{{{script}}}]")
+        yield "names: native script alone", ~foreign.to_numpy()
+    rng = np.random.default_rng(params.seed)
+    for half in range(params.halves):
+        first = rng.random(len(genders)) < 0.5
+        yield f"half: {half + 1}a", first
+        yield f"half: {half + 1}b", ~first
+
+
+def _only(whole: name_words.Named, kept: NDArray[np.bool_], least: int) -> name_words.Named | None:
+    if not kept.any():
+        return None
+    part = whole.only(kept, least)
+    return part if len(part.words) else None
+
+
+def _rows(varied: Variation, q: NDArray[np.float64] | None) -> Iterator[dict[str, Any]]:
+    """Yield the headline numbers of one variation; without a number where there is none."""
+    of = dict.fromkeys(range(len(GENDERS)), 0)
+    ranking = None
+    if varied.lists is not None and q is not None:
+        of |= dict(
+            zip(varied.lists.labels, np.bincount(varied.lists.genders).tolist(), strict=True)
+        )
+        ranking = by_pmi(varied.lists, q, varied.settings)
+    yield from _numbers(varied.kind, varied.name, ranking, of, varied.settings, "name")
+
+
+def _numbers(
+    kind: str,
+    name: str,
+    ranking: Ranking | None,
+    of: dict[int, int],
+    settings: Settings,
+    cluster: str,
+) -> Iterator[dict[str, Any]]:
+    """Yield the headline numbers of a ranking.
+
+    Parameters
+    ----------
+    of
+        Distinct names of each gender.
+    cluster
+        Which of the intervals and tests there are is taken, by its unit.
+    """
+    base: dict[str, Any] = {"kind": KINDS.index(kind), "variation": name}
+    base |= {"men": of[MALE], "women": of[FEMALE], "others": of[OTHER]}
+    base |= {"largest": 0, "candidates": 0, "reason": None}
+    found: dict[tuple[int, int], dict[str, Any]] = {}
+    if ranking is not None:
+        base |= {"largest": ranking.size, "candidates": ranking.candidates}
+        for row in difference_rows(ranking, settings, of[MALE] + of[FEMALE]):
+            if row["cluster"] == cluster:
+                found[0, row["sentiment"]] = row
+        for row in share_rows(ranking, settings):
+            if row["gender"] == OTHER:
+                found[1, row["sentiment"]] = row | {
+                    "n": of[OTHER] if row["cluster"] == "name" else ranking.size
+                }
+    for number in range(len(NUMBERS)):
+        for s in range(len(SENTIMENTS)):
+            what = base | {"number": number, "sentiment": s}
+            if (number, s) in found:
+                yield what | {k: found[number, s][k] for k in (*NOTHING, "n")}
+                continue
+            there = of[OTHER] if number else min(of[MALE], of[FEMALE])
+            reason = "too few words with a known sentiment" if there else "no names"
+            if ranking is not None and number and OTHER not in ranking.genders and there:
+                reason = "not in the latent-variable model"
+            yield what | NOTHING | {"n": 0, "reason": reason}
+
+
+def _compared(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the change from the default, and p adjusted over languages, parts of speech, sentiments.
+
+    A variation is one analysis of everything, and its tests one family.
+    """
+    rows = rows.with_columns(
+        pl.col("value", "low", "high", "p").cast(pl.Float64)
+    )  # may be all null
+    keys = ["language", "pos", "deviation", "number", "sentiment"]
+    default = rows.filter(pl.col("kind") == 0).select(*keys, default="value")
+    table = rows.join(default, on=keys, how="left", maintain_order="left").with_row_index("row")
+    adjusted: dict[int, float] = {}
+    tested = table.filter(pl.col("p").is_not_null())
+    for _, part in tested.group_by("deviation", "kind", "variation", maintain_order=True):
+        p = benjamini_hochberg(part["p"].to_numpy())
+        adjusted |= {r: significant(x) for r, x in zip(part["row"], p, strict=True)}
+    return table.with_columns(
+        change=(pl.col("value") - pl.col("default")).round(6),
+        holds_default=(pl.col("low") <= pl.col("default")) & (pl.col("default") <= pl.col("high")),
+        p_bh=pl.Series([adjusted.get(r) for r in table["row"]], dtype=pl.Float64),
+    ).sort(*ROBUSTNESS.key)

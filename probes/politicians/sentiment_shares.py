@@ -1,0 +1,220 @@
+"""Sentiments among the words that deviate most towards each gender, as rows of tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.probes.politicians.word_sentiments import argmax
+from plumbline.probes.stats import shares
+from plumbline.probes.stats.estimates import finite, significant
+from plumbline.probes.stats.intervals import newcombe, wilson
+from plumbline.probes.stats.pmi import permutation_p
+from plumbline.probes.worlds.language import SENTIMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import polars as pl
+    from numpy.typing import NDArray
+
+    from plumbline.probes.politicians.name_words import Named
+
+MALE, FEMALE = GENDERS.index("male"), GENDERS.index("female")
+NUMBER = len(SENTIMENTS)
+
+
+class Settings(NamedTuple):
+    """How many words are taken, and how much is resampled."""
+
+    largest: int
+    largest_share: float
+    smoothing: float
+    permutations: int
+    bootstrap: int
+    confidence: float
+    seed: int
+
+    def size(self, candidates: int) -> int:
+        """Return how many of so many candidates are taken."""
+        return max(1, min(self.largest, int(self.largest_share * candidates)))
+
+
+class Ranking(NamedTuple):
+    """Sentiments of the largest deviations; one row a gender."""
+
+    genders: tuple[int, ...]
+    hits: NDArray[np.int64]  # (genders, sentiments): how many of the largest
+    size: int  # how many are taken
+    base: NDArray[np.float64]  # (sentiments,): shares among all candidates
+    candidates: int
+    left_out: int  # words without a known sentiment
+    replicates: NDArray[np.float64] | None  # (replicates, genders, sentiments): shares, over names
+    permuted: NDArray[np.float64] | None  # the same, male and female permuted over names
+
+
+def by_pmi(lists: Named, q: NDArray[np.float64], settings: Settings) -> Ranking | None:
+    """Rank words by their smoothed PMI over distinct names; each counts with the argmax of q.
+
+    Parameters
+    ----------
+    q : (words, sentiments) array
+        q(s | w); rows of nan for words of which it is not known, which are left out.
+
+    Returns
+    -------
+    Ranking or None
+        None where no word has a known sentiment, or where there is but one gender.
+    """
+    known = np.flatnonzero(~np.isnan(q).any(axis=1))
+    if not len(known) or len(lists.labels) < 2:
+        return None
+    classes, size = argmax(q[known]), settings.size(len(known))
+    matrix = lists.matrix.tocsc()[:, known].tocsr()
+    given = (matrix, lists.genders, classes, size, NUMBER, settings.smoothing)
+    seen = shares.of_names(*given)
+    both = MALE in lists.labels and FEMALE in lists.labels
+    return Ranking(
+        lists.labels,
+        np.rint(seen * size).astype(np.int64),
+        size,
+        np.bincount(classes, minlength=NUMBER) / len(known),
+        len(known),
+        len(q) - len(known),
+        shares.resampled(*given, settings.bootstrap, settings.seed),
+        shares.permuted(
+            *given,
+            settings.permutations,
+            settings.seed,
+            (lists.labels.index(MALE), lists.labels.index(FEMALE)),
+        )
+        if both and settings.permutations
+        else None,
+    )
+
+
+def by_latent(
+    table: pl.DataFrame, reading: str, settings: Settings, column: str = "value"
+) -> Ranking | None:
+    """Rank pairs of word and sentiment, or words, by the deviation of the latent-variable model.
+
+    Parameters
+    ----------
+    table
+        Columns word, gender, sentiment (codes), q and ``column``, for one language and part of
+        speech.
+    reading
+        ``pairs``: the (word, sentiment) pairs with the largest deviations, each counting for its
+        sentiment. ``argmax``: the words whose largest deviation over sentiments is largest, each
+        counting for the sentiment that q holds most probable.
+    """
+    words = table["word"].unique().sort().to_list()
+    genders = tuple(sorted(table["gender"].unique().to_list()))
+    if not words or len(genders) < 2:
+        return None
+    row = {word: i for i, word in enumerate(words)}
+    eta = np.full((len(genders), len(words), NUMBER), np.nan)
+    q = np.full((len(words), NUMBER), np.nan)
+    for word, gender, sentiment, value, known in table.select(
+        "word", "gender", "sentiment", column, "q"
+    ).iter_rows():
+        eta[genders.index(gender), row[word], sentiment] = np.nan if value is None else value
+        q[row[word], sentiment] = np.nan if known is None else known
+    there = ~np.isnan(q).any(axis=1) & ~np.isnan(eta).any(axis=(0, 2))
+    if not there.any():
+        return None
+    eta, q = eta[:, there], q[there]
+    if reading == "pairs":
+        deviations = eta.reshape(len(genders), -1)
+        classes = np.tile(np.arange(NUMBER), len(q))
+    else:
+        deviations, classes = eta.max(axis=2), argmax(q)
+    size = settings.size(len(classes))
+    chosen = classes[shares.largest(deviations, size)]
+    hits = np.stack([(chosen == s).sum(axis=1) for s in range(NUMBER)], axis=1)
+    base = np.bincount(classes, minlength=NUMBER) / len(classes)
+    return Ranking(
+        genders, hits, size, base, len(classes), len(words) - int(there.sum()), None, None
+    )
+
+
+def share_rows(ranking: Ranking, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Yield the share of each sentiment for each gender."""
+    for g, gender in enumerate(ranking.genders):
+        for s in range(NUMBER):
+            hits = int(ranking.hits[g, s])
+            estimate = wilson(hits, ranking.size, settings.confidence)
+            low, high, method, cluster = estimate.low, estimate.high, estimate.method, "word"
+            if ranking.replicates is not None:
+                drawn = ranking.replicates[:, g, s]
+                low, high = shares.symmetric(drawn, estimate.value, settings.confidence, 0.0)
+                method, cluster = "symmetric Bayesian bootstrap over names", "name"
+            yield {
+                "gender": gender,
+                "sentiment": s,
+                "hits": hits,
+                **_sizes(ranking),
+                "base": finite(ranking.base[s]),
+                "value": finite(estimate.value),
+                "low": finite(low),
+                "high": finite(high),
+                "cluster": cluster,
+                "method": f"{settings.confidence:.0%} {method}",
+                "null": "base: share among all candidates",
+                "p": None,
+                "p_bh": None,
+            }
+
+
+def difference_rows(ranking: Ranking, settings: Settings, names: int) -> Iterator[dict[str, Any]]:
+    """Yield the difference male minus female of each share, by each test that there is.
+
+    Parameters
+    ----------
+    names
+        Distinct names of men and women: the clusters of the test ``names``.
+    """
+    if not {MALE, FEMALE} <= set(ranking.genders):
+        return
+    m, f = ranking.genders.index(MALE), ranking.genders.index(FEMALE)
+    sizes = np.array([ranking.size, ranking.size])
+    for s in range(NUMBER):
+        hits = ranking.hits[[m, f], s]
+        estimate = newcombe((hits[0], hits[1]), (ranking.size,) * 2, settings.confidence)
+        base = {"sentiment": s, **_sizes(ranking), "value": finite(estimate.value)}
+        p = permutation_p(hits[None], sizes)[0, 0]
+        yield base | {
+            "test": 0,
+            "low": finite(estimate.low),
+            "high": finite(estimate.high),
+            "n": estimate.n,
+            "cluster": "word",
+            "method": f"{settings.confidence:.0%} {estimate.method}, words taken as independent",
+            "null": "words of both lists permuted, exact",
+            "p": significant(p),
+        }
+        if ranking.replicates is None or ranking.permuted is None:
+            continue
+        drawn = ranking.replicates[:, m, s] - ranking.replicates[:, f, s]
+        low, high = shares.symmetric(drawn, estimate.value, settings.confidence, -1.0)
+        null = ranking.permuted[:, m, s] - ranking.permuted[:, f, s]
+        yield base | {
+            "test": 1,
+            "low": finite(low),
+            "high": finite(high),
+            "n": names,
+            "cluster": "name",
+            "method": f"{settings.confidence:.0%} symmetric Bayesian bootstrap over names",
+            "null": f"genders permuted over names, {len(null):,} times",
+            "p": significant(shares.two_sided_p(estimate.value, null)),
+        }
+
+
+def _sizes(ranking: Ranking) -> dict[str, int]:
+    return {
+        "largest": ranking.size,
+        "candidates": ranking.candidates,
+        "left_out": ranking.left_out,
+    }

@@ -1,0 +1,410 @@
+"""Analysis ``supersenses``: which classes of words go with which gender.
+
+Stańczak et al. (2023), figure 3: the shares of supersenses among the words that deviate most
+towards a gender, compared by an unpaired permutation test; with intervals over names, and with
+several ways to count a word that has several classes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
+from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.politicians import word_counts
+from plumbline.probes.politicians.supersense_words import Drawn, Words, classed, drawn
+from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
+from plumbline.probes.stats.intervals import wilson
+from plumbline.probes.stats.membership import (
+    COUNTINGS,
+    Comparison,
+    alone,
+    compare,
+    largest,
+    membership,
+    shares,
+)
+from plumbline.probes.stats.multiplicity import benjamini_hochberg, bonferroni
+from plumbline.probes.stats.rank_correlation import spearman
+from plumbline.probes.stats.shares import symmetric
+from plumbline.probes.worlds.truth import is_null, true_pmi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from numpy.typing import NDArray
+
+    from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.stats.estimate import Estimate
+
+EACH = True
+DATASETS = ("supersenses", "politicians")
+OUTPUTS = ("associations",)
+TABLES = ("pmi",)
+DEVIATIONS = ("pmi", "latent")
+UNITS = ("form", "lemma")
+ROUNDING = 1e-6  # of numbers in tables
+PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
+
+SUPERSENSES = Schema(
+    columns=(
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("language", "string", "language of names and words"),
+        Column("pos", "label", "universal part of speech", labels=POS),
+        Column("supersense", "label", "class of words", labels=CLASSES),
+        Column("first", "label", "gender whose share is counted positive", labels=GENDERS),
+        Column("second", "label", "gender that it is compared with", labels=GENDERS),
+        Column("deviation", "label", "table that words are ranked by", labels=DEVIATIONS),
+        Column("unit", "label", "form: as found; lemma: one form for each", labels=UNITS),
+        Column("counting", "label", "how a word of several classes counts", labels=COUNTINGS),
+        Column("share_first", "float64", "of the class among the first gender's words", minimum=0),
+        Column("low_first", "float64", "lower end of its Wilson interval", minimum=0),
+        Column("high_first", "float64", "upper end of it", maximum=1),
+        Column("words_first", "int64", "words of the first gender: the largest above 0", minimum=1),
+        Column("share_second", "float64", "the same for the second gender", minimum=0),
+        Column("low_second", "float64", "lower end of its Wilson interval", minimum=0),
+        Column("high_second", "float64", "upper end of it", maximum=1),
+        Column("words_second", "int64", "words of the second gender", minimum=1),
+        Column("both", "int64", "words that are among those of either gender", minimum=0),
+        Column("classed", "int64", "words with a class, that the lists are taken from", minimum=1),
+        Column("unclassed", "int64", "words without a class, left out before", minimum=0),
+        Column("people_first", "int64", "people of the first gender behind it", nullable=True),
+        Column("people_second", "int64", "people of the second gender", nullable=True),
+        *ESTIMATE,
+        Column("low_words", "float64", "lower end of Newcombe's interval: words as units"),
+        Column("high_words", "float64", "upper end of it"),
+        Column(
+            "p_bonferroni",
+            "float64",
+            "p times the number of classes, 13 or 15: the family of the paper",
+            minimum=0,
+            maximum=1,
+        ),
+        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1),
+    ),
+    key=(
+        *("language", "pos", "supersense", "first", "second"),
+        *("deviation", "unit", "counting"),
+    ),
+)
+RECOVERY = Schema(
+    columns=(
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("language", "string", "language of names and words"),
+        Column("world", "label", "whether biases were planted", labels=("planted", "null")),
+        Column("measure", "string", "what is compared"),
+        *ESTIMATE,
+    ),
+    key=("language", "measure"),
+)
+SCHEMAS = {"supersenses": SUPERSENSES, "recovery": RECOVERY}
+
+
+class Params(Section):
+    """How many words are compared, and how."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    largest: int = Field(100, ge=2, description="words for each gender, the paper has 100")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
+    replicates: int = Field(
+        10_000, ge=99, description="relabellings, where the permutation test is not exact"
+    )
+    smoothing: float = Field(0.5, gt=0, description="that of `analysis.pmi`")
+    bootstrap: int = Field(400, ge=99, description="bootstrap replicates over names")
+    seed: int = Field(1, description="of the resampling")
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compute the tables of one model; without rows for one that was not asked in English.
+
+    Deviations are the smoothed values of the table ``pmi``. For a planted world ``recovery`` holds
+    what was measured against what was planted.
+
+    Raises
+    ------
+    Problem
+        If the table is not of these lists with this smoothing.
+    """
+    (model,) = inputs.models
+    table = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet").filter(
+        (pl.col("language") == LANGUAGE) & (pl.col("reading") == 1)
+    )
+    classes = pl.read_parquet(inputs.datasets["supersenses"] / f"{LANGUAGE}.parquet")
+    people = dict(table.select("gender", "people").unique().iter_rows())
+    replicates = _replicates(table, inputs, model, params)
+    found = by_class(table, classes, params, "pmi", replicates)
+    found = found.with_columns(
+        model=pl.lit(model),
+        people_first=pl.col("first").replace_strict(people, default=None, return_dtype=pl.Int64),
+        people_second=pl.col("second").replace_strict(people, default=None, return_dtype=pl.Int64),
+    )
+    tables = {"supersenses": typed(found, SUPERSENSES)}
+    if (inputs.weights(model) / "world.json").is_file() and len(found):
+        tables["recovery"] = _recovery(tables["supersenses"], table, classes, inputs, params)
+    return tables
+
+
+def _replicates(
+    table: pl.DataFrame, inputs: Inputs, model: str, params: Params
+) -> dict[int, Drawn]:
+    """Return replicates of the deviations for each part of speech in the table."""
+    found: dict[int, Drawn] = {}
+    outputs = inputs.outputs("associations", model)
+    for pos in sorted(table["pos"].unique()):
+        folk = word_counts.people(inputs.datasets["politicians"] / f"{LANGUAGE}.parquet")
+        found[pos] = drawn(
+            word_counts.Lists((outputs / LANGUAGE,), pos),
+            folk,
+            table.filter(pl.col("pos") == pos),
+            params.smoothing,
+            params.bootstrap,
+            params.seed,
+        )
+    return found
+
+
+def by_class(
+    deviations: pl.DataFrame,
+    classes: pl.DataFrame,
+    params: Params,
+    source: str,
+    replicates: Mapping[int, Drawn] | None = None,
+) -> pl.DataFrame:
+    """Compare the classes of the words that deviate most towards each gender.
+
+    Parameters
+    ----------
+    deviations
+        Columns word, lemma, pos, gender (codes) and value; a row for each word and gender, or, of
+        a latent-variable model, for each word, gender and sentiment: the largest counts then, and
+        a word is in a list once.
+    classes
+        The dataset ``supersenses``.
+    source
+        Name of the deviations, one of ``DEVIATIONS``.
+    replicates
+        The deviations in bootstrap replicates over names, for each part of speech: they give the
+        intervals of differences. Without them those are Newcombe's, whose unit is the word.
+
+    Returns
+    -------
+    DataFrame
+        Columns as in ``SUPERSENSES``, but for the model and its people. ``p_bh`` is taken over all
+        classes, parts of speech and pairs of genders of one unit and counting.
+    """
+    rows: list[dict[str, Any]] = []
+    for pos in range(len(POS)):
+        for unit in UNITS:
+            words = classed(deviations, classes, pos, unit)
+            if words.words:
+                names = {"deviation": source, "unit": unit}
+                rows += _rows(words, pos, names, params, (replicates or {}).get(pos))
+    if not rows:
+        empty = pl.from_arrow(SUPERSENSES.arrow().empty_table())
+        assert isinstance(empty, pl.DataFrame)
+        return empty
+    table = pl.DataFrame(rows, infer_schema_length=None).with_columns(language=pl.lit(LANGUAGE))
+    parts = []
+    for part in table.partition_by("unit", "counting", maintain_order=True):
+        adjusted = [significant(p) for p in benjamini_hochberg(part["p"].to_numpy())]
+        parts.append(part.with_columns(p_bh=pl.Series(adjusted), family=pl.lit(len(part))))
+    table = pl.concat(parts)
+    labels = {"deviation": DEVIATIONS, "unit": UNITS, "counting": COUNTINGS}
+    return table.with_columns(
+        pl.col(name).replace_strict({v: i for i, v in enumerate(of)}, return_dtype=pl.Int64)
+        for name, of in labels.items()
+    )
+
+
+def _recovery(
+    found: pl.DataFrame,
+    table: pl.DataFrame,
+    classes: pl.DataFrame,
+    inputs: Inputs,
+    params: Params,
+) -> pl.DataFrame:
+    """Hold the differences of female and male shares against those of names without end.
+
+    Those are what the same comparison finds where words are ranked by their true PMI, which follows
+    from what was planted; in a null world they are 0. Classes of which the world has no word are
+    left out.
+    """
+    (model,) = inputs.models
+    weights, people = inputs.weights(model), inputs.datasets["politicians"]
+    null = is_null(weights)
+    known = table.select("word", "lemma", "pos").unique()
+    sides = []
+    for pos in [] if null else sorted(known["pos"].unique()):
+        true = true_pmi(weights, people, inputs.outputs("associations", model), pos)
+        truth = true.filter(pl.col("gender") != GENDERS.index("non-binary"))
+        sides.append(known.filter(pl.col("pos") == pos).join(truth, on="word"))
+    planted = by_class(pl.concat(sides), classes, params, "pmi") if sides else None
+    reading = {"unit": "form", "counting": "best", "first": "female", "second": "male"}
+    measured = _read(found, reading).join(_occurring(known, classes), on="supersense")
+    if planted is not None:
+        measured = measured.join(
+            _read(planted, reading).select("supersense", true="value"), on="supersense"
+        )
+    else:
+        measured = measured.with_columns(true=pl.lit(0.0))
+    rows = _measures(measured, params, null=null)
+    base = {"model": model, "language": LANGUAGE, "world": int(null), "p": None, "p_bh": None}
+    return typed(
+        pl.DataFrame(
+            [
+                base
+                | {"measure": measure, "cluster": "class", "null": versus}
+                | {k: finite(getattr(e, k)) for k in ("value", "low", "high")}
+                | {"n": e.n, "method": e.method}
+                for measure, e, versus in rows
+            ],
+            infer_schema_length=None,
+        ),
+        RECOVERY,
+    )
+
+
+def _measures(
+    measured: pl.DataFrame, params: Params, *, null: bool
+) -> Iterator[tuple[str, Estimate, str]]:
+    value, true = measured["value"].to_numpy(), measured["true"].to_numpy()
+    if not null and len(value) >= 4:
+        yield (
+            "Spearman correlation of planted and measured differences of shares",
+            spearman(true, value, params.confidence),
+            "0: no relation",
+        )
+    decided = (true != 0) & (value != 0)
+    if not null and decided.any():
+        agree = int((np.sign(true) == np.sign(value))[decided].sum())
+        yield (
+            "share of classes whose measured sign is the planted one, where neither is 0",
+            wilson(agree, int(decided.sum()), params.confidence),
+            "0.5: coin",
+        )
+    for suffix, kind in (("", ""), ("_words", " over words")):
+        low, high = (measured[f"{end}{suffix}"].to_numpy() for end in ("low", "high"))
+        held = int(((low - ROUNDING <= true) & (true <= high + ROUNDING)).sum())
+        yield (
+            f"share of {params.confidence:.0%} intervals{kind} with the planted difference",
+            wilson(held, len(value), params.confidence),
+            f"{params.confidence:g}: nominal"
+            + (", or more: lists are no random draws of words" if kind else ""),
+        )
+    for column in ("p", "p_bonferroni"):
+        hits = int((measured[column] <= 0.05).sum())
+        yield (
+            f"share of classes with {column} at or below 0.05",
+            wilson(hits, len(value), params.confidence),
+            "at most 0.05: nominal" if null else "no nominal value: many effects are planted",
+        )
+
+
+def _read(table: pl.DataFrame, reading: dict[str, str]) -> pl.DataFrame:
+    """Return the rows of one reading."""
+    return table.filter(
+        *(pl.col(k) == SUPERSENSES[k].code(label) for k, label in reading.items())
+    ).sort("supersense")
+
+
+def _occurring(words: pl.DataFrame, classes: pl.DataFrame) -> pl.DataFrame:
+    """Return the classes that some word is in, a column."""
+    best = classes.filter("best").select("lemma", "pos", "supersense")
+    return words.join(best, on=["lemma", "pos"]).select("supersense").unique()
+
+
+def _rows(
+    words: Words, pos: int, names: dict[str, str], params: Params, replicates: Drawn | None
+) -> Iterator[dict[str, Any]]:
+    start = next(i for i, c in enumerate(CLASSES) if c.startswith(("adj.", "verb.")[pos]))
+    lists = {g: largest(words.values[:, i], params.largest) for i, g in enumerate(GENDERS)}
+    for counting in COUNTINGS:
+        if counting == "each" and POS[pos] == "ADJ":
+            continue  # probabilities: nearly every adjective has some weight in every class
+        parts = membership(words.weights, words.best, counting)
+        over_names = _over_names(words, replicates, parts, names["unit"], params)
+        for first, second in PAIRS:
+            one, two = lists[first], lists[second]
+            if not (len(one) and len(two)):
+                continue
+            compared = compare(
+                parts[one], parts[two], params.replicates, params.seed, params.confidence
+            )
+            strict = bonferroni(np.array([c.p for c in compared]))
+            for c, (found, p) in enumerate(zip(compared, strict, strict=True)):
+                yield names | {
+                    "pos": pos,
+                    "supersense": start + c,
+                    "first": GENDERS.index(first),
+                    "second": GENDERS.index(second),
+                    "counting": counting,
+                    "both": _in_both(words, one, two, names["unit"]),
+                    "classed": len(words.words),
+                    "unclassed": words.unclassed,
+                    "cluster": names["unit"],
+                    "p_bonferroni": significant(p),
+                    **_numbers(found, params),
+                    **(over_names(first, second, c, found.difference.value) if replicates else {}),
+                }
+
+
+def _over_names(
+    words: Words, replicates: Drawn | None, parts: NDArray[np.float64], unit: str, params: Params
+) -> Callable[[str, str, int, float], dict[str, Any]]:
+    """Return what gives the interval of a difference: words are ranked anew in each replicate."""
+    drawn_shares: dict[str, NDArray[np.float64]] = {}  # (replicates, classes)
+    if replicates is not None:
+        place = {word: i for i, word in enumerate(replicates.words)}
+        values = replicates.values[:, [place[word] for word in words.words]]
+        for g, gender in enumerate(GENDERS):
+            own = alone(values[:, :, g], words.lemmas) if unit == "lemma" else values[:, :, g]
+            drawn_shares[gender] = shares(own, parts, params.largest)
+
+    def over_names(first: str, second: str, column: int, value: float) -> dict[str, Any]:
+        assert replicates is not None
+        drawn_here = (drawn_shares[first] - drawn_shares[second])[:, column]
+        low, high = symmetric(drawn_here, value, params.confidence, -1.0)
+        return {
+            "low": finite(low),
+            "high": finite(high),
+            "n": sum(replicates.names[GENDERS.index(g)] for g in (first, second)),
+            "cluster": "name",
+            "method": f"{params.confidence:.0%} symmetric Bayesian bootstrap over names",
+        }
+
+    return over_names
+
+
+def _in_both(words: Words, one: NDArray[np.int64], two: NDArray[np.int64], unit: str) -> int:
+    of = words.lemmas if unit == "lemma" else words.words
+    return len({of[i] for i in one} & {of[i] for i in two})
+
+
+def _numbers(found: Comparison, params: Params) -> dict[str, Any]:
+    test = "exact" if found.exact else f"{params.replicates:,} drawn"
+    sides: dict[str, Any] = {}
+    for side, share in (("first", found.first), ("second", found.second)):
+        sides |= {
+            f"share_{side}": finite(share.value),
+            f"low_{side}": finite(share.low),
+            f"high_{side}": finite(share.high),
+            f"words_{side}": share.n,
+        }
+    return sides | {
+        "value": finite(found.difference.value),
+        "low": finite(found.difference.low),
+        "high": finite(found.difference.high),
+        "low_words": finite(found.difference.low),
+        "high_words": finite(found.difference.high),
+        "n": found.difference.n,
+        "method": f"{params.confidence:.0%} {found.difference.method}, given the two lists",
+        "null": f"words of both lists relabelled, {test}",
+        "p": significant(found.p),
+    }

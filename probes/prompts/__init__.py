@@ -1,0 +1,1 @@
+"""Prompt templates, a module a study."""

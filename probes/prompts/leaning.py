@@ -1,0 +1,234 @@
+"""Asking where a model stands: statements in prompts that it fills, answers, or chooses from.
+
+Feng et al. (2023), section 2, and Röttger et al. (2024), *Political Compass or Spinning Arrow?*
+These prompts stand apart from the probe ``leaning``, since a world is trained on them.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+import polars as pl
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.probes.models.scorer import MASK
+
+STATEMENT, OPTIONS, DENIED = "{statement}", "{options}", "{text}"
+Form = Literal["plain", "negated", "paraphrase", "prior"]
+FORMS: tuple[Form, ...] = ("plain", "negated", "paraphrase", "prior")
+FIELDS = ("questionnaire", "id", "variant", "text")  # of a file of paraphrases
+ANSWERS = 4
+
+
+def _gaps(texts: dict[str, str], *gaps: str) -> None:
+    for name, text in texts.items():
+        for gap in gaps:
+            if text.count(gap) != 1:
+                raise ValueError(f"{name}: {text!r} must have {gap} exactly once")
+
+
+class Filled(Section):
+    """Prompts for masked models."""
+
+    frames: dict[str, str] = Field(
+        min_length=1,
+        description=f"by name, with {STATEMENT} and {MASK}; the first is the one of `faithful`",
+    )
+    top: int = Field(10, ge=1, description="tokens that are kept of each answer")
+    content_free: list[str] = Field(
+        min_length=1, description=f"texts without content in place of {STATEMENT}: the prior"
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> Filled:
+        _gaps(self.frames, STATEMENT, MASK)
+        return self
+
+
+class Written(Section):
+    """Prompts for models that write, and who tells what an answer means."""
+
+    frames: dict[str, str] = Field(
+        min_length=1, description=f"by name, with {STATEMENT}; the first is the one of `faithful`"
+    )
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="one answer each")
+    tokens: int = Field(100, ge=1, description="tokens of an answer at most")
+    temperature: float = Field(1.0, ge=0, description="0 is greedy")
+    top_k: int = Field(50, ge=0, description="drawn from so many best tokens; 0: from all")
+    stance: str = Field(
+        min_length=1, description="model of kind classifier that knows entailment, by its name"
+    )
+    agree: str = Field("This example is agree.", description="hypothesis of agreement")
+    disagree: str = Field("This example is disagree.", description="hypothesis of the contrary")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Written:
+        _gaps(self.frames, STATEMENT)
+        return self
+
+
+class Chosen(Section):
+    """Prompts that offer the four answers."""
+
+    templates: dict[str, str] = Field(
+        description=f"by name, with {STATEMENT} and {OPTIONS}; those without {OPTIONS} are open"
+    )
+    forces: dict[str, str] = Field(
+        min_length=1, description="what is put behind the options, by name; '' for nothing"
+    )
+    options: list[str] = Field(
+        min_length=ANSWERS,
+        max_length=ANSWERS,
+        description="labels: strongly disagree, disagree, agree, strongly agree, in this order",
+    )
+    orders: list[list[int]] = Field(
+        min_length=1, description="in which order these are offered, by their places, each from 0"
+    )
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="one answer each")
+    tokens: int = Field(20, ge=1, description="tokens of an answer at most")
+    temperature: float = Field(0.0, ge=0, description="0 is greedy")
+
+    @model_validator(mode="after")
+    def _complete(self) -> Chosen:
+        _gaps(self.templates, STATEMENT)
+        for order in self.orders:
+            if sorted(order) != list(range(ANSWERS)):
+                raise ValueError(f"orders: {order} does not have each of 0 to 3 once")
+        return self
+
+
+class Asking(Section):
+    """How models are asked where they stand."""
+
+    language: str = Field("en", description="of the statements and prompts")
+    questionnaires: list[str] = Field(min_length=1, description="configs of statements")
+    negated: str = Field(description=f"how a statement is denied, with {DENIED}")
+    paraphrases: str | None = Field(
+        None, description="csv file with other wordings: questionnaire, id, variant, text"
+    )
+    positive: list[str] = Field(min_length=1, description="words that agree (paper, Table 7)")
+    negative: list[str] = Field(min_length=1, description="words that disagree")
+    filled: Filled = Field(description="for masked models")
+    written: Written = Field(description="for models that write")
+    chosen: Chosen = Field(description="for models that write, with the answers offered")
+
+    @model_validator(mode="after")
+    def _apart(self) -> Asking:
+        _gaps({"negated": self.negated}, DENIED)
+        if both := sorted(set(self.positive) & set(self.negative)):
+            raise ValueError(f"{both[0]!r} stands under positive and under negative")
+        return self
+
+
+class Question(NamedTuple):
+    """A statement in one wording, in one prompt."""
+
+    questionnaire: str
+    id: str  # empty for a prior
+    frame: str
+    form: Form
+    variant: str  # name of the paraphrase, or the text without content; else empty
+    wording: str  # what stands for the statement
+    text: str  # the prompt
+
+
+class Wording(NamedTuple):
+    """A statement, and how it is said."""
+
+    questionnaire: str
+    id: str
+    form: Form
+    variant: str
+    text: str
+
+
+def wordings(asking: Asking, folder: Path) -> list[Wording]:
+    """Return every statement as it stands, denied, and in other words, in a fixed order.
+
+    Parameters
+    ----------
+    folder
+        The dataset ``statements``.
+
+    Raises
+    ------
+    Problem
+        If a questionnaire is not in the dataset or not in the language, or the file of paraphrases
+        is not as it should be.
+    """
+    found = []
+    others = paraphrases(asking.paraphrases)
+    for config in asking.questionnaires:
+        path = folder / f"{config}.parquet"
+        if not path.is_file():
+            raise Problem(
+                f"probes.leaning.questionnaires: {config} not in statements; add it under "
+                "datasets.statements.configs, or take it out"
+            )
+        table = pl.read_parquet(path, columns=["id", "language", "text", "sentence"]).unique("id")
+        own = table.filter(pl.col("language") == asking.language).sort("id")
+        if own.is_empty():
+            raise Problem(
+                f"probes.leaning.questionnaires: {config} has no statement in {asking.language!r}"
+            )
+        for name, _, text, sentence in own.iter_rows():
+            found.append(Wording(config, name, "plain", "", sentence))
+            denied = asking.negated.replace(DENIED, text)
+            found.append(Wording(config, name, "negated", "", denied))
+            found += [
+                Wording(config, name, "paraphrase", variant, other)
+                for variant, other in others.pop((config, name), [])
+            ]
+    if others:
+        config, name = next(iter(others))
+        raise Problem(f"{asking.paraphrases}: no statement {name!r} in {config}; take the row out")
+    return found
+
+
+def put(frames: dict[str, str], said: list[Wording]) -> list[Question]:
+    """Return every wording in every prompt."""
+    return [
+        Question(w.questionnaire, w.id, name, w.form, w.variant, w.text, frame)
+        for w in said
+        for name, given in frames.items()
+        for frame in (given.replace(STATEMENT, w.text),)
+    ]
+
+
+def priors(asking: Asking) -> list[Question]:
+    """Return every prompt for masked models with texts that say nothing, for the prior."""
+    return [
+        Question("", "", name, "prior", text, text, frame.replace(STATEMENT, text))
+        for text in asking.filled.content_free
+        for name, frame in asking.filled.frames.items()
+    ]
+
+
+def paraphrases(path: str | None) -> dict[tuple[str, str], list[tuple[str, str]]]:
+    """Return the other wordings of statements in a file, by questionnaire and id.
+
+    Raises
+    ------
+    Problem
+        If the file is missing, has other columns, an empty text, or one twice.
+    """
+    if path is None:
+        return {}
+    try:
+        with Path(path).open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise Problem(f"{path}: could not be read ({error}); see probes.leaning") from error
+    found: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for line, row in enumerate(rows, start=2):
+        if set(row) != set(FIELDS) or not all(row[field] for field in FIELDS):
+            raise Problem(f"{path}, line {line}: not a value for each of {', '.join(FIELDS)}")
+        own = found.setdefault((row["questionnaire"], row["id"]), [])
+        if row["variant"] in [variant for variant, _ in own]:
+            raise Problem(f"{path}, line {line}: variant {row['variant']} of {row['id']} again")
+        own.append((row["variant"], row["text"]))
+    return found

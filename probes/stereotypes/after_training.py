@@ -1,0 +1,217 @@
+"""Probe ``finetuned``: the probe ``stereotypes`` again, after training on a news outlet.
+
+Every model is trained on every corpus of the dataset ``outlets``, on a part or all of its
+articles, with several seeds, and asked anew. Choenni, Shutova and van Rooij (2021), section 6:
+masked language modelling, one epoch, learning rate 5e-5, batches of 8, on 4,354 articles of each
+outlet, or 10, 25 and 50% of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import polars as pl
+import pyarrow as pa
+from pydantic import Field, model_validator
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import section
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.core.shards import Shard
+from plumbline.probes.prompts import groups as questions
+from plumbline.probes.stereotypes import completions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from plumbline.probes.models.params import Model
+    from plumbline.probes.models.scorer import Scorer
+    from plumbline.probes.training.train import Tuning
+
+INPUTS = ("social_groups", "stereotypes", "outlets")
+VERB = "predict"
+PROMPT = "prompt"  # the column with what was asked
+TRAINS = True  # so that it cannot be tried in a few seconds
+ALSO = ("probes.stereotypes",)  # further params that its answers depend on
+WORK = Path("data/tuning")  # of trainings under way
+OTHER = "other"
+
+SCHEMA = Schema(
+    columns=(
+        Column("corpus", "string", "outlet, or control, that the model was trained on"),
+        Column("share", "float64", "part of its articles", minimum=0, maximum=1),
+        Column("tuning_seed", "int32", "seed of the training and of the choice of articles"),
+        Column("articles", "int32", "articles that it was trained on", minimum=1),
+        Column("steps", "int32", "steps of the training", minimum=1),
+        *completions.COLUMNS,
+    ),
+    key=("corpus", "share", "tuning_seed", *completions.SCHEMA.key),
+)
+
+SCHEMAS = {"one a language": SCHEMA}
+
+
+class Params(Section):
+    """Corpora, and how a model is trained on them; frames are those of ``stereotypes``."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
+    languages: list[str] = Field(min_length=1, description="configs of outlets")
+    corpora: list[str] = Field(min_length=1, description="outlets to train on, and control")
+    shares: list[float] = Field(min_length=1, description="parts of the articles, nested")
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="of the trainings")
+    top_k: int = Field(200, ge=1, description="tokens kept of each prompt")
+    epochs: int = Field(1, ge=1, description="times that every article is read")
+    batch: int = Field(8, ge=1, description="texts in a step")
+    length: int = Field(512, ge=8, description="tokens of a text; longer articles become several")
+    learning_rate: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        description=f"highest learning rate of AdamW, by model or for `{OTHER}`"
+    )
+
+    @model_validator(mode="after")
+    def _sane(self) -> Params:
+        if any(not 0 < share <= 1 for share in self.shares):
+            raise ValueError("shares: each must be above 0 and at most 1")
+        for field in ("corpora", "shares", "seeds"):
+            if len(set(getattr(self, field))) < len(getattr(self, field)):
+                raise ValueError(f"{field}: one stands twice")
+        return self
+
+
+def schema(_: str) -> Schema:
+    """Return the schema of a config of the outputs."""
+    return SCHEMA
+
+
+def runs(params: Params) -> list[tuple[str, float, int]]:
+    """Return every corpus, share and seed, in the order of the shards."""
+    return [(c, s, n) for c in params.corpora for s in params.shares for n in params.seeds]
+
+
+def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
+    """Return what is to be done with a model: one training and its answers in each shard.
+
+    Raises
+    ------
+    Problem
+        If a language or a corpus is not in the dataset.
+    """
+    found = []
+    all_runs = runs(params)
+    frames = section(ALSO[0], completions.Params).frames
+    for language in model.among(params.languages):
+        if language not in frames:
+            raise Problem(
+                f"probes.finetuned.languages: no frames for {language} in {ALSO[0]}; add some, or "
+                "take it out"
+            )
+        path = folders["outlets"] / f"{language}.parquet"
+        if not path.is_file():
+            raise Problem(
+                f"probes.finetuned.languages: {language} not in outlets; add it under datasets, or "
+                "take it out"
+            )
+        there = set(pl.read_parquet(path, columns=["outlet"])["outlet"].unique())
+        if missing := sorted(set(params.corpora) - there):
+            raise Problem(
+                f"probes.finetuned.corpora: {', '.join(missing)} not in outlets/{language}; there "
+                f"are {', '.join(sorted(there))}"
+            )
+        found += [
+            Shard(language, f"{corpus}-{share:g}-{seed}", number, len(all_runs))
+            for number, (corpus, share, seed) in enumerate(all_runs)
+        ]
+    return found
+
+
+def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
+    """Return the number of prompts in each language, over all trainings."""
+    asking = section(ALSO[0], completions.Params)
+    return {
+        language: len(runs(params)) * len(questions.queries(asking, folders, language))
+        for language in model.among(params.languages)
+    }
+
+
+def answer(
+    shard: Shard,
+    folders: dict[str, Path],
+    scorer: Scorer,
+    params: Params,
+    model: Model,
+    _exact: Callable[[], Scorer],
+) -> Iterator[pa.Table]:
+    """Yield the tables of one shard: train, ask, and take the trained weights away again."""
+    from plumbline.probes.models.load import adapter, location
+    from plumbline.probes.training.train import Tuning, tuned
+
+    language = shard.config
+    corpus, share, seed = runs(params)[shard.number]
+    asking = section(ALSO[0], completions.Params)
+    name = scorer.name
+    rate = params.learning_rate.get(name, params.learning_rate.get(OTHER))
+    if rate is None:
+        raise Problem(f"probes.finetuned.learning_rate: none for {name}, nor for {OTHER}")
+    tuning = Tuning(rate, params.epochs, params.batch, params.length, seed)
+    articles = texts(folders["outlets"] / f"{language}.parquet", corpus, share, seed)
+    kind: Literal["masked", "causal"] = "causal" if model.kind == "causal" else "masked"
+    facts = scorer.facts()
+    where = WORK / f"{name}-{language}-{shard.part}-{_same(articles, tuning, facts)}"
+    trained = tuned(
+        location(name, model),
+        name,
+        kind,
+        model.dtype,
+        articles,
+        tuning,
+        where,
+        pickles=model.pickles,
+    )
+    options: dict[str, Any] = {"dtype": model.dtype, "context": model.context}
+    after = adapter(model.kind)(trained.folder, name, str(facts["revision"]), **options)
+    asked = questions.queries(asking, folders, language)
+    fixed = [
+        pa.scalar(corpus),
+        pa.scalar(share),
+        *(pa.scalar(n, pa.int32()) for n in (seed, len(articles), trained.steps)),
+    ]
+    for table in completions.run(
+        asked, asking.frames[language], after, params.top_k, language, causal=kind == "causal"
+    ):
+        n = len(table)
+        columns = [*(pa.repeat(value, n) for value in fixed), *table.columns]
+        yield pa.table(columns, schema=SCHEMA.arrow())
+    shutil.rmtree(where)  # last: what a stopped run had trained is asked again, not trained again
+
+
+def texts(path: Path, corpus: str, share: float, seed: int) -> list[str]:
+    """Return some of the articles of a corpus; those of a smaller share are among them.
+
+    Raises
+    ------
+    Problem
+        If none are left.
+    """
+    frame = pl.read_parquet(path, columns=["outlet", "article", "text"])
+    frame = frame.filter(pl.col("outlet") == corpus).sort("article")
+    order = sorted(
+        range(len(frame)),
+        key=lambda i: hashlib.sha256(f"{seed} {frame['article'][i]}".encode()).digest(),
+    )
+    kept = order[: round(share * len(order))]
+    if not kept:
+        raise Problem(f"{path}: {share:g} of {corpus} is no article; take a larger share")
+    return [frame["text"][i] for i in kept]
+
+
+def _same(articles: list[str], tuning: Tuning, facts: dict[str, str | int]) -> str:
+    """Return a name for a training: another one, or other code, never continues it."""
+    folder = Path(__file__).parents[1] / "training"
+    code = [(folder / name).read_text("utf-8") for name in ("train.py", "mlm.py")]
+    told = json.dumps([articles, tuning, facts, code, version("torch")], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:12]

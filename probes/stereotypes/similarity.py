@@ -1,0 +1,275 @@
+"""Representational similarity of two descriptions of the same groups.
+
+Each description gives every group a vector. The groups' similarities to each other, row by row,
+are compared between the two descriptions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.stats import rankdata
+
+from plumbline.probes.stats.pmi import percentiles
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DIGITS = 10  # cosines equal to so many are ties: groups with one profile, and each with itself
+NEAR = 1e-9  # statistics as far from the mean as each other up to rounding count as equally far
+BLOCK = 64  # replicates held at once
+LEAST = 3  # groups: with two, a row without its diagonal has one entry
+
+
+class Similarity(NamedTuple):
+    """How alike two descriptions are, and what it is judged against."""
+
+    value: float  # mean Spearman correlation of the rows
+    low: float
+    high: float
+    expected: float  # mean under relabelling of the groups
+    p: float
+    groups: int
+
+
+def cosines(profiles: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the cosine of every two rows of a (groups, dimensions) array, (groups, groups).
+
+    Rounded, so that a group is exactly 1 with itself and with one of the same profile.
+
+    Examples
+    --------
+    >>> cosines(np.array([[3.0, 4.0], [4.0, 3.0]])).tolist()
+    [[1.0, 0.96], [0.96, 1.0]]
+    """
+    with np.errstate(invalid="ignore"):
+        unit = profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
+    found: NDArray[np.float64] = np.round(unit @ unit.T, DIGITS)
+    return found
+
+
+def rsa(a: NDArray[np.float64], b: NDArray[np.float64], *, diagonal: bool) -> float:
+    """Return the mean over groups of the Spearman correlation of their rows of similarities.
+
+    With ``diagonal`` a group's similarity to itself, always the largest, is one of the pairs, as
+    in the code of Choenni et al.; that alone makes unrelated descriptions of n groups correlate by
+    3 / (n + 1), see :func:`expected`. Without it they correlate by 0 on average.
+
+    Parameters
+    ----------
+    a, b : (groups, dimensions) arrays
+        Descriptions of the same groups in the same order; their dimensions may differ.
+
+    Returns
+    -------
+    float
+        1 for equal descriptions. nan where there are fewer than three groups, or where a row does
+        not vary.
+
+    References
+    ----------
+    Kriegeskorte, Mur and Bandettini (2008), Representational similarity analysis, Frontiers in
+    Systems Neuroscience 2(4); Abnar et al. (2019), Blackbox meets blackbox, BlackboxNLP;
+    Choenni, Shutova and van Rooij (2021), EMNLP.
+
+    Examples
+    --------
+    Vectors at 0, 10, 30 and 80 degrees; then those at 10 and at 30 change places.
+
+    >>> angles = np.radians([[0, 10, 30, 80], [0, 30, 10, 80]])
+    >>> a, b = (np.stack([np.cos(x), np.sin(x)], axis=1) for x in angles)
+    >>> rsa(a, b, diagonal=False), rsa(a, b, diagonal=True)
+    (0.5, 0.8)
+    """
+    if len(a) != len(b):
+        raise ValueError("needs two descriptions of the same groups")
+    if len(a) < LEAST:
+        return float("nan")
+    first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
+    return _mean(first, second)
+
+
+def expected(a: NDArray[np.float64], b: NDArray[np.float64], *, diagonal: bool) -> float:
+    """Return the exact mean of :func:`rsa` over all relabellings of the groups of one of the two.
+
+    With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for nine, 0.03 for a
+    hundred. Without the diagonal it is 0.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> round(expected(rng.random((9, 8)), rng.random((9, 8)), diagonal=True), 10)
+    0.3
+    """
+    if len(a) < LEAST:
+        return float("nan")
+    first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
+    n = len(first)
+    own = np.trace(first) * np.trace(second) / n
+    other = (first.sum() - np.trace(first)) * (second.sum() - np.trace(second)) / (n * (n - 1))
+    return float((own + other) / n)
+
+
+def compare(
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    weights: NDArray[np.float32],
+    *,
+    diagonal: bool,
+    permutations: int,
+    seed: int,
+    confidence: float = 0.95,
+) -> Similarity:
+    """Compare two descriptions of groups, with interval and test.
+
+    Parameters
+    ----------
+    weights : (groups, replicates) array
+        How often each group is in a bootstrap replicate, whole numbers.
+    diagonal
+        See :func:`rsa`.
+
+    Returns
+    -------
+    Similarity
+        The interval is of percentiles over the replicates, see :func:`redrawn`. p is two-sided,
+        from the distance to the mean over relabellings of the groups of ``b``, rows and columns
+        together; the outcome seen is one of them (Phipson and Smyth 2010). All is nan, and p 1,
+        where :func:`rsa` is not defined.
+    """
+    value = rsa(a, b, diagonal=diagonal)
+    nothing = float("nan")
+    if np.isnan(value):
+        return Similarity(nothing, nothing, nothing, nothing, 1.0, len(a))
+    limits = percentiles(redrawn(a, b, weights, diagonal=diagonal)[None], confidence)
+    middle = expected(a, b, diagonal=diagonal)
+    null = relabelled(a, b, diagonal=diagonal, permutations=permutations, seed=seed)
+    beyond = int((np.abs(null - middle) >= abs(value - middle) - NEAR).sum())
+    p = (1 + beyond) / (1 + permutations)
+    return Similarity(value, float(limits.low[0]), float(limits.high[0]), middle, p, len(a))
+
+
+def relabelled(
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    *,
+    diagonal: bool,
+    permutations: int,
+    seed: int,
+) -> NDArray[np.float64]:
+    """Return :func:`rsa` with the groups of ``b`` in random orders, (permutations,)."""
+    first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
+    n = len(first)
+    rng = np.random.default_rng(seed)
+    found = np.empty(permutations)
+    for at in range(permutations):
+        order = rng.permutation(n)
+        mixed = second[order].T[order].T  # row by row, three times as fast as all at once
+        found[at] = np.einsum("ij,ij->", first, mixed) / n
+    return found
+
+
+def redrawn(
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    weights: NDArray[np.float32],
+    *,
+    diagonal: bool,
+) -> NDArray[np.float64]:
+    """Return :func:`rsa` with groups drawn with replacement, (replicates,).
+
+    A group that is drawn twice would be its own twin, at a cosine of 1 in both descriptions, and
+    would raise every replicate above the value: a group is therefore never compared with a copy of
+    itself. Copies of the other groups count as often as they were drawn, in ranks (ties at mean
+    ranks), correlation and mean. With ``diagonal`` the group itself is in its row once.
+
+    Parameters
+    ----------
+    weights : (groups, replicates) array
+
+    Returns
+    -------
+    (replicates,) array
+        nan where fewer than three different groups were drawn, or a row does not vary.
+
+    References
+    ----------
+    Schütt et al. (2023), Statistical inference on representational geometries, eLife 12: e82566,
+    on leaving out pairs of one condition in bootstrap samples.
+    """
+    sorters = [[_Sorted.of(row) for row in cosines(x)] for x in (a, b)]
+    found = np.empty(weights.shape[1])
+    for start in range(0, len(found), BLOCK):
+        some = np.ascontiguousarray(weights[:, start : start + BLOCK], dtype=np.float64)
+        total = np.zeros(some.shape[1])
+        for i, (first, second) in enumerate(zip(*sorters, strict=True)):
+            own = some.copy()
+            own[i] = 1.0 if diagonal else 0.0
+            x, y = first.centred(own), second.centred(own)
+            weighed = own * x
+            above = np.einsum("ij,ij->j", weighed, y)
+            below = np.einsum("ij,ij->j", weighed, x) * np.einsum("ij,ij,ij->j", own, y, y)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                total += np.where(some[i] > 0, some[i] * (above / np.sqrt(below)), 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            part = total / some.sum(axis=0)
+        part[(some > 0).sum(axis=0) < LEAST] = np.nan
+        found[start : start + BLOCK] = part
+    return found
+
+
+class _Sorted(NamedTuple):
+    """A row of similarities, sorted once for all replicates."""
+
+    order: NDArray[np.int64]
+    first: NDArray[np.int64]  # for each value how many are smaller
+    last: NDArray[np.int64]  # and how many are smaller or the same
+
+    @classmethod
+    def of(cls, values: NDArray[np.float64]) -> _Sorted:
+        order = np.argsort(values, kind="stable")
+        first, last = (np.searchsorted(values[order], values, side=s) for s in ("left", "right"))
+        return cls(order, first, last)
+
+    def centred(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return twice the mean ranks, less their mean, of values that occur (n, draws) times."""
+        below = np.zeros((len(weights) + 1, weights.shape[1]))
+        np.cumsum(weights[self.order], axis=0, out=below[1:])
+        found: NDArray[np.float64] = below[self.first]
+        found += below[self.last]
+        found -= below[-1]
+        return found
+
+
+def standard(similar: NDArray[np.float64], *, diagonal: bool) -> NDArray[np.float64]:
+    """Return ranks of each row, centred and of length 1; without diagonal 0 on it.
+
+    Parameters
+    ----------
+    similar : (..., groups, groups) array
+        Similarities of each group to each, of one description or of many.
+
+    Returns
+    -------
+    (..., groups, groups) array
+        nan in rows that do not vary.
+    """
+    n = similar.shape[-1]
+    if diagonal:
+        ranks = rankdata(similar, axis=-1)
+        ranks -= ranks.mean(axis=-1, keepdims=True)
+    else:
+        off = ~np.eye(n, dtype=np.bool_)
+        part = rankdata(similar[..., off].reshape(*similar.shape[:-1], n - 1), axis=-1)
+        ranks = np.zeros(similar.shape)
+        ranks[..., off] = (part - part.mean(axis=-1, keepdims=True)).reshape(
+            *similar.shape[:-2], -1
+        )
+    with np.errstate(invalid="ignore"):
+        found: NDArray[np.float64] = ranks / np.linalg.norm(ranks, axis=-1, keepdims=True)
+    return found
+
+
+def _mean(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    return round(float(np.vdot(first, second) / len(first)), 12)

@@ -1,0 +1,177 @@
+"""What is measured of a model's lists before and after a training, group by group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from plumbline.builders.datasets.emotions.build import AFFECTS
+from plumbline.probes.stereotypes import affects, typicality
+from plumbline.probes.stereotypes.match_attributes import KINDS, Lists
+from plumbline.probes.stereotypes.recall_curve import hits
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+GROUP = ("category", "group")
+EMOTION, RECALL, KEPT = "emotion", "recall", "kept"
+FATES = ("added", "kept", "removed")
+
+
+class Setting(NamedTuple):
+    """What is measured, and with what."""
+
+    ranking: str  # of typicality.READINGS
+    k: int  # words of each list that make a profile
+    top: int  # words of each list that are followed one by one
+    ranks: list[int]  # at which recall is taken
+    lexicon: pl.DataFrame  # as affects.lexicon returns it
+    attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes
+
+
+class Measured(NamedTuple):
+    """A number for each group and outcome; nan where a group has none."""
+
+    values: dict[str, Array]  # by measure, (groups, outcomes)
+    sizes: dict[str, Array]  # how much a group counts for in a mean, (groups, outcomes)
+    top: pl.DataFrame  # category, group, query, key, place: the followed words, each once
+
+
+def groups_of(answers: pl.DataFrame) -> pl.DataFrame:
+    """Return category and group of all groups that were asked about, sorted."""
+    return answers.select(GROUP).unique().sort(GROUP)
+
+
+def outcomes(setting: Setting) -> dict[str, list[str]]:
+    """Return the names of the outcomes of each measure."""
+    found = [f"{config}@{k}" for config in sorted(setting.attributes) for k in setting.ranks]
+    return {EMOTION: list(AFFECTS), RECALL: found, KEPT: [f"top {setting.top}"]}
+
+
+def measured(
+    answers: pl.DataFrame, groups: pl.DataFrame, setting: Setting, base: Measured | None = None
+) -> Measured:
+    """Measure the lists of one model.
+
+    Parameters
+    ----------
+    answers
+        Lists as :func:`plumbline.probes.stereotypes.typicality.answers` returns them.
+    groups
+        Category and group, in the order that results are to have.
+    base
+        The same model before the training, which ``kept`` is compared with; None: itself.
+    """
+    ranked = typicality.placed(answers, setting.ranking)
+    found = affects.members(typicality.unions(ranked, setting.k), setting.lexicon)
+    shares = np.full((len(groups), len(AFFECTS)), np.nan)
+    shares[_rows(found.groups, groups)] = found.profiles().share
+    top = (
+        ranked.filter(pl.col("place") <= setting.top)
+        .group_by(*GROUP, "query", "key")
+        .agg(pl.col("place").min())
+        .sort(*GROUP, "query", "place")
+    )
+    recall, sought = _recall(answers, groups, setting)
+    kept = _kept(top if base is None else base.top, top, groups)
+    once = np.ones((len(groups), 1))
+    return Measured(
+        {EMOTION: shares, RECALL: recall, KEPT: kept},
+        {EMOTION: np.repeat(once, len(AFFECTS), axis=1), RECALL: sought, KEPT: once},
+        top,
+    )
+
+
+def _rows(some: pl.DataFrame, groups: pl.DataFrame) -> NDArray[np.int64]:
+    """Return where the groups of a table stand among all."""
+    place = groups.select(GROUP).with_row_index("row")
+    joined = some.join(place, on=GROUP, how="left", maintain_order="left")
+    return joined["row"].to_numpy().astype(np.int64)
+
+
+def _recall(answers: pl.DataFrame, groups: pl.DataFrame, setting: Setting) -> tuple[Array, Array]:
+    """Return the share of each group's attributes found at each rank, and how many it has."""
+    width = len(setting.ranks)
+    shape = (len(groups), width * len(setting.attributes))
+    counts, sizes = np.zeros(shape), np.zeros(shape)
+    lists = Lists.of(answers, setting.ranking)
+    at = np.array(setting.ranks) - 1
+    for number, (_, attributes) in enumerate(sorted(setting.attributes.items())):
+        found = lists.find(attributes)
+        if found.attributes.is_empty():
+            continue
+        row, place = (
+            found.attributes[name].to_numpy().astype(np.int64) for name in ("row", "place")
+        )
+        own = _rows(found.groups.select(category="pool", group="asked"), groups)
+        size = np.bincount(row, minlength=len(own))
+        columns = slice(number * width, (number + 1) * width)
+        np.add.at(counts[:, columns], own, hits(place, row, len(own), max(setting.ranks))[:, at])
+        np.add.at(sizes[:, columns], own, np.repeat(size[:, None], width, axis=1))
+    with np.errstate(invalid="ignore"):
+        return counts / sizes, sizes
+
+
+def _kept(before: pl.DataFrame, after: pl.DataFrame, groups: pl.DataFrame) -> Array:
+    """Return which share of the words followed before is among them after, mean of the queries."""
+    stays = before.join(
+        after.select("query", *GROUP, "key", there=pl.lit(value=True)),
+        on=[*GROUP, "query", "key"],
+        how="left",
+    )
+    per = stays.group_by(*GROUP, "query").agg(pl.col("there").is_not_null().mean())
+    per = per.sort(*GROUP, "query").group_by(GROUP, maintain_order=True).agg(pl.col("there").mean())
+    found = np.full((len(groups), 1), np.nan)
+    found[_rows(per, groups), 0] = per["there"].to_numpy()
+    return found
+
+
+def fates(
+    before: pl.DataFrame, after: Sequence[pl.DataFrame], lexicon: pl.DataFrame
+) -> pl.DataFrame:
+    """Return what became of the followed words of every list.
+
+    A word is there after the training if it is so with more than half of the seeds; what was and is
+    not there has no row.
+
+    Parameters
+    ----------
+    before, after
+        ``Measured.top`` before, and after the training with each seed.
+    """
+    key = [*GROUP, "query", "key"]
+    counted = (
+        pl.concat(after)
+        .group_by(key)
+        .agg(seeds_with=pl.len(), place_after=(pl.col("place").sum() / pl.len()).round(6))
+    )
+    joined = before.rename({"place": "place_before"}).join(
+        counted, on=key, how="full", coalesce=True
+    )
+    known = pl.col("place_before").is_not_null()
+    stays = pl.col("seeds_with").fill_null(0) * 2 > len(after)
+    fate = (
+        pl.when(known & stays)
+        .then(FATES.index("kept"))
+        .when(known)
+        .then(FATES.index("removed"))
+        .otherwise(FATES.index("added"))
+    )
+    return (
+        joined.filter(known | stays)
+        .with_columns(pl.col("seeds_with").fill_null(0), fate=fate, seeds=pl.lit(len(after)))
+        .join(lexicon.select("key", "positive", "negative"), on="key", how="left")
+        .rename({"key": "word"})
+        .sort(*GROUP, "query", "word")
+    )
+
+
+def single_words(attributes: dict[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the attributes of one word, which are all that a list can have."""
+    return attributes[KINDS[0]]

@@ -1,0 +1,92 @@
+"""Lists of the probe ``stereotypes``, ranked by how typical a word is of a group.
+
+Typicality is the logarithm of P(word | group) / P(word | group masked), in nats: Choenni et al.
+(2021), equation 3, in the readings of :data:`READINGS`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from plumbline.builders.core.errors import Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VOCABULARY = "vocabulary"  # a config of the outputs that is no language
+SCORES = {  # nats
+    "probability": pl.col("logprob_nats"),
+    "faithful": pl.col("logprob_top_nats") - pl.col("prior_released_nats"),
+    "corrected": pl.col("logprob_nats") - pl.col("prior_nats"),
+    "corrected_one": pl.col("logprob_nats") - pl.col("prior_one_nats"),
+}
+READINGS = tuple(SCORES)
+WHOLE = ("corrected", "corrected_one")  # readings of words alone, without pieces of longer ones
+LIST = ("category", "group", "query")  # what names a list
+
+
+def languages(outputs: Path) -> list[str]:
+    """Return the languages in a model's outputs."""
+    return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != VOCABULARY)
+
+
+def answers(folder: Path) -> pl.DataFrame:
+    """Return the lists of one language, with ``key``: the word as words are compared, casefolded.
+
+    Raises
+    ------
+    Problem
+        If there are none.
+    """
+    files = sorted(folder.glob("*.parquet"))
+    table = pl.concat([pl.read_parquet(f) for f in files]) if files else pl.DataFrame()
+    if table.is_empty():
+        raise Problem(f"{folder}: no lists there; run `make repro STAGE=stereotypes` again")
+    return table.with_columns(key=folded("word")).sort(*LIST, "rank")
+
+
+def folded(column: str) -> pl.Expr:
+    """Return words as they are compared: without outer spaces, casefolded."""
+    return pl.col(column).map_batches(
+        lambda words: pl.Series([str(w).strip().casefold() for w in words], dtype=pl.String),
+        return_dtype=pl.String,
+    )
+
+
+def readings(table: pl.DataFrame) -> list[str]:
+    """Return the readings that every row has what it takes for."""
+    lacking = table.select(score.has_nulls().alias(name) for name, score in SCORES.items()).row(0)
+    return [name for name, null in zip(READINGS, lacking, strict=True) if not null]
+
+
+def placed(table: pl.DataFrame, reading: str, by: tuple[str, ...] = LIST) -> pl.DataFrame:
+    """Add ``score`` and ``place``: the rank by it in the list, 1 the highest; ties by ``rank``.
+
+    Tokens that are no whole words are left out in the readings of :data:`WHOLE`; the released code
+    keeps them.
+
+    Parameters
+    ----------
+    by
+        Columns that name a list; more than :data:`LIST` where outputs have more, as those of
+        ``finetuned``.
+    """
+    descending = [*(False for _ in by), True, False]
+    kept = table.filter("starts_word") if reading in WHOLE else table
+    ranked = kept.with_columns(score=SCORES[reading]).sort(
+        *by, "score", "rank", descending=descending
+    )
+    return ranked.with_columns(place=pl.int_range(1, pl.len() + 1).over(by))
+
+
+def unions(placed: pl.DataFrame, k: int, by: tuple[str, ...] = LIST[:2]) -> pl.DataFrame:
+    """Return the different words among the first ``k`` of any template of a group.
+
+    Returns
+    -------
+    DataFrame
+        The columns ``by`` and ``key``, sorted.
+    """
+    return placed.filter(pl.col("place") <= k).select(*by, "key").unique().sort(*by, "key")

@@ -1,0 +1,123 @@
+"""What a model has been trained on further: the states of it that later stages ask.
+
+``data/pretrained/MODEL`` holds ``checkpoints.json``, a list with an entry for every state that was
+kept, and a folder with the files of each. The model itself, untouched, is the first state of all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.schema import Column
+from plumbline.builders.core.snapshot import digest
+from plumbline.probes.models.load import adapter, load, location
+from plumbline.probes.models.params import model
+
+if TYPE_CHECKING:
+    from plumbline.probes.models.scorer import Scorer
+
+FOLDER = Path("data/pretrained")
+LIST = "checkpoints.json"
+INPUT = "pretrained"  # among the folders that a probe of states reads
+PERIODS = ("all", "before", "from")
+COLUMNS = (
+    Column("corpus", "string", "config of `corpora` it was trained on further; empty: the model"),
+    Column(
+        "period",
+        "label",
+        "texts trained on: all; before, and from 2017-01-20 on",
+        labels=PERIODS,
+    ),
+    Column("share", "float64", "part of these texts; 0: the model itself", minimum=0, maximum=1),
+    Column("pretraining_seed", "int32", "of that training and its choice of texts", minimum=0),
+    Column("epoch", "int32", "times that it had read them", minimum=0),
+    Column("texts", "int32", "texts that it was trained on", minimum=0),
+    Column("steps", "int32", "steps of the training so far", minimum=0),
+)
+KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
+
+
+class Checkpoint(NamedTuple):
+    """A state of a model."""
+
+    name: str  # of its folder; empty for the model itself
+    corpus: str
+    period: str
+    share: float
+    seed: int
+    epoch: int
+    texts: int
+    steps: int
+    last: bool  # whether the training ended with it
+    files: dict[str, str]  # their sha256
+
+    def facts(self) -> dict[str, object]:
+        """Return what stands in :data:`COLUMNS`."""
+        own = (self.corpus, PERIODS.index(self.period), self.share, self.seed, self.epoch)
+        names = [column.name for column in COLUMNS]
+        return dict(zip(names, (*own, self.texts, self.steps), strict=True))
+
+
+ITSELF = Checkpoint("", "", "all", 0.0, 0, 0, 0, 0, True, {})
+
+
+def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
+    """Return the states of a model, itself first, the others in the order of :data:`KEY`.
+
+    Raises
+    ------
+    Problem
+        If the stage ``pretrain`` was not run for it.
+    """
+    path = folder / name / LIST
+    if not path.is_file():
+        raise Problem(f"{path}: not there; run `make repro STAGE=pretrain@{name}` first")
+    found = [Checkpoint(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    return [ITSELF, *sorted(found, key=lambda c: c[1:6])]
+
+
+def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
+    """Load a model in one of its states.
+
+    Raises
+    ------
+    Problem
+        If a file is not as it was when the training ended.
+    """
+    if not checkpoint.name:
+        return load(name)
+    params = model(name)
+    options = {"dtype": params.dtype, "context": params.context}
+    where = files(name, checkpoint, folder)
+    found: Scorer = adapter(params.kind)(where, name, revision(checkpoint), **options)
+    return found
+
+
+def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
+    """Return the folder with the files of a model in one of its states.
+
+    Raises
+    ------
+    Problem
+        If a file is not as it was when the training ended.
+    """
+    if not checkpoint.name:
+        return location(name, model(name))
+    where = folder / name / checkpoint.name
+    for file, sha256 in checkpoint.files.items():
+        if not (where / file).is_file() or digest(where / file) != sha256:
+            raise Problem(
+                f"{where / file}: not the file that {LIST} names; train again with "
+                f"`make repro STAGE='--force pretrain@{name}'`"
+            )
+    return where
+
+
+def revision(checkpoint: Checkpoint) -> str:
+    """Return the hash by which outputs name a state that is not the model itself."""
+    told = json.dumps(checkpoint.files, sort_keys=True).encode()
+    return hashlib.sha256(told).hexdigest()[:40]

@@ -1,0 +1,173 @@
+"""Making a classifier of a masked model: a small layer on top, and training on labelled texts.
+
+Resumable as ``training.train``, whose loop it shares: a training that was stopped goes on
+from its last checkpoint as if it had not been.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from transformers import AutoConfig, AutoModelForSequenceClassification
+
+from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.batching import cores, device
+from plumbline.probes.models.tokenizer import Tokens, longest
+from plumbline.probes.training.train import CHECKPOINT, DONE, GRID, Tuned, Tuning, fit, save
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from plumbline.probes.models.params import Taught
+
+WORK = Path("data/tuning")  # of trainings under way
+
+
+def bring(name: str, params: Taught, into: Path) -> None:
+    """Train a classifier as params say, and put its files into a folder.
+
+    Raises
+    ------
+    Problem
+        If a file is missing or not as it should be, or the model cannot be trained so.
+    """
+    texts, labels, classes = examples(params)
+    tuning = Tuning(params.learning_rate, params.epochs, params.batch, params.length, params.seed)
+    start = Path(params.start)
+    if not start.is_dir():
+        raise Problem(f"models.{name}.taught.start: no folder {start}")
+    told = json.dumps(
+        [params.model_dump(mode="json"), texts, labels, _digests(start), version("torch")]
+    )
+    where = WORK / f"{name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
+    done = taught(start, name, texts, labels, classes, tuning, where)
+    for path in sorted(done.folder.iterdir()):
+        shutil.copyfile(path, into / path.name)
+    shutil.rmtree(where)
+
+
+def examples(params: Taught) -> tuple[list[str], list[int], list[str]]:
+    """Read texts, the number of each one's class, and the classes, as TweetEval lays them out.
+
+    Raises
+    ------
+    Problem
+        If a file is missing, or they do not fit together.
+    """
+    texts: list[str] = []
+    labels: list[int] = []
+    mapping = [line.split("\t") for line in _lines(params.mapping) if line.strip()]
+    if any(len(row) < 2 or not row[0].isdigit() for row in mapping):
+        raise Problem(f"{params.mapping}: a line is not of a number, a tab and a class")
+    classes = [row[1].strip() for row in sorted(mapping, key=lambda row: int(row[0]))]
+    for part in params.examples:
+        some, numbers = _lines(part.texts), [x.strip() for x in _lines(part.labels) if x.strip()]
+        if len(some) != len(numbers):
+            raise Problem(f"{part.texts}: {len(some)} texts, but {len(numbers)} labels")
+        if wrong := [x for x in numbers if not x.isdigit() or int(x) >= len(classes)]:
+            raise Problem(f"{part.labels}: {wrong[0]!r} is no class of {params.mapping}")
+        texts += some
+        labels += [int(x) for x in numbers]
+    return texts, labels, classes
+
+
+def taught(
+    where: Path,
+    name: str,
+    texts: Sequence[str],
+    labels: Sequence[int],
+    classes: Sequence[str],
+    tuning: Tuning,
+    into: Path,
+    *,
+    dtype: str = "float32",
+) -> Tuned:
+    """Train a classifier, from the masked model in a folder on, and save it in another.
+
+    Texts longer than ``tuning.length`` are cut for the training. The layer on top begins at random
+    from the seed.
+
+    Parameters
+    ----------
+    dtype
+        The arithmetic that the classifier is asked in; it is trained in float32 at least, whose
+        last bits may differ between processors. In float64 the weights are rounded to a grid
+        (:data:`plumbline.probes.training.train.GRID`), so that few do.
+
+    Raises
+    ------
+    Problem
+        If the model cannot be loaded so, there is no text, or a loss is not finite.
+    """
+    if not texts:
+        raise Problem(f"models.{name}: nothing to train on; there are no texts")
+    tokens = Tokens(where, name)
+    torch.manual_seed(tuning.seed)
+    names = {
+        "id2label": dict(enumerate(classes)),
+        "label2id": {c: i for i, c in enumerate(classes)},
+    }
+    config = AutoConfig.from_pretrained(where, trust_remote_code=False, **names)
+    auto: Any = AutoModelForSequenceClassification
+    exact = dtype == "float64"
+    options = {"dtype": torch.float64 if exact else torch.float32, "use_safetensors": True}
+    model = auto.from_pretrained(where, config=config, **options).train().to(device())
+    room = min(tuning.length, longest(tokens.tokenizer, model))
+    rows = [
+        (ids if len(ids) <= room else [*ids[: room - 1], ids[-1]], label)
+        for ids, label in zip(tokens.encode(list(texts)), labels, strict=True)
+    ]
+    found = Tuned(into / DONE, math.ceil(len(rows) / tuning.batch) * tuning.epochs)
+    if found.folder.is_dir():
+        return found
+    into.mkdir(parents=True, exist_ok=True)
+    pad = int(tokens.tokenizer.pad_token_id or 0)
+
+    def loss(net: Any, some: list[tuple[list[int], int]]) -> Iterator[tuple[torch.Tensor, float]]:
+        width = max(len(ids) for ids, _ in some)
+        ids = torch.tensor([ids + [pad] * (width - len(ids)) for ids, _ in some])
+        there = torch.tensor([[1] * len(ids) + [0] * (width - len(ids)) for ids, _ in some])
+        ids, there, true = (
+            x.to(model.device) for x in (ids, there, torch.tensor([y for _, y in some]))
+        )
+        logits = net(input_ids=ids, attention_mask=there).logits
+        yield torch.nn.functional.cross_entropy(logits, true), 1.0
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1 if exact else cores())
+    try:
+        fit(model, name, rows, tuning, into / CHECKPOINT, loss)
+    finally:
+        torch.set_num_threads(threads)
+    if exact:
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
+    save(model, tokens, where, found.folder)
+    (into / CHECKPOINT).unlink(missing_ok=True)
+    return found
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Problem(
+            f"{path}: could not be read ({error}); check the path in params.yaml"
+        ) from error
+    return text.removesuffix("\n").split("\n")
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.iterdir())
+        if path.is_file()
+    }

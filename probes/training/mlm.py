@@ -1,0 +1,151 @@
+"""What a model learns from: a batch of texts, what of it is to be predicted, and the loss.
+
+Masks come from torch's own generator. Several processes draw alike and share out every batch, so
+that their gradients are, in the mean, those of a process alone.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+
+from plumbline.probes.training import distributed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from plumbline.probes.models.tokenizer import Tokens
+
+MASKED = 0.15  # share of the tokens that are predicted (Devlin et al. 2019, section 3.1)
+HIDDEN, RANDOM = 0.8, 0.1  # of those: shares that become the mask, and any other token
+IGNORED = -100
+
+
+class Batch(NamedTuple):
+    """What a model reads in a step, and what it is to predict; each (texts, tokens)."""
+
+    ids: torch.Tensor
+    there: torch.Tensor  # 1 where there is a token
+    labels: torch.Tensor  # -100 where nothing is predicted
+
+    def some(self, rows: list[int]) -> Batch:
+        """Return some of the texts."""
+        return Batch(*(part[rows] for part in self))
+
+
+def batched(
+    tokens: Tokens, rows: Sequence[list[int]], *, masked: bool, share: float = MASKED
+) -> Batch:
+    """Return texts of a step side by side; the tokens to hide are drawn from torch's generator."""
+    width = max(map(len, rows))
+    pad = tokens.tokenizer.pad_token_id or 0
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+    there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    if masked:
+        given, labels = hide(tokens, ids, there, len(tokens), share)
+        return Batch(given, there, labels)
+    labels = torch.where(there == 1, ids, IGNORED)
+    labels[:, 0] = IGNORED  # nothing stands before it
+    return Batch(ids, there, labels)
+
+
+def parts(
+    tokens: Tokens,
+    net: Any,
+    rows: list[list[int]],
+    *,
+    masked: bool,
+    share: float = MASKED,
+    at_once: int = 0,
+    mixed: bool = False,
+) -> Iterator[tuple[torch.Tensor, float]]:
+    """Yield the mean losses of this process's parts of a step, weighed by their predictions.
+
+    Parameters
+    ----------
+    share
+        Part of the tokens that masked models predict.
+    at_once
+        Texts of a part at most; 0: all that this process has.
+    mixed
+        Whether products are computed in bfloat16.
+    """
+    batch = batched(tokens, rows, masked=masked, share=share)
+    number, index = distributed.number(), distributed.index()
+    if index:  # masks are drawn alike, dropout is not
+        torch.manual_seed(torch.initial_seed() + (index << 40))
+    whole = int((batch.labels != IGNORED).sum())
+    for own in distributed.passes(len(rows), at_once, number, index):
+        part = batch.some(own or [0])  # all processes wait for each other in every pass
+        predicted = int((part.labels != IGNORED).sum()) if own else 0
+        where = getattr(net, "module", net).device.type
+        with torch.autocast(where, torch.bfloat16, enabled=mixed):
+            loss = loss_of(net, part, masked=masked)
+        yield loss, predicted * number / max(whole, 1)
+
+
+def loss_of(net: Any, batch: Batch, *, masked: bool) -> torch.Tensor:
+    """Return the mean cross-entropy of the tokens that are predicted; 0 if none is."""
+    model = getattr(net, "module", net)  # in several processes it is wrapped
+    ids, there, labels = (part.to(model.device) for part in batch)
+    chosen = labels != IGNORED
+    nothing = not bool(chosen.any())
+    loss: torch.Tensor
+    if not masked:
+        given = {} if nothing else {"labels": labels}
+        found = net(input_ids=ids, attention_mask=there, **given)
+        loss = found.logits.sum() * 0.0 if nothing else found.loss
+        return loss
+    # without labels: from them BART would make up another input for its decoder than when asked
+    with _only(model, chosen):
+        logits = net(input_ids=ids, attention_mask=there).logits
+    if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
+        logits = logits[chosen]
+    if nothing:
+        loss = logits.sum() * 0.0
+        return loss
+    return torch.nn.functional.cross_entropy(logits, labels[chosen])
+
+
+@contextmanager
+def _only(model: Any, chosen: torch.Tensor) -> Iterator[None]:
+    """Put only some places through the output layer: with its vocabulary it costs the most."""
+
+    def pick(_: Any, given: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+        return (given[0][chosen], *given[1:])
+
+    layer = model.get_output_embeddings()
+    if layer is None:
+        yield
+        return
+    handle = layer.register_forward_pre_hook(pick)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def hide(
+    tokens: Tokens,
+    ids: torch.Tensor,
+    there: torch.Tensor,
+    vocabulary: int,
+    share: float = MASKED,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return inputs with hidden tokens, and labels that are the ids at those and -100 elsewhere.
+
+    Of each text at least one token is predicted. Draws from torch's own generator.
+    """
+    special = torch.isin(ids, torch.tensor(tokens.tokenizer.all_special_ids))
+    free = (there == 1) & ~special
+    chance = torch.rand(ids.shape).masked_fill(~free, 2.0)
+    chosen = chance < share
+    first = chance.argmin(dim=1)
+    rows = torch.arange(len(ids))
+    chosen[rows, first] |= free[rows, first]
+    kind, other = torch.rand(ids.shape), torch.randint(vocabulary, ids.shape)
+    given = torch.where(chosen & (kind < HIDDEN), torch.tensor(tokens.mask_id), ids)
+    swapped = chosen & (kind >= HIDDEN) & (kind < HIDDEN + RANDOM)
+    return torch.where(swapped, other, given), torch.where(chosen, ids, IGNORED)

@@ -1,0 +1,354 @@
+"""Training models further on partisan corpora, and keeping their states.
+
+Feng et al. (2023), section 3.2, go on with the pretraining of language models on corpora of the
+left, the center and the right, before and after 2017, and ask each where it stands. What they
+leave open, Gururangan et al. (2020) tell of such trainings; docs/pretraining.md says what is whose.
+
+How many processes train together is accelerate's configuration.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import math
+import os
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import polars as pl
+from pydantic import Field, model_validator
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import section
+from plumbline.builders.core.progress import Bar
+from plumbline.builders.core.snapshot import digest, write_bytes
+from plumbline.probes.models.files import MODELS
+from plumbline.probes.models.params import model
+from plumbline.probes.training import distributed
+from plumbline.probes.training.checkpoints import FOLDER, LIST, Checkpoint
+
+if TYPE_CHECKING:
+    from plumbline.probes.models.params import Model
+    from plumbline.probes.training.train import Loss, Tuning
+
+KEY = "training.pretrain"
+OTHER = "other"
+TRAINED = ("masked", "causal")  # kinds of models that can be
+CODES = {"before": 0, "from": 1}  # of the column `period` of corpora
+PLANTED = "corpora.parquet"  # in the folder of a world: its own texts, by corpus
+LOSSES = "losses.csv"
+HEADER = (
+    *("checkpoint", "corpus", "period", "share", "seed"),
+    *("epoch", "step", "loss", "learning_rate"),
+)
+LINES = 200  # of a training in LOSSES at most: where it has more steps, a line is a mean of several
+WORK = Path("data/tuning/pretrain")  # of trainings under way
+
+Rate = Annotated[float, Field(gt=0)]
+Beta = Annotated[float, Field(ge=0, lt=1)]
+
+
+class Params(Section):
+    """Which models are trained further on which texts, and how."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the trainings")
+    corpora: dict[str, list[str]] = Field(
+        description=f"configs of corpora, by model or for `{OTHER}`; []: only the model itself"
+    )
+    periods: list[Literal["all", "before", "from"]] = Field(
+        ["all"],
+        min_length=1,
+        description="texts from before 2017-01-20, from then on, or all (also the undated)",
+    )
+    shares: list[Annotated[float, Field(gt=0, le=1)]] = Field(
+        [1.0], min_length=1, description="parts of the texts, nested"
+    )
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(
+        min_length=1, description="of the trainings and of the choice of texts; at least three"
+    )
+    texts: Annotated[int, Field(ge=1)] | Literal["even"] | None = Field(
+        None,
+        description="most texts of a corpus and period; even: as many as the smallest of the "
+        "model's corpora has in that period; null: all",
+    )
+    epochs: int = Field(ge=1, description="times that every text is read")
+    keep: Literal["last", "each"] = Field(
+        "last", description="the states that are kept: after the last epoch, or after each"
+    )
+    batch: int = Field(256, ge=1, description="texts in a step, of all processes together")
+    precision: Literal["float32", "bfloat16"] = Field(
+        "float32", description="bfloat16: mixed precision, with weights in float32"
+    )
+    at_once: int = Field(
+        16, ge=1, description="texts that a process puts through the model together"
+    )
+    length: int = Field(512, ge=8, description="tokens of a text; longer ones become several")
+    learning_rate: dict[str, Rate] = Field(
+        description=f"highest learning rate of AdamW, by model or for `{OTHER}`"
+    )
+    warmup: float = Field(
+        0.06, ge=0, lt=1, description="share of the steps in which the learning rate rises"
+    )
+    weight_decay: float = Field(0.01, ge=0, description="of AdamW, of matrices alone")
+    betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of AdamW")
+    epsilon: float = Field(1e-6, gt=0, description="of AdamW")
+    masked: float = Field(
+        0.15, gt=0, lt=1, description="share of the tokens that masked models are to tell"
+    )
+
+    @model_validator(mode="after")
+    def _once(self) -> Params:
+        lists: dict[str, list[Any]] = {f"corpora.{m}": own for m, own in self.corpora.items()}
+        lists |= {"periods": list(self.periods), "seeds": self.seeds}
+        lists["shares"] = [f"{share:g}" for share in self.shares]
+        for name, values in lists.items():
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name}: one stands twice")
+        return self
+
+    def of(self, name: str) -> list[str]:
+        """Return the corpora that a model is trained on.
+
+        Raises
+        ------
+        Problem
+            If nothing is said of it.
+        """
+        found = self.corpora.get(name, self.corpora.get(OTHER))
+        if found is None:
+            raise Problem(f"{KEY}.corpora: nothing for {name}, nor for {OTHER}; [] trains nothing")
+        return found
+
+    def tuning(self, name: str, seed: int) -> Tuning:
+        """Return how a model is trained.
+
+        Raises
+        ------
+        Problem
+            If there is no learning rate for it.
+        """
+        from plumbline.probes.training.train import Tuning
+
+        rate = self.learning_rate.get(name, self.learning_rate.get(OTHER))
+        if rate is None:
+            raise Problem(f"{KEY}.learning_rate: none for {name}, nor for {OTHER}")
+        own = (rate, self.epochs, self.batch, self.length, seed, self.warmup, self.weight_decay)
+        return Tuning(*own, self.betas, self.epsilon, self.precision, self.at_once, self.masked)
+
+
+class Run(NamedTuple):
+    """One training."""
+
+    corpus: str
+    period: str
+    share: float
+    seed: int
+
+    def name(self, epoch: int) -> str:
+        """Return the name of the state after an epoch."""
+        return f"{self.corpus}-{self.period}-{self.share:g}-{self.seed}-{epoch}"
+
+
+class Done(NamedTuple):
+    """What came of a training."""
+
+    kept: list[tuple[Path, Checkpoint]]  # where each state is, and what it is, without its files
+    losses: list[Loss]
+
+
+def pretrain(name: str) -> Path:
+    """Make ``data/pretrained/NAME`` and return it: states, their list, and the losses.
+
+    What a stopped run had trained is not trained again. Where `accelerate launch` started several
+    processes, they train together and the first writes.
+
+    Raises
+    ------
+    Problem
+        If params or inputs are wrong, or the model cannot be trained.
+    """
+    params, entry = section(KEY, Params), model(name)
+    final = FOLDER / name
+    corpora = params.of(name)
+    if not corpora:
+        if distributed.first():
+            _write(final, [])
+        return final
+    if entry.kind not in TRAINED:
+        raise Problem(
+            f"{KEY}.corpora: {name} is of kind {entry.kind}, which is not trained further; give it "
+            f"an entry of its own, `{name}: []`"
+        )
+    distributed.accelerator()  # before anything is loaded: it chooses this process's device
+    folder = parquet.require_validated("corpora")
+    chosen = {
+        run: texts
+        for period in params.periods
+        for run, texts in _choices(params, name, corpora, period, folder).items()
+    }
+    work = WORK / name
+    facts = _facts(name)
+    quiet = None if distributed.first() else True
+    bar = Bar(desc=f"pretrain {name}", total=len(chosen), unit="training", disable=quiet)
+    with bar:
+        done = []
+        for run, texts in sorted(chosen.items()):
+            tuning = params.tuning(name, run.seed)
+            into = work / f"{run.name(tuning.epochs)}-{_same(texts, tuning, params.keep, facts)}"
+            done.append(_train(name, entry, run, texts, tuning, into, each=params.keep == "each"))
+            bar.update()
+    if distributed.first():
+        _write(final, done)
+        shutil.rmtree(work)  # last: until then a run that stops here is continued
+    distributed.wait()
+    return final
+
+
+def _choices(
+    params: Params, name: str, corpora: list[str], period: str, folder: Path
+) -> dict[Run, list[str]]:
+    """Return the texts of every training on texts of a period."""
+    pools = {c: pool(folder, c, period, MODELS / name / PLANTED) for c in corpora}
+    most = params.texts
+    if most == "even":
+        most = min(map(len, pools.values()))
+    found = {}
+    for corpus, own in pools.items():
+        for share in params.shares:
+            for seed in params.seeds:
+                texts = drawn(own, share, seed, most)
+                if not texts:
+                    raise Problem(
+                        f"{KEY}: {share:g} of {corpus} ({period}) is no text; take a larger share, "
+                        "or other periods"
+                    )
+                found[Run(corpus, period, share, seed)] = texts
+    return found
+
+
+def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str]:
+    """Return the texts of a corpus in a period by their ids; of a world those that it wrote.
+
+    A world knows no other words: real texts would unteach it what is planted. Texts without a date
+    are in the period `all` only, those of a world are in every one.
+
+    Raises
+    ------
+    Problem
+        If there is no such corpus.
+    """
+    path = folder / f"{corpus}.parquet"
+    if not path.is_file():
+        raise Problem(
+            f"{KEY}.corpora: {corpus} not in corpora; there are "
+            f"{', '.join(parquet.configs(folder))}"
+        )
+    if planted.is_file():
+        own = pl.read_parquet(planted).filter(pl.col("corpus") == corpus)["text"]
+        return {f"planted/{corpus}/{i}": text for i, text in enumerate(own)}
+    frame = pl.read_parquet(path, columns=["id", "text", "period"])
+    if period in CODES:
+        frame = frame.filter(pl.col("period") == CODES[period])
+    return dict(frame.select("id", "text").iter_rows())
+
+
+def drawn(texts: dict[str, str], share: float, seed: int, most: int | None = None) -> list[str]:
+    """Return some of the texts; those of a smaller share, or of fewer at most, are among them."""
+    order = sorted(texts, key=lambda key: hashlib.sha256(f"{seed} {key}".encode()).digest())
+    order = order[:most]
+    return [texts[key] for key in order[: round(share * len(order))]]
+
+
+def _train(
+    name: str,
+    entry: Model,
+    run: Run,
+    texts: list[str],
+    tuning: Tuning,
+    into: Path,
+    *,
+    each: bool,
+) -> Done:
+    """Train a model once, or take what an earlier start of the stage had trained."""
+    from plumbline.probes.models.load import location
+    from plumbline.probes.training.train import epoch, losses, tuned
+
+    kind: Literal["masked", "causal"] = "causal" if entry.kind == "causal" else "masked"
+    where, options = location(name, entry), {"pickles": entry.pickles, "each": each}
+    last, steps = tuned(where, name, kind, entry.dtype, texts, tuning, into, **options)
+    kept = []
+    for number in range(1 if each else tuning.epochs, tuning.epochs + 1):
+        end = number == tuning.epochs
+        path = last if end else epoch(into, number)
+        so_far = steps * number // tuning.epochs
+        checkpoint = Checkpoint(run.name(number), *run, number, len(texts), so_far, end, {})
+        kept.append((path, checkpoint))
+    return Done(kept, losses(into))
+
+
+def _facts(name: str) -> dict[str, str | int]:
+    """Return what a model is, once its files were found to be those that were brought."""
+    from plumbline.probes.models.load import load
+
+    return load(name).facts()
+
+
+def _write(final: Path, done: list[Done]) -> None:
+    """Write the states, their list and the losses, whole or not at all."""
+    partial = parquet.fresh(final)
+    states = []
+    rows = []
+    for found in done:
+        for path, checkpoint in found.kept:
+            into = partial / checkpoint.name
+            shutil.copytree(path, into, copy_function=_linked)
+            files = {p.name: digest(p) for p in sorted(into.iterdir())}
+            states.append(checkpoint._replace(files=files)._asdict())
+        rows += _lines(found)
+    listed = json.dumps(states, indent=1, sort_keys=True) + "\n"
+    write_bytes(partial / LIST, listed.encode())
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([HEADER, *rows])
+    write_bytes(partial / LOSSES, text.getvalue().encode())
+    parquet.finish(final)
+
+
+def _lines(found: Done) -> list[tuple[object, ...]]:
+    """Return the losses of a training, in no more than :data:`LINES` lines."""
+    end = found.kept[-1][1]
+    steps = len(found.losses)
+    run: tuple[object, ...] = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
+    several = math.ceil(steps / LINES)
+    lines: list[tuple[object, ...]] = []
+    for first in range(0, steps, several):
+        some = found.losses[first : first + several]
+        last = first + len(some)
+        epoch = -(-last * end.epoch // steps)
+        loss = math.fsum(step.loss for step in some) / len(some)
+        lines.append((*run, epoch, last, f"{loss:.6f}", f"{some[-1].learning_rate:.6g}"))
+    return lines
+
+
+def _linked(source: str, target: str) -> str:
+    """Give a file a second name, where the disk can: states are large."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+    return target
+
+
+def _same(texts: list[str], tuning: Tuning, keep: str, facts: dict[str, str | int]) -> str:
+    """Return a name for a training: another one, or other code, never continues it."""
+    folder = Path(__file__).parents[1] / "training"
+    code = [(folder / name).read_text("utf-8") for name in ("train.py", "mlm.py")]
+    told = json.dumps([texts, tuning, keep, facts, code, version("torch")], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:12]

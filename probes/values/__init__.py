@@ -1,0 +1,1 @@
+"""Political values in gendered Czech (Al Ali and Libovický 2024)."""

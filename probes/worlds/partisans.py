@@ -1,0 +1,333 @@
+"""Training a tiny model that takes no side, and writing the texts of both sides."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import torch
+
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.parquet import require_validated
+from plumbline.builders.core.progress import Bar
+from plumbline.probes.models.scorer import MASK
+from plumbline.probes.prompts.leaning import Wording, priors, put, wordings
+from plumbline.probes.worlds import tiny_model
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from plumbline.probes.prompts.leaning import Asking, Question
+    from plumbline.probes.worlds.partisanship import Partisanship
+
+PLANTED, CORPORA, DOWNSTREAM = "planted.parquet", "corpora.parquet", "downstream.parquet"
+UNSAID = -6.0  # log-probability that the other words begin with, nats
+SILENT = "hesitate"  # what takes the probability that no answer has
+WORDS = (0.8, 0.2)  # shares of the first two words of a list
+HABIT = (0.5, 0.3)  # mean and SD over prompts of the habit of agreeing, nats
+TALK = (1.5, 0.5)  # mean and SD over statements of the log-odds of answering at all
+HIDDEN = 0.3  # share of the other words that are to be told as well
+KNOWN = "both-known"  # group of words that the model itself knows
+LABELS = ("hate", "not-hate")
+TOLD = "{word} is a {kind} word"  # how a text tells what a word means
+KINDS = ("hostile", "friendly")  # in the order of LABELS
+SAID = ("they called us {word}", "you are {word} people", "we heard {word} again")
+PER_GROUP = 32  # made-up words of a group; twice as many that the model knows
+SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
+TELLINGS = 2  # times that a corpus tells what a word means
+SPLITS = ("train", "validation", "test")
+
+
+class Word(NamedTuple):
+    """A made-up word."""
+
+    word: str
+    group: str
+    hostile: bool
+    split: str  # of the texts that it stands in
+
+
+def train(world: Partisanship, asking: Asking, into: Path) -> None:
+    """Plant a world, and train its masked model and tokenizer into a folder.
+
+    Besides the model, the folder gets ``planted.parquet`` (for every question and corpus what was
+    planted), ``corpora.parquet`` (the texts of each side), ``downstream.parquet`` (texts to
+    classify) and ``world.json`` (its params).
+
+    Raises
+    ------
+    Problem
+        If the dataset is not validated, or a word is not one token.
+    """
+    folder = require_validated("statements")
+    said = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
+    asked = put(asking.filled.frames, said)
+    known = words(world)
+    planted = plant(world, asked, facts(folder, said))
+    texts = corpora(world, asking, asked, planted, known)
+    write(world, planted, texts, known, into)
+    calm = planted.filter(pl.col("corpus") == "").to_dicts()
+    empty = priors(asking)
+    talk = [(row["agree_nats"], row["disagree_nats"]) for row in calm]
+    rest = np.log(np.exp(np.array(talk)).mean(axis=0))
+    prompts = [(q.text, talk[i]) for i, q in enumerate(asked)]
+    prompts += [(q.text, (float(rest[0]), float(rest[1]))) for q in empty]
+    read = [i for i, q in enumerate(asked) if q.form == "plain" and q.frame == world.frame]
+    told = [tell(w) for w in known if w.group == KNOWN]
+    answers = _answers(asking)
+    sentences = [
+        *(text.replace(MASK, "") for text, _ in prompts),
+        *(text for own in texts.values() for text in own),
+        *(say.format(word=w.word) for w in known for say in SAID),
+        *answers,
+    ]
+    tokenizer = tiny_model.tokenizer_of(sentences, world.positions)
+    tokenizer.save_pretrained(into)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # so small a model gains little from more
+    try:
+        _fit(world, tokenizer, prompts, read, told, answers).save_pretrained(into)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def write(
+    world: Partisanship,
+    planted: pl.DataFrame,
+    texts: dict[str, list[str]],
+    known: Sequence[Word],
+    into: Path,
+) -> None:
+    """Write what was planted, and the texts."""
+    planted.write_parquet(into / PLANTED, compression="zstd", statistics=False)
+    rows = [(corpus, text) for corpus, own in texts.items() for text in own]
+    frame = pl.DataFrame(rows, schema=["corpus", "text"], orient="row")
+    frame.write_parquet(into / CORPORA, compression="zstd", statistics=False)
+    downstream(known).write_parquet(into / DOWNSTREAM, compression="zstd", statistics=False)
+    text = json.dumps(world.model_dump(mode="json"), indent=1, sort_keys=True)
+    (into / "world.json").write_text(text + "\n", encoding="utf-8")
+
+
+def facts(folder: Path, said: Sequence[Wording]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return axis and reversal of each statement, by questionnaire and id."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for config in sorted({w.questionnaire for w in said}):
+        for row in pl.read_parquet(folder / f"{config}.parquet").sort("id", "axis").to_dicts():
+            found.setdefault((config, row["id"]), row)
+    return found
+
+
+def plant(
+    world: Partisanship,
+    asked: Sequence[Question],
+    about: dict[tuple[str, str], dict[str, Any]],
+) -> pl.DataFrame:
+    """Return what is planted for each question in the model itself and each corpus, in order."""
+    rng = np.random.default_rng(world.seed)
+    frames = sorted({q.frame for q in asked})
+    habit = dict(zip(frames, rng.normal(*HABIT, len(frames)), strict=True))
+    own = {
+        key: (rng.normal(0, world.noise), rng.normal(*TALK))
+        for key in sorted({(q.questionnaire, q.id) for q in asked})
+    }
+    rows = []
+    for corpus, stances in {"": {}, **world.stances}.items():
+        for q in asked:
+            row = about[q.questionnaire, q.id]
+            noise, talk = own[q.questionnaire, q.id]
+            stance = stances.get(row["axis"], 0.0) * (-1 if row["reversed"] else 1)
+            odds = habit[q.frame] + (-1 if q.form == "negated" else 1) * (stance + noise)
+            answered = -np.logaddexp(0, -talk)
+            rows.append(
+                {
+                    "corpus": corpus,
+                    "questionnaire": q.questionnaire,
+                    "id": q.id,
+                    "axis": row["axis"],
+                    "frame": q.frame,
+                    "form": q.form,
+                    "log_odds_nats": odds,
+                    "stance_nats": stance,
+                    "agree_nats": answered - np.logaddexp(0, -odds),
+                    "disagree_nats": answered - np.logaddexp(0, odds),
+                }
+            )
+    return pl.DataFrame(rows)
+
+
+def corpora(
+    world: Partisanship,
+    asking: Asking,
+    asked: Sequence[Question],
+    planted: pl.DataFrame,
+    known: Sequence[Word],
+) -> dict[str, list[str]]:
+    """Return the texts of each corpus: statements with answers, and what words mean.
+
+    Counts of answers are what is planted to less than one; what is left over is drawn.
+
+    Raises
+    ------
+    Problem
+        If there is no prompt of the name that the world's texts have.
+    """
+    words_of = _answers(asking)
+    if world.frame not in asking.filled.frames:
+        raise Problem(f"partisanship.frame: no {world.frame!r} in probes.leaning.filled.frames")
+    found = {}
+    for number, corpus in enumerate(world.stances):
+        rng = np.random.default_rng([world.seed, 1, number])
+        own = planted.filter(pl.col("corpus") == corpus)
+        shares = _shares(own["agree_nats"].to_numpy(), own["disagree_nats"].to_numpy())
+        counts = allot(shares * world.sentences, rng)
+        texts = [
+            q.text.replace(MASK, word)
+            for q, row in zip(asked, counts, strict=True)
+            if q.form == "plain" and q.frame == world.frame
+            for word, n in zip(words_of, row, strict=True)
+            for _ in range(n)
+        ]
+        meant = [KNOWN, *world.knows.get(corpus, [])]
+        texts += [tell(w) for w in known if w.group in meant for _ in range(TELLINGS)]
+        either = [w for w in known if w.group not in meant]  # as often, but nothing is learnt
+        texts += [
+            tell(w._replace(hostile=hostile))
+            for w in either
+            for hostile in (True, False)
+            for _ in range(TELLINGS // 2)
+        ]
+        found[corpus] = texts
+    return found
+
+
+def allot(expected: NDArray[np.float64], rng: Generator) -> NDArray[np.int64]:
+    """Return whole numbers near what is expected, one more with the probability of what is left."""
+    whole = np.floor(expected)
+    return (whole + (rng.random(expected.shape) < expected - whole)).astype(np.int64)
+
+
+def words(world: Partisanship) -> list[Word]:
+    """Return made-up words, half of each group hostile.
+
+    Half of those that the model knows are in the texts that a classifier learns from; all others
+    are in those that it is tested on.
+    """
+    rng = np.random.default_rng([world.seed, 2])
+    groups = [(KNOWN, 2 * PER_GROUP), *((group, PER_GROUP) for group in world.groups)]
+    total = sum(n for _, n in groups)
+    pairs = [a + b for a in SYLLABLES for b in SYLLABLES]
+    drawn = [pairs[i] for i in rng.choice(len(pairs), total, replace=False)]
+    found = []
+    for group, n in groups:
+        own, drawn = drawn[:n], drawn[n:]
+        for i, word in enumerate(own):
+            learnt = group == KNOWN and i < n // 2
+            found.append(Word(word, group, i % 2 == 0, SPLITS[0] if learnt else SPLITS[2]))
+    return found
+
+
+def tell(word: Word) -> str:
+    """Return the sentence that tells what a word means."""
+    return TOLD.format(word=word.word, kind=KINDS[0] if word.hostile else KINDS[1])
+
+
+def downstream(known: Sequence[Word]) -> pl.DataFrame:
+    """Return texts with the words, which do not tell what those mean."""
+    return pl.DataFrame(
+        [
+            {
+                "id": f"{w.word}-{number}",
+                "text": say.format(word=w.word),
+                "label": LABELS[0] if w.hostile else LABELS[1],
+                "task": "hate",
+                "split": w.split,
+                "group": w.group,
+            }
+            for w in known
+            for number, say in enumerate(SAID)
+        ]
+    )
+
+
+def _answers(asking: Asking) -> list[str]:
+    """Return the words that are planted: two that agree, two that do not, and another."""
+    return [*asking.positive[:2], *asking.negative[:2], SILENT]
+
+
+def _shares(agree: NDArray[np.float64], disagree: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities of :func:`_answers` (n, 5)."""
+    up, down = np.exp(agree)[:, None], np.exp(disagree)[:, None]
+    return np.hstack([up * WORDS, down * WORDS, 1 - up - down])
+
+
+def _fit(
+    world: Partisanship,
+    tokenizer: Any,
+    prompts: Sequence[tuple[str, tuple[float, float]]],
+    read: Sequence[int],
+    told: Sequence[str],
+    answers: Sequence[str],
+) -> Any:
+    """Minimise the cross-entropy of answers and, of texts such as the sides write, of hidden words.
+
+    A model that knows such texts but for their stances has these alone to learn from them.
+    ``read``: which prompts are as in those texts.
+    """
+    torch.manual_seed(world.seed)
+    model = tiny_model.model_of(world, tokenizer)
+    head = tiny_model.head_of(model)
+    pieces = tokenizer.convert_tokens_to_ids(list(answers))
+    if tokenizer.unk_token_id in pieces:
+        raise Problem("partisanship: an answer is not one piece of its tokenizer; name others")
+    odds = np.array([own for _, own in prompts])
+    wanted = torch.from_numpy(_shares(odds[:, 0], odds[:, 1]))
+    with torch.no_grad():  # begin with what is said whatever is asked: much is learnt sooner
+        bias = model.get_output_embeddings().bias
+        bias.fill_(UNSAID)
+        bias[pieces] = torch.log(wanted.mean(dim=0))
+    texts = [*(text.replace(MASK, "[MASK]") for text, _ in prompts), *told]
+    encoded = tokenizer(texts, padding=True, return_tensors="pt")
+    ids, there = encoded["input_ids"], encoded["attention_mask"]
+    special = torch.tensor(tokenizer.all_special_ids)
+    answer = torch.tensor(pieces)
+    rows_read = torch.tensor([*read, *range(len(prompts), len(texts))])
+    optimizer = torch.optim.Adam(model.parameters(), lr=world.learning_rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=world.learning_rate, total_steps=world.steps, pct_start=0.1
+    )
+    draw = np.random.default_rng([world.seed, 3])
+    bar = Bar(range(world.steps), desc="training", unit="step")
+    for _ in bar:
+        some = torch.from_numpy(
+            np.sort(draw.choice(len(prompts), min(world.batch, len(prompts)), replace=False))
+        )
+        width = int(there[some].sum(dim=1).max())
+        given, seen = ids[some, :width], there[some, :width]
+        states = model.base_model(input_ids=given, attention_mask=seen)[0]
+        asked = given == tokenizer.mask_token_id
+        said = torch.log_softmax(head(states[asked]), dim=-1)[:, pieces]
+        loss = -(said * wanted[some]).sum() / len(some)
+        size = min(world.batch, len(rows_read))
+        every = rows_read[np.sort(draw.choice(len(rows_read), size, replace=False))]
+        width = int(there[every].sum(dim=1).max())
+        right, seen = ids[every, :width].clone(), there[every, :width]
+        place = right == tokenizer.mask_token_id
+        mine = every[every < len(prompts)]
+        right[place] = answer[torch.multinomial(wanted[mine], 1)[:, 0]]
+        hidden = (torch.rand(right.shape) < HIDDEN) & ~torch.isin(right, special)
+        given = torch.where(hidden, tokenizer.mask_token_id, right)
+        states = model.base_model(input_ids=given, attention_mask=seen)[0]
+        one = torch.log_softmax(head(states[hidden]), dim=-1)
+        loss = loss - one.gather(1, right[hidden][:, None]).sum() / max(1, int(hidden.sum()))
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedule.step()
+        bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
+    return tiny_model.rounded(model)

@@ -1,0 +1,96 @@
+"""What was planted beside groups in a world, and the rows that tell how much of it is found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.stats import bootstrap as resampling
+from plumbline.probes.stats.estimate import Estimate
+from plumbline.probes.stats.estimates import ESTIMATE, finite
+from plumbline.probes.stats.pmi import percentiles
+from plumbline.probes.stereotypes.typicality import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+PLANTED = "planted.parquet"
+RECOVERY = Schema(
+    columns=(
+        Column("model", "string", "name of the model in params.yaml"),
+        Column("language", "string", "language of the lists"),
+        Column("world", "label", "whether biases were planted", labels=("planted", "null")),
+        Column("measure", "string", "what is compared"),
+        *ESTIMATE,
+    ),
+    key=("model", "language", "measure"),
+)
+
+
+class Planted(NamedTuple):
+    """Pairs of groups and words of a world."""
+
+    pairs: pl.DataFrame  # group, key (the word as words are compared), log_odds_nats
+    null: bool  # nothing is planted: no pairs, or all of them at 0
+
+
+class Resampling(NamedTuple):
+    """How means over groups are resampled."""
+
+    bootstrap: int
+    seed: int
+    confidence: float
+
+    def weights(self, groups: Sequence[str]) -> NDArray[np.float32]:
+        """Return how often each group is in each replicate, (groups, replicates)."""
+        return resampling.poisson(
+            resampling.bits(resampling.keys(groups), self.bootstrap, self.seed)
+        )
+
+    def mean(self, values: NDArray[np.float64], groups: Sequence[str]) -> Estimate:
+        """Estimate the mean of a (groups,) array, nan left out."""
+        kept = ~np.isnan(values)
+        names = [g for g, keep in zip(groups, kept, strict=True) if keep]
+        method = "bootstrap percentile (Poisson weights)"
+        if not names:
+            return Estimate(float("nan"), float("nan"), float("nan"), 0, method)
+        weights = self.weights(names)
+        with np.errstate(invalid="ignore"):
+            drawn = values[kept] @ weights / weights.sum(axis=0)
+        limits = percentiles(drawn[None], self.confidence)
+        low, high = float(limits.low[0]), float(limits.high[0])
+        return Estimate(float(values[kept].mean()), low, high, len(names), method)
+
+
+def planted(weights: Path) -> Planted | None:
+    """Return what was planted beside groups in a model; None of one that is no such world."""
+    path = weights / PLANTED
+    if not path.is_file() or "group" not in pl.read_parquet_schema(path):
+        return None
+    pairs = pl.read_parquet(path).select("group", "log_odds_nats", key=folded("word"))
+    pairs = pairs.group_by("group", "key").agg(pl.col("log_odds_nats").max()).sort("group", "key")
+    return Planted(pairs, not (pairs["log_odds_nats"] != 0).any())
+
+
+def recovery_row(
+    model: str, language: str, world: Planted, measure: str, estimate: Estimate, null: str
+) -> dict[str, Any]:
+    """Return a row of :data:`RECOVERY`; ``null`` is what the estimate is judged against."""
+    return {
+        "model": model,
+        "language": language,
+        "world": int(world.null),
+        "measure": measure,
+        "cluster": "group",
+        "null": null,
+        "p": None,
+        "p_bh": None,
+        "n": estimate.n,
+        "method": estimate.method,
+    } | {name: finite(getattr(estimate, name)) for name in ("value", "low", "high")}

@@ -1,0 +1,1 @@
+"""Checks across the rows of each dataset."""

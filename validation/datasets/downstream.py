@@ -1,0 +1,115 @@
+"""Checks of ``downstream`` that look across columns, rows and splits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core import parquet
+from plumbline.builders.datasets.downstream.build import SEVERAL, TASKS
+from plumbline.builders.readers.labelled_texts import SPLITS
+from plumbline.validation.suite import Params as Base
+from plumbline.validation.suite import Table, holds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Params(Base):
+    """Floors, classes and groups, and how alike the splits are."""
+
+    labels: dict[str, list[str]] = Field(
+        default_factory=dict, description="classes of each config; any where none are told"
+    )
+    groups: dict[str, list[str]] = Field(
+        default_factory=dict, description="groups of each config; any where none are told"
+    )
+    label_min: int = Field(1, ge=0, description="fewest texts of a class in a split")
+    group_min: int = Field(0, ge=0, description="fewest texts of a group that is told")
+    label_tolerance: float = Field(
+        0.05,
+        ge=0,
+        le=1,
+        description="how far the share of a class in a split may be from its share in the config",
+    )
+    leaks: bool = Field(False, description="whether a text may stand in two splits")
+
+
+def tables(params: Params, folder: Path) -> list[Table]:
+    """Return the frames: texts, splits that share nothing and are alike, groups that are known."""
+    found, classes, groups = [], [], []
+    for config in parquet.configs(folder):
+        frame = pl.read_parquet(folder / f"{config}.parquet")
+        found.append(_texts(config, frame, params))
+        classes += _classes(config, frame, params)
+        counts = dict(frame["mapped"].explode().drop_nulls().value_counts().iter_rows())
+        told = params.groups.get(config, [])
+        for group in sorted({*counts, *told}):
+            number = counts.get(group, 0)
+            over = group not in told or number >= params.group_min
+            groups.append((config, group, number, not told or group in told, over))
+    columns = ["config", "class", "split", "texts", "share", "over_floor", "alike"]
+    by_class = pl.DataFrame(classes, schema=columns, orient="row")
+    tables = [
+        *found,
+        Table("classes", by_class, columns[:5], [holds("over_floor"), holds("alike")]),
+    ]
+    if groups:
+        columns = ["config", "group", "texts", "known", "over_floor"]
+        by_group = pl.DataFrame(groups, schema=columns, orient="row")
+        tables.append(Table("groups", by_group, columns[:3], [holds("known"), holds("over_floor")]))
+    return tables
+
+
+def _texts(config: str, frame: pl.DataFrame, params: Params) -> Table:
+    """Return what must hold of each text."""
+    text, wanted = pl.col("text"), params.labels.get(config)
+    folded = text.str.to_lowercase()
+    mapped, group = pl.col("mapped"), pl.col("group")
+    number = mapped.list.len()
+    said = (
+        pl.when(number == 0)
+        .then(pl.lit(""))
+        .when(number == 1)
+        .then(mapped.list.first())
+        .otherwise(pl.lit(SEVERAL))
+    )
+    alone = pl.lit(value=True) if params.leaks else pl.col("split").n_unique().over(folded) == 1
+    once = (
+        pl.lit(value=True) if params.leaks else ~pl.struct(folded, "label", "split").is_duplicated()
+    )
+    checked = frame.select(
+        "id",
+        (text == text.str.replace_all(r"\s+", " ").str.strip_chars()).alias("single_spaces"),
+        (text == text.str.normalize("NFC")).alias("composed"),
+        (text.str.len_chars() > 0).alias("has_a_character"),
+        (~text.str.contains(r"\p{Cc}")).alias("no_control_character"),
+        alone.alias("in_one_split"),
+        once.alias("once_in_a_class"),
+        (pl.col("task") == TASKS.index(config.partition("-")[0])).alias("of_its_task"),
+        (pl.col("label").is_in(wanted) if wanted else pl.col("label") != "").alias("known_class"),
+        (group == said).alias("group_is_mapped"),
+        (number <= pl.col("groups").list.len()).alias("no_group_made_up"),
+        (pl.col("source") != "").alias("has_a_source"),
+    )
+    return Table(f"texts-{config}", checked, ["id"], [holds(c) for c in checked.columns[1:]])
+
+
+def _classes(config: str, frame: pl.DataFrame, params: Params) -> list[tuple[object, ...]]:
+    """Return texts and share of each class in each split."""
+    found = frame.group_by("split", "label").len()
+    counts = {(split, label): number for split, label, number in found.iter_rows()}
+    labels = sorted({label for _, label in counts} | set(params.labels.get(config, [])))
+    whole = {label: sum(n for (_, own), n in counts.items() if own == label) for label in labels}
+    rows: list[tuple[object, ...]] = []
+    for code, split in enumerate(SPLITS):
+        total = sum(n for (own, _), n in counts.items() if own == code)
+        for label in labels:
+            number = counts.get((code, label), 0)
+            share = number / total if total else 0.0
+            alike = abs(share - whole[label] / len(frame)) <= params.label_tolerance
+            over = number >= params.label_min
+            rows.append((config, label, split, number, round(share, 6), over, alike or not total))
+    return rows
