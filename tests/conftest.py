@@ -72,7 +72,7 @@ def built(once):
     def make(folder):
         copy_project(folder)
         for module in (emotions, politicians, supersenses, words):
-            name = module.__name__.removeprefix("builders.")
+            name = module.__name__.split(".")[-2]
             build(name, module)
             validate(name)
 

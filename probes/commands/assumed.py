@@ -30,11 +30,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MODULES: dict[str, Any] = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (
-        *(associations, representations, completions, after_training, classification),
-        *(perplexity, agreement, leaning, finetuned_classifiers),
-    )
+    "associations": associations,
+    "representations": representations,
+    "stereotypes": completions,
+    "finetuned": after_training,
+    "classification": classification,
+    "perplexity": perplexity,
+    "agreement": agreement,
+    "leaning": leaning,
+    "finetune": finetuned_classifiers,
 }
 HYPOTHESES = 4  # of agreeing and disagreeing, behind two premises each
 PERIODS = {"all": 1.0, "before": 0.5, "from": 0.5}  # share of the texts

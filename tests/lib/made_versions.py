@@ -20,7 +20,7 @@ from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.release import card
 
-MADE = {m.__name__.split(".")[1]: m.SCHEMA for m in (emotions, lexica, politicians, stereotypes)}
+MADE = {m.__name__.split(".")[-2]: m.SCHEMA for m in (emotions, lexica, politicians, stereotypes)}
 ESTIMATE = Schema(
     columns=(
         Column("language", "string", "its language"),

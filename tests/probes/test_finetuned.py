@@ -57,7 +57,7 @@ def ready(built, tmp_path_factory, change):
         change(small)
         modules = (social_groups, stereotypes, outlets, emotions)
         for module in modules:
-            name = module.__name__.rpartition(".")[2]
+            name = module.__name__.split(".")[-2]
             build(name, module)
             validate(name)
         groups = pl.read_parquet("data/datasets/social_groups/en.parquet")["group"]

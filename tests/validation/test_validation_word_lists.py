@@ -19,13 +19,13 @@ from plumbline.validation.run import validate
 @pytest.fixture
 def mine(project):
     for module in (emotions, supersenses):
-        build(module.__name__.removeprefix("builders."), module)
+        build(module.__name__.split(".")[-2], module)
     return project
 
 
 def spoil(module, change) -> str:
     """Rewrite the English config, validate, and return what is told."""
-    name = module.__name__.removeprefix("builders.")
+    name = module.__name__.split(".")[-2]
     path = Path("data/datasets") / name / "en.parquet"
     write_table(change(pl.read_parquet(path)), module.SCHEMA.arrow(), path)
     with pytest.raises(Problem) as caught:

@@ -65,7 +65,7 @@ def land(tmp_path_factory):
         (folder / "docs").symlink_to(TOP / "docs")
         shutil.copy(TOP / "params.yaml", folder)
         for module in (social_groups, stereotypes, emotions):
-            name = module.__name__.rpartition(".")[2]
+            name = module.__name__.split(".")[-2]
             build(name, module)
             validate(name)
     return folder
