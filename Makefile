@@ -1,64 +1,77 @@
-# Every target sets up what it needs: a virtual environment in .venv with pinned packages.
+# Every target sets up what it needs: a virtual environment in .venv, with the packages of requirements/.
 PYTHON ?= python3
 VENV := .venv
 READY := $(VENV)/ready
-SITE_READY := $(VENV)/site-ready
+TEST := $(VENV)/test-ready
+DOCS := $(VENV)/docs-ready
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
 DAY ?= $(shell date -u +%F)
 SOURCES := wikidata ud supersenses emotions lexica labelled_texts autocomplete news reddit names targets statements survey downstream
 # Stages stand in the dvc.yaml of a folder; a bare name is looked up in them, anything else DVC gets as it is.
-PIPELINES := $(wildcard dvc.yaml */dvc.yaml */*/dvc.yaml)
+PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup repro test test-slow lint format bench real real-groups real-names real-leaning full full-check docs site docs-data samples prune clean
+.PHONY: help setup lock repro test test-slow lint format bench real real-groups real-names real-leaning full full-check docs site docs-data samples prune clean
 
 help:  ## say what there is
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 setup: $(READY)  ## make the virtual environment
 
-$(READY): pyproject.toml constraints.txt
+INSTALL := $(VENV)/bin/python -m pip install --quiet --no-deps
+
+# PyPI's build of torch for Linux needs NVIDIA's libraries too; its authors' own build without a GPU does not.
+$(READY): pyproject.toml requirements/main.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: Python 3.11 or newer is needed; call make with PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	$(INSTALL) --require-hashes --requirement requirements/main.txt
+	@case "$$($(VENV)/bin/python -m pip show torch | grep '^Version')" in *cpu) ;; *) \
+	  $(INSTALL) --require-hashes --requirement requirements/gpu.txt ;; esac
+	$(INSTALL) --editable .
 	@touch $@
+
+$(VENV)/%-ready: requirements/%.txt $(READY)
+	$(INSTALL) --require-hashes --requirement $<
+	@touch $@
+
+lock:  ## resolve pyproject.toml into requirements/*.txt again; LOCK=--upgrade takes the newest versions
+	$(PYTHON) -m venv .lock-venv
+	.lock-venv/bin/python -m pip install --quiet uv
+	.lock-venv/bin/python requirements/lock.py $(LOCK)
+	rm -r .lock-venv
 
 repro: $(READY)  ## run the pipeline: only what is not up to date; STAGE=name for one stage
 	@python -m plumbline.probes check
 	@dvc repro $(foreach word,$(STAGE),$(call address,$(word)))
 
-test: $(READY)  ## the quick tests
+test: $(TEST)  ## the quick tests
 	python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
 
-test-slow: $(READY)  ## the tests that take longer; TESTS=... for other options or files
+test-slow: $(TEST)  ## the tests that take longer; TESTS=... for other options or files
 	python -m pytest -m slow --numprocesses 2 --dist loadfile $(TESTS)
 
-lint: $(READY)  ## style, types, generated docs
+lint: $(TEST)  ## style, types, generated docs
 	ruff check .
 	ruff format --check .
 	mypy
 	python docs/generate.py --check
 
-format: $(READY)  ## bring the code into shape
+format: $(TEST)  ## bring the code into shape
 	ruff check --fix .
 	ruff format .
 
 docs: $(READY)  ## write the generated parts of the docs
 	python docs/generate.py
 
-$(SITE_READY): $(READY)
-	$(VENV)/bin/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
-	@touch $@
-
-site: $(SITE_READY)  ## build the site of the docs under site; what leads nowhere is an error
+site: $(DOCS)  ## build the site of the docs under site; what leads nowhere is an error
 	python docs/build.py
 
 docs-data: $(READY)  ## render the Data Docs of all datasets under data/docs
 	python -m plumbline.validation docs
 
-bench: $(READY)  ## measure the builder at scale, the engine and the reader against the usual tools
+bench: $(TEST)  ## measure the builder at scale, the engine and the reader against the usual tools
 	python benchmarks/scale.py
 	python benchmarks/engine.py
 	python benchmarks/digits.py
@@ -90,7 +103,7 @@ full-check: $(READY)  ## what params/full.yaml lacks, and what it would take
 	@python -m plumbline.probes plan --study params/full.yaml --sizes params/full-sizes.yaml
 	@python -m plumbline.probes check params/full.yaml --date $(DAY)
 
-samples: $(READY)  ## make data/samples anew with the real clients
+samples: $(TEST)  ## make data/samples anew with the real clients
 	PYTHONPATH=. python tests/samples.py
 
 prune: $(READY)  ## list results that no stage makes any more

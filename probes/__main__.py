@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
         _execution(commands.add_parser(name, help=f"{words} (a stage of dvc.yaml)"))
     for name, words in EACH.items():
         analysis = commands.add_parser(name, help=f"tables: {words} (a stage of dvc.yaml)")
-        analysis.add_argument("model", help="name in params.yaml")
+        analysis.add_argument("model", nargs="+", help="names of models")
     for name, words in ALL.items():
         commands.add_parser(name, help=f"tables over all models: {words} (a stage of dvc.yaml)")
     reword = commands.add_parser(
@@ -154,7 +154,9 @@ def _of_a_model(given: argparse.Namespace) -> None:
     """Run a command that names a model."""
     from plumbline.probes.models.params import model
 
-    model(given.model)  # an unknown name is told before torch is loaded
+    names = [given.model] if isinstance(given.model, str) else given.model
+    for name in names:
+        model(name)  # an unknown name is reported before torch is loaded
     if given.command == "paraphrase":
         from plumbline.probes.leaning.paraphrase import write as reword
 
@@ -174,12 +176,13 @@ def _of_a_model(given: argparse.Namespace) -> None:
     else:
         from plumbline.probes.core.run_analysis import analyse
 
-        print(analyse(given.command, given.model))
+        for name in names:
+            print(analyse(given.command, name))
 
 
 def _execution(parser: argparse.ArgumentParser) -> None:
     """Add the options that say how a probe is run; none of them changes what it writes."""
-    parser.add_argument("model", help="name in params.yaml")
+    parser.add_argument("model", nargs="+", help="names of models")
     parser.add_argument(
         "--runner",
         choices=["local", "ray"],
@@ -216,10 +219,12 @@ def _probe(given: argparse.Namespace) -> None:
         raise Problem(f"PLUMBLINE_RUNNER: {given.runner!r} is neither local nor ray")
     if not given.workers.isdigit():
         raise Problem(f"--workers {given.workers}: not a number of workers")
-    model(given.model)  # an unknown name is told before torch is loaded
+    for name in given.model:
+        model(name)  # an unknown name is reported before torch is loaded
     from plumbline.probes.core.run_probe import Execution, probe
 
-    print(probe(given.command, given.model, Execution(given.runner, int(given.workers), part)))
+    for name in given.model:
+        print(probe(given.command, name, Execution(given.runner, int(given.workers), part)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Commands: validate a dataset, render the Data Docs."""
+"""Commands: validate datasets, render the Data Docs."""
 
 from __future__ import annotations
 
@@ -14,27 +14,40 @@ NAMES = sorted(p.stem for p in (Path(__file__).parent / "datasets").glob("[a-z]*
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status (:data:`plumbline.builders.core.cli.STATUSES`)."""
     parser = argparse.ArgumentParser(prog="python -m plumbline.validation", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in NAMES:
-        commands.add_parser(name, help=f"validate the dataset {name} (a stage of dvc.yaml)")
-    commands.add_parser("docs", help="render the Data Docs of all datasets under data/docs")
-    cli.options(parser, commands)
+    parser.add_argument(
+        "name",
+        nargs="+",
+        choices=[*NAMES, "docs"],
+        metavar="NAME",
+        help="datasets to validate, in one process (a stage of dvc.yaml), or docs: render the Data "
+        f"Docs of all of them under data/docs. Datasets: {', '.join(NAMES)}",
+    )
+    cli.options(parser)
     given = parser.parse_args(arguments)
-    return cli.run(given, "validation", lambda: _run(given.command))
+    return cli.run(given, "validation", lambda: _run(given.name))
 
 
-def _run(name: str) -> None:
+def _run(names: list[str]) -> None:
+    from plumbline.builders.core.errors import Problem
     from plumbline.builders.core.progress import during
     from plumbline.validation import run
 
-    if name == "docs":
+    if "docs" in names:
         with during("validation docs"):
             print(run.render(NAMES))
         return
-    with during(f"validating {name}"):
-        report = run.validate(name)
-    number = sum(len(t["expectations"]) for t in report["tables"].values())
-    print(f"{name}: {number} expectations met, {report['warnings']} warning(s)")
+    failed = []
+    for name in names:  # one that fails must not hide what the others say
+        with during(f"validating {name}"):
+            try:
+                report = run.validate(name)
+            except Problem as problem:
+                failed.append(str(problem))
+                continue
+        number = sum(len(t["expectations"]) for t in report["tables"].values())
+        print(f"{name}: {number} expectations met, {report['warnings']} warning(s)")
+    if failed:
+        raise Problem("\n".join(failed))
 
 
 if __name__ == "__main__":

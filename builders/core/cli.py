@@ -26,11 +26,11 @@ STATUSES = {
 }
 
 
-def options(parser: argparse.ArgumentParser, commands: argparse.Action) -> None:
+def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = None) -> None:
     """Give a program and each of its commands the options for messages."""
     from argparse import SUPPRESS
 
-    for one in (parser, *dict(commands.choices or {}).values()):
+    for one in (parser, *dict((commands and commands.choices) or {}).values()):
         about = one.add_argument_group("messages")
         about.add_argument(
             "--log-json",

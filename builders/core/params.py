@@ -1,4 +1,8 @@
-"""Reading params.yaml: every section is a frozen pydantic model, every problem is told at once."""
+"""Reading the params: every section is a frozen pydantic model, all problems are reported at once.
+
+``params.yaml`` has what a user changes. The files of :data:`BESIDE` have the rest, each beside the
+code that reads it; together they are one tree, and a key stands in one file only.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FILE = Path("params.yaml")
+BESIDE = (  # the folder of params.yaml is the project
+    "builders/datasets/*/sources.yaml",
+    "builders/datasets/*/params.yaml",
+    "validation/params.yaml",
+    "probes/*/params.yaml",
+    "probes/prompts/*.yaml",
+)
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, where libyaml is there
 BOOL = "tag:yaml.org,2002:bool"
 
@@ -40,8 +51,28 @@ class Params(BaseModel):
 P = TypeVar("P", bound=Params)
 
 
+def files(path: Path = FILE) -> list[Path]:
+    """Return a params file and those beside it, in the order in which they are read."""
+    top = path.parent
+    return [path, *(found for pattern in BESIDE for found in sorted(top.glob(pattern)))]
+
+
 def read(path: Path = FILE) -> dict[str, Any]:
-    """Parse a params file.
+    """Parse a params file and those beside it into one tree.
+
+    Raises
+    ------
+    Problem
+        If the file is missing, one is not a YAML mapping, or two have the same key.
+    """
+    tree: dict[str, Any] = {}
+    for file in files(path):
+        _merge(tree, parse(file), file, "")
+    return tree
+
+
+def parse(path: Path) -> dict[str, Any]:
+    """Parse one file.
 
     Raises
     ------
@@ -61,6 +92,18 @@ def read(path: Path = FILE) -> dict[str, Any]:
     if not isinstance(tree, dict):
         raise Problem(f"{path}: expected a mapping of sections, found {type(tree).__name__}")
     return tree
+
+
+def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -> None:
+    """Put the keys of one file into the tree of all."""
+    for name, value in more.items():
+        key = f"{above}{name}"
+        if name not in tree:
+            tree[name] = value
+        elif isinstance(tree[name], dict) and isinstance(value, dict):
+            _merge(tree[name], value, file, f"{key}.")
+        else:
+            raise Problem(f"{file}: {key} is in another params file too; leave it in one of them")
 
 
 def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Params]:
