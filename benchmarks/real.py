@@ -181,7 +181,7 @@ def write_params(endpoint: str, address: str) -> None:
     kind = {"family": "BERT", "size": "tiny"}
     params["models"] = {"real": {"id": str(MODEL), "languages": languages, **kind}}
     params["probes"]["associations"]["top_share"] = 1.0  # as the paper
-    params["asked"] = {name: ["real"] for name in params["asked"]}
+    params["assignments"] = {name: ["real"] for name in params["assignments"]}
     analysis = params["analysis"]
     analysis["pooled"]["groups"] = {"all": "all"}
     analysis["supersenses"]["largest"] = 100

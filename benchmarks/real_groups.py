@@ -155,8 +155,8 @@ def write_params(address: str, archives: str, engines: str) -> None:
         "rejects_max_share": {"": 1.0},
     }
     params["models"] = MODELS
-    params["asked"] = {name: [] for name in params["asked"]}
-    params["asked"] |= {"stereotypes": sorted(MODELS), "finetuned": sorted(TUNED)}
+    params["assignments"] = {name: [] for name in params["assignments"]}
+    params["assignments"] |= {"stereotypes": sorted(MODELS), "finetuned": sorted(TUNED)}
     params["probes"]["stereotypes"]["suggested_only"] = False
     params["probes"]["finetuned"] |= {
         "corpora": CORPORA,

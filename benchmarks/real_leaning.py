@@ -179,8 +179,8 @@ def write_params(address: str, archives: str) -> None:
         "group_min": 1,
     }
     params["models"] = {"real": {"id": str(OWN), "languages": ["en"]}}
-    params["asked"] = {name: [] for name in params["asked"]}
-    params["asked"] |= {"leaning": ["real"], "finetune": ["real"]}
+    params["assignments"] = {name: [] for name in params["assignments"]}
+    params["assignments"] |= {"leaning": ["real"], "finetune": ["real"]}
     params["training"]["pretrain"] |= {
         "corpora": {"real": CORPORA, "other": []},
         "periods": ["before", "from"],

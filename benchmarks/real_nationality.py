@@ -163,8 +163,8 @@ def write_params(address: str, named: str, start: Path) -> None:
             for task, (parts, epochs) in TASKS.items()
         },
     }
-    params["asked"] = {name: [] for name in params["asked"]}
-    params["asked"] |= {"classification": sorted(TASKS), "perplexity": ["masked"]}
+    params["assignments"] = {name: [] for name in params["assignments"]}
+    params["assignments"] |= {"classification": sorted(TASKS), "perplexity": ["masked"]}
     params["probes"]["perplexity"]["readings"] = ["corrected"]
     params["analysis"]["nationality"] |= {
         "underlying": dict.fromkeys(sorted(TASKS), "masked"),

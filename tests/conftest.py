@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import whole
 from filelock import FileLock
 
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -16,7 +17,7 @@ TOP = Path(__file__).parent.parent
 
 def copy_project(folder: Path) -> Path:
     """Copy what the commands read: params, pages, samples."""
-    shutil.copy(TOP / "params.yaml", folder)
+    whole.write(folder)
     shutil.copytree(TOP / "docs", folder / "docs")
     shutil.copytree(TOP / "data" / "samples", folder / "data" / "samples")
     return folder

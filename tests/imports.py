@@ -1,36 +1,45 @@
-"""Which files of the project a module really imports, read from its source."""
+"""Which files of the project a module imports, and which of them the deps of its stage cover."""
 
 from __future__ import annotations
 
 import ast
-import importlib
 from functools import cache
 from pathlib import Path
 
 import yaml
 
-from plumbline.probes import ALL, EACH, PROBES
+from plumbline.builders import DATASETS
+from plumbline.probes import ALL, EACH, PROBES, STUDIES, module_of
 
 TOP = Path(__file__).parent.parent
-PACKAGES = ("builders", "validation", "probes")
+PACKAGE = "plumbline."
+# What tells of a run, or says how it is started, but changes no byte of what a stage writes.
+NEUTRAL = {
+    "builders/core/cli.py",
+    "builders/core/errors.py",
+    "builders/core/params.py",  # the values that a stage reads stand in its params
+    "builders/core/progress.py",
+    "probes/core/assignments.py",
+    "probes/core/ray_runner.py",
+}
 
 
 @cache
 def pipelines() -> dict[str, dict[str, dict]]:
     """Return the stages as written, by the path of the ``dvc.yaml`` that they stand in."""
-    files = [p for package in PACKAGES for p in sorted((TOP / package).rglob("dvc.yaml"))]
+    files = [TOP / "dvc.yaml", *sorted((TOP / "probes").glob("*/dvc.yaml"))]
     return {
         file.relative_to(TOP).as_posix(): yaml.safe_load(file.read_text("utf-8"))["stages"]
-        for file in [TOP / "dvc.yaml", *files]
+        for file in files
     }
 
 
 @cache
 def file_of(module: str) -> Path | None:
     """Return the file of one of our modules, or None for a foreign one."""
-    if module.split(".", maxsplit=1)[0] not in PACKAGES:
+    if not module.startswith(PACKAGE):
         return None
-    path = TOP.joinpath(*module.split("."))
+    path = TOP.joinpath(*module.removeprefix(PACKAGE).split("."))
     for file in (path.with_suffix(".py"), path / "__init__.py"):
         if file.is_file():
             return file
@@ -38,12 +47,12 @@ def file_of(module: str) -> Path | None:
 
 
 @cache
-def imported(file: Path) -> set[str]:
+def imported(file: Path, *, types: bool = False) -> set[str]:
     """Return the dotted names that a file imports when it runs, in functions too."""
     found: set[str] = set()
 
     def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        if not types and isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             return
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
@@ -58,7 +67,7 @@ def imported(file: Path) -> set[str]:
 
 
 def closure(*modules: str) -> set[str]:
-    """Return the paths of all files of ours behind some modules, empty ``__init__`` left out."""
+    """Return the paths of all files of ours behind some modules, faces of packages left out."""
     todo, seen = list(modules), set()
     while todo:
         file = file_of(todo.pop())
@@ -66,60 +75,66 @@ def closure(*modules: str) -> set[str]:
             continue
         seen.add(file)
         todo += imported(file)
-    return {
-        file.relative_to(TOP).as_posix()
-        for file in seen
-        if file.name != "__init__.py" or imported(file)
+    return {f.relative_to(TOP).as_posix() for f in seen if f.name != "__init__.py"}
+
+
+def graph(*, types: bool) -> dict[str, set[str]]:
+    """Return which files of ours each file of ours imports, for circles with types alone too."""
+    files = [f for top in ("builders", "validation", "probes") for f in (TOP / top).rglob("*.py")]
+    found = {}
+    for file in files:
+        targets = {file_of(module) for module in imported(file, types=types)}
+        found[file.relative_to(TOP).as_posix()] = {
+            t.relative_to(TOP).as_posix()
+            for t in targets
+            if t is not None and t != file and t.name != "__init__.py"
+        }
+    return found
+
+
+def entries(stage: str) -> list[str]:
+    """Return the modules that a stage runs."""
+    name = stage.partition("@")[0].removesuffix("-controls")
+    builders, validation, probes = (f"{PACKAGE}{p}" for p in ("builders", "validation", "probes"))
+    own = {
+        "cards": [f"{builders}.release.card"],
+        "weights": [f"{probes}.models.load"],
+        "pretrain": [f"{probes}.training.pretrain"],
+        "report": [f"{probes}.site.build", *(f"{probes}.{study}.page" for study in STUDIES)],
+        "recovery": [
+            f"{probes}.core.run_analysis",
+            *(f"{probes}.{study}.recovery" for study in STUDIES),
+        ],
+        "waves": [f"{probes}.stereotypes.waves"],
     }
+    if name in own:
+        return own[name]
+    if name == "build":
+        return [f"{builders}.core.build"]
+    if name in DATASETS and name not in {*PROBES, *EACH, *ALL}:
+        return [f"{builders}.core.build", f"{builders}.datasets.{name}.build"]
+    if name.startswith("validate"):
+        return [f"{validation}.run", *(f"{validation}.datasets.{d}" for d in DATASETS)]
+    runner = "run_probe" if name in PROBES else "run_analysis"
+    return [f"{probes}.core.{runner}", module_of(name)]
 
 
-def names(folder: str) -> list[str]:
-    """Return the modules of a folder that are neither private nor the folder's machinery."""
-    machinery = {"run", "suite"}
-    found = (p.stem for p in (TOP / folder).glob("*.py"))
-    return sorted(n for n in found if not n.startswith("_") and n not in machinery)
-
-
-@cache
-def derived() -> list[str]:
-    """Return the datasets made of datasets or of several snapshots: each is a stage of its own."""
-    modules = {d: importlib.import_module(f"builders.{d}") for d in names("builders")}
-    return [d for d, m in modules.items() if hasattr(m, "INPUTS") or hasattr(m, "SOURCES")]
-
-
-@cache
-def stages() -> dict[str, dict[str, set[str]]]:
-    """Return for every stage, and every dataset it is made for, the files that it runs."""
-    datasets = names("builders")
+def uncovered(stage: str, deps: list[str]) -> set[str]:
+    """Return the files that a stage runs and that no dep of its, file or folder, covers."""
+    behind = closure(*entries(stage)) - NEUTRAL
+    if stage.startswith("validate-"):  # these validate some datasets alone
+        named = {d for d in deps if d.startswith("validation/datasets/")}
+        behind = {f for f in behind if not f.startswith("validation/datasets/") or f in named}
     return {
-        "build": {
-            d: closure("builders.lib.dataset", f"builders.{d}")
-            for d in datasets
-            if d not in derived()
-        },
-        **{d: {"": closure("builders.lib.dataset", f"builders.{d}")} for d in derived()},
-        "validate": {
-            d: closure("validation.run", f"validation.{d}", f"builders.{d}") for d in datasets
-        },
-        "drift": {"": closure("builders.lib.drift", "builders.stereotypes")},
-        "weights": {"": closure("probes.models.weights")},
-        "pretrain": {"": closure("probes.pretrain")},
-        **{p: {"": closure("probes.outputs", f"probes.{p}")} for p in PROBES},
-        **{a: {"": closure("probes.tables", f"probes.analysis.{a}")} for a in [*EACH, *ALL]},
-        "report": {"": closure("probes.report")},
+        file
+        for file in behind
+        if not any(file == dep or file.startswith(f"{dep}/") for dep in deps)
     }
-
-
-def wanted(stage: str) -> list[str]:
-    """Return the code that a stage's deps must name: a dataset's own module as ``${key}``."""
-    lines: set[str] = set()
-    for dataset, files in stages()[stage].items():
-        own = {f"builders/{dataset}.py", f"validation/{dataset}.py"}
-        lines |= {f.replace(f"{dataset}.py", "${key}.py") if f in own else f for f in files}
-    return sorted(lines)
 
 
 if __name__ == "__main__":
-    for stage in stages():
-        where = [path for path, written in pipelines().items() if stage in written]
-        print(stage, *where, *(f"        - {file}" for file in wanted(stage)), sep="\n")
+    for path, written in pipelines().items():
+        for stage, entry in written.items():
+            lacking = uncovered(stage, entry.get("do", entry)["deps"])
+            if lacking:
+                print(path, stage, *sorted(lacking), sep="\n  ")

@@ -12,6 +12,7 @@ import sys
 from fnmatch import fnmatch
 
 import pytest
+import whole
 import yaml
 from documented import LINK, PAGES, TOP, anchors, blocks, commands, prose
 from imports import stages
@@ -263,7 +264,7 @@ WITH_PARAMS = [page for page in GUIDES if blocks("yaml", pages=[page])]
 
 @pytest.mark.parametrize("page", WITH_PARAMS, ids=lambda page: page.name)
 def test_what_a_guide_puts_into_params_leaves_no_problem(page, project):
-    params = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+    params = whole.tree()
     for block in blocks("yaml", pages=[page]):  # a snapshot to be fetched is the sample here
         text = FETCHED.sub(lambda m: str(max((TOP / "data/samples" / m[1]).iterdir())), block.text)
         params = laid(params, yaml.safe_load(text))
@@ -300,7 +301,7 @@ def test_the_tutorial_makes_a_model_and_finds_nothing_in_it(built, project):
     written = {b.about: b.text for b in blocks("python", pages=pages)}
     for name in ("tiny.py", "look.py"):
         (project / name).write_text(written[f'title="{name}"'], encoding="utf-8")
-    params = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+    params = whole.tree()
     own = yaml.safe_load(blocks("yaml", pages=pages)[0].text)
     (project / "params.yaml").write_text(yaml.safe_dump(laid(params, own), allow_unicode=True))
     cache = {"HF_DATASETS_CACHE": str(project / "cache")}

@@ -14,6 +14,7 @@ from pathlib import Path
 import boto3
 import pytest
 import requests
+import whole
 from imports import TOP
 from moto.server import ThreadedMotoServer
 
@@ -97,7 +98,7 @@ def ready(once):
     def make(folder):
         (folder / "first" / "data").mkdir(parents=True)
         here = folder / "first"
-        shutil.copy(TOP / "params.yaml", here)
+        whole.write(here)
         shutil.copytree(TOP / "docs" / "datasets", here / "docs" / "datasets")
         samples = Path("data/samples/social_groups")
         shutil.copytree(TOP / samples, here / samples)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import whole
 import yaml
 from imports import TOP
 from lib.hub_server import Repo, serving
@@ -35,7 +36,7 @@ LISTS = {  # of `asked`, by study
     "leaning": ["leaning"],
 }
 DAY = "2026-11-22"
-TREE = read(TOP / "params.yaml")
+TREE = whole.tree()
 lay(TREE, read(FULL))
 UNPINNED = {
     entry["id"]
@@ -59,7 +60,7 @@ def test_the_models_of_all_five_papers_are_there_and_asked_as_the_studies_say():
             assert not entry.get("pickles") or here["pickles"], name
             own = here.get("languages")
             assert own is None or set(own) >= set(entry.get("languages", ())), name
-        asked = {name for what in LISTS[study] for name in TREE["asked"][what]}
+        asked = {name for what in LISTS[study] for name in TREE["assignments"][what]}
         judge = TREE["probes"]["leaning"]["written"]["stance"]
         assert names - {judge} == asked - {"chatgpt", "gpt-4"}, study
 
@@ -152,7 +153,7 @@ def test_what_dvc_cannot_read_is_not_written(mine, project):
 
 def test_names_in_it_lead_somewhere():
     probes, datasets, sources = TREE["probes"], TREE["datasets"], TREE["sources"]
-    validation, asked = TREE["validation"], TREE["asked"]
+    validation, asked = TREE["validation"], TREE["assignments"]
     statements = set(datasets["statements"]["configs"])
     assert statements <= set(sources["statements"]["questionnaires"])
     assert set(probes["leaning"]["questionnaires"]) <= statements
@@ -195,7 +196,7 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     assert study.prompts("leaning", "gpt-4") == 2 * 10 * 2 * (62 + 70 + 40)
     assert study.prompts("finetune", "roberta-base") == 55 * 3 * (5700 + 5700 + 1280)
     found = list(plans(TREE, sizes_in(SIZES)))
-    assert len(found) == sum(len(TREE["asked"][probe]) for probe in MODULES) + 2
+    assert len(found) == sum(len(TREE["assignments"][probe]) for probe in MODULES) + 2
     trained = {p.model: p for p in found if p.probe == "pretrain"}
     assert set(trained) == {"gpt2", "roberta-base"}
     # Six corpora of ten million words, three seeds, all texts and both halves, in tokens.
@@ -251,7 +252,7 @@ def test_the_plan_counts_as_the_probes_do(built, tmp_path, monkeypatch):
     study = Study(tree, sizes)
     compared = 0
     for probe in ("associations", "representations", "stereotypes", "agreement"):
-        for name in tree["asked"][probe]:
+        for name in tree["assignments"][probe]:
             amounts = MODULES[probe].amount(study.probes[probe], study.models[name], folders)
             assert study.prompts(probe, name) == sum(amounts.values()), (probe, name)
             compared += 1
@@ -274,9 +275,9 @@ def test_dvc_makes_stages_of_it(mine, project):
     done = subprocess.run(command, check=True, cwd=project, capture_output=True, text=True)
     stages = {line.rpartition(":")[2] for line in done.stdout.split()}
     for probe in MODULES:
-        assert {f"{probe}@{name}" for name in TREE["asked"][probe]} <= stages
+        assert {f"{probe}@{name}" for name in TREE["assignments"][probe]} <= stages
     assert {f"weights@{name}" for name in TREE["models"]} <= stages
-    assert {f"pretrain@{name}" for name in TREE["asked"]["leaning"]} <= stages
+    assert {f"pretrain@{name}" for name in TREE["assignments"]["leaning"]} <= stages
     assert not any("world" in stage for stage in stages)
 
 

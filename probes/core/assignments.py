@@ -9,7 +9,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.params import check
+from plumbline.builders.core.params import check, read
 
 LISTS = {  # list that an analysis of single models follows, where it has none of its own name
     "pmi": "words",
@@ -22,40 +22,19 @@ LISTS = {  # list that an analysis of single models follows, where it has none o
 class Params(Section):
     """Names of models, for each probe and for the analyses that take long."""
 
-    associations: list[str] = Field(
-        default=[],
-        description="asked for words; the tables over all models follow: pooled, sentiment, anova"
-    )
-    words: list[str] = Field(
-        default=[],
-        description="of associations: those with tables of single words: pmi, latent, supersenses"
-    )
-    representations: list[str] = Field(
-        default=[],
-        description="of words: asked for states of words; clusters follow"
-    )
-    stereotypes: list[str] = Field(default=[], description="asked about social groups; recall follows")
-    finetuned: list[str] = Field(default=[], description="of those: trained on news and asked again")
-    classification: list[str] = Field(
-        default=[],
-        description="classifiers that are asked about texts with other names; nationality follows"
-    )
-    perplexity: list[str] = Field(default=[], description="masked models that are asked about these texts")
-    agreement: list[str] = Field(
-        default=[],
-        description="asked whether they agree; the tables of values follow"
-    )
-    subgroups: list[str] = Field(default=[], description="of associations: those whose subgroups are compared")
-    robustness: list[str] = Field(default=[], description="of words: those that are tried otherwise")
-    leaning: list[str] = Field(
-        default=[],
-        description="asked where they stand on political statements, before and after training; "
-        "the tables of leaning follow"
-    )
+    associations: list[str] = Field([], description="pooled_pmi, sentiment and anova follow")
+    words: list[str] = Field([], description="of associations: pmi, latent and supersenses")
+    representations: list[str] = Field([], description="of words; clusters follow")
+    stereotypes: list[str] = Field([], description="recall, emotions and rsa follow")
+    finetuned: list[str] = Field([], description="of stereotypes; shift follows")
+    classification: list[str] = Field([], description="classifiers; nationality follows")
+    perplexity: list[str] = Field([], description="masked models; nationality follows")
+    agreement: list[str] = Field([], description="values follow")
+    subgroups: list[str] = Field([], description="of associations: subgroups are compared")
+    robustness: list[str] = Field([], description="of words: tried with other settings")
+    leaning: list[str] = Field([], description="before and after training; compass follows")
     finetune: list[str] = Field(
-        default=[],
-        description="masked models of leaning of which classifiers are made; fairness and ensemble "
-        "follow"
+        [], description="masked models of leaning, made into classifiers; fairness, ensemble follow"
     )
 
 
@@ -69,6 +48,7 @@ class Controls(Params):
 
 def asked(name: str) -> tuple[str, ...]:
     """Return the models of a probe, or of an analysis of single models, sorted."""
-    found = check({"assignments": Params, "controls": Controls})
+    keys: dict[str, type[Section]] = {"assignments": Params, "controls": Controls}
+    found = check({key: model for key, model in keys.items() if key in read()})
     key = LISTS.get(name, name)
     return tuple(sorted({model for lists in found.values() for model in getattr(lists, key)}))

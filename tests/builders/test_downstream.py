@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import whole
 import yaml
 from datasets import load_dataset
 from samples import DAY, POLITE, SAMPLES, downstream_params
@@ -26,7 +27,7 @@ from plumbline.validation.run import validate
 TOP = Path(__file__).parents[2]
 SHARED = TOP.parent / "shared/data"
 shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
-PARAMS = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))
+PARAMS = whole.tree()
 TERMS = {"language": "en", "licence": "CC0-1.0", "citation": "the project"}
 COLUMNS = {"id": "id", "text": "text", "label": "label", "groups": "about"}
 HEAD = "id,text,label,about\n"

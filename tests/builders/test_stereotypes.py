@@ -9,6 +9,7 @@ from pathlib import Path
 import datasets
 import polars as pl
 import pytest
+import whole
 import yaml
 from samples import DAY, SAMPLES, TOP
 
@@ -26,7 +27,7 @@ REAL = SHARED / "stereotypes/stereo_dataset.csv"
 REAL_SINGLE = SHARED / "stereotypes/single_word_stereo_dataset.csv"
 PAGE = " ".join((TOP / "docs/datasets/stereotypes.md").read_text("utf-8").split())
 WAVE = SAMPLES / "autocomplete" / DAY
-PARAMS = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))["datasets"]["stereotypes"]
+PARAMS = whole.tree()["datasets"]["stereotypes"]
 RULES = Cleaning(**PARAMS["cleaning"]["en"])
 HEAD = "input\ttarget_category\ttarget_group\tcompletion\tsearch_engine\n"
 shared = pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside the checkout")

@@ -66,8 +66,12 @@ def test_dates_out_of_order_are_told(project):
 
 def test_a_model_must_be_in_the_lists_that_its_tables_are_made_from(project):
     def spoil(params):
-        params["asked"] |= {"words": ["world-planted"], "associations": ["world-null"]}
-        params["asked"] |= {"representations": ["world-null"], "subgroups": [], "robustness": []}
+        params["assignments"] |= {"words": ["world-planted"], "associations": ["world-null"]}
+        params["assignments"] |= {
+            "representations": ["world-null"],
+            "subgroups": [],
+            "robustness": [],
+        }
 
     message = told(project, spoil)
     assert "asked.words: world-planted must be in asked.associations too" in message

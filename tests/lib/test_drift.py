@@ -12,7 +12,7 @@ import datasets
 import numpy as np
 import polars as pl
 import pytest
-import yaml
+import whole
 from samples import DAY, EARLIER, SAMPLES, TOP
 
 from plumbline.builders.__main__ import main
@@ -21,7 +21,7 @@ from plumbline.builders.core.snapshot import MANIFEST, write_manifest
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.stereotypes import waves as drift
 
-PARAMS = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))["datasets"]["stereotypes"]
+PARAMS = whole.tree()["datasets"]["stereotypes"]
 DATASET = stereotypes.Params(**PARAMS)
 WAVES = [SAMPLES / "autocomplete" / day for day in (EARLIER, DAY)]
 

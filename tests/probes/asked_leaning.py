@@ -129,7 +129,9 @@ def little(tree):
     }
     for own in tree["models"].values():
         own["dtype"] = "float64"
-    tree["asked"] = {key: [] for key in tree["asked"]} | {"leaning": ["masked", "causal"]}
+    tree["assignments"] = {key: [] for key in tree["assignments"]} | {
+        "leaning": ["masked", "causal"]
+    }
     tree["probes"]["leaning"] = LEANING | {"paraphrases": "paraphrases.csv"}
 
 

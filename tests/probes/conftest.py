@@ -6,6 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import torch
+import whole
 import yaml
 from models.tiny import bert, save, wordpiece
 from passports import CONFIG, datasets
@@ -28,7 +29,7 @@ def little(tree):
         tree["models"][world]["world"] |= LITTLE
     tree["probes"]["associations"]["top_share"] = 1.0
     asked = ["world-planted", "world-null", "tiny"]
-    tree["asked"] = {name: list(asked) for name in tree["asked"]}
+    tree["assignments"] = {name: list(asked) for name in tree["assignments"]}
     elsewhere = (
         "stereotypes",
         "finetuned",
@@ -38,7 +39,7 @@ def little(tree):
         "finetune",
         "leaning",
     )
-    tree["asked"] |= {name: [] for name in elsewhere}  # in tests of their own
+    tree["assignments"] |= {name: [] for name in elsewhere}  # in tests of their own
     tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
@@ -92,7 +93,7 @@ def built(once):
         (folder / "data").mkdir()
         (folder / "data/samples").symlink_to(TOP / "data/samples")
         (folder / "docs").symlink_to(TOP / "docs")
-        shutil.copy(TOP / "params.yaml", folder)
+        whole.write(folder)
         change(little)
         needed = {"politicians": politicians, "words": words, "lexica": lexica}
         needed |= {"supersenses": supersenses, "labelled_texts": labelled_texts}
@@ -170,7 +171,7 @@ def asked_nations(tmp_path_factory):
         (folder / "data").mkdir()
         sizes = {"countries": ("aa", "bb", "cc"), "sentences": 12, "draws": 3, "placebos": 2}
         datasets(folder / "data", **sizes)
-        tree = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+        tree = whole.tree()
         tree["models"] = {
             "planted": exact | {"kind": "classifier", "nations": given | {"offset": 0.2}},
             "masked": exact | {"nations": given | {"offset": 1.5}},

@@ -273,6 +273,6 @@ def test_without_family_and_size_the_command_is_told(study):
 def test_models_are_those_of_the_shares_that_it_reads(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lists = {key: [] for key in Asked.model_fields} | {"associations": ["b", "a"]}
-    tree = {"asked": lists}
+    tree = {"assignments": lists}
     (tmp_path / "params.yaml").write_text(json.dumps(tree), encoding="utf-8")
     assert run_analysis._all(anova) == run_analysis._all(sentiment) == ("a", "b")

@@ -1,11 +1,11 @@
 import json
-import shutil
 from pathlib import Path
 
 import datasets
 import numpy as np
 import polars as pl
 import pytest
+import whole
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
@@ -248,7 +248,7 @@ def test_what_cannot_be_compared_is_told(place):
 
 
 def test_the_command_writes_tables_that_name_their_datasets_and_load(place, capsys):
-    shutil.copy(TOP / "params.yaml", place)
+    whole.write(place)
     (place / "docs").symlink_to(TOP / "docs")
     for folder in (write_lexica(WORDS), write_texts(TUNING, TESTING)):
         (folder / "README.md").write_text("a card", "utf-8")

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-import yaml
+import whole
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
@@ -287,7 +287,7 @@ def test_a_frame_in_which_nobody_can_be_asked_is_refused(changed, said):
 
 
 def test_the_projects_frames_are_there_in_all_languages_and_differ_in_the_name_alone():
-    tree = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+    tree = whole.tree()
     params = associations.Params(**tree["probes"]["associations"])
     assert params.asked(kind("masked")) == ["bare"]
     assert {"neutral", "paraphrase"} <= set(params.frames)

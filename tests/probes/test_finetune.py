@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+import whole
 import yaml
 from models.tiny import bert, save, wordpiece
 
@@ -83,10 +84,10 @@ def ready(tmp_path_factory):
         (folder / "docs").symlink_to(TOP / "docs")
         (folder / "data").mkdir()
         write(texts("divers"), "hate-en")
-        tree = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+        tree = whole.tree()
         tree["models"] = {"m": {"id": "./m", "dtype": "float64", "languages": ["en"]}}
         tree["probes"]["finetune"] |= {"tasks": ["hate-en"], "seeds": list(SEEDS), "epochs": 10}
-        tree["asked"]["finetune"] = ["m"]
+        tree["assignments"]["finetune"] = ["m"]
         tree["analysis"]["fairness"] |= {"bootstrap": 100, "exchanges": 99}
         tree["analysis"]["ensemble"] |= {"bootstrap": 100}
         tree["probes"]["finetune"] |= {"batch": 4, "learning_rate": {"other": 5e-3}}

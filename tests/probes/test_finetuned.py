@@ -30,8 +30,8 @@ RUNS = [(c, s) for c in ("control", "herald", "post") for s in (0.1, 1.0)]
 def small(tree):
     """One tiny model, two templates, short trainings, few replicates."""
     tree["models"] = {"groups": {"id": "./groups", "dtype": "float64", "languages": ["en"]}}
-    tree["asked"] = {key: [] for key in tree["asked"]}
-    tree["asked"] |= {"stereotypes": ["groups"], "finetuned": ["groups"]}
+    tree["assignments"] = {key: [] for key in tree["assignments"]}
+    tree["assignments"] |= {"stereotypes": ["groups"], "finetuned": ["groups"]}
     frames = tree["probes"]["stereotypes"]["frames"]["en"]
     frames["templates"] = {"people": ASKED, "country": ["why is {group} so"]}
     tree["probes"]["stereotypes"]["top_k"] = 60

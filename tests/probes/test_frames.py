@@ -24,7 +24,7 @@ def asked(place, change):
     save(place / "causal", gpt2(tokenizer), tokenizer)
 
     def models(tree):
-        tree["asked"]["associations"] = ["causal", "tiny"]
+        tree["assignments"]["associations"] = ["causal", "tiny"]
         own = {"dtype": "float64", "languages": ["en"]}
         tree["models"]["causal"] = {"id": "./causal", "kind": "causal", **own}
         tree["models"]["tiny"]["languages"] = ["en"]

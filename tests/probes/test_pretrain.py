@@ -55,7 +55,9 @@ def tiny(tree):
     """Two tiny models, one that reads both ways and one that reads on, and short trainings."""
     words = {"masked": {"id": "./masked"}, "causal": {"id": "./causal", "kind": "causal"}}
     tree["models"] = {name: own | {"dtype": "float64"} for name, own in words.items()}
-    tree["asked"] = {key: [] for key in tree["asked"]} | {"leaning": ["masked", "causal"]}
+    tree["assignments"] = {key: [] for key in tree["assignments"]} | {
+        "leaning": ["masked", "causal"]
+    }
     tree["training"]["pretrain"] |= {
         "corpora": {"other": ["news-left", "social-center"]},
         "seeds": [1],
@@ -398,7 +400,7 @@ def test_the_check_of_params_knows_models_corpora_and_kinds(place, change):
             "kind": "remote",
             "endpoint": {"url": "http://localhost:1/v1", "model": "far"},
         }
-        tree["asked"]["leaning"] = ["masked", "causal", "far"]
+        tree["assignments"]["leaning"] = ["masked", "causal", "far"]
         own = tree["training"]["pretrain"]
         own["corpora"] = {"ghost": [], "masked": ["news-leftish"], "far": ["news-left"]}
 

@@ -330,7 +330,9 @@ def test_what_is_not_there_is_skipped_and_a_section_of_nothing_says_so(copied):
 
 def test_a_model_that_is_no_longer_asked_is_not_shown(copied, change):
     assert next(g.title for g in report.latent.section(Path("data")).groups) == "tiny"
-    change(lambda tree: [tree["asked"][of].remove("tiny") for of in ("associations", "words")])
+    change(
+        lambda tree: [tree["assignments"][of].remove("tiny") for of in ("associations", "words")]
+    )
     for module in (report.words, report.latent, report.supersenses):
         assert "tiny" not in [g.title for g in module.section(Path("data")).groups]
 

@@ -167,6 +167,6 @@ def test_a_plan_for_a_model_that_has_none_of_the_words_counts_no_tokens(place, c
 
 
 def test_a_plan_says_which_model_to_bring_first(place, capsys, change):
-    change(lambda tree: tree["asked"].update(associations=["tiny"]))
+    change(lambda tree: tree["assignments"].update(associations=["tiny"]))
     assert main(["plan"]) == 0
     assert "bring it first: make repro STAGE=weights@tiny" in capsys.readouterr().out

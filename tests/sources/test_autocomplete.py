@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import suggesting
-import yaml
+import whole
 from pydantic import ValidationError
 from samples import (
     DAY,
@@ -237,7 +237,7 @@ def test_text_in_latin_1_is_kept_as_sent_and_read_as_meant(groups, tmp_path):
     assert line["encoding"] == "iso-8859-1"
     sent = json.dumps([query, [f"{query} naïve"], [], {}], ensure_ascii=False).encode("latin-1")
     assert line["body"].encode("latin-1")[: len(sent) - 4] == sent[:-4]
-    found = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))["datasets"]["stereotypes"]
+    found = whole.tree()["datasets"]["stereotypes"]
     params = stereotypes.Params(**found | {"published": []})
     rows = list(stereotypes.build(Snapshot.open(tmp_path / DAY), params))
     assert [r.values["attribute"] for r in rows if isinstance(r, Row)] == ["naïve"]
@@ -399,7 +399,7 @@ def test_the_sample_is_what_the_client_makes_of_the_facts(day):
 
 
 def test_the_default_parameters_are_those_of_the_authors_and_make_the_papers_queries():
-    tree = yaml.safe_load((TOP / "params.yaml").read_text("utf-8"))["sources"]["autocomplete"]
+    tree = whole.tree()["sources"]["autocomplete"]
     params = autocomplete.Params(**tree)
     assert {kind: len(t) for kind, t in params.templates["en"].items()} == {
         "people": 5,

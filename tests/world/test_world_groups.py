@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import whole
 from pydantic import ValidationError
 
 from plumbline.builders.core.build import build
@@ -63,7 +63,7 @@ def land(tmp_path_factory):
         (folder / "data").mkdir()
         (folder / "data/samples").symlink_to(TOP / "data/samples")
         (folder / "docs").symlink_to(TOP / "docs")
-        shutil.copy(TOP / "params.yaml", folder)
+        whole.write(folder)
         for module in (social_groups, stereotypes, emotions):
             name = module.__name__.split(".")[-2]
             build(name, module)

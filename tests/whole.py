@@ -1,0 +1,39 @@
+"""All params as one tree, and as one file: for projects that a test has of its own.
+
+The controls stand among the assignments there, so that a test has one list of models to change.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from plumbline.builders.core.params import read
+
+TOP = Path(__file__).parents[1]
+
+
+@cache
+def _read() -> dict[str, Any]:
+    found = read(TOP / "params.yaml")
+    worlds = found.pop("controls")  # here models like any other
+    for name, models in found["assignments"].items():
+        models += worlds.get(name, [])
+    return found
+
+
+def tree() -> dict[str, Any]:
+    """Return the project's params, to be changed at will."""
+    return deepcopy(_read())
+
+
+def write(folder: Path) -> Path:
+    """Write the project's params into one file of a folder."""
+    path = folder / "params.yaml"
+    text = yaml.safe_dump(_read(), allow_unicode=True, sort_keys=False, width=10_000)
+    path.write_text(text, encoding="utf-8")
+    return path
