@@ -22,7 +22,7 @@ def _read() -> dict[str, Any]:
     found = read(TOP / "params.yaml")
     worlds = found.pop("controls")  # here models like any other
     for name, models in found["assignments"].items():
-        models += worlds.get(name, [])
+        models.extend(worlds.get(name, []))
     return found
 
 

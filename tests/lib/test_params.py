@@ -6,7 +6,7 @@ from pydantic import Field, ValidationError
 from samples import TOP
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params, check, read, section
+from plumbline.builders.core.params import Params, check, files, parse, read, section
 
 
 class Words(Params):

@@ -1,0 +1,98 @@
+"""Compare every dataset, output and table of two runs: python benchmarks/compare_data.py OLD NEW.
+
+OLD and NEW are project folders, or folders with ``datasets``, ``outputs`` and ``tables``. Numbers
+are the same within 1e-9 of each other, relative or absolute; rows stand in any order that sorts by
+all columns that are no estimates. ``compare_data.yaml`` beside this file has what was renamed or
+moved, and the reasons of what differs on purpose. The status is 1 if anything else differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+HERE = Path(__file__).parent
+KINDS = ("datasets", "outputs", "tables")
+TOLERANCE = 1e-9
+
+
+def found(top: Path) -> dict[str, Path]:
+    """Return the parquet files of a run by their path under ``data``."""
+    data = top / "data" if (top / "data").is_dir() else top
+    paths = [p for kind in KINDS for p in sorted((data / kind).rglob("*.parquet"))]
+    return {p.relative_to(data).as_posix(): p for p in paths if ".partial" not in str(p)}
+
+
+def differs(old: pl.DataFrame, new: pl.DataFrame) -> list[str]:
+    """Return what differs between two frames, a line a column."""
+    said = [f"column {name} is gone" for name in old.columns if name not in new.columns]
+    said += [f"column {name} is new" for name in new.columns if name not in old.columns]
+    if len(old) != len(new):
+        return [*said, f"{len(old):,} rows before, {len(new):,} now"]
+    both = [name for name in old.columns if name in new.columns]
+    floats = [name for name in both if old[name].dtype.is_float()]
+    keys = [name for name in both if name not in floats and not old[name].dtype.is_nested()]
+    if keys:
+        old, new = old.sort(keys, maintain_order=True), new.sort(keys, maintain_order=True)
+    for name in both:
+        one, two = old[name], new[name]
+        if name in floats:
+            two = two.cast(one.dtype, strict=False)
+            apart = (one - two).abs() > TOLERANCE * (1 + one.abs())
+            other = (one.is_null() != two.is_null()) | (one.is_nan() != two.is_nan())
+            number = int((apart.fill_null(False) | other.fill_null(False)).sum())
+            most = (one - two).abs().max()
+            if number:
+                said.append(f"{name}: {number:,} of {len(one):,} differ, by {most:.3g} at most")
+        else:
+            number = int(one.ne_missing(two.cast(one.dtype, strict=False)).sum())
+            if number:
+                said.append(f"{name}: {number:,} of {len(one):,} differ")
+    return said
+
+
+def main() -> int:
+    """Print what differs, with its reason where one is known."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path)
+    given = parser.parse_args()
+    known: dict[str, Any] = yaml.safe_load((HERE / "compare_data.yaml").read_text("utf-8"))
+    before, after = found(given.old), found(given.new)
+    same, unexplained = 0, 0
+    for path in sorted(before):
+        where, columns = path, known["columns"].get(path.split("/")[1], {})
+        for old, new in known["paths"].items():
+            if where.startswith(old):
+                where = where.replace(old, new, 1)
+                break
+        if where not in after:
+            said = ["gone"]
+        else:
+            old_frame = pl.read_parquet(before[path])
+            old_frame = old_frame.rename(
+                {a: b for a, b in columns.items() if a in old_frame.columns}
+            )
+            said = differs(old_frame, pl.read_parquet(after.pop(where)))
+        if not said:
+            same += 1
+            continue
+        why = next((w for pattern, w in known["reasons"].items() if fnmatch(path, pattern)), "")
+        unexplained += not why
+        print(f"{path}{': ' + why if why else ''}", *said, sep="\n    ")
+    for path in after:
+        why = next((w for pattern, w in known["reasons"].items() if fnmatch(path, pattern)), "")
+        unexplained += not why
+        print(f"{path}: new{', ' + why if why else ''}")
+    print(f"{same:,} of {len(before):,} files are the same; {unexplained} unexplained differences")
+    return int(bool(unexplained))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
