@@ -42,8 +42,12 @@ lock:  ## resolve pyproject.toml into requirements/*.txt again; LOCK=--upgrade t
 	.lock-venv/bin/python requirements/lock.py $(LOCK)
 	rm -r .lock-venv
 
-repro: $(READY)  ## run the pipeline: only what is not up to date; STAGE=name for one stage
+CHECKED := $(VENV)/checked
+$(CHECKED): $(READY) params.yaml $(wildcard builders/datasets/*/*.yaml validation/params.yaml probes/*/*.yaml)
 	@python -m plumbline.probes check
+	@touch $@
+
+repro: $(CHECKED)  ## run the pipeline: only what is not up to date; STAGE=name for one stage
 	@dvc repro $(foreach word,$(STAGE),$(call address,$(word)))
 
 test: $(TEST)  ## the quick tests
