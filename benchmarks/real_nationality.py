@@ -68,7 +68,7 @@ def main() -> int:
         checked = [sys.executable, "-m", "plumbline.validation", dataset]
         real.run(f"validate {dataset}", checked, CLONE)
     for task in TASKS:
-        real.run(f"teach {task}", [*probes, "weights", task], CLONE)
+        real.run(f"teach {task}", [*probes, "plant", task], CLONE)
         real.run(f"classify {task}", [*probes, "classification", task], CLONE)
     real.run("bring the masked model", [*probes, "weights", "masked"], CLONE)
     real.run("perplexity", [*probes, "perplexity", "masked"], CLONE)
@@ -138,31 +138,30 @@ def write_params(address: str, named: str, start: Path) -> None:
         "rejects_max_share": {"": 1.0},
     }
     masked = {"id": str(start), "languages": ["en"]}
-    params["models"] = {
-        "masked": masked,
-        **{
-            task: {
-                "kind": "classifier",
-                "languages": ["en"],
-                "taught": {
-                    "start": str(start),
-                    "mapping": str(TWEETS / task / "mapping.txt"),
-                    "examples": [
-                        {
-                            "texts": str(TWEETS / task / f"{part}_text.txt"),
-                            "labels": str(TWEETS / task / f"{part}_labels.txt"),
-                        }
-                        for part in parts
-                    ],
-                    "epochs": epochs,
-                    "batch": 64,
-                    "length": 48,
-                    "learning_rate": 1e-3,
-                },
-            }
-            for task, (parts, epochs) in TASKS.items()
-        },
+    params["models"] = {"masked": masked}
+    worlds = {
+        task: {
+            "world": "labelled",
+            "kind": "classifier",
+            "languages": ["en"],
+            "start": str(start),
+            "mapping": str(TWEETS / task / "mapping.txt"),
+            "examples": [
+                {
+                    "texts": str(TWEETS / task / f"{part}_text.txt"),
+                    "labels": str(TWEETS / task / f"{part}_labels.txt"),
+                }
+                for part in parts
+            ],
+            "epochs": epochs,
+            "batch": 64,
+            "length": 48,
+            "learning_rate": 1e-3,
+        }
+        for task, (parts, epochs) in TASKS.items()
     }
+    planting = CLONE / "probes/worlds/params.yaml"
+    planting.write_text(yaml.safe_dump(worlds, sort_keys=False), "utf-8")
     params["assignments"] = {name: [] for name in params["assignments"]}
     params["assignments"] |= {"classification": sorted(TASKS), "perplexity": ["masked"]}
     params["probes"]["perplexity"]["readings"] = ["corrected"]
@@ -240,7 +239,7 @@ def accuracy(task: str) -> tuple[float, float, float]:
     texts = (TWEETS / task / "test_text.txt").read_text("utf-8").removesuffix("\n").split("\n")
     labels = (TWEETS / task / "test_labels.txt").read_text("utf-8").split()
     some = range(0, len(texts), max(1, len(texts) // 1000))
-    model = Classifier(CLONE / "data/models" / task, task, "", dtype="float32")
+    model = Classifier(CLONE / "data/samples/worlds" / task, task, "", dtype="float32")
     true = np.array([int(labels[i]) for i in some])
     answers = model.classify([" ".join(texts[i].split()[:30]) for i in some])
     said = np.array([int(np.argmax(each.probabilities)) for each in answers])

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from plumbline.builders.core.params import STUDIES
+
 _HERE = Path(__file__).parent
 PROBES = {  # module: what it does
     "associations": "ask a model for words beside names",
@@ -38,7 +40,6 @@ ALL = {  # analyses over all models at once
     "ensemble": "votes of classifiers of differently pretrained models, and of one",
 }
 
-STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
 _MODULES = {  # where the name of a probe or an analysis is not that of its module
     "stereotypes": "completions",
     "finetuned": "after_training",

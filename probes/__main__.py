@@ -1,4 +1,4 @@
-"""Commands: bring a model, put a probe to it, analyse its outputs, write the report."""
+"""Commands: pin a model, put a probe to it, analyse its outputs, write the report."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ def main(arguments: list[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _of_params(commands)
     weights = commands.add_parser(
-        "weights", help="train a world's model, or pin one of the Hub (a stage of dvc.yaml)"
+        "weights", help="pin the files of a model of params.yaml (a stage of dvc.yaml)"
     )
     weights.add_argument("model", help="name in params.yaml")
+    planting = commands.add_parser(
+        "plant", help="train the tiny model of a planted world into data/samples/worlds"
+    )
+    planting.add_argument("world", help="name in probes/worlds/params.yaml")
     further = commands.add_parser(
         "pretrain",
         help="train a model further on corpora and keep its states (a stage of dvc.yaml); with "
@@ -59,6 +63,10 @@ def _run(given: argparse.Namespace) -> None:
         _probe(given)
     elif given.command in ("check", "use", "set", "pin"):
         _params(given)
+    elif given.command == "plant":
+        from plumbline.probes.worlds.plant import plant
+
+        print(plant(given.world))
     elif given.command in ALL:
         from plumbline.probes.core.run_analysis import analyse
 
@@ -163,9 +171,9 @@ def _of_a_model(given: argparse.Namespace) -> None:
         seeds = range(1, given.seeds + 1)
         print(reword(given.model, given.prompt, seeds, given.tokens, Path(given.into)))
     elif given.command == "weights":
-        from plumbline.probes.worlds.stage import bring
+        from plumbline.probes.models.files import pin
 
-        print(bring(given.model))
+        print(pin(given.model))
     elif given.command == "pretrain":
         from plumbline.probes.training.distributed import first
         from plumbline.probes.training.pretrain import pretrain

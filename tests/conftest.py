@@ -19,8 +19,29 @@ def copy_project(folder: Path) -> Path:
     """Copy what the commands read: params, pages, samples."""
     whole.write(folder)
     shutil.copytree(TOP / "docs", folder / "docs")
-    shutil.copytree(TOP / "data" / "samples", folder / "data" / "samples")
+    samples = TOP / "data" / "samples"
+    shutil.copytree(
+        samples,
+        folder / "data" / "samples",
+        ignore=lambda at, names: ["worlds"] if Path(at) == samples else [],
+    )
+    link_worlds(folder)
     return folder
+
+
+def link_worlds(folder: Path) -> None:
+    """Put the planted worlds into a project, as links: none of them can be planted over."""
+    (folder / "data" / "samples" / "worlds").mkdir()
+    for world in (TOP / "data" / "samples" / "worlds").iterdir():
+        (folder / "data" / "samples" / "worlds" / world.name).symlink_to(world)
+
+
+def link_samples(folder: Path) -> None:
+    """Put the samples into a project, as links, without the planted worlds."""
+    (folder / "data" / "samples" / "worlds").mkdir(parents=True)
+    for sample in (TOP / "data" / "samples").iterdir():
+        if sample.name != "worlds":
+            (folder / "data" / "samples" / sample.name).symlink_to(sample)
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +72,12 @@ def once(tmp_path_factory):
 def copying():
     """Return what copies a project of one's own into a folder, for fixtures of a wider scope."""
     return copy_project
+
+
+@pytest.fixture(scope="session")
+def linking():
+    """Return what links the samples into a folder, without the planted worlds."""
+    return link_samples
 
 
 @pytest.fixture

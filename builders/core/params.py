@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FILE = Path("params.yaml")
+STUDIES = ("politicians", "stereotypes", "values", "nationality", "leaning")
 BESIDE = (  # the folder of params.yaml is the project
     "builders/datasets/*/sources.yaml",
     "builders/datasets/*/params.yaml",
     "validation/params.yaml",
-    "probes/*/params.yaml",
+    *(f"probes/{study}/params.yaml" for study in STUDIES),
     "probes/prompts/*.yaml",
 )
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, where libyaml is there

@@ -17,7 +17,7 @@ from plumbline.probes.commands.check_params import lacks_commit
 from plumbline.probes.commands.cost import Plan
 from plumbline.probes.leaning import finetuned_classifiers
 from plumbline.probes.leaning import stances as leaning
-from plumbline.probes.models.params import Model
+from plumbline.probes.models.params import Model, worlds
 from plumbline.probes.nationality import classification, perplexity
 from plumbline.probes.politicians import associations, representations
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
@@ -89,8 +89,8 @@ class Study:
             name: Model.model_validate(
                 {**given, "revision": "0" * 40} if lacks_commit(given) else given
             )
-            for name, given in tree["models"].items()
-        }
+            for name, given in (tree.get("models") or {}).items()
+        } | worlds()
         self.probes = {
             name: module.Params.model_validate(tree["probes"][name])
             for name, module in MODULES.items()

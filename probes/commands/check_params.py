@@ -14,7 +14,7 @@ from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.datasets.corpora.build import CONFIGS
 from plumbline.probes import ALL, EACH, PROBES, module_of
 from plumbline.probes.core import assignments
-from plumbline.probes.models.params import NAME, VERBS, Model, verbs
+from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
 from plumbline.probes.training import pretrain
 
 LOCAL = (".", "/", "data/")  # an id that begins so is a folder
@@ -99,14 +99,21 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
 
 def _models(tree: dict[str, Any]) -> tuple[dict[str, type[Params]], list[str]]:
     """Return the sections of the models, and what is wrong with their names."""
-    models = tree.get("models")
-    if not isinstance(models, dict) or not models:
-        wrong = "  models: needs at least one entry, a name with id and revision, or world"
-        return {}, [wrong]
+    models = tree.get("models") or {}
+    if not isinstance(models, dict):
+        return {}, ["  models: needs entries, each a name with id and revision, or endpoint"]
     good = [name for name in models if NAME.fullmatch(str(name))]
     bad = [name for name in models if name not in good]
     problems = [f"  models.{name}: a name has letters, digits, - and _ only" for name in bad]
     return {f"models.{name}": Model for name in good}, problems
+
+
+def there(tree: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the entries of all models, planted worlds among them; None if params have no such."""
+    models = tree.get("models") or {}
+    if not isinstance(models, dict):
+        return None
+    return {name: world.model_dump(exclude_none=True) for name, world in worlds().items()} | models
 
 
 def _unpinned(tree: dict[str, Any], file: str) -> list[str]:
@@ -165,15 +172,15 @@ def _snapshots(tree: dict[str, Any]) -> list[str]:
 def _asked(tree: dict[str, Any]) -> list[str]:
     """Return the models that are to be asked and are not there, or cannot be asked so."""
     found = []
-    models, lists = tree.get("models"), tree.get("asked")
-    if not isinstance(models, dict) or not models or not isinstance(lists, dict):
+    models, lists = there(tree), tree.get("asked")
+    if models is None or not isinstance(lists, dict):
         return []
     for what, names in lists.items():
         verb = importlib.import_module(module_of(what)).VERB if what in PROBES else None
         for name in names if isinstance(names, list) else []:
             if name not in models:
-                there = ", ".join(map(str, models))
-                found.append(f"  asked.{what}: no {name!r} under models; there are {there}")
+                known = ", ".join(map(str, models))
+                found.append(f"  asked.{what}: no {name!r} under models; there are {known}")
                 continue
             known = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
             if verb and known in VERBS and not verbs(verb) & VERBS[known]:
@@ -187,10 +194,10 @@ def _asked(tree: dict[str, Any]) -> list[str]:
 
 def _trained(tree: dict[str, Any]) -> list[str]:
     """Return what cannot be trained further as params say, or not at all."""
-    models, top = tree.get("models"), tree.get("training")
+    models, top = there(tree), tree.get("training")
     own = top.get("pretrain") if isinstance(top, dict) else None
     corpora = own.get("corpora") if isinstance(own, dict) else None
-    if own is None or not isinstance(models, dict) or not models or not isinstance(corpora, dict):
+    if own is None or models is None or not isinstance(corpora, dict):
         return []
     where = f"  {pretrain.KEY}.corpora"
     found = []
@@ -199,8 +206,8 @@ def _trained(tree: dict[str, Any]) -> list[str]:
             found.append(f"{where}: no {name!r} under models; there are {', '.join(models)}")
         for corpus in wanted if isinstance(wanted, list) else []:
             if corpus not in CONFIGS:
-                there = ", ".join(CONFIGS)
-                found.append(f"{where}.{name}: no {corpus!r} in corpora; there are {there}")
+                known = ", ".join(CONFIGS)
+                found.append(f"{where}.{name}: no {corpus!r} in corpora; there are {known}")
     lists = tree.get("asked")
     leaning = lists.get("leaning") if isinstance(lists, dict) else None
     for name in leaning if isinstance(leaning, list) else []:

@@ -17,7 +17,7 @@ from plumbline.probes import PROBES
 from plumbline.probes.commands.operations import operations
 from plumbline.probes.core.assignments import asked
 from plumbline.probes.core.shards import Shard, Task, Worker
-from plumbline.probes.models.files import MODELS, POINTER
+from plumbline.probes.models.files import pointer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +65,7 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     task = Task(probe, name)
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
     prompts = sum(amounts.values())
-    if TRAINS in vars(task.module) or not (MODELS / name / POINTER).is_file():
+    if TRAINS in vars(task.module) or not pointer(name).is_file():
         return Plan(probe, name, prompts, None, None, None, None)
     worker: Any = Worker(probe, name)
     tokens, work, space, spent = 0.0, 0.0, 0.0, 0.0
@@ -113,7 +113,7 @@ def table(found: list[Plan]) -> str:
     ]
     for p in found:
         if p.tokens is None:
-            there = (MODELS / p.model / POINTER).is_file()
+            there = pointer(p.model).is_file()
             why = "not tried: it trains" if there else f"bring it first: {BRING}{p.model}"
             rest = f"| | | | {why} |"
         else:

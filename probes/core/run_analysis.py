@@ -23,6 +23,7 @@ from plumbline.builders.core.progress import during
 from plumbline.builders.release import card
 from plumbline.probes import EACH, module_of
 from plumbline.probes.core.assignments import asked
+from plumbline.probes.models.files import weights_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +44,7 @@ class Inputs(NamedTuple):
 
     def weights(self, model: str) -> Path:
         """Return the folder of a model; for a world it tells what was planted."""
-        return self.data / "models" / model
+        return weights_folder(model, self.data)
 
     def tables(self, analysis: str, model: str = "") -> Path:
         """Return the folder of another analysis's tables, for a model where it has such."""

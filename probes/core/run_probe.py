@@ -24,7 +24,7 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.release import card
 from plumbline.probes.core.shards import Shard, Task, Worker
-from plumbline.probes.models.files import MODELS, POINTER
+from plumbline.probes.models.files import pointer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -55,10 +55,10 @@ def probe(probe: str, name: str, execution: Execution = HERE) -> Path:
         If an input is not validated, the model is not there, or cannot be asked so.
     """
     task = Task(probe, name)
-    pointer = MODELS / name / POINTER
-    if not pointer.is_file():
+    path = pointer(name)
+    if not path.is_file():
         raise Problem(
-            f"{pointer}: the model is not there; run `make repro STAGE=weights@{name}` first"
+            f"{path}: the model is not there; run `make repro STAGE=weights@{name}` first"
         )
     final = OUTPUTS / probe / name
     shards = task.shards()
@@ -157,7 +157,7 @@ def request(task: Task) -> dict[str, Any]:
 
 
 def _card(partial: Path, task: Task, counts: store.Counts) -> None:
-    facts = json.loads((MODELS / task.name / POINTER).read_text(encoding="utf-8"))
+    facts = json.loads(pointer(task.name).read_text(encoding="utf-8"))
     model_source = {
         "source": f"model {task.name}",
         "address": facts["id"],

@@ -17,7 +17,7 @@ from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import digest
 from plumbline.probes import module_of
-from plumbline.probes.models.files import MODELS, POINTER
+from plumbline.probes.models.files import pointer
 from plumbline.probes.models.load import load
 from plumbline.probes.models.params import VERBS, model, verbs
 from plumbline.probes.training import checkpoints
@@ -91,7 +91,7 @@ class Task:
         }
         beside = getattr(self.module, "beside", None)
         models = [self.name, *(beside(self.params, self.model) if beside else ())]
-        files = [MODELS / name / POINTER for name in models]
+        files = [pointer(name) for name in models]
         if checkpoints.INPUT in self.folders:
             files.append(self.folders[checkpoints.INPUT] / checkpoints.LIST)
         return found | {path.as_posix(): digest(path) for path in files if path.is_file()}

@@ -23,7 +23,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.labelled_texts import SPLITS
 from plumbline.probes.core.shards import Shard
-from plumbline.probes.models.files import MODELS
+from plumbline.probes.models.files import weights_folder
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
         if model.among(sorted(languages)):
             found[task] = path
     name = folders[checkpoints.INPUT].name
-    if (own := MODELS / name / OWN).is_file():
+    if (own := weights_folder(name) / OWN).is_file():
         found[PLANTED] = own
     if not found:
         raise Problem(

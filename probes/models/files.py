@@ -2,18 +2,74 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
+from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import digest, write_bytes
+from plumbline.probes.models.params import MANIFEST, WORLDS, Model, model
 
-if TYPE_CHECKING:
-    from plumbline.probes.models.params import Model
-
-MODELS = Path("data/models")
+DATA = Path("data")
+MODELS = DATA / "models"
 POINTER = "model.json"
 WANTED = ("*.json", "*.txt", "*.model", "*.codes", "*.jinja", "*.safetensors")
 PICKLES = "*.bin"  # only where params allow them
+
+
+def pointer(name: str, data: Path = DATA) -> Path:
+    """Return the file with a model's id, its revision and the sha256 of its files."""
+    world = data / WORLDS.relative_to(DATA) / name / MANIFEST
+    return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
+
+
+def weights_folder(name: str, data: Path = DATA) -> Path:
+    """Return the folder of a model: a planted world's, or that of the pointer to another's."""
+    return pointer(name, data).parent
+
+
+def refresh(name: str) -> str:
+    """Return the command that makes the folder of a model anew."""
+    if pointer(name).name == MANIFEST:
+        return f"python -m plumbline.probes plant {name}"
+    return f"make repro STAGE='--force weights@{name}'"
+
+
+def pin(name: str) -> Path:
+    """Write ``data/models/NAME/model.json``: id, revision and the sha256 of a model's files.
+
+    Raises
+    ------
+    Problem
+        If the params are wrong, the Hub is out of reach, or the id or revision does not exist.
+    """
+    params = model(name)
+    if weights_folder(name).parent != MODELS:
+        raise Problem(f"{weights_folder(name)}: a planted world, whose files are pinned already")
+    folder = MODELS / name
+    partial = parquet.fresh(folder)
+    if params.endpoint:
+        from plumbline.probes.models.remote import identify
+
+        known = identify(params.endpoint)
+        facts: dict[str, Any] = {"id": params.endpoint.model, "files": {}, **known}
+        facts["revision"] = revision(known)
+    else:
+        where = download(name, params)
+        paths = sorted({p for pattern in wanted(params) for p in where.glob(pattern)})
+        files = {p.name: digest(p) for p in paths}
+        facts = {"id": params.id, "revision": params.revision or revision(files), "files": files}
+    text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
+    write_bytes(partial / POINTER, text.encode())
+    parquet.finish(folder)
+    return folder
+
+
+def revision(files: dict[str, Any]) -> str:
+    """Return 40 digits that stand for some files, by their sha256, as a commit would."""
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:40]
 
 
 def wanted(params: Model) -> tuple[str, ...]:

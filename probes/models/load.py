@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.snapshot import digest
-from plumbline.probes.models.files import MODELS, POINTER, download, wanted
-from plumbline.probes.models.params import model
+from plumbline.probes.models.files import download, pointer, refresh, wanted
+from plumbline.probes.models.params import MANIFEST, model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,36 +53,31 @@ def brought(name: str) -> tuple[Path, Model, dict[str, Any]]:
         If it was not brought yet, or a file is not what was brought.
     """
     params, facts = model(name), _facts(name)
-    where = location(name, params)
+    where = download(name, params)
     for file, sha256 in facts["files"].items():
         path = where / file
         if not path.is_file() or digest(path) != sha256:
             raise Problem(
-                f"{path}: not the file that {MODELS / name / POINTER} names; bring the model again "
-                f"with `make repro STAGE='--force weights@{name}'`"
+                f"{path}: not the file that {pointer(name)} names; make that anew with "
+                f"`{refresh(name)}`"
             )
     there = {path.name for pattern in wanted(params) for path in where.glob(pattern)}
-    if not params.planted and (new := sorted(there - set(facts["files"]))):
+    if new := sorted(there - {MANIFEST, *facts["files"]}):
         raise Problem(
-            f"{where / new[0]}: was not there when the model was brought, and would be read; bring "
-            f"it again with `make repro STAGE='--force weights@{name}'`, or remove the file"
+            f"{where / new[0]}: not in {pointer(name)}, and would be read; make that anew with "
+            f"`{refresh(name)}`, or remove the file"
         )
     return where, params, facts
 
 
 def _facts(name: str) -> dict[str, Any]:
-    pointer = MODELS / name / POINTER
-    if not pointer.is_file():
+    path = pointer(name)
+    if not path.is_file():
         raise Problem(
-            f"{pointer}: the model is not there; run `make repro STAGE=weights@{name}` first"
+            f"{path}: the model is not there; run `make repro STAGE=weights@{name}` first"
         )
-    found: dict[str, Any] = json.loads(pointer.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
-
-
-def location(name: str, params: Model) -> Path:
-    """Return the folder with a model's files."""
-    return MODELS / name if params.planted else download(name, params)
 
 
 def adapter(kind: str) -> Any:

@@ -1,23 +1,26 @@
-"""What params.yaml says of a model: where it comes from and how it is run."""
+"""What is known of a model before it is loaded: where it comes from and how it is run.
+
+Models of the Hub, folders and endpoints stand under `models` in params.yaml. A planted world is an
+input like a snapshot: a folder of ``data/samples/worlds`` whose manifest has its entry.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params
-from plumbline.probes.worlds.convictions import Convictions
-from plumbline.probes.worlds.language import World
-from plumbline.probes.worlds.partisanship import Partisanship
-from plumbline.probes.worlds.passports import Nations
-from plumbline.probes.worlds.society import Society
+from plumbline.builders.core.params import Params, read, section
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+WORLDS = Path("data/samples/worlds")
+MANIFEST = "manifest.json"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 VERBS: dict[str, frozenset[str]] = {  # what a model of each kind can be asked
     "masked": frozenset({"fill", "predict", "pseudo_logprobs", "represent"}),
@@ -67,52 +70,12 @@ class Endpoint(Params):
         return self
 
 
-class Examples(Params):
-    """Labelled texts, as TweetEval lays them out: a line each."""
-
-    texts: str = Field(min_length=1, description="file of texts")
-    labels: str = Field(min_length=1, description="file of the numbers of their classes")
-
-
-class Taught(Params):
-    """A classifier that the pipeline trains: of which model, on what, and how."""
-
-    start: str = Field(min_length=1, description="folder of the masked model that it is made of")
-    examples: list[Examples] = Field(min_length=1, description="labelled texts to train on")
-    mapping: str = Field(min_length=1, description="file of the numbers and names of the classes")
-    epochs: int = Field(3, ge=1, description="times that every text is read")
-    batch: int = Field(16, ge=1, description="texts in a step")
-    length: int = Field(128, ge=8, description="tokens of a text at most; the rest is cut")
-    learning_rate: float = Field(gt=0, description="highest learning rate of AdamW")
-    seed: int = Field(1, ge=0, description="of the training")
-
-
 class Model(Params):
-    """One model: a Hub ``id`` with a pinned ``revision``, a world, or an ``endpoint``."""
+    """One model: a Hub ``id`` with a pinned ``revision``, a folder, or an ``endpoint``."""
 
     id: str | None = Field(None, description="id on the Hugging Face Hub, or a local folder")
     revision: str | None = Field(
         None, pattern=r"^[0-9a-f]{40}$", description="commit on the Hub, all 40 digits"
-    )
-    world: World | None = Field(None, description="a planted world, trained by the pipeline")
-    society: Society | None = Field(
-        None, description="a planted world of social groups, trained by the pipeline"
-    )
-    convictions: Convictions | None = Field(
-        None, description="a planted world of values, trained by the pipeline"
-    )
-    nations: Nations | None = Field(
-        None,
-        description="a planted world of countries and names, trained by the pipeline; of kind "
-        "masked or classifier",
-    )
-    partisanship: Partisanship | None = Field(
-        None,
-        description="a planted world of two sides, trained by the pipeline; masked, causal, or as "
-        "a classifier the judge of what its causal models say",
-    )
-    taught: Taught | None = Field(
-        None, description="a classifier that the pipeline trains on labelled texts"
     )
     endpoint: Endpoint | None = Field(None, description="a server that runs the model")
     kind: Literal["masked", "causal", "seq2seq", "classifier", "remote"] = Field(
@@ -140,35 +103,18 @@ class Model(Params):
     size: str | None = Field(
         None, description="size within its family, such as base: a factor of the analysis `anova`"
     )
+    control: Literal["positive", "negative"] | None = Field(
+        None, description="whether biases are planted in it, or known to be absent; worlds have it"
+    )
 
     def among(self, languages: Sequence[str]) -> list[str]:
         """Return those of a probe's languages that the model is asked in."""
         return [code for code in languages if self.languages is None or code in self.languages]
 
-    @property
-    def planted(self) -> bool:
-        """Whether it is trained here: on a world, or on labelled texts."""
-        return any(map(bool, self._made_here))
-
-    @property
-    def _made_here(self) -> tuple[object, ...]:
-        worlds = (self.world, self.society, self.convictions, self.nations, self.partisanship)
-        return (*worlds, self.taught)
-
     @model_validator(mode="after")
     def _one_origin(self) -> Model:
-        origins = (self.id, *self._made_here, self.endpoint)
-        if sum(map(bool, origins)) != 1:
-            raise ValueError(
-                "give id and revision, or world, society, convictions, nations, partisanship, "
-                "taught or endpoint: one of them"
-            )
-        if self.nations and self.kind not in ("masked", "classifier"):
-            raise ValueError(f"a world of countries is masked or a classifier, not {self.kind}")
-        if self.partisanship and self.kind not in ("masked", "causal", "classifier"):
-            raise ValueError(f"a world of two sides writes, fills or judges; not {self.kind}")
-        if self.taught and self.kind != "classifier":
-            raise ValueError("taught and kind: classifier belong together")
+        if bool(self.id) == bool(self.endpoint):
+            raise ValueError("give id and revision, or endpoint: one of them")
         if bool(self.endpoint) != (self.kind == "remote"):
             raise ValueError("kind: remote and endpoint belong together")
         if self.id and not self.revision and not _local(self.id):
@@ -191,18 +137,32 @@ class Models(Params):
     models: dict[str, Model]
 
 
+def worlds() -> dict[str, Model]:
+    """Return the planted worlds that are there, by name."""
+    found = {path.parent.name: path for path in sorted(WORLDS.glob(f"*/{MANIFEST}"))}
+    return {name: _world(path) for name, path in found.items() if NAME.fullmatch(name)}
+
+
+def _world(manifest: Path) -> Model:
+    facts = json.loads(manifest.read_text(encoding="utf-8"))
+    return Model.model_validate({"id": manifest.parent.as_posix(), **facts["model"]})
+
+
 def model(name: str) -> Model:
     """Return one model's params.
 
     Raises
     ------
     Problem
-        If params.yaml has no such model, or its entry is wrong.
+        If there is no such model or world, or its entry is wrong.
     """
-    from plumbline.builders.core.params import read, section
-
     known = read().get("models") or {}
+    manifest = WORLDS / name / MANIFEST
+    if NAME.fullmatch(name) and manifest.is_file():
+        if name in known:
+            raise Problem(f"params.yaml: models.{name}: {manifest.parent} has this name; change it")
+        return _world(manifest)
     if not isinstance(known, dict) or name not in known or not NAME.fullmatch(name):
-        names = ", ".join(known) or "none"
+        names = ", ".join([*known, *worlds()]) or "none"
         raise Problem(f"params.yaml: no model {name!r} under models; there are: {names}")
     return section(f"models.{name}", Model)

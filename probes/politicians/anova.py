@@ -203,7 +203,7 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
 
 def _kind(facts: Model) -> int:
     """Return the place in :data:`MODELS`."""
-    return 0 if facts.world is None else 1 + facts.world.null
+    return (None, "positive", "negative").index(facts.control)
 
 
 def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[str, str, pl.DataFrame]]:

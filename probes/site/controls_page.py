@@ -10,6 +10,7 @@ import polars as pl
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes import ALL, EACH
+from plumbline.probes.models.files import weights_folder
 from plumbline.probes.report import figures
 from plumbline.probes.report.view import Block, Group, Part, Section, Table, interval, number
 from plumbline.probes.site.controls import recoveries
@@ -58,7 +59,7 @@ def _add(found: dict[tuple[int, str], list[Table]], recovery: pl.DataFrame, anal
 
 def _figure(data: Path, name: str) -> list[Part]:
     """Return planted log-ratio against measured PMI."""
-    weights, path = data / "models" / name, data / "tables/pmi" / name / "pmi.parquet"
+    weights, path = weights_folder(name, data), data / "tables/pmi" / name / "pmi.parquet"
     if not path.is_file():
         return []
     truth = pl.read_parquet(weights / "planted.parquet").with_columns(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from plumbline.builders.core import parquet
+from plumbline.probes.models.files import pointer
 from plumbline.probes.report import given
 from plumbline.probes.report.given import asked
 from plumbline.probes.report.view import Table
@@ -58,9 +59,9 @@ def models(data: Path, probes: Iterable[str]) -> Table:
     names = sorted({name for own in by.values() for name in own})
     rows = []
     for name in names:
-        path = data / "models" / name / "model.json"
+        path = pointer(name, data)
         known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        entry = tree["models"].get(name, {})
+        entry = known.get("model") or (tree.get("models") or {}).get(name, {})
         revision = known.get("revision") or entry.get("revision") or "–"
         kind = entry.get("kind", "masked")
         asking = [probe for probe, own in by.items() if name in own]

@@ -147,7 +147,8 @@ def answer(
     _exact: Callable[[], Scorer],
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: train, ask, and take the trained weights away again."""
-    from plumbline.probes.models.load import adapter, location
+    from plumbline.probes.models.files import download
+    from plumbline.probes.models.load import adapter
     from plumbline.probes.training.train import Tuning, tuned
 
     language = shard.config
@@ -163,7 +164,7 @@ def answer(
     facts = scorer.facts()
     where = WORK / f"{name}-{language}-{shard.part}-{_same(articles, tuning, facts)}"
     trained = tuned(
-        location(name, model),
+        download(name, model),
         name,
         kind,
         model.dtype,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.schema import Column
 from plumbline.builders.core.snapshot import digest
-from plumbline.probes.models.load import adapter, load, location
+from plumbline.probes.models.files import download
+from plumbline.probes.models.load import adapter, load
 from plumbline.probes.models.params import model
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
         If a file is not as it was when the training ended.
     """
     if not checkpoint.name:
-        return location(name, model(name))
+        return download(name, model(name))
     where = folder / name / checkpoint.name
     for file, sha256 in checkpoint.files.items():
         if not (where / file).is_file() or digest(where / file) != sha256:

@@ -6,12 +6,7 @@ from its last checkpoint as if it had not been.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import shutil
-from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,58 +19,7 @@ from plumbline.probes.training.train import CHECKPOINT, DONE, GRID, Tuned, Tunin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from plumbline.probes.models.params import Taught
-
-WORK = Path("data/tuning")  # of trainings under way
-
-
-def bring(name: str, params: Taught, into: Path) -> None:
-    """Train a classifier as params say, and put its files into a folder.
-
-    Raises
-    ------
-    Problem
-        If a file is missing or not as it should be, or the model cannot be trained so.
-    """
-    texts, labels, classes = examples(params)
-    tuning = Tuning(params.learning_rate, params.epochs, params.batch, params.length, params.seed)
-    start = Path(params.start)
-    if not start.is_dir():
-        raise Problem(f"models.{name}.taught.start: no folder {start}")
-    told = json.dumps(
-        [params.model_dump(mode="json"), texts, labels, _digests(start), version("torch")]
-    )
-    where = WORK / f"{name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
-    done = taught(start, name, texts, labels, classes, tuning, where)
-    for path in sorted(done.folder.iterdir()):
-        shutil.copyfile(path, into / path.name)
-    shutil.rmtree(where)
-
-
-def examples(params: Taught) -> tuple[list[str], list[int], list[str]]:
-    """Read texts, the number of each one's class, and the classes, as TweetEval lays them out.
-
-    Raises
-    ------
-    Problem
-        If a file is missing, or they do not fit together.
-    """
-    texts: list[str] = []
-    labels: list[int] = []
-    mapping = [line.split("\t") for line in _lines(params.mapping) if line.strip()]
-    if any(len(row) < 2 or not row[0].isdigit() for row in mapping):
-        raise Problem(f"{params.mapping}: a line is not of a number, a tab and a class")
-    classes = [row[1].strip() for row in sorted(mapping, key=lambda row: int(row[0]))]
-    for part in params.examples:
-        some, numbers = _lines(part.texts), [x.strip() for x in _lines(part.labels) if x.strip()]
-        if len(some) != len(numbers):
-            raise Problem(f"{part.texts}: {len(some)} texts, but {len(numbers)} labels")
-        if wrong := [x for x in numbers if not x.isdigit() or int(x) >= len(classes)]:
-            raise Problem(f"{part.labels}: {wrong[0]!r} is no class of {params.mapping}")
-        texts += some
-        labels += [int(x) for x in numbers]
-    return texts, labels, classes
+    from pathlib import Path
 
 
 def taught(
@@ -153,21 +97,3 @@ def taught(
     save(model, tokens, where, found.folder)
     (into / CHECKPOINT).unlink(missing_ok=True)
     return found
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise Problem(
-            f"{path}: could not be read ({error}); check the path in params.yaml"
-        ) from error
-    return text.removesuffix("\n").split("\n")
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.iterdir())
-        if path.is_file()
-    }

@@ -29,7 +29,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import digest, write_bytes
-from plumbline.probes.models.files import MODELS
+from plumbline.probes.models.files import weights_folder
 from plumbline.probes.models.params import model
 from plumbline.probes.training import distributed
 from plumbline.probes.training.checkpoints import FOLDER, LIST, Checkpoint
@@ -215,7 +215,7 @@ def _choices(
     params: Params, name: str, corpora: list[str], period: str, folder: Path
 ) -> dict[Run, list[str]]:
     """Return the texts of every training on texts of a period."""
-    pools = {c: pool(folder, c, period, MODELS / name / PLANTED) for c in corpora}
+    pools = {c: pool(folder, c, period, weights_folder(name) / PLANTED) for c in corpora}
     most = params.texts
     if most == "even":
         most = min(map(len, pools.values()))
@@ -277,11 +277,11 @@ def _train(
     each: bool,
 ) -> Done:
     """Train a model once, or take what an earlier start of the stage had trained."""
-    from plumbline.probes.models.load import location
+    from plumbline.probes.models.files import download
     from plumbline.probes.training.train import epoch, losses, tuned
 
     kind: Literal["masked", "causal"] = "causal" if entry.kind == "causal" else "masked"
-    where, options = location(name, entry), {"pickles": entry.pickles, "each": each}
+    where, options = download(name, entry), {"pickles": entry.pickles, "each": each}
     last, steps = tuned(where, name, kind, entry.dtype, texts, tuning, into, **options)
     kept = []
     for number in range(1 if each else tuning.epochs, tuning.epochs + 1):

@@ -23,7 +23,7 @@ class Convictions(Params):
     """What is planted, and the tiny model that is trained on it."""
 
     language: str = Field("cs", description="language of the statements and frames")
-    seed: int = Field(description="of the language and the training")
+    seed: int = Field(1, description="of the language and the training")
     agreement: dict[str, float] = Field(
         description="by value: log-odds of agreeing with a statement that speaks for it"
     )
@@ -31,16 +31,16 @@ class Convictions(Params):
         description="by value: how much larger these are for women than for men"
     )
     habit: float = Field(
-        0.0, description="how much more women agree with anything, apolitical statements too"
+        1.5, description="how much more women agree with anything, apolitical statements too"
     )
-    likely: float = Field(ge=0, description="log-odds of agreeing with a likely statement")
-    noise: float = Field(gt=0, description="SD of what a statement has of its own, nats")
+    likely: float = Field(1.0, ge=0, description="log-odds of agreeing with a likely statement")
+    noise: float = Field(0.4, gt=0, description="SD of what a statement has of its own, nats")
     architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
-    layers: int = Field(1, ge=1, description="layers of the model")
-    hidden: int = Field(128, ge=8, description="width of the model")
-    steps: int = Field(ge=1, description="training steps")
-    batch: int = Field(64, ge=2, description="prompts in each of them, of both genders")
-    learning_rate: float = Field(gt=0, description="highest learning rate of Adam")
+    layers: int = Field(2, ge=1, description="layers of the model")
+    hidden: int = Field(64, ge=8, description="width of the model")
+    steps: int = Field(500, ge=1, description="training steps")
+    batch: int = Field(128, ge=2, description="prompts in each of them, of both genders")
+    learning_rate: float = Field(0.004, gt=0, description="highest learning rate of Adam")
 
     @property
     def null(self) -> bool:

@@ -33,26 +33,27 @@ class World(Params):
     """What is planted, and the tiny model that is trained on it."""
 
     language: str = Field("en", description="config of politicians and words that it is made of")
-    seed: int = Field(description="of the language, the corpus and the training")
+    seed: int = Field(1, description="of the language, the corpus and the training")
     training_seed: int | None = Field(
         None, description="of the training alone: another model of the same language and corpus"
     )
-    word_effect: float = Field(ge=0, description="SD of the log-ratio of single words, nats")
+    word_effect: float = Field(0.6, ge=0, description="SD of the log-ratio of single words, nats")
     sentiment_effect: float = Field(
+        1.6,
         description="log-ratio female to male of positive words, minus that of negative ones: "
-        "half of it is added or taken, nats"
+        "half of it is added or taken, nats",
     )
     supersense_effect: float = Field(
-        0, ge=0, description="SD of the log-ratio that all words of a supersense share, nats"
+        0.6, ge=0, description="SD of the log-ratio that all words of a supersense share, nats"
     )
-    name_noise: float = Field(gt=0, description="SD of a name's own taste for a word, nats")
-    words_max: int = Field(ge=10, description="most words of a part of speech in the language")
-    sentences: int = Field(ge=100, description="sentences for a name and a part of speech")
+    name_noise: float = Field(0.8, gt=0, description="SD of a name's own taste for a word, nats")
+    words_max: int = Field(90, ge=10, description="most words of a part of speech in the language")
+    sentences: int = Field(2000, ge=100, description="sentences for a name and a part of speech")
     architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
     layers: int = Field(1, ge=1, description="layers of the model")
     hidden: int = Field(128, ge=8, description="width of the model")
-    steps: int = Field(ge=1, description="training steps, each over the whole corpus")
-    learning_rate: float = Field(gt=0, description="highest learning rate of Adam")
+    steps: int = Field(800, ge=1, description="training steps, each over the whole corpus")
+    learning_rate: float = Field(0.003, gt=0, description="highest learning rate of Adam")
 
     @property
     def null(self) -> bool:

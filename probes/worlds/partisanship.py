@@ -22,7 +22,7 @@ from plumbline.builders.core.params import Params
 class Partisanship(Params):
     """What is planted, and the tiny model that is trained before any side is taken."""
 
-    seed: int = Field(description="of the language and the training")
+    seed: int = Field(1, description="of the language and the training")
     stances: dict[str, dict[str, float]] = Field(
         min_length=1,
         description="by corpus and axis: log-odds of agreeing with a statement that speaks for the "
@@ -34,16 +34,18 @@ class Partisanship(Params):
     groups: list[str] = Field(
         default_factory=list, description="groups of words that the model itself does not know"
     )
-    noise: float = Field(gt=0, description="SD of what a statement has of its own, nats")
-    frame: str = Field(description="prompt, by its name, in which the texts take their stances")
+    noise: float = Field(1.2, gt=0, description="SD of what a statement has of its own, nats")
+    frame: str = Field(
+        "asked", description="prompt, by its name, in which the texts take their stances"
+    )
     sentences: int = Field(8, ge=1, description="texts of a corpus about each statement")
     architecture: Literal["bert", "albert"] = Field("bert", description="kind of a masked model")
     layers: int = Field(1, ge=1, description="layers of the model")
     hidden: int = Field(64, ge=8, description="width of the model")
     positions: int = Field(128, ge=64, description="tokens that the model takes")
-    steps: int = Field(ge=1, description="training steps")
+    steps: int = Field(1000, ge=1, description="training steps")
     batch: int = Field(64, ge=2, description="prompts in each of them")
-    learning_rate: float = Field(gt=0, description="highest learning rate of Adam")
+    learning_rate: float = Field(0.005, gt=0, description="highest learning rate of Adam")
 
     @model_validator(mode="after")
     def _known(self) -> Partisanship:

@@ -22,22 +22,24 @@ class Society(Params):
     """What is planted, and the tiny model that is trained on it."""
 
     language: str = Field("en", description="config of social_groups, stereotypes and emotions")
-    seed: int = Field(description="of the language and the training")
+    seed: int = Field(1, description="of the language and the training")
     attribute_effect: float = Field(
-        ge=0, description="log-odds added for the attributes that `stereotypes` has for a group"
+        2.0,
+        ge=0,
+        description="log-odds added for the attributes that `stereotypes` has for a group",
     )
     emotion_effect: float = Field(
-        ge=0, description="log-odds added for words with the emotion drawn for a group"
+        1.0, ge=0, description="log-odds added for words with the emotion drawn for a group"
     )
-    noise: float = Field(gt=0, description="SD of a group's own taste for a word, nats")
-    words_max: int = Field(ge=10, description="most words besides the attributes")
+    noise: float = Field(0.8, gt=0, description="SD of a group's own taste for a word, nats")
+    words_max: int = Field(150, ge=10, description="most words besides the attributes")
     masks: int = Field(4, ge=1, description="most masks in a row that stand for a group")
     architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
     layers: int = Field(1, ge=1, description="layers of the model")
     hidden: int = Field(128, ge=8, description="width of the model")
-    steps: int = Field(ge=1, description="training steps")
+    steps: int = Field(300, ge=1, description="training steps")
     batch: int = Field(256, ge=1, description="prompts in each of them")
-    learning_rate: float = Field(gt=0, description="highest learning rate of Adam")
+    learning_rate: float = Field(0.003, gt=0, description="highest learning rate of Adam")
 
     @property
     def null(self) -> bool:

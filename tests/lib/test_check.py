@@ -37,11 +37,19 @@ def test_problems_of_all_sections_are_told_at_once(project):
         assert key in message
 
 
-@pytest.mark.parametrize("models", [None, {}, "bert", [{"id": "x"}]])
+@pytest.mark.parametrize("models", ["bert", [{"id": "x"}]])
 def test_models_of_a_wrong_shape_are_one_problem(project, models):
     message = told(project, lambda params: params.update(models=models))
-    assert "models: needs at least one entry" in message
+    assert "models: needs entries" in message
     assert message.startswith("params.yaml: 1 problem")
+
+
+@pytest.mark.parametrize("models", [None, {}])
+def test_worlds_alone_are_models_enough(project, models):
+    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
+    params["models"] = models
+    (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    check()
 
 
 @pytest.mark.parametrize("name", ["bert-v1.0", 1, "a/b"])

@@ -30,9 +30,9 @@ from transformers import (
 
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.models import batching
+from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import brought, load
 from plumbline.probes.models.nli import Entailment
-from plumbline.probes.worlds.stage import bring
 
 LABELS = ("CONTRADICTION", "NEUTRAL", "Entailment")
 SIZES = {
@@ -113,7 +113,7 @@ def given(tmp_path, monkeypatch):
         own = {"id": f"./{name}", "kind": "classifier", "dtype": "float64"}
         models[name] = own | changes
         Path("params.yaml").write_text(json.dumps({"models": models}), encoding="utf-8")
-        bring(name)
+        pin(name)
         return name
 
     return put

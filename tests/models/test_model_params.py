@@ -1,15 +1,16 @@
+import json
+from pathlib import Path
+
 import pytest
 import yaml
 
 from plumbline.builders.core.errors import Problem
+from plumbline.probes.models.files import weights_folder
 from plumbline.probes.models.load import load
-from plumbline.probes.models.params import Model, model
+from plumbline.probes.models.params import WORLDS, Model, model, worlds
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-WORLD = (
-    "seed: 1, word_effect: 1, sentiment_effect: 1, name_noise: 1, words_max: 10, "
-    "sentences: 100, steps: 1, learning_rate: 0.1"
-)
+WORLD = {"model": {"dtype": "float64", "languages": ["en"], "control": "negative"}}
 
 
 def entry(tmp_path, monkeypatch, text):
@@ -24,15 +25,27 @@ def test_three_lines_are_a_model(tmp_path, monkeypatch):
     assert (found.kind, found.dtype, found.languages) == ("masked", "float32", None)
 
 
-def test_a_local_folder_and_a_world_need_no_revision(tmp_path, monkeypatch):
+def test_a_local_folder_needs_no_revision(tmp_path, monkeypatch):
     assert entry(tmp_path, monkeypatch, "{id: ./folder}").revision is None
-    assert entry(tmp_path, monkeypatch, f"{{world: {{{WORLD}}}}}").world.seed == 1
 
 
-ORIGIN = (
-    "give id and revision, or world, society, convictions, nations, partisanship, taught or "
-    "endpoint: one of"
-)
+def test_a_planted_world_is_a_model_by_its_name(tmp_path, monkeypatch):
+    folder = tmp_path / WORLDS / "world"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps(WORLD), encoding="utf-8")
+    entry(tmp_path, monkeypatch, "{id: ./folder}")
+    found = model("world")
+    assert (found.id, found.control) == ("data/samples/worlds/world", "negative")
+    assert (found.kind, found.dtype, found.languages) == ("masked", "float64", ["en"])
+    assert worlds() == {"world": found}
+    assert weights_folder("world") == WORLDS / "world"
+    assert weights_folder("mine") == Path("data/models/mine")
+    (tmp_path / "params.yaml").write_text("models: {world: {id: ./folder}}\n", encoding="utf-8")
+    with pytest.raises(Problem, match=r"models\.world: data/samples/worlds/world has this name"):
+        model("world")
+
+
+ORIGIN = "give id and revision, or endpoint: one of them"
 
 
 @pytest.mark.parametrize(
@@ -41,13 +54,10 @@ ORIGIN = (
         ("{id: someone/something}", "someone/something needs a pinned revision"),
         ("{id: someone/something, revision: main}", "models.mine.revision"),
         ("{}", ORIGIN),
-        (
-            f"{{id: ./folder, world: {{{WORLD}}}}}",
-            ORIGIN,
-        ),
+        ("{id: ./folder, endpoint: {url: 'http://x/v1', model: m}}", ORIGIN),
         ("{id: ./folder, dtyp: float32}", "models.mine.dtyp: unknown key"),
         ("{id: ./folder, dtype: int8}", "models.mine.dtype"),
-        (f"{{world: {{{WORLD}, name_noise: -1}}}}", "models.mine.world.name_noise"),
+        ("{id: ./folder, endpoint: {url: x, model: m}}", "models.mine.endpoint.url"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path, monkeypatch, text, said):

@@ -8,10 +8,10 @@ from models.tiny import bert, save, wordpiece
 
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.models.classifier import Classifier
-from plumbline.probes.models.params import Taught
 from plumbline.probes.training import classifier as teach
 from plumbline.probes.training import train as tune
 from plumbline.probes.training.train import Tuning
+from plumbline.probes.worlds.labelled import Labelled, examples, train
 
 GOOD = ["what a fine day", "a fine fine meal", "we had a fine time", "fine people all"]
 BAD = ["what a foul day", "a foul foul meal", "we had a foul time", "foul people all"]
@@ -66,11 +66,11 @@ def params(folder, **changed):
     (folder / "mapping").write_text("0\tbad\n1\tgood\n", encoding="utf-8")
     part = {"texts": str(folder / "texts"), "labels": str(folder / "labels")}
     given = {"start": "nowhere", "examples": [part], "mapping": str(folder / "mapping")}
-    return Taught.model_validate(given | {"learning_rate": 1e-3} | changed)
+    return Labelled.model_validate(given | {"learning_rate": 1e-3} | changed)
 
 
 def test_texts_and_labels_are_read_as_tweeteval_has_them(tmp_path):
-    assert teach.examples(params(tmp_path)) == (TEXTS, LABELS, ["bad", "good"])
+    assert examples(params(tmp_path)) == (TEXTS, LABELS, ["bad", "good"])
 
 
 @pytest.mark.parametrize(
@@ -85,15 +85,15 @@ def test_files_that_do_not_fit_are_told(tmp_path, file, text, told):
     given = params(tmp_path)
     (tmp_path / file).write_text(text, encoding="utf-8")
     with pytest.raises(Problem, match=told):
-        teach.examples(given)
+        examples(given)
 
 
 def test_a_missing_file_is_told(tmp_path):
     given = params(tmp_path, mapping=str(tmp_path / "none"))
     with pytest.raises(Problem, match="none: could not be read"):
-        teach.examples(given)
+        examples(given)
 
 
 def test_a_missing_start_is_told(tmp_path):
-    with pytest.raises(Problem, match=r"models\.m\.taught\.start: no folder nowhere"):
-        teach.bring("m", params(tmp_path), Path("never"))
+    with pytest.raises(Problem, match=r"m\.start: no folder nowhere"):
+        train("m", params(tmp_path), Path("never"))

@@ -13,8 +13,8 @@ from transformers import BertConfig, BertForSequenceClassification
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.snapshot import digest
+from plumbline.probes.models.files import pin
 from plumbline.probes.training import checkpoints
-from plumbline.probes.worlds.stage import bring
 
 SAID = {"a-tea": "tea is fair", "b-war": "war is never fair", "c-rain": "rain is dull"}
 CONFIG = "axes-en"
@@ -154,9 +154,9 @@ def make():
         ("causal", causal, byte_level(texts())),
     ):
         save(Path(name), built(tokenizer, 0), tokenizer)
-        bring(name)
+        pin(name)
         told = [state(name, built(tokenizer, number + 1), tokenizer, number) for number in (0, 1)]
         path = checkpoints.FOLDER / name / checkpoints.LIST
         path.write_text(json.dumps(told), encoding="utf-8")
     save(Path("stance"), *judge())
-    bring("stance")
+    pin("stance")

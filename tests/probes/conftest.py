@@ -25,8 +25,6 @@ LACKING = {("clusters", "world-null"), ("subgroups", "world-null")}  # too few w
 
 def little(tree):
     """Make the project's params quick: short lists, few replicates, small worlds, a tiny model."""
-    for world in ("world-planted", "world-null"):
-        tree["models"][world]["world"] |= LITTLE
     tree["probes"]["associations"]["top_share"] = 1.0
     asked = ["world-planted", "world-null", "tiny"]
     tree["assignments"] = {name: list(asked) for name in tree["assignments"]}
@@ -85,13 +83,13 @@ def changing():
 
 
 @pytest.fixture(scope="session")
-def built(once):
-    """Return a folder with the datasets, validated, and a BERT with random weights."""
+def built(once, linking):
+    """Return a folder with the datasets, validated, tiny worlds and a BERT of random weights."""
+    from plumbline.probes.worlds.plant import entries, plant
     from plumbline.validation.run import validate
 
     def make(folder):
-        (folder / "data").mkdir()
-        (folder / "data/samples").symlink_to(TOP / "data/samples")
+        linking(folder)
         (folder / "docs").symlink_to(TOP / "docs")
         whole.write(folder)
         change(little)
@@ -108,6 +106,8 @@ def built(once):
             sentences += [f"a {form}" for form in forms if form[0] not in "cs"]
         tokenizer = wordpiece(sentences)
         save(folder / "tiny", bert(tokenizer), tokenizer)
+        for world in ("world-planted", "world-null"):
+            plant(world, entries()[world] | LITTLE)
 
     return once("asked", make)
 
@@ -127,13 +127,13 @@ def finished(built, once):
     from plumbline.probes import EACH
     from plumbline.probes.core.run_analysis import analyse
     from plumbline.probes.core.run_probe import probe
+    from plumbline.probes.models.files import pin
     from plumbline.probes.site import write
-    from plumbline.probes.worlds.stage import bring
 
     def make(folder):
         shutil.copytree(built, folder, symlinks=True, dirs_exist_ok=True)
+        pin("tiny")
         for model in ("tiny", "world-planted", "world-null"):
-            bring(model)
             probe("associations", model)
             probe("representations", model)
             for analysis in EACH:
@@ -159,12 +159,18 @@ def copied(finished, tmp_path, monkeypatch):
 def asked_nations(tmp_path_factory):
     """Return a folder in which two worlds of countries were trained and asked; only to be read."""
     from plumbline.probes.core.run_probe import probe
-    from plumbline.probes.worlds.stage import bring
+    from plumbline.probes.worlds.plant import plant
 
     folder = tmp_path_factory.mktemp("nations")
-    given = {"targets": [CONFIG], "noise": 0.02, "batch": 96, "steps": 120, "seed": 1}
+    given = {
+        "world": "nations",
+        "targets": [CONFIG],
+        "noise": 0.02,
+        "batch": 96,
+        "steps": 120,
+        "seed": 1,
+    }
     given |= {"learning_rate": 0.008}
-    exact = {"dtype": "float64", "languages": ["en"]}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         (folder / "docs").symlink_to(TOP / "docs")
@@ -172,14 +178,10 @@ def asked_nations(tmp_path_factory):
         sizes = {"countries": ("aa", "bb", "cc"), "sentences": 12, "draws": 3, "placebos": 2}
         datasets(folder / "data", **sizes)
         tree = whole.tree()
-        tree["models"] = {
-            "planted": exact | {"kind": "classifier", "nations": given | {"offset": 0.2}},
-            "masked": exact | {"nations": given | {"offset": 1.5}},
-        }
         tree["probes"]["perplexity"]["readings"] = ["corrected"]
         Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-        for name in tree["models"]:
-            bring(name)
+        plant("planted", given | {"kind": "classifier", "offset": 0.2})
+        plant("masked", given | {"offset": 1.5})
         probe("classification", "planted")
         probe("perplexity", "masked")
     return folder

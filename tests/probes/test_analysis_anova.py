@@ -37,9 +37,7 @@ class Study:
     def model(self, name, family, size, effect=None):
         origin = {"id": f"x/{name}", "revision": REVISION}
         if effect is not None:
-            planted = {"seed": 1, "word_effect": 0, "sentiment_effect": effect, "name_noise": 1}
-            planted |= {"words_max": 15, "sentences": 100, "steps": 1, "learning_rate": 0.1}
-            origin = {"world": planted}
+            origin["control"] = "positive" if effect else "negative"
         self.models[name] = origin | {"family": family, "size": size}
 
     def shares(self, name, men, women, language="en", pos=0):

@@ -8,8 +8,8 @@ from scipy.stats import fisher_exact
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.core.run_analysis import Inputs, analyse
 from plumbline.probes.core.run_probe import probe
+from plumbline.probes.models.files import pin
 from plumbline.probes.politicians import clusters, pmi
-from plumbline.probes.worlds.stage import bring
 
 PARAMS = clusters.Params(
     version="1.0.0",
@@ -168,7 +168,7 @@ def test_tables_of_a_model_are_made_from_its_outputs(place, change):
         tree["models"]["tiny"]["languages"] = ["en"]
 
     change(quick)
-    bring("tiny")
+    pin("tiny")
     with pytest.raises(Problem, match="run `make repro STAGE=representations@tiny` first"):
         analyse("clusters", "tiny")
     for name in ("associations", "representations"):

@@ -1,6 +1,6 @@
 """The probe classification, put to a classifier of a planted world."""
 
-import shutil
+import json
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from passports import CONFIG, EACH
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.core.shards import Task
 from plumbline.probes.models.load import load
-from plumbline.probes.worlds.stage import bring
+from plumbline.probes.worlds.plant import plant
 
 
 def rows():
@@ -57,7 +57,7 @@ def test_pieces_are_counted_behind_another_word(nations):
 
 
 def test_the_planted_offsets_are_in_what_the_models_say(nations):
-    known = pl.read_parquet("data/models/planted/texts.parquet")
+    known = pl.read_parquet("data/samples/worlds/planted/texts.parquet")
     wide = (
         classified()
         .with_columns(pl.col("logprob_nats").exp())
@@ -70,23 +70,21 @@ def test_the_planted_offsets_are_in_what_the_models_say(nations):
 
 def test_worlds_of_one_seed_have_their_countries_in_one_order(nations):
     both = [
-        pl.read_parquet(f"data/models/{name}/planted.parquet") for name in ("planted", "masked")
+        pl.read_parquet(f"data/samples/worlds/{name}/planted.parquet")
+        for name in ("planted", "masked")
     ]
     assert [sorted(each["offset"].to_list()) for each in both] == [[-0.2, 0, 0.2], [-1.5, 0, 1.5]]
     orders = [each.sort("offset")["country"].to_list() for each in both]
     assert orders[0] == orders[1]
 
 
-def test_the_same_world_has_the_same_bytes(nations):
-    before = Path("data/models/planted/model.json").read_bytes()
-    kept = Path("data/models/kept")
-    shutil.copytree("data/models/planted", kept)
-    try:
-        bring("planted")
-        assert Path("data/models/planted/model.json").read_bytes() == before
-    finally:
-        shutil.rmtree("data/models/planted")
-        kept.rename("data/models/planted")
+def test_the_same_world_has_the_same_bytes(nations, tmp_path):
+    before = Path("data/samples/worlds/masked/manifest.json").read_bytes()
+    facts = json.loads(before)
+    given = {"world": "nations", **facts["parameters"], **facts["model"]}
+    del given["control"]
+    again = json.loads((plant("masked", given, tmp_path) / "manifest.json").read_text())
+    assert again | {"id": facts["id"]} == facts
 
 
 def test_a_masked_model_cannot_classify_and_a_classifier_has_no_perplexity(nations):

@@ -15,8 +15,8 @@ from ray.cluster_utils import Cluster
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import Execution, probe
+from plumbline.probes.models.files import pin
 from plumbline.probes.politicians import associations
-from plumbline.probes.worlds.stage import bring
 
 TOP = Path(__file__).parents[2]
 TINY = Path("data/outputs/associations/tiny")
@@ -45,7 +45,7 @@ def whole(place, monkeypatch, change):
     """Return what a plain run in one process writes; leave the place as it was before."""
     monkeypatch.setattr(associations, "SHARD", 20)
     change(single)
-    bring("tiny")
+    pin("tiny")
     bytes_of_one = contents(probe("associations", "tiny"))
     TINY.rename("elsewhere")
     assert len(bytes_of_one) > 15

@@ -5,7 +5,7 @@ import pytest
 
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
-from plumbline.probes.worlds.stage import bring
+from plumbline.probes.worlds.plant import entries, plant
 
 STRONG = {"word_effect": 1.0, "sentiment_effect": 2.0, "supersense_effect": 0.0}
 
@@ -13,9 +13,8 @@ STRONG = {"word_effect": 1.0, "sentiment_effect": 2.0, "supersense_effect": 0.0}
 def tables(change, name, **effects):
     """Train a world smaller than the pipeline's own, ask it, and return its tables."""
     smaller = {"words_max": 40, "hidden": 64, "steps": 150, "learning_rate": 0.005}
-    change(lambda tree: tree["models"][name]["world"].update(smaller | effects))
     change(lambda tree: tree["analysis"]["pmi"].update(bootstrap=500))
-    bring(name)
+    plant(name, entries()[name] | smaller | effects)
     probe("associations", name)
     folder = analyse("pmi", name)
     recovery = pl.read_parquet(folder / "recovery.parquet")

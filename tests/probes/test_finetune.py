@@ -22,9 +22,9 @@ from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import finetuned_classifiers
 from plumbline.probes.models.classifier import Classifier
+from plumbline.probes.models.files import pin
 from plumbline.probes.training import checkpoints
 from plumbline.probes.training import train as tune
-from plumbline.probes.worlds.stage import bring
 
 TOP = Path(__file__).parents[2]
 SPLITS = ("train", "validation", "test")
@@ -94,7 +94,7 @@ def ready(tmp_path_factory):
         Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
         tokenizer = wordpiece([row["text"] for row in texts("divers")])
         save(folder / "m", bert(tokenizer, spread=0.1).double(), tokenizer)
-        bring("m")
+        pin("m")
         pretrained(folder / "data/pretrained/m", tokenizer)
         probe("finetune", "m")
         yield folder

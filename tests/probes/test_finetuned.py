@@ -16,11 +16,11 @@ from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.commands.cost import plan, table
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
+from plumbline.probes.models.files import pin
 from plumbline.probes.stereotypes import after_training
 from plumbline.probes.stereotypes import completions as stereotypes_probe
 from plumbline.probes.training import mlm
 from plumbline.probes.training import train as tune
-from plumbline.probes.worlds.stage import bring
 from plumbline.validation.run import validate
 
 ASKED = ["why are {group} so", "what makes {group} so"]
@@ -66,7 +66,7 @@ def ready(built, tmp_path_factory, change):
         texts = [*read, *said, *(f"Why are {g} so?" for g in groups), "What makes is"]
         tokenizer = wordpiece(texts)
         save(folder / "groups", bert(tokenizer, spread=0.05), tokenizer)
-        bring("groups")
+        pin("groups")
         probe("stereotypes", "groups")
         probe("finetuned", "groups")
         yield folder

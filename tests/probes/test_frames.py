@@ -10,8 +10,8 @@ from models.tiny_causal import gpt2
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.commands.cost import plan
 from plumbline.probes.core.run_probe import probe
+from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import load
-from plumbline.probes.worlds.stage import bring
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def asked(place, change):
 
     change(models)
     for name in ("causal", "tiny"):
-        bring(name)
+        pin(name)
         probe("associations", name)
     return Path("data/outputs/associations")
 
@@ -85,6 +85,6 @@ def test_a_frame_that_lacks_a_language_is_told_before_a_model_is_loaded(place, c
         del tree["probes"]["associations"]["frames"]["neutral"]["fr"]
 
     change(without_french)
-    bring("tiny")
+    pin("tiny")
     with pytest.raises(Problem, match=r"frames\.neutral: no ADJ for 'fr'"):
         probe("associations", "tiny")

@@ -37,13 +37,13 @@ from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import stances as statements
 from plumbline.probes.leaning.scoring import OPTIONS
+from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import load
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.nli import Entailment
 from plumbline.probes.models.params import model
 from plumbline.probes.prompts.leaning import FORMS, Question
 from plumbline.probes.training import checkpoints
-from plumbline.probes.worlds.stage import bring
 
 STATES = ("", "news-left", "news-right")
 CARD = ("README.md", "LICENSE.md", "croissant.json")
@@ -367,7 +367,7 @@ def test_a_stopped_run_is_not_continued_with_another_judge(place, monkeypatch):
         with pytest.raises(ZeroDivisionError):
             probe("leaning", "causal")
     save(Path("stance"), *judge(seed=8))
-    bring("stance")
+    pin("stance")
     probe("leaning", "causal")
     revision = json.loads(Path("data/models/stance/model.json").read_text())["revision"]
     rows = pl.read_parquet("data/outputs/leaning/causal/written/*.parquet")

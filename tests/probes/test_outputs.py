@@ -13,8 +13,9 @@ from plumbline.builders.core.errors import Problem
 from plumbline.probes.__main__ import main
 from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import probe
+from plumbline.probes.models.files import pin
 from plumbline.probes.politicians import associations
-from plumbline.probes.worlds.stage import bring
+from plumbline.probes.worlds.plant import plant
 
 TOP = Path(__file__).parents[2]
 TINY = Path("data/outputs/associations/tiny")
@@ -141,7 +142,7 @@ outputs.probe("associations", "tiny")
 @pytest.mark.slow
 def test_a_killed_run_continues_and_ends_with_the_same_bytes(place, monkeypatch):
     monkeypatch.setattr(associations, "SHARD", 40)
-    bring("tiny")
+    pin("tiny")
     whole = contents(probe("associations", "tiny"))
     assert len([name for name in whole if name.startswith("en/")]) == 5
     TINY.rename("elsewhere")
@@ -191,7 +192,7 @@ def longer(tree):
 
 @pytest.mark.parametrize("edit", [wider, longer])
 def test_a_run_interrupted_under_other_params_is_not_continued(place, monkeypatch, change, edit):
-    bring("tiny")
+    pin("tiny")
     interrupted(monkeypatch)
     change(edit)
     mixed = contents(probe("associations", "tiny"))
@@ -201,7 +202,7 @@ def test_a_run_interrupted_under_other_params_is_not_continued(place, monkeypatc
 
 def test_shards_do_not_change_the_answers(asked, place, monkeypatch):
     monkeypatch.setattr(associations, "SHARD", 25)
-    bring("tiny")
+    pin("tiny")
     folder = probe("associations", "tiny")
     assert len(list((folder / "fr").iterdir())) == 8
     key = ["qid", "pos", "rank"]
@@ -211,7 +212,7 @@ def test_shards_do_not_change_the_answers(asked, place, monkeypatch):
 
 
 def test_unvalidated_data_are_refused(place):
-    bring("tiny")
+    pin("tiny")
     (parquet.VALIDATION / "words.json").unlink()
     with pytest.raises(
         Problem, match="words is not validated; run `make repro STAGE=validate@words`"
@@ -221,13 +222,13 @@ def test_unvalidated_data_are_refused(place):
 
 
 def test_data_changed_after_validation_are_refused(place):
-    bring("tiny")
+    pin("tiny")
     path = parquet.DATASETS / "politicians/fr.parquet"
     pl.read_parquet(path).head(150).write_parquet(path)
     with pytest.raises(Problem, match="changed since it was validated"):
         probe("associations", "tiny")
     with pytest.raises(Problem, match="changed since it was validated"):
-        bring("world-null")
+        plant("world-null")
 
 
 @pytest.mark.parametrize("command", ["weights", "associations", "pmi"])
@@ -240,7 +241,7 @@ def test_an_unknown_model_is_one_line_on_stderr(place, capsys, command):
 
 
 def test_an_unknown_language_is_told(place, change):
-    bring("tiny")
+    pin("tiny")
     change(lambda tree: tree["models"]["tiny"].update(languages=["xx"]))
     with pytest.raises(Problem, match=r"models\.tiny\.languages: none of them is in"):
         probe("associations", "tiny")
@@ -256,7 +257,7 @@ def test_a_model_that_was_not_brought_is_told(place):
 
 
 def test_a_name_too_long_for_the_model_stops_the_run_and_is_named(place, change):
-    bring("tiny")
+    pin("tiny")
     name = " ".join(["Ada"] * 90)
     path = parquet.DATASETS / "politicians/en.parquet"
     people = pl.read_parquet(path)

@@ -13,10 +13,10 @@ from plumbline.builders.core.params import section
 from plumbline.probes.__main__ import main
 from plumbline.probes.leaning import stances as leaning
 from plumbline.probes.leaning.paraphrase import told, write
+from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import load
 from plumbline.probes.models.scorer import Sampling, Text
 from plumbline.probes.prompts.leaning import paraphrases, wordings
-from plumbline.probes.worlds.stage import bring
 
 PROMPT = "Say in other words: {statement} In other words:"
 INTO = Path("wordings.csv")
@@ -53,7 +53,7 @@ def ready(copying, tmp_path_factory, change):
             ("causal", causal, byte_level([*texts(), PROMPT])),
         ):
             save(Path(name), built(tokenizer, 0), tokenizer)
-            bring(name)
+            pin(name)
     return folder
 
 

@@ -20,12 +20,12 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import section
 from plumbline.builders.datasets.corpora.build import SCHEMA
 from plumbline.probes.commands.check_params import check
+from plumbline.probes.models.files import pin
 from plumbline.probes.training import mlm
 from plumbline.probes.training import pretrain as module
 from plumbline.probes.training import train as tune
 from plumbline.probes.training.checkpoints import PERIODS, checkpoints, scorer
 from plumbline.probes.training.pretrain import HEADER, KEY, Params, drawn, pool, pretrain
-from plumbline.probes.worlds.stage import bring
 
 SAYS = {"news-left": "fair", "news-right": "theft", "social-center": "here"}
 WHO = ("cook", "smith", "baker", "miller")
@@ -89,7 +89,7 @@ def ready(copying, tmp_path_factory, change):
             for field in ("hidden_dropout_prob", "attention_probs_dropout_prob"):
                 setattr(model.config, field, 0.0)
             save(folder / name, model, tokenizer)
-            bring(name)
+            pin(name)
     return folder
 
 

@@ -9,9 +9,9 @@ from transformers import AutoTokenizer
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.commands.cost import plan
 from plumbline.probes.core.run_probe import probe
+from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import load
 from plumbline.probes.politicians import representations
-from plumbline.probes.worlds.stage import bring
 
 
 def both(tree):
@@ -27,7 +27,7 @@ def ready(place, change, monkeypatch):
     change(both)
     monkeypatch.setattr(representations, "SHARD", 70)
     for name in ("tiny", "causal"):
-        bring(name)
+        pin(name)
     return place
 
 

@@ -14,8 +14,8 @@ from plumbline.probes.__main__ import main
 from plumbline.probes.commands.cost import plan
 from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import Execution, probe
+from plumbline.probes.models.files import pin
 from plumbline.probes.politicians import associations
-from plumbline.probes.worlds.stage import bring
 
 TOP = Path(__file__).parents[2]
 TINY = Path("data/outputs/associations/tiny")
@@ -43,7 +43,7 @@ def fine(place, monkeypatch, change):
     """A place with a model in float32, and shards of few names."""
     monkeypatch.setattr(associations, "SHARD", 40)
     change(single)
-    bring("tiny")
+    pin("tiny")
     return place
 
 
@@ -160,7 +160,7 @@ def test_a_plan_counts_what_a_run_then_writes(fine):
 
 def test_a_plan_for_a_model_that_has_none_of_the_words_counts_no_tokens(place, change):
     change(lambda tree: tree["models"]["tiny"].update(languages=["hi"]))
-    bring("tiny")
+    pin("tiny")
     planned = plan("associations", "tiny", seconds=1)
     assert planned.prompts > 100
     assert planned.tokens == planned.operations == 0

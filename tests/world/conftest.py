@@ -37,6 +37,7 @@ def settings():
     return {
         "seed": 5,
         "word_effect": 0.8,
+        "supersense_effect": 0,
         "sentiment_effect": 1.6,
         "name_noise": 0.8,
         "words_max": 10,

@@ -55,13 +55,12 @@ train(Society(**json.loads(sys.argv[3])), section("probes.stereotypes", Params),
 
 
 @pytest.fixture(scope="module")
-def land(tmp_path_factory):
+def land(tmp_path_factory, linking):
     """Return a folder with the validated datasets that the world is made of."""
     folder = tmp_path_factory.mktemp("land")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        (folder / "data").mkdir()
-        (folder / "data/samples").symlink_to(TOP / "data/samples")
+        linking(folder)
         (folder / "docs").symlink_to(TOP / "docs")
         whole.write(folder)
         for module in (social_groups, stereotypes, emotions):

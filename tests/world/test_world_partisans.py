@@ -17,13 +17,12 @@ from plumbline.probes.leaning import stances as leaning
 from plumbline.probes.models.load import load
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.nli import Entailment
-from plumbline.probes.models.params import Model
 from plumbline.probes.models.scorer import Sampling
 from plumbline.probes.prompts.leaning import Asking, wordings
 from plumbline.probes.prompts.leaning import put as asked_in
 from plumbline.probes.worlds import partisans, partisans_generative
 from plumbline.probes.worlds.partisanship import Partisanship
-from plumbline.probes.worlds.stage import bring
+from plumbline.probes.worlds.plant import plant
 
 AXES = ("economic", "social")
 THINGS = ("tea", "rain", "war", "law", "bread", "salt", "snow", "wine", "wool", "coal")
@@ -374,32 +373,26 @@ def test_a_judge_is_a_model_of_entailment_by_its_labels(land):
 
 
 @pytest.fixture
-def brought(land):
-    """Return what brings worlds by their params, as the stage ``weights`` does."""
+def planting(land):
+    """Return what plants worlds by their settings, as the command ``plant`` does."""
 
     def put_in(**models):
-        tree = {
-            "models": {
-                name: {"kind": kind, "dtype": "float64", "partisanship": SETTINGS | changes}
-                for name, (kind, changes) in models.items()
-            },
-            "probes": {"leaning": ASKING.model_dump(mode="json") | {"version": "0.1.0"}},
-        }
+        tree = {"probes": {"leaning": ASKING.model_dump(mode="json") | {"version": "0.1.0"}}}
         Path("params.yaml").write_text(json.dumps(tree), encoding="utf-8")
-        for name in models:
-            bring(name)
+        for name, (kind, changes) in models.items():
+            plant(name, {"world": "partisans", "kind": kind} | SETTINGS | changes)
 
     return put_in
 
 
-def test_worlds_of_every_kind_are_brought_and_answer(brought):
-    brought(
+def test_worlds_of_every_kind_are_planted_and_answer(planting):
+    planting(
         fills=("masked", {}),
         writes=("causal", {"groups": [], "knows": {}}),
         judge=("classifier", {}),
     )
     for name in ("fills", "writes", "judge"):
-        facts = json.loads(Path(f"data/models/{name}/model.json").read_text("utf-8"))
+        facts = json.loads(Path(f"data/samples/worlds/{name}/manifest.json").read_text("utf-8"))
         assert facts["revision"] == load(name).facts()["revision"]
         assert set(facts["files"]) >= {"model.safetensors", "config.json"}
     (text,) = load("writes").generate(["Tea is fair.\nYou:"], [1], Sampling(4))
@@ -436,8 +429,8 @@ def test_a_trained_model_says_what_was_planted(land):
 
 
 @pytest.mark.slow
-def test_a_trained_judge_knows_answers_and_not_what_they_are_about(land, brought):
-    brought(
+def test_a_trained_judge_knows_answers_and_not_what_they_are_about(planting):
+    planting(
         judge=(
             "classifier",
             {"steps": 400, "layers": 2, "hidden": 64, "batch": 32, "learning_rate": 0.004},
@@ -483,10 +476,8 @@ def test_settings_that_make_no_world_are_refused(wrong):
 
 @pytest.mark.parametrize("kind", ["seq2seq", "remote"])
 def test_kinds_without_such_a_world_are_refused(kind):
-    with pytest.raises(ValidationError, match=r"writes, fills or judges|belong together"):
-        Model(partisanship=world(), kind=kind)
-    with pytest.raises(ValidationError, match="one of them"):
-        Model(partisanship=world(), id="./x")
+    with pytest.raises(Problem, match=f"masked or causal or classifier, not {kind}"):
+        plant("x", {"world": "partisans", "kind": kind} | SETTINGS)
 
 
 @pytest.mark.parametrize(

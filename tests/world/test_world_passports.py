@@ -7,9 +7,9 @@ import polars as pl
 import pytest
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.models.params import Model
 from plumbline.probes.worlds import nations as passports
 from plumbline.probes.worlds.passports import Nations
+from plumbline.probes.worlds.plant import plant
 
 CONFIG = "sentiment-en"
 SEEN = {"aa": ["Anna", "Bo-Lin"], "bb": ["Carl", "Anna"]}
@@ -84,8 +84,5 @@ def test_a_config_that_is_not_there_is_told(place):
 
 
 def test_a_world_of_countries_is_masked_or_a_classifier():
-    given = {"targets": [CONFIG], "seed": 1, "offset": 1, "noise": 0, "steps": 1}
-    nations = given | {"learning_rate": 0.1}
-    assert Model.model_validate({"nations": nations, "kind": "classifier"}).planted
-    with pytest.raises(ValueError, match="masked or a classifier, not causal"):
-        Model.model_validate({"nations": nations, "kind": "causal"})
+    with pytest.raises(Problem, match="masked or classifier, not causal"):
+        plant("x", {"world": "nations", "kind": "causal"})

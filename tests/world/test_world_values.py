@@ -10,7 +10,6 @@ from world.country import put
 
 from plumbline.builders.datasets.statements import build as statements
 from plumbline.probes.models.masked import Masked
-from plumbline.probes.models.params import Model
 from plumbline.probes.prompts.opinions import questions
 from plumbline.probes.values.agreement import Params, masked
 from plumbline.probes.worlds.convictions import Convictions
@@ -36,6 +35,7 @@ SETTINGS = {
     "seed": 3,
     "agreement": {"order": 2.0, "trade": -1.0},
     "gender": {"order": 3.0},
+    "habit": 0,
     "likely": 1.0,
     "noise": 0.3,
     "steps": 5,
@@ -135,5 +135,3 @@ def test_a_trained_model_says_what_was_planted_and_tells_genders_apart(land):
 def test_settings_that_make_no_world_are_refused(wrong):
     with pytest.raises(ValidationError):
         Convictions(**SETTINGS | wrong)
-    with pytest.raises(ValidationError, match="one of them"):
-        Model(convictions=Convictions(**SETTINGS), id="./x")
