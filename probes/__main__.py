@@ -229,8 +229,10 @@ def _probe(given: argparse.Namespace) -> None:
         raise Problem(f"--workers {given.workers}: not a number of workers")
     for name in given.model:
         model(name)  # an unknown name is reported before torch is loaded
+    from plumbline.probes.core.imports import lean
     from plumbline.probes.core.run_probe import Execution, probe
 
+    lean()
     for name in given.model:
         print(probe(given.command, name, Execution(given.runner, int(given.workers), part)))
 
