@@ -24,7 +24,7 @@ Kind = Literal[
     "integers",
     "floats",
 ]
-Role = Literal["label", "tracked", "positive", "negative", "group", "text", "engines", "ranks"]
+Role = Literal["label", "tracked", "group", "text", "engines", "ranks"]
 LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # and their elements
 
 
@@ -36,9 +36,8 @@ class Column:
     ``floats`` are lists.
 
     ``role`` says what comparing two versions does with it: a ``label`` is shown beside the key;
-    changes of it and of ``tracked`` columns are listed; ``positive`` less ``negative`` is a
-    sentiment; ``engines`` and their ``ranks`` are lists of who suggested what: the ``text``,
-    together, of a ``group``.
+    changes of it and of ``tracked`` columns are listed; ``engines`` and their ``ranks`` are lists
+    of who suggested what: the ``text`` columns together, of a ``group``.
     """
 
     name: str
@@ -64,6 +63,7 @@ class Schema:
     key: tuple[str, ...]
     unit: tuple[str, str] = ("row", "rows")  # what one row is, and several are
     across: bool = False  # the same key in several configs is the same thing
+    sentiment: tuple[str, str] | None = None  # columns: the first less the second
 
     @classmethod
     def of(cls, tree: dict[str, Any]) -> Schema:

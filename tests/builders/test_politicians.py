@@ -4,6 +4,7 @@ import gzip
 import json
 from datetime import date
 from itertools import count
+from pathlib import Path
 
 import datasets
 import polars as pl
