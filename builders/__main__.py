@@ -114,6 +114,13 @@ def publish(folder: str, repo: str, version: str, *, dry: bool) -> None:
     publish_folder(folder, repo, version, dry=dry)
 
 
+def cards(names: list[str]) -> None:
+    """Write the cards of datasets, of all that are built where none are named."""
+    from plumbline.builders.release.card import write_all
+
+    write_all(names)
+
+
 def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) -> None:
     """Print where a file or a row comes from, and draw it if a file for that is named."""
     import json
@@ -183,6 +190,8 @@ def _parser() -> argparse.ArgumentParser:
     publishing.add_argument("--repo", required=True, help="where to, as OWNER/NAME")
     publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
     publishing.add_argument("--dry-run", action="store_true", help="print the plan, send nothing")
+    carding = commands.add_parser("cards", help="write the cards of datasets that are built")
+    carding.add_argument("names", nargs="*", metavar="DATASET", help="default: all that are built")
     tracing = commands.add_parser("trace", help="where a file, or one row of it, comes from")
     tracing.add_argument(
         "named",
@@ -233,6 +242,8 @@ def _run(given: argparse.Namespace) -> int:
         prune(really=given.remove)
     elif given.command == "publish":
         publish(given.folder, given.repo, given.version, dry=given.dry_run)
+    elif given.command == "cards":
+        cards(given.names)
     elif given.command == "trace":
         trace(given.named, given.rev, whole=given.json, svg=given.svg)
     elif given.command == "diff":

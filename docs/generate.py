@@ -24,7 +24,7 @@ TOP = Path(__file__).parent.parent
 sys.path.insert(0, str(TOP))
 
 from plumbline.builders import DATASETS  # noqa: E402
-from plumbline.builders.release.card import GENERATED, PAGES  # noqa: E402
+from plumbline.builders.release.facts import GENERATED  # noqa: E402
 from plumbline.probes import ALL, EACH, PROBES, module_of  # noqa: E402
 from plumbline.probes.commands.check_params import sections  # noqa: E402
 from plumbline.probes.models.params import Model  # noqa: E402
@@ -57,7 +57,8 @@ def main() -> int:
     wanted = {"docs/params.md": params(), "docs/commands.md": commands()}
     for name in DATASETS:
         schema = importlib.import_module(f"plumbline.builders.datasets.{name}.build").SCHEMA
-        wanted[f"{PAGES}/{name}.md"] = page(PAGES / f"{name}.md", {"": schema})
+        where = Path("docs/datasets") / f"{name}.md"
+        wanted[str(where)] = page(where, {"": schema})
     wanted[str(waves.PAGE)] = page(waves.PAGE, waves.SCHEMAS)
     for name in PROBES:
         schemas = importlib.import_module(module_of(name)).SCHEMAS

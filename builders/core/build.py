@@ -1,4 +1,4 @@
-"""One build: params, snapshot, rows, card."""
+"""One build: params, snapshot, rows, and what the card is made of."""
 
 from __future__ import annotations
 
@@ -6,27 +6,20 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core import inputs as carried
-from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.release import card
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 SECTION = ("datasets", "derived")  # of the params: made of one snapshot, or of several things
-CHECKED = (
-    "Every build is checked with Great Expectations before anything may use it: types, "
-    "nullability, allowed values and keys from the columns above, floors and ceilings from "
-    "`validation` in `params.yaml`, and checks across rows and configs. The report is "
-    "`data/validation/{name}.json`; `make docs-data` renders it as pages."
-)
 
 
 def build(name: str, module: ModuleType) -> parquet.Counts:
-    """Build a dataset and its card into ``data/datasets/NAME``.
+    """Build a dataset into ``data/datasets/NAME``.
 
     A dataset is made of the snapshot that its params name; where its module has ``SOURCES``, of one
     snapshot of each of them; or, where it has ``INPUTS``, of the folders of those datasets, which
@@ -43,7 +36,7 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
     folder = parquet.DATASETS / name
     if inputs:
         made_of: Any = {dataset: parquet.require_validated(dataset) for dataset in inputs}
-        sources = [_source(dataset, made_of[dataset]) for dataset in inputs]
+        sources = [front_matter.source(made_of[d], f"dataset {d}") for d in inputs]
         read = {folder.as_posix(): parquet.fingerprint(folder) for folder in made_of.values()}
     elif several:
         made_of = {s: _opened(name, s, getattr(params.snapshots, s)) for s in several}
@@ -70,17 +63,6 @@ def _opened(name: str, source: str, folder: str) -> Snapshot:
     return snapshot
 
 
-def _source(dataset: str, folder: Path) -> dict[str, str]:
-    """Describe a dataset that another one is made of, for its card."""
-    return {
-        "source": f"dataset {dataset}",
-        "address": folder.as_posix(),
-        "retrieved": f"with sha256 {parquet.fingerprint(folder)[:16]}",
-        "licence": "as its card states",
-        "citation": "its card",
-    }
-
-
 def _write(
     name: str,
     module: ModuleType,
@@ -89,7 +71,7 @@ def _write(
     sources: list[dict[str, Any]],
     read: dict[str, str],
 ) -> parquet.Counts:
-    """Write rows and card beside the final folder, and give it its name at the end."""
+    """Write rows beside the final folder, and give it its name at the end."""
     folder = parquet.DATASETS / name
     counts = parquet.write(module.build(made_of, params), module.SCHEMA, folder, read)
     wanted = module.wanted(params) if hasattr(module, "wanted") else params.languages
@@ -102,15 +84,12 @@ def _write(
             "fetched with these?"
         )
     partial = folder.with_name(f".{name}.partial")
-    origin = card.Origin(
-        sources=sources,
-        command=f"make repro STAGE=validate@{name}",
-        version=params.version,
-        validation=CHECKED.format(name=name),
+    origin = front_matter.Origin(
+        sources,
+        f"make repro STAGE=validate@{name}",
+        params.version,
+        module.recorded(params) if hasattr(module, "recorded") else "",
     )
-    extra = module.describe(partial)
-    if hasattr(module, "recorded"):
-        extra = f"{module.recorded(params)}\n{extra}"
-    card.write(partial, card.PAGES / f"{name}.md", module.SCHEMA, counts, origin, extra)
+    front_matter.write(partial, dict.fromkeys(counts.rows, module.SCHEMA), origin)
     parquet.finish(folder)
     return counts

@@ -6,7 +6,7 @@ the same :class:`Schema`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ Kind = Literal[
     "integers",
     "floats",
 ]
+Role = Literal["label", "tracked", "group", "text", "engines", "ranks"]
 LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # and their elements
 
 
@@ -33,6 +34,10 @@ class Column:
 
     ``label`` is a Hub ClassLabel stored as int64; ``strings``, ``integers`` and
     ``floats`` are lists.
+
+    ``role`` says what comparing two versions does with it: a ``label`` is shown beside the key;
+    changes of it and of ``tracked`` columns are listed; ``engines`` and their ``ranks`` are lists
+    of who suggested what: the ``text`` columns together, of a ``group``.
     """
 
     name: str
@@ -43,6 +48,7 @@ class Column:
     minimum: float | None = None
     maximum: float | None = None
     pattern: str | None = None
+    role: Role | None = None
 
     def code(self, label: str) -> int:
         """Return the integer stored for a label of this column."""
@@ -55,6 +61,30 @@ class Schema:
 
     columns: tuple[Column, ...]
     key: tuple[str, ...]
+    unit: tuple[str, str] = ("row", "rows")  # what one row is, and several are
+    across: bool = False  # the same key in several configs is the same thing
+    sentiment: tuple[str, str] | None = None  # columns: the first less the second
+
+    @classmethod
+    def of(cls, tree: dict[str, Any]) -> Schema:
+        """Return the schema that :meth:`plain` wrote."""
+        columns = [
+            Column(**(column | {"labels": tuple(column.get("labels", ()))}))
+            for column in tree["columns"]
+        ]
+        return cls(tuple(columns), tuple(tree["key"]))
+
+    def plain(self) -> dict[str, Any]:
+        """Return columns and key as plain values, defaults left out."""
+        columns = [
+            {k: v for k, v in asdict(c).items() if v is not None and v is not False and v != ()}
+            for c in self.columns
+        ]
+        return {"key": list(self.key), "columns": columns}
+
+    def role(self, *roles: Role) -> tuple[str, ...]:
+        """Return the names of the columns that have one of these roles."""
+        return tuple(column.name for column in self.columns if column.role in roles)
 
     def __getitem__(self, name: str) -> Column:
         """Return the column of that name."""

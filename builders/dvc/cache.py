@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from plumbline.builders.dvc.lock import Item
 
+CARDS = ("README.md", "croissant.json", "LICENSE.md")  # written beside rows by a later stage
 LARGE = 256 * 2**20  # bytes; more is compared by size and number of files alone
 
 State = Literal["as locked", "differs", "not here", "not compared"]
@@ -37,7 +38,7 @@ def md5_of(path: Path) -> str:
 
 def listed(folder: Path) -> dict[str, str]:
     """Return the md5 of every file in a folder, sorted as DVC sorts them."""
-    files = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    files = {p.relative_to(folder).as_posix(): p for p in _files(folder)}
     return {name: md5_of(files[name]) for name in sorted(files)}
 
 
@@ -46,6 +47,12 @@ def digest(files: dict[str, str]) -> str:
     rows = sorted(({"md5": m, "relpath": n} for n, m in files.items()), key=itemgetter("relpath"))
     text = json.dumps(rows, sort_keys=True).encode()
     return hashlib.md5(text, usedforsecurity=False).hexdigest() + ".dir"
+
+
+def same(folder: Path, md5: str) -> bool:
+    """Tell whether a folder has the files of that hash, besides which it may have its card."""
+    files = listed(folder)
+    return md5 in (digest(files), digest({n: m for n, m in files.items() if n not in CARDS}))
 
 
 @cache
@@ -57,15 +64,20 @@ def compare(item: Item) -> Here:
     if not path.is_dir():
         return Here("as locked" if md5_of(path) == item.md5 else "differs")
     if (item.size or 0) > LARGE:
-        sizes = [p.stat().st_size for p in path.rglob("*") if p.is_file()]
-        same = (sum(sizes), len(sizes)) == (item.size, item.files)
-        return Here("not compared" if same else "differs")
-    files = listed(path)
-    if digest(files) == item.md5:
+        sizes = {p.relative_to(path).as_posix(): p.stat().st_size for p in _files(path)}
+        rows = [size for name, size in sizes.items() if name not in CARDS]
+        known = (item.size, item.files)
+        alike = known in ((sum(some), len(some)) for some in (sizes.values(), rows))
+        return Here("not compared" if alike else "differs")
+    if same(path, item.md5):
         return Here("as locked")
-    then = listing(item.md5) or {}
-    names = sorted({*files, *then}) if then else []
+    files, then = listed(path), listing(item.md5) or {}
+    names = sorted({*files, *then} - ({*CARDS} - {*then})) if then else []
     return Here("differs", tuple(n for n in names if files.get(n) != then.get(n)))
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*") if p.is_file())
 
 
 def listing(md5: str) -> dict[str, str] | None:
@@ -106,7 +118,7 @@ def files(item: Item) -> dict[str, Path] | None:
     if compare(item).state in ("as locked", "not compared"):
         if not path.is_dir():
             return {"": path}
-        return {p.relative_to(path).as_posix(): p for p in sorted(path.rglob("*")) if p.is_file()}
+        return {p.relative_to(path).as_posix(): p for p in _files(path)}
     then = listing(item.md5) if item.md5.endswith(".dir") else {"": item.md5}
     found = {name: cached(md5) for name, md5 in (then or {}).items()}
     kept = {name: where for name, where in found.items() if where is not None}

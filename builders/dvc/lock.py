@@ -150,13 +150,13 @@ def _folders(lock: str, pipeline: str) -> dict[str, str]:
     }
 
 
-def here() -> list[Entry]:
+def here(*, needed: bool = True) -> list[Entry]:
     """Return the stages of all locks in the working folder.
 
     Raises
     ------
     Problem
-        If there is none.
+        If there is none, and one is needed.
     """
     found = []
     for folder, inner, files in os.walk("."):
@@ -169,7 +169,7 @@ def here() -> list[Entry]:
             if MARKS.search(text):
                 raise Problem(f"{lock}: has the marks of a merge conflict; solve it, then trace")
             found += entries(lock.as_posix(), text, pipeline)
-    if not found:
+    if needed and not found:
         raise Problem(
             f"{Path.cwd()}: no {LOCK} here; run the command in the project's top folder, after "
             "`make repro`"

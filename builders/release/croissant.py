@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core import parquet
+from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.schema import LISTS, Column, Schema
 from plumbline.builders.core.snapshot import digest
-from plumbline.builders.release import facts as datasheet
+from plumbline.builders.release import facts as known
+from plumbline.builders.release.facts import dates
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from plumbline.builders.release.facts import Facts
 
 FILE = "croissant.json"
 CONFORMS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
@@ -67,28 +69,22 @@ REJECTS = Schema(
 )
 
 
-class Described(NamedTuple):
-    """What a description says, besides the files."""
+def describe(facts: Facts, front: dict[str, Any]) -> dict[str, Any]:
+    """Return the description of a folder whose parquet files are all there.
 
-    name: str
-    facts: datasheet.Facts
-    prose: str  # of the page
-    command: str
-    version: str
-    files: str  # where the files of a config are, with {config} and perhaps *
-
-
-def write(folder: Path, described: Described) -> None:
-    """Write ``croissant.json`` into a folder whose parquet files are all there."""
-    front = described.facts.front
-    there = datasheet.sections(described.prose)
-    schemas = dict(sorted(described.facts.schemas.items()))
+    Parameters
+    ----------
+    front
+        The front matter of its card.
+    """
+    folder, origin = facts.folder, facts.built.origin
+    schemas = dict(facts.built.schemas)
     if (folder / parquet.REJECTS).is_file():
         schemas[parquet.REJECTS.removesuffix(".parquet")] = REJECTS
     distribution: list[Any] = [_file(folder, path) for path in sorted(folder.rglob("*.parquet"))]
     records: list[Any] = []
     for config, schema in schemas.items():
-        pattern = parquet.REJECTS if schema is REJECTS else described.files.format(config=config)
+        pattern = parquet.REJECTS if schema is REJECTS else facts.built.files.format(config=config)
         inside = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
         source = {"fileObject": {"@id": inside[0]}}
         if len(inside) > 1:
@@ -96,52 +92,50 @@ def write(folder: Path, described: Described) -> None:
             distribution.append(_set(config, pattern))
         records.append(_records(config, schema, source))
         records += [_enumeration(config, c) for c in schema.columns if c.kind == "label"]
-    days = _dates(described.facts.sources)
+    days = _days(facts)
+    title = str(front.get("pretty_name", ""))
     description: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS),
-        "name": described.name,
-        "alternateName": front.get("pretty_name"),
-        "description": _plain(next(iter(there.values()), str(front.get("pretty_name", "")))),
+        "name": named(folder, facts.page.stem),
+        "alternateName": title,
+        "description": _plain(next(iter(facts.sections.values()), title)),
         "license": _licence(front),
-        "citeAs": _plain(there.get("Citation", "")),
+        "citeAs": _plain(facts.sections.get("Citation", "")),
         "creator": {"@type": "sc:Organization", "name": "The plumbline authors"},
         "dateCreated": days[-1] if days else None,
         "datePublished": days[-1] if days else None,
-        "version": described.version,
+        "version": origin.version,
         "keywords": front.get("tags"),
         "inLanguage": front.get("language"),
-        "prov:wasDerivedFrom": [_entity(s) for s in described.facts.sources],
+        "prov:wasDerivedFrom": [_entity(s) for s in origin.sources],
         "prov:wasGeneratedBy": {
             "@type": "prov:Activity",
-            "prov:label": described.command,
-            "sc:version": described.version,
+            "prov:label": origin.command,
+            "sc:version": origin.version,
             "prov:wasAssociatedWith": {"@type": "prov:SoftwareAgent", "prov:label": "plumbline"},
         },
-        **_responsible(described.facts, there, days),
+        **_responsible(facts, days),
         "distribution": distribution,
         "recordSet": records,
     }
-    kept = {key: value for key, value in description.items() if value}
-    _dump(kept, folder / FILE)
+    return {key: value for key, value in description.items() if value}
 
 
-def published(text: str, address: str, repository: str, version: str) -> bytes:
+def published(described: dict[str, Any], address: str, repository: str, version: str) -> str:
     """Return a description with the addresses of a repository of the Hub, at a version's tag."""
-    described = json.loads(text)
     url = f"{address.rstrip('/')}/datasets/{repository}"
-    sets = False
+    distribution = []
     for entry in described["distribution"]:
         if entry["@type"] == "cr:FileSet":
-            entry["containedIn"] = {"@id": "repository"}
-            sets = True
+            distribution.append(entry | {"containedIn": {"@id": "repository"}})
         else:
-            entry["contentUrl"] = f"{url}/resolve/{version}/{entry['contentUrl']}"
-    if sets:
-        described["distribution"].append(_repository(url, version))
-    described |= {"url": url, "version": version}
-    return _text(described).encode()
+            where = f"{url}/resolve/{version}/{entry['contentUrl']}"
+            distribution.append(entry | {"contentUrl": where})
+    if any(entry["@type"] == "cr:FileSet" for entry in distribution):
+        distribution.append(_repository(url, version))
+    return text(described | {"distribution": distribution, "url": url, "version": version})
 
 
 def _repository(url: str, version: str) -> dict[str, Any]:
@@ -157,11 +151,8 @@ def _repository(url: str, version: str) -> dict[str, Any]:
     }
 
 
-def _dump(description: dict[str, Any], path: Path) -> None:
-    path.write_text(_text(description), encoding="utf-8")
-
-
-def _text(description: dict[str, Any]) -> str:
+def text(description: dict[str, Any]) -> str:
+    """Return a description as JSON-LD."""
     return json.dumps(description, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -255,7 +246,7 @@ def _licence(front: dict[str, Any]) -> Any:
 
 def _entity(source: dict[str, Any]) -> dict[str, Any]:
     """Return a source as PROV-O has it: the time of its retrieval is that of the copy used."""
-    days = datasheet.dates([source])
+    days = dates([source])
     return {
         "@type": "prov:Entity",
         "prov:label": source["source"],
@@ -267,39 +258,41 @@ def _entity(source: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _dates(sources: list[dict[str, Any]]) -> list[str]:
-    """Return the days of retrieval; of a folder that things were made of, the days that it has."""
-    from pathlib import Path
-
-    found = set(datasheet.dates(sources))
-    for source in sources:
-        beside = Path(source["address"]) / FILE
-        if source["address"].startswith("data/") and beside.is_file():
-            stated = json.loads(beside.read_text(encoding="utf-8"))
-            found.update(stated.get("rai:dataCollectionTimeFrame", ()))
+def _days(facts: Facts) -> list[str]:
+    """Return the days of retrieval, those of the folders that things were made of among them."""
+    found, todo, seen = set(facts.days), list(facts.built.origin.sources), set()
+    while todo:
+        path = Path(todo.pop()["address"]) / front_matter.FACTS
+        if path.parts[0] == "data" and path not in seen and path.is_file():
+            seen.add(path)
+            sources = front_matter.read(path).origin.sources
+            found.update(dates(sources))
+            todo += sources
     return sorted(found)
 
 
-def _responsible(facts: datasheet.Facts, there: dict[str, str], days: list[str]) -> dict[str, Any]:
+def _responsible(facts: Facts, days: list[str]) -> dict[str, Any]:
     """Return the RAI properties, from the page's datasheet and sections."""
-    said = facts.by_hand
-    sources = [f"{s['source']}: {s['address']}, {s['retrieved']}" for s in facts.sources]
+    said, there = facts.by_hand, facts.sections
+    sources = [
+        f"{s['source']}: {s['address']}, {s['retrieved']}" for s in facts.built.origin.sources
+    ]
     limits = re.split(r"^- ", there.get("Known limits", ""), flags=re.MULTILINE)
-    uses = [said.get(datasheet.USES), said.get(datasheet.NOT_FOR)]
-    people = [said.get(datasheet.PEOPLE), _plain(there.get("Sensitive content", ""))]
+    uses = [said.get(known.USES), said.get(known.NOT_FOR)]
+    people = [said.get(known.PEOPLE), _plain(there.get("Sensitive content", ""))]
     found: dict[str, Any] = {
-        "dataCollection": said.get(datasheet.COLLECTED),
+        "dataCollection": said.get(known.COLLECTED),
         "dataCollectionRawData": "; ".join(sources),
-        "dataCollectionMissingData": datasheet.nullable(facts),
+        "dataCollectionMissingData": facts.nullable,
         "dataCollectionTimeFrame": list(dict.fromkeys((days[0], days[-1]))) if days else None,
-        "dataPreprocessingProtocol": said.get(datasheet.PREPARED),
-        "dataAnnotationProtocol": said.get(datasheet.LABELS),
+        "dataPreprocessingProtocol": said.get(known.PREPARED),
+        "dataAnnotationProtocol": said.get(known.LABELS),
         "dataUseCases": [text for text in uses if text],
         "dataLimitations": [plain for text in limits if (plain := _plain(text))],
-        "dataBiases": said.get(datasheet.BIASES),
+        "dataBiases": said.get(known.BIASES),
         "personalSensitiveInformation": [text for text in people if text],
-        "dataSocialImpact": said.get(datasheet.HARM),
-        "dataReleaseMaintenancePlan": datasheet.MAINTAINED,
+        "dataSocialImpact": said.get(known.HARM),
+        "dataReleaseMaintenancePlan": known.MAINTAINED,
     }
     return {f"rai:{key}": value for key, value in found.items() if value}
 

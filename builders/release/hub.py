@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.snapshot import digest
-from plumbline.builders.release.model_card import CARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from plumbline.builders.release.terms import Gated, Release
 
+ROWS = [CARD, FACTS, "*.parquet"]
 KEPT = ".gitattributes"  # the Hub's own: says which files are large
 STRICT: tuple[Gated, ...] = (False, "auto", "manual")
 
@@ -118,7 +119,7 @@ def fetch(repo: str, revision: str, token: str | None) -> Path:
         with _told(repo):
             try:
                 at = _api(token).snapshot_download(
-                    repo, repo_type="dataset", revision=revision, allow_patterns=[CARD, "*.parquet"]
+                    repo, repo_type="dataset", revision=revision, allow_patterns=ROWS
                 )
             except LocalEntryNotFoundError as error:
                 if isinstance(error.__cause__, HfHubHTTPError):

@@ -8,16 +8,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import yaml
-
 from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.front_matter import CARD, dump
 from plumbline.builders.core.params import read
 from plumbline.builders.core.snapshot import digest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-CARD = "README.md"
 LIST = "checkpoints.json"
 
 
@@ -58,7 +56,7 @@ def _card(folder: Path, facts: dict[str, Any]) -> str:
         front["base_model"] = model["id"]
     told = [f"| {key} | {facts[key]} |" for key in sorted(facts) if key not in ("files", "name")]
     parts = [
-        f"---\n{yaml.safe_dump(front, allow_unicode=True, sort_keys=False)}---\n",
+        f"---\n{dump(front)}---\n",
         f"# {folder.parts[2]} after further pretraining: {folder.name}\n",
         f"Model `{folder.parts[2]}` of params.yaml, revision {model.get('revision')}.\n",
         "\n".join(["| what | value |", "|---|---|", *told, ""]),

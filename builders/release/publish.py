@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import difflib
+import json
 import os
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
 from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.front_matter import CARD
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
-from plumbline.builders.release import hub
-from plumbline.builders.release.model_card import CARD
-from plumbline.builders.release.readdress import addressed
+from plumbline.builders.release import card, croissant, hub
 from plumbline.builders.release.terms import PARTISAN, PRETRAINED, locate, release
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def publish(
     if not VERSION.fullmatch(version):
         raise Problem(f"--version {version}: not a version; write three numbers, as 1.2.0")
     made = release(locate(named), section("publish", Params).acknowledged)
-    made = addressed(made, os.environ.get(ENDPOINT) or HUB, repo, version)
+    made = _addressed(made, os.environ.get(ENDPOINT) or HUB, repo, version)
     token = os.environ.get(TOKEN) or None
     if not dry and token is None:
         raise Problem(
@@ -102,6 +103,21 @@ def publish(
         return
     commit = hub.send(made, remote, repo, version, str(token))
     say(f"published: {repo} at {version}, commit {commit}")
+
+
+def _addressed(made: Release, address: str, repo: str, version: str) -> Release:
+    """Return a release with its card, which names the repository at a version's tag."""
+    if made.kind == "model":
+        return made
+    made = replace(made, files=made.files | card.render(made.folder))
+    pattern = re.escape(made.folder.as_posix())
+    if len(made.folder.parts) > 3:  # of a model: the page's example may name another one
+        pattern = re.escape(made.folder.parent.as_posix()) + '/[^"]+'
+    text = re.sub(rf'load_dataset\("{pattern}"', f'load_dataset("{repo}"', made.card)
+    described = json.loads(bytes(made.files[croissant.FILE]))
+    described = croissant.published(described, address, repo, version)
+    written = {CARD: text.encode(), croissant.FILE: described.encode()}
+    return replace(made, files=made.files | written)
 
 
 def lines(made: Release, remote: Remote, repo: str, version: str) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """What may be published of what lies under data/, and how open: judged from the folder itself.
 
-The card names the licence and the sources, column ``redistributable`` and the manifests of the
-snapshots say what others forbid, ``data/validation`` and ``dvc.lock`` whether the bytes are sound.
+The page names the licence and ``build.json`` the sources, column ``redistributable`` and the
+manifests of the snapshots say what others forbid, ``data/validation`` and ``dvc.lock`` whether the
+bytes are sound.
 """
 
 from __future__ import annotations
@@ -14,20 +15,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import yaml
 
+from plumbline.builders.core import front_matter
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.params import read
 from plumbline.builders.core.snapshot import MANIFEST
-from plumbline.builders.core.yaml_text import parse
-from plumbline.builders.dvc import cache as kept
-from plumbline.builders.release import card, model_card
-from plumbline.builders.release.model_card import CARD
+from plumbline.builders.dvc import cache, lock
+from plumbline.builders.release import model_card
+from plumbline.builders.release.facts import page_of, read_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
 PRETRAINED = "pretrained"
+MADE = ("datasets", "outputs", "tables")
 PARTISAN = ("corpora", "outlets")  # texts of political sides, and what models are trained on
 # Of the Hub's licences, those under which nobody knows yet who may have the data.
 CLOSED = ("other", "unknown", "")
@@ -43,8 +46,6 @@ OPEN = re.compile(
     re.IGNORECASE,
 )
 ASKS = "extra_gated_"  # of a card: what readers are told and asked
-SOURCE = re.compile(r"^- (?P<name>.+?), (?P<address>data/\S+), retrieved ", re.MULTILINE)
-LICENCE = re.compile(r"^  Licence: (?P<licence>.+)\. Citation: ", re.MULTILINE)
 
 Gated = Literal["auto", "manual", False]
 
@@ -88,10 +89,10 @@ def locate(named: str) -> Path:
         )
     if not folder.is_dir():
         raise Problem(f"{folder}: no such folder; make it with `make repro`, or `dvc pull` it")
-    inner = sorted(p.parent.as_posix() for p in folder.glob(f"*/{CARD}"))
-    if parts[1] != PRETRAINED and not (folder / CARD).is_file():
+    inner = sorted(p.parent.as_posix() for p in folder.glob(f"*/{FACTS}"))
+    if parts[1] != PRETRAINED and not (folder / FACTS).is_file():
         hint = f"name one of {', '.join(inner)}" if inner else "make it anew with `make repro`"
-        raise Problem(f"{folder}: no card ({CARD}) there; {hint}")
+        raise Problem(f"{folder}: no {FACTS} there; {hint}")
     return folder
 
 
@@ -128,10 +129,9 @@ def release(folder: Path, acknowledged: tuple[str, ...]) -> Release:
             _forbidden(part, folder)
         stated = [licence for part in parts for licence in _licences(part)]
         files = dict(_files(folder))
-        front = card.read_page(folder / CARD)[0]
+        front = _front(folder)
         for part in parts:  # whoever holds rows of a gated dataset is gated too
-            whole = card.read_page(part / CARD)[0]
-            front |= {key: value for key, value in whole.items() if key.startswith(ASKS)}
+            front |= {key: value for key, value in _front(part).items() if key.startswith(ASKS)}
     private, gated, why = _openness(front, stated, partisan)
     kind: Literal["dataset", "model"] = "model" if folder.parts[1] == PRETRAINED else "dataset"
     return Release(folder, kind, files, private, gated, why)
@@ -171,20 +171,14 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
             yield inside.as_posix(), path
 
 
-def _sources(folder: Path) -> list[Path]:
-    """Return the folders under data/ that a card names as what it was made of."""
-    text = _card_sources(folder)
-    found = [Path(m["address"]) for m in SOURCE.finditer(text)]
-    return [f for f in found if f.parts[1] in ("datasets", "outputs", "tables")]
+def _front(folder: Path) -> dict[str, Any]:
+    return read_page(page_of(folder))[0]
 
 
-def _card_sources(folder: Path) -> str:
-    """Return the generated part of a card that lists sources: the last of that name."""
-    path = folder / CARD
-    text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    return (
-        text.rpartition("\n## Sources\n")[2].partition("\n## ")[0] if "\n## Sources" in text else ""
-    )
+def _sources(folder: Path) -> list[dict[str, Any]]:
+    """Return what a folder was made of, as its build recorded it."""
+    path = folder / FACTS
+    return front_matter.read(path).origin.sources if path.is_file() else []
 
 
 def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
@@ -192,7 +186,9 @@ def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
     if folder in seen:
         return set()
     own = {folder.parts[2]} if folder.parts[1] == "datasets" else set()
-    return own.union(*(_datasets(part, seen | {folder}) for part in _sources(folder)))
+    parts = (Path(source["address"]) for source in _sources(folder))
+    made_of = [p for p in parts if p.parts[0] == "data" and p.parts[1] in MADE]
+    return own.union(*(_datasets(part, seen | {folder}) for part in made_of))
 
 
 def _held(folder: Path) -> set[Path]:
@@ -210,7 +206,7 @@ def _held(folder: Path) -> set[Path]:
 
 def _forbidden(part: Path, folder: Path) -> None:
     """Refuse what the card, the snapshots or the rows of one part forbid."""
-    front = card.read_page(part / CARD)[0]
+    front = _front(part)
     own = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
     instead = "publish the recipe instead: the builder and the addresses of the sources"
     about = f"{folder}" if part == folder else f"{folder}, made of {part}"
@@ -226,8 +222,8 @@ def _forbidden(part: Path, folder: Path) -> None:
 
 
 def _licences(part: Path) -> list[str]:
-    """Return what the sources of one part state, on its card and in the manifests."""
-    stated = [m["licence"] for m in LICENCE.finditer(_card_sources(part))]
+    """Return what the sources of one part state, to its build and in the manifests."""
+    stated = [str(source["licence"]) for source in _sources(part)]
     return stated + [str(facts.get("licence")) for _, facts in _manifests(part)]
 
 
@@ -265,16 +261,11 @@ def _closed_rows(part: Path) -> int:
 
 def _as_locked(folder: Path) -> None:
     """Refuse a folder that is not what dvc.lock says, where a dvc.lock names it."""
-    tops = ("dvc.lock", "builders/**/dvc.lock", "validation/**/dvc.lock", "probes/**/dvc.lock")
-    for lock in sorted(path for top in tops for path in Path().glob(top)):
-        stages = parse(lock.read_text(encoding="utf-8"))["stages"]
-        for name, stage in stages.items():
-            for out in stage.get("outs", ()):
-                where = Path(out["path"])
-                if where in (folder, folder.parent) and kept.digest(kept.listed(where)) != out.get(
-                    "md5"
-                ):
-                    raise Problem(
-                        f"{where}: not what {lock} has for {name}; `make repro` or `dvc checkout` "
-                        "first, so that what is published can be made again"
-                    )
+    for entry in lock.here(needed=False):
+        for out in entry.outs:
+            where = Path(out.path)
+            if where in (folder, folder.parent) and not cache.same(where, out.md5):
+                raise Problem(
+                    f"{where}: not what {entry.lock} has for {entry.name}; `make repro` or `dvc "
+                    "checkout` first, so that what is published can be made again"
+                )

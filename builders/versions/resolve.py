@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.front_matter import CARD
 from plumbline.builders.core.yaml_text import parse
 from plumbline.builders.release import hub
-from plumbline.builders.release.model_card import CARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -8,14 +8,14 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.release import cards
+from plumbline.builders.versions import cards
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import polars as pl
 
-    from plumbline.builders.release.cards import Card
+    from plumbline.builders.versions.cards import Card
 
 MODEL = "model"
 SHOWN = 5  # row numbers told where values name several rows
@@ -121,7 +121,7 @@ def behind(files: dict[str, Path], names: dict[str, Any]) -> list[Behind]:
     value is one of the input's labels. Where configs of the input are named by one of the
     values, as ``en`` is by ``language``, only these are counted.
     """
-    card = cards.read(files.get(cards.CARD))
+    card = cards.read(files)
     by_config: dict[str, list[Path]] = {}
     for inside, path in files.items():
         if PurePosixPath(inside).suffix == ".parquet" and (config := card.config(inside)):

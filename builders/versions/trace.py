@@ -17,8 +17,7 @@ from plumbline.builders.dvc import cache as kept
 from plumbline.builders.dvc import git as history
 from plumbline.builders.dvc import lock as locks
 from plumbline.builders.dvc.lock import Item
-from plumbline.builders.release import cards
-from plumbline.builders.versions import lineage, rows
+from plumbline.builders.versions import cards, lineage, rows
 
 if TYPE_CHECKING:
     from plumbline.builders.dvc.git import Commit
@@ -163,7 +162,7 @@ def _row(found: Trace, node: Node, inside: str, wanted: str) -> Row:
         raise Problem(f"{found.file}: which file? a row is in one of {_some(tables)}")
     if PurePosixPath(inside).suffix != ".parquet":
         raise Problem(f"{found.file}: has no rows; leave out what follows #, or name a .parquet")
-    return rows.read(path, inside, cards.read(files.get(cards.CARD)), wanted)
+    return rows.read(path, inside, cards.read(files), wanted)
 
 
 def _known(found: Trace, node: Node, inside: str) -> None:

@@ -11,24 +11,20 @@ An analysis is a module of ``probes.analysis`` with
 from __future__ import annotations
 
 import importlib
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from plumbline.builders.core import parquet
+from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import during
-from plumbline.builders.release import card
 from plumbline.probes import EACH, module_of
 from plumbline.probes.core.assignments import asked
 from plumbline.probes.models.files import weights_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-PAGES = Path("docs/analyses")
 
 
 class Inputs(NamedTuple):
@@ -66,36 +62,28 @@ def analyse(name: str, model: str = "") -> Path:
     inputs = Inputs(models, datasets)
     read = list(_read(module, inputs))
     for folder, stage in read:
-        if not (folder / "README.md").is_file():
+        if not (folder / front_matter.CARD).is_file():
             raise Problem(f"{folder}: nothing there; run `make repro STAGE={stage}` first")
     final = inputs.tables(name, model)
     with during(f"{name} {model}".rstrip()):
         found = module.run(inputs, params)
     partial = parquet.fresh(final)
-    counts = parquet.Counts(Counter())
     hashes = {folder: parquet.fingerprint(folder) for folder, _ in read}
     hashes |= {folder: parquet.fingerprint(folder) for folder in datasets.values()}
     carried = {folder.as_posix(): sha256 for folder, sha256 in hashes.items()}
     for table, frame in found.items():
         arrow = carrying(module.SCHEMAS[table].arrow(), carried)
         parquet.write_table(frame, arrow, partial / f"{table}.parquet")
-        counts.rows[table] = len(frame)
-    origin = card.Origin(
+    origin = front_matter.Origin(
         [
-            {
-                "source": f"made by {stage.partition('@')[0]}",
-                "address": str(folder),
-                "retrieved": f"with sha256 {hashes[folder][:16]}",
-                "licence": "as its card states",
-                "citation": "its card",
-            }
+            front_matter.source(folder, f"made by {stage.partition('@')[0]}", hashes[folder])
             for folder, stage in read
         ],
         f"make repro STAGE={name}@{model}" if model else f"make repro STAGE={name}",
         params.version,
     )
     schemas = {table: module.SCHEMAS[table] for table in found}
-    card.write(partial, PAGES / f"{name}.md", schemas, counts, origin)
+    front_matter.write(partial, schemas, origin)
     parquet.finish(final)
     return final
 

@@ -15,14 +15,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow.parquet as pq
-
+from plumbline.builders.core import front_matter
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import entry
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
-from plumbline.builders.release import card
 from plumbline.probes.core.shards import Shard, Task, Worker
 from plumbline.probes.models.files import pointer
 
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 OUTPUTS = Path("data/outputs")
-PAGES = Path("docs/probes")
 REQUEST = "request.json"
 LIBRARIES = ("torch", "transformers", "tokenizers", "pyarrow")
 
@@ -70,12 +67,9 @@ def probe(probe: str, name: str, execution: Execution = HERE) -> Path:
     _run(task, todo, partial, execution)
     if execution.part:  # others may still be writing: the command without a part finishes
         return partial
-    counts = store.Counts()
-    for shard in shards:
-        counts.rows[shard.config] += pq.read_metadata(partial / shard.path()).num_rows
     for unfinished in partial.rglob(".*"):
         unfinished.unlink()
-    _card(partial, task, counts)
+    _card(partial, task)
     (partial / REQUEST).unlink()  # last: until then a run that stops here is continued
     store.finish(final)
     return final
@@ -156,7 +150,7 @@ def request(task: Task) -> dict[str, Any]:
     }
 
 
-def _card(partial: Path, task: Task, counts: store.Counts) -> None:
+def _card(partial: Path, task: Task) -> None:
     facts = json.loads(pointer(task.name).read_text(encoding="utf-8"))
     model_source = {
         "source": f"model {task.name}",
@@ -166,20 +160,13 @@ def _card(partial: Path, task: Task, counts: store.Counts) -> None:
         "citation": "the model's own card",
     }
     inputs = [
-        {
-            "source": f"dataset {dataset}",
-            "address": f"data/datasets/{dataset}",
-            "retrieved": f"with sha256 {store.fingerprint(store.DATASETS / dataset)[:16]}",
-            "licence": "as its card states",
-            "citation": "its card",
-        }
+        front_matter.source(store.DATASETS / dataset, f"dataset {dataset}")
         for dataset in task.module.INPUTS
     ]
     schemas = {config: task.module.schema(config) for config in _configs(task.shards())}
     command = f"make repro STAGE={task.probe}@{task.name}"
-    origin = card.Origin([model_source, *inputs], command, task.params.version)
-    page = PAGES / f"{task.probe}.md"
-    card.write(partial, page, schemas, counts, origin, files="{config}/*.parquet")
+    origin = front_matter.Origin([model_source, *inputs], command, task.params.version)
+    front_matter.write(partial, schemas, origin, "{config}/*.parquet")
 
 
 def _configs(shards: Iterable[Shard]) -> list[str]:

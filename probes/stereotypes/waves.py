@@ -8,20 +8,19 @@ summed over the queries of a group, a category or an engine.
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import defaultdict
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from plumbline.builders.core import inputs
+from plumbline.builders.core import front_matter, inputs
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
-from plumbline.builders.release import card
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -206,16 +205,15 @@ def write(
     waves = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)]
     read = inputs.of_snapshots(waves)
     partial = store.fresh(into)
-    counts = store.Counts(Counter({name: len(rows) for name, rows in found.items()}))
     for name, rows in found.items():
         table = pa.Table.from_pylist(rows, schema=inputs.carrying(SCHEMAS[name].arrow(), read))
         pq.write_table(table, partial / f"{name}.parquet", compression="zstd", version="2.6")
-    origin = card.Origin(
+    origin = front_matter.Origin(
         [wave.manifest | {"source": f"{wave.manifest['source']}, a wave"} for wave in waves],
         f"python -m plumbline.builders drift {dataset} {params.earlier} {params.later}",
         params.version,
     )
-    card.write(partial, PAGE, SCHEMAS, counts, origin)
+    front_matter.write(partial, {name: SCHEMAS[name] for name in found}, origin)
     store.finish(into)
 
 

@@ -22,6 +22,7 @@ from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.corpora import build as corpora
 from plumbline.builders.datasets.corpora import sample as drawing
+from plumbline.builders.release.card import render
 from plumbline.validation.run import validate
 
 REAL = Path(__file__).parents[3] / "shared/data/news/allsides_articles.parquet"
@@ -371,7 +372,7 @@ def test_the_sample_builds_validates_loads_and_tells_its_corpora(project, tmp_pa
     loaded = datasets.load_dataset(str(folder), "social-left", split="train", cache_dir=cache)
     assert loaded.features["leaning"].names == ["left", "center", "right"]
     assert set(loaded["outlet"]) == {"r/FairShareTown", "r/PublicGoods"}
-    card = (folder / "README.md").read_text("utf-8")
+    card = render(Path("data/datasets/corpora"))["README.md"].decode()
     assert "- Hate: no filter." in card
     assert "| news-left | news-right | 1 |" in card
     assert "| social-right | social-left | 1 |" in card

@@ -20,6 +20,7 @@ from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.outlets import build as outlets
 from plumbline.builders.readers.articles import LEANINGS
+from plumbline.builders.release.card import render
 
 REAL = Path(__file__).parents[3] / "shared/data/news/allsides_articles.parquet"
 COLUMNS = {"outlet": "outlet", "text": "text", "leaning": "leaning", "date": "date"}
@@ -212,7 +213,7 @@ def test_the_sample_builds_loads_and_tells_its_outlets(project, tmp_path_factory
     loaded = datasets.load_dataset(str(folder), "en", split="train", cache_dir=str(cache))
     assert loaded.features["leaning"].names == list(LEANINGS)
     assert Counter(loaded["outlet"]) == {"herald": 300, "post": 300, "control": 300}
-    card = (folder / "README.md").read_text("utf-8")
+    card = render(Path("data/datasets/outlets"))["README.md"].decode()
     assert "| en | herald | 300 | 304 | 300 | 0 | 0 | 0 |" in card
     assert "| en | the same text in several outlets | 2 |" in card
 

@@ -20,6 +20,7 @@ from plumbline.builders.core.snapshot import MANIFEST, Snapshot, write_manifest
 from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
 from plumbline.builders.datasets.stereotypes.clean import Cleaning, adjective, flags
+from plumbline.builders.release.card import render
 from plumbline.validation.run import validate
 
 SHARED = TOP.parent / "shared/data"
@@ -148,7 +149,7 @@ def test_the_sample_has_every_kind_of_dirt_and_holds_its_checks(project):
 
 def test_the_card_is_gated_and_begins_with_the_notice(project):
     build("stereotypes", stereotypes)
-    card = Path("data/datasets/stereotypes/README.md").read_text("utf-8")
+    card = render(Path("data/datasets/stereotypes"))["README.md"].decode()
     front, prose = card.removeprefix("---\n").split("---\n", 1)
     assert "stereotypes" in yaml.safe_load(front)["extra_gated_prompt"]
     assert prose.index("**Content warning.**") < prose.index("## What")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 import respondents
@@ -10,6 +12,7 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.survey import build as survey
 from plumbline.builders.datasets.survey.responses import respondents as read
+from plumbline.builders.release.card import render
 from plumbline.validation.run import validate
 
 HEAD = "respondent,gender,infected,a,b\n"
@@ -25,7 +28,7 @@ def test_the_simulated_survey_is_built_holds_its_checks_and_says_what_it_is(proj
     assert frame["simulated"].all()
     assert frame["respondent"].str.starts_with("simulated-").all()
     assert set(frame["source"]) == {"simulated by the project: nobody was asked"}
-    card = (project / "data/datasets/survey/README.md").read_text("utf-8")
+    card = render(Path("data/datasets/survey"))["README.md"].decode()
     assert "yes: nobody answered" in card
     for column in survey.SCHEMA.columns:  # told in every column
         assert "at random" in column.description, column.name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from datetime import date
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 from imports import TOP
 
 from plumbline.builders.__main__ import main
+from plumbline.builders.core import front_matter
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions import build as emotions
@@ -53,21 +53,20 @@ def write(folder, schemas, rows, *, rejects=(), version="1.0.0", page="datasets/
     """Write a version: rows by config, what they leave out filled with what is least."""
     folder = Path(folder)
     partial = store.fresh(folder)
-    counts = store.Counts()
     by_config = schemas if isinstance(schemas, dict) else dict.fromkeys(rows, schemas)
     for config, some in rows.items():
         schema = by_config[config]
         whole = [{c.name: empty(c) for c in schema.columns} | row for row in some]
         table = pa.Table.from_pylist(whole, schema=schema.arrow())
         pq.write_table(table, partial / f"{config}.parquet")
-        counts.rows[config] = len(some)
     listed = [store.Reject(*reject)._asdict() for reject in rejects]
     table = pa.Table.from_pylist(listed, schema=store.rejects_schema())
     pq.write_table(table, partial / store.REJECTS)
-    counts.rejects = Counter({(r["config"], r["reason"]): r["number"] for r in listed})
     about = dict.fromkeys(("source", "address", "retrieved", "licence", "citation"), "x")
-    origin = card.Origin([about], "make it", version)
-    card.write(partial, TOP / f"docs/{page}.md", by_config, counts, origin)
+    origin = front_matter.Origin([about], "make it", version)
+    front_matter.write(partial, {c: by_config[c] for c in rows}, origin)
+    for name, body in card.render(partial, TOP / f"docs/{page}.md").items():
+        (partial / name).write_bytes(body)
     store.finish(folder)
     return folder
 

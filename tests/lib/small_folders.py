@@ -1,4 +1,4 @@
-"""Folders of a few rows with cards and reports as builds write them, for tests of publishing."""
+"""Folders of a few rows with pages and reports as builds write them, for tests of publishing."""
 
 from __future__ import annotations
 
@@ -9,22 +9,35 @@ from pathlib import Path
 import polars as pl
 import yaml
 
+from plumbline.builders.core import front_matter
 from plumbline.builders.core.parquet import fingerprint
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.release.facts import page_of
 
 OPEN = {"license": "cc0-1.0"}
+KINDS = {str: "string", bool: "bool", int: "int64"}
 
 
 def make(where, *, rows=None, front=OPEN, sources=(), licence="CC0-1.0", success=True):
-    """Write a folder with a card as builds write it, and of a dataset the report of its checks."""
+    """Write a folder as builds write it and its page, and of a dataset the report of its checks."""
     where = Path(where)
     where.mkdir(parents=True)
     pl.DataFrame(rows or {"word": ["calm"]}).write_parquet(where / "en.parquet")
-    made_of = [f"- dataset {s.name}, {s}, retrieved with sha256 0." for s in map(Path, sources)]
-    made_of = made_of or ["- toys, https://example.org, retrieved 2026-11-21."]
-    lines = [line for name in made_of for line in (name, f"  Licence: {licence}. Citation: us.")]
-    card = f"---\n{yaml.safe_dump(front)}---\n# Toy\n\n## Sources\n\nTold by hand.\n\n## Columns\n"
-    card += "\n".join(["", "## Sources", "", *lines, "", "## Rebuild", ""])
-    (where / "README.md").write_text(card, encoding="utf-8")
+    shop = ("toys", "https://example.org", "2026-11-21")
+    made_of = [(f"dataset {s.name}", s.as_posix(), "with sha256 0") for s in map(Path, sources)]
+    told = [
+        dict(zip(front_matter.SOURCE, (*s, licence, "us"), strict=True)) for s in made_of or [shop]
+    ]
+    columns = tuple(
+        Column(name, KINDS[type(values[0])], "a column")
+        for name, values in (rows or {"word": ["calm"]}).items()
+    )
+    origin = front_matter.Origin(told, "make it", "1.2.0")
+    front_matter.write(where, {"en": Schema(columns, (columns[0].name,))}, origin)
+    page = page_of(where)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    text = f"---\n{yaml.safe_dump(front)}---\n# Toy\n\n## Sources\n\nTold by hand.\n"
+    page.write_text(text, encoding="utf-8")
     if where.parts[1] == "datasets":
         facts = {"success": success, "fingerprint": fingerprint(where)}
         report = Path(f"data/validation/{where.name}.json")

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from datetime import date
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from huggingface_hub import DatasetCard, DatasetCardData
 from imports import TOP
 from lib.hub_terms import SIZES, faults
 
-from plumbline.builders.core import parquet
+from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.release import card, facts
 
@@ -56,6 +57,7 @@ and all about it.
 
 Nobody.
 """
+BROKEN = {"config": "en", "key": "c", "reason": "broken", "detail": "", "number": 3}
 SOURCE = {
     "source": "shop",
     "address": "https://example.org/toys",
@@ -65,8 +67,8 @@ SOURCE = {
 }
 
 
-def write(folder, page=PAGE, configs=("en",), rows=None, rejects=None):
-    """Write a card beside two rows, as a builder does, and return its metadata and text."""
+def write(folder, page=PAGE, configs=("en",), rejects=()):
+    """Write a card beside two rows, and return its metadata and text."""
     folder.mkdir(exist_ok=True)
     frame = pl.DataFrame(
         {"word": ["a", "b"], "kind": [0, 1], "age": [1, None], "forms": [[], ["b"]]}
@@ -75,15 +77,26 @@ def write(folder, page=PAGE, configs=("en",), rows=None, rejects=None):
         parquet.write_table(frame, SCHEMA.arrow(), folder / f"{config}.parquet")
     where = folder.with_name("toys.md")
     where.write_text(page, "utf-8")
-    counts = parquet.Counts(Counter(rows or dict.fromkeys(configs, 2)), Counter(rejects or {}))
-    origin = card.Origin([SOURCE], "make repro STAGE=validate@toys", "1.2.0")
-    card.write(folder, where, SCHEMA, counts, origin)
-    return card.read_page(folder / "README.md")
+    if rejects:
+        table = pa.Table.from_pylist(list(rejects), schema=parquet.rejects_schema())
+        pq.write_table(table, folder / parquet.REJECTS)
+    origin = front_matter.Origin([SOURCE], "make repro STAGE=validate@toys", "1.2.0")
+    front_matter.write(folder, dict.fromkeys(configs, SCHEMA), origin)
+    for name, body in card.render(folder, where).items():
+        (folder / name).write_bytes(body)
+    return facts.read_page(folder / "README.md")
+
+
+def size(rows):
+    """Return the category of a dataset of so many rows."""
+    built = front_matter.Built({"en": SCHEMA}, front_matter.Origin([SOURCE], "", ""))
+    known = facts.Facts(Path("toys"), Path("toys.md"), {}, "", built, {"en": rows})
+    return card._front(known, adult=False)["size_categories"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_page_answers_every_question(page):
-    prose = card.read_page(page)[1]
+    prose = facts.read_page(page)[1]
     assert [f"{page.name}: {gap}" for gap in facts.missing(prose)] == []
     unknown = set(facts.answers(prose)) - set(facts.BY_HAND)
     assert not unknown, f"{page.name} answers what is no question: {unknown}"
@@ -93,7 +106,7 @@ def test_every_page_answers_every_question(page):
     "page", [*PAGES, *OTHERS], ids=lambda page: f"{page.parent.name}/{page.stem}"
 )
 def test_the_hub_knows_every_term_of_a_page(page):
-    front = card.read_page(page)[0]
+    front = facts.read_page(page)[0]
     front.pop(card.WARNING, None)
     assert faults(front) == []
     if page in PAGES:
@@ -109,7 +122,7 @@ def test_a_gap_is_named():
 
 
 def test_terms_that_the_hub_does_not_know_are_found():
-    front = card.read_page(TOP / "docs/datasets/politicians.md")[0]
+    front = facts.read_page(TOP / "docs/datasets/politicians.md")[0]
     for wrong in (
         {"license": "cc0"},
         {"license": "other"},
@@ -124,17 +137,10 @@ def test_terms_that_the_hub_does_not_know_are_found():
         assert faults(front | wrong), wrong
 
 
-@pytest.mark.parametrize("rows", [0, 999])
-def test_the_smallest_size(rows, tmp_path):
-    assert write(tmp_path / "toys", rows={"en": rows})[0]["size_categories"] == [SIZES[0]]
-
-
-def test_each_size_begins_at_its_power_of_ten(tmp_path):
-    found = [
-        write(tmp_path / "toys", rows={"en": 10**power})[0]["size_categories"][0]
-        for power in range(3, 13)
-    ]
-    assert found == SIZES[1:]
+def test_each_size_begins_at_its_power_of_ten():
+    assert [size(0), size(999)] == [[SIZES[0]]] * 2
+    assert [size(10**power)[0] for power in range(3, 13)] == SIZES[1:]
+    assert size(10**13) == [SIZES[-1]]
 
 
 def test_a_warning_stands_under_the_title_and_the_tag_among_the_tags(tmp_path):
@@ -163,7 +169,7 @@ def test_languages_are_those_that_were_built(configs, languages, many, tmp_path)
 
 
 def test_the_datasheet_has_what_the_page_says_and_what_the_build_knows(tmp_path):
-    prose = write(tmp_path / "toys", rejects={("en", "broken"): 3})[1]
+    prose = write(tmp_path / "toys", rejects=[BROKEN])[1]
     assert prose.count("## Datasheet") == 1
     sheet = facts.sections(prose)["Datasheet"]
     assert [line[4:] for line in sheet.splitlines() if line.startswith("### ")] == [
@@ -198,7 +204,7 @@ def test_the_same_build_writes_the_same_bytes_without_a_clock_or_a_path(tmp_path
         (tmp_path / name).mkdir()
         write(tmp_path / name / "toys")
     files = sorted(p.name for p in (tmp_path / "one/toys").iterdir())
-    assert files == ["LICENSE.md", "README.md", "croissant.json", "en.parquet"]
+    assert files == ["LICENSE.md", "README.md", "build.json", "croissant.json", "en.parquet"]
     for name in files:
         body = (tmp_path / "one/toys" / name).read_bytes()
         assert body == (tmp_path / "two/toys" / name).read_bytes()
@@ -206,9 +212,10 @@ def test_the_same_build_writes_the_same_bytes_without_a_clock_or_a_path(tmp_path
         assert str(date.today()).encode() not in body  # noqa: DTZ011
 
 
-def test_built_cards_are_read_by_the_hubs_own_library(built):
-    for folder in sorted((built / "data/datasets").iterdir()):
-        text = (folder / "README.md").read_text("utf-8")
+def test_built_cards_are_read_by_the_hubs_own_library(built, monkeypatch):
+    monkeypatch.chdir(built)
+    for folder in sorted(parquet.DATASETS.iterdir()):
+        text = card.render(folder)["README.md"].decode()
         loaded = DatasetCard(text)
         front = yaml.safe_load(text.split("---\n")[1])
         assert faults(front) == []
@@ -222,7 +229,7 @@ def test_built_cards_are_read_by_the_hubs_own_library(built):
 
 
 def test_pages_that_held_slurs_or_stereotypes_warn():
-    warned = {p.stem for p in PAGES if card.WARNING in card.read_page(p)[0]}
+    warned = {p.stem for p in PAGES if card.WARNING in facts.read_page(p)[0]}
     assert warned == {"corpora", "downstream", "social_groups", "stereotypes"}
     for page in (Path("docs/probes/stereotypes.md"), Path("docs/analyses/drift.md")):
-        assert card.WARNING in card.read_page(TOP / page)[0]
+        assert card.WARNING in facts.read_page(TOP / page)[0]

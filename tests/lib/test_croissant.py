@@ -18,7 +18,7 @@ from lib.small_folders import make
 from lib.test_card import SCHEMA, SOURCE, write
 from lib.test_publish import REPO, publish, run
 
-from plumbline.builders.core import parquet
+from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.build import build
 from plumbline.builders.release import card, croissant
 
@@ -89,11 +89,12 @@ def small(project):
 )
 def test_every_dataset_reads_through_croissant_as_through_polars(name, small):
     for needed in ("targets", "names", name) if name == "counterfactuals" else (name,):
-        build(needed, importlib.import_module(f"builders.{needed}"))
+        build(needed, importlib.import_module(f"plumbline.builders.datasets.{needed}.build"))
         folder = parquet.DATASETS / needed
         facts = {"success": True, "fingerprint": parquet.fingerprint(folder)}
         parquet.VALIDATION.mkdir(exist_ok=True)
         (parquet.VALIDATION / f"{needed}.json").write_text(json.dumps(facts), "utf-8")
+    card.write_dataset_card(name)
     check(folder)
     described = json.loads((folder / croissant.FILE).read_text("utf-8"))
     assert [key for key in RESPONSIBLE if f"rai:{key}" not in described] == []
@@ -150,29 +151,27 @@ def test_shards_are_one_set_of_records(project):
         path = folder / "en" / f"{number:05}.parquet"
         path.parent.mkdir(parents=True, exist_ok=True)
         parquet.write_table(frame, SCHEMA.arrow(), path)
-    origin = card.Origin([SOURCE], "make repro STAGE=associations@toy", "1.0.0")
-    page = Path("docs/probes/associations.md")
-    counts = parquet.Counts()
-    counts.rows["en"] = 3
-    card.write(folder, page, {"en": SCHEMA}, counts, origin, files="{config}/*.parquet")
+    origin = front_matter.Origin([SOURCE], "make repro STAGE=associations@toy", "1.0.0")
+    front_matter.write(folder, {"en": SCHEMA}, origin, "{config}/*.parquet")
+    (folder / croissant.FILE).write_bytes(card.render(folder)[croissant.FILE])
     found = loaded(folder / croissant.FILE)
     assert found.metadata.name == "associations-toy"
     assert [row["word"] for row in records(found, "en")] == ["c", "a", "b"]
 
 
 def test_on_the_hub_a_description_names_the_hubs_files_at_the_tag(project):
-    build("words", importlib.import_module("builders.words"))
+    build("words", importlib.import_module("plumbline.builders.datasets.words.build"))
     folder = parquet.DATASETS / "words"
     facts = {"success": True, "fingerprint": parquet.fingerprint(folder)}
     parquet.VALIDATION.mkdir()
     Path("data/validation/words.json").write_text(json.dumps(facts), "utf-8")
     with serving() as hub:
-        dry = publish(project, hub, "--dry-run")
+        dry = publish(project, hub, "--dry-run", what="words")
         assert dry.returncode == 0, dry.stderr
         assert "card: the Hub's validator accepts it" in dry.stdout.splitlines()
         assert ("POST", "/api/validate-yaml", 200) in hub.asked
         assert not hub.repos
-        done = publish(project, hub)
+        done = publish(project, hub, what="words")
         assert done.returncode == 0, done.stderr
         files = hub.repos[f"datasets/{REPO}"].commits[-1][2]
         described = json.loads(hub.blobs[files[croissant.FILE]])
@@ -203,7 +202,7 @@ print(json.dumps([row["en/form"].decode() for row in itertools.islice(found, 5)]
 
 
 def test_a_card_that_the_hubs_validator_refuses_is_told_by_the_dry_run(project):
-    make("data/datasets/words", front={"license": ["cc0-1.0"]})  # this Hub wants a name
+    make("data/datasets/toys", front={"license": ["cc0-1.0"]})  # this Hub wants a name
     with serving() as hub:
         done = publish(project, hub, "--dry-run")
         assert done.returncode == 1

@@ -19,6 +19,7 @@ from plumbline.builders.__main__ import main
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.snapshot import MANIFEST, write_manifest
 from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.builders.release.card import render
 from plumbline.probes.stereotypes import waves as drift
 
 PARAMS = whole.tree()["datasets"]["stereotypes"]
@@ -148,7 +149,7 @@ def test_the_default_waves_give_tables_that_load_the_same_every_time(project, tm
         str(drift.TABLES), "drift", split="train", cache_dir=str(tmp_path / "cache")
     )
     assert list(found.features) == [c.name for c in drift.SCHEMAS["drift"].columns]
-    assert "extra_gated_prompt" in first["README.md"].decode()
+    assert "extra_gated_prompt" in render(drift.TABLES)["README.md"].decode()
 
 
 def test_the_sample_waves_drift_and_groups_are_their_own():

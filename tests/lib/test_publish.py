@@ -20,8 +20,8 @@ def mine(tmp_path, monkeypatch):
     """A project of two small datasets: only the first keeps its repository private."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "params.yaml").write_text("publish: {acknowledged: []}", "utf-8")
-    make("data/datasets/words", front={"license": "other"})
-    make("data/datasets/politicians")
+    make("data/datasets/toys", front={"license": "other"})
+    make("data/datasets/free")
     return tmp_path
 
 
@@ -51,7 +51,7 @@ def run(folder, hub, *words, token=TOKEN):
     )
 
 
-def publish(folder, hub, *words, what="words", version="1.2.0", token=TOKEN):
+def publish(folder, hub, *words, what="toys", version="1.2.0", token=TOKEN):
     at = ("--repo", REPO, "--version", version)
     return run(folder, hub, "-m", "plumbline.builders", "publish", what, *at, *words, token=token)
 
@@ -73,13 +73,14 @@ def test_a_dataset_goes_to_the_hub_in_one_commit_and_loads_by_name_and_version(
 ):
     mine = tmp_path / "project"
     shutil.copytree(built, mine)
-    done = publish(mine, hub)
+    done = publish(mine, hub, what="words")
     assert done.returncode == 0, done.stderr
     repo = hub.repos[f"datasets/{REPO}"]
     assert [message for _, message, _ in repo.commits] == ["initial commit", "Version 1.2.0"]
     sha, _, files = repo.commits[-1]
     assert repo.tags == {"1.2.0": sha}
     folder = mine / "data/datasets/words"
+    assert run(mine, hub, "-m", "plumbline.builders", "cards", "words").returncode == 0
     assert sorted(files) == [".gitattributes", *sorted(p.name for p in folder.iterdir())]
     for path in folder.iterdir():
         if path.name not in {"README.md", "croissant.json"}:  # these name the repository
@@ -97,9 +98,8 @@ def test_a_dataset_goes_to_the_hub_in_one_commit_and_loads_by_name_and_version(
 
 def test_a_dry_run_prints_every_file_and_the_diff_of_the_card_and_sends_nothing(mine, hub):
     assert publish(mine, hub, version="1.1.0").returncode == 0
-    folder = mine / "data/datasets/words"
-    card = folder / "README.md"
-    card.write_text(card.read_text("utf-8").replace("## Rebuild", "## How to rebuild"), "utf-8")
+    page = mine / "docs/datasets/toys.md"
+    page.write_text(page.read_text("utf-8").replace("Told by hand", "Written anew"), "utf-8")
     hub.repos[f"datasets/{REPO}"].commits[-1][2]["old.parquet"] = min(hub.blobs)
     before = hub.state()
     asked = len(hub.asked)
@@ -109,12 +109,13 @@ def test_a_dry_run_prints_every_file_and_the_diff_of_the_card_and_sends_nothing(
     posted = {path for method, path, _ in hub.asked[asked:] if method not in {"GET", "HEAD"}}
     assert posted == {"/api/validate-yaml"}  # which keeps nothing
     said = done.stdout.splitlines()
-    for path in folder.iterdir():
-        change = "changed" if path == card else "same"
-        assert [change, f"{path.stat().st_size:,}", path.name] in [line.split() for line in said]
+    for name in ("build.json", "en.parquet"):
+        size = (mine / "data/datasets/toys" / name).stat().st_size
+        assert ["same", f"{size:,}", name] in [line.split() for line in said]
+    assert any(line.split()[::2] == ["changed", "README.md"] for line in said)
     assert ["removed", "-", "old.parquet"] in [line.split() for line in said]
-    assert "-## Rebuild" in said
-    assert "+## How to rebuild" in said
+    assert "-Told by hand." in said
+    assert "+Written anew." in said
     assert "private: yes; gated: no" in said
 
 
@@ -125,7 +126,7 @@ def test_the_next_version_takes_away_what_is_gone_and_keeps_the_old_version(mine
     repo.commits[-1][2]["old.parquet"] = min(hub.blobs)
     done = publish(mine, hub)
     assert done.returncode == 0, done.stderr
-    assert repo.commits[-1][2] == first
+    assert set(repo.commits[-1][2]) == set(first)
     assert "old.parquet" in repo.at("1.1.0")[1]
     assert repo.at("1.2.0")[0] == repo.commits[-1][0]
 
@@ -140,18 +141,18 @@ def test_a_version_is_published_once(mine, hub):
 
 
 def test_settings_come_before_the_first_byte_and_are_never_loosened(mine, hub):
-    assert publish(mine, hub, what="politicians", version="1.0.0").returncode == 0
+    assert publish(mine, hub, what="free", version="1.0.0").returncode == 0
     repo = hub.repos[f"datasets/{REPO}"]
     assert (repo.private, repo.gated) == (False, False)  # CC0
     called = [path.rsplit("/")[-2 if "/commit/" in path else -1] for _, path, _ in hub.asked]
     assert called.index("settings") < called.index("batch") < called.index("commit")
-    card = mine / "data/datasets/politicians/README.md"
-    text = card.read_text("utf-8").replace("license:", "extra_gated_prompt: Why?\nlicense:", 1)
-    card.write_text(text, "utf-8")
-    assert publish(mine, hub, what="politicians", version="1.0.1").returncode == 0
+    page = mine / "docs/datasets/free.md"
+    text = page.read_text("utf-8").replace("license:", "extra_gated_prompt: Why?\nlicense:", 1)
+    page.write_text(text, "utf-8")
+    assert publish(mine, hub, what="free", version="1.0.1").returncode == 0
     assert (repo.private, repo.gated) == (False, "auto")
     repo.private, repo.gated = True, "manual"  # as its owner may wish
-    done = publish(mine, hub, what="politicians", version="1.0.2")
+    done = publish(mine, hub, what="free", version="1.0.2")
     assert (repo.private, repo.gated) == (True, "manual")
     assert "less open" in done.stdout
 
@@ -186,7 +187,7 @@ def test_a_commit_by_somebody_else_in_between_is_not_overwritten(mine, hub):
         repo.commit("theirs", repo.commits[-1][2] | {"theirs.parquet": min(hub.blobs)})
 
     hub.failures.append(["POST", "/commit/", 0, 1, other])
-    (mine / "data/datasets/words/notes.md").write_text("more", "utf-8")
+    (mine / "data/datasets/toys/notes.md").write_text("more", "utf-8")
     done = publish(mine, hub)
     assert done.returncode == 1
     assert "(412) and nothing was committed" in done.stderr

@@ -74,7 +74,7 @@ def test_every_file_goes_but_hidden_ones():
     pl.DataFrame({"a": [1]}).write_parquet(where / "more/0.parquet")
     (where / ".done").touch()
     files = release(locate("data/outputs/probe/model"), ()).files
-    assert sorted(files) == ["README.md", "en.parquet", "more/0.parquet"]
+    assert sorted(files) == ["README.md", "build.json", "en.parquet", "more/0.parquet"]
 
 
 def test_an_unvalidated_a_failed_and_a_changed_dataset_are_refused():

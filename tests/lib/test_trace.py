@@ -21,8 +21,7 @@ from plumbline.builders.core.params import LOADER
 from plumbline.builders.dvc import cache as kept
 from plumbline.builders.dvc import git as history
 from plumbline.builders.dvc import lock as locks
-from plumbline.builders.release import cards
-from plumbline.builders.versions import layers, lineage, render, rows, trace_text
+from plumbline.builders.versions import cards, layers, lineage, render, rows, trace_text
 from plumbline.builders.versions.trace import as_json, trace
 
 TOP = Path(__file__).parent.parent.parent
@@ -420,13 +419,13 @@ def test_cards_tell_files_keys_and_labels_of_each_config(tmp_path):
         "One row is named by `word`.\n\nConfig `b`.\nOne row is named by `word`, `pos`.\n\n"
         "## Rebuild\n\nOne row is named by `nothing`.\n"
     )
-    found = cards.read(card)
+    found = cards.read({"README.md": card})
     assert [found.config(p) for p in ("a.parquet", "b/00.parquet", "c.parquet", "d.parquet")] == [
         "a", "b", "b", None,
     ]  # fmt: skip
     assert found.keys == {"a": ("word",), "b": ("word", "pos")}
     assert found.labels["b"] == {"pos": ("ADJ", "VERB")}
-    assert cards.read(None) == cards.Card({}, {}, {})
+    assert cards.read({}) == cards.Card()
 
 
 def test_a_label_that_the_other_does_not_have_is_no_shared_column(tmp_path):

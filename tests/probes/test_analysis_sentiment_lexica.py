@@ -258,9 +258,9 @@ def test_the_command_writes_tables_that_name_their_datasets_and_load(place, caps
     assert run_analysis._all(lexicon_evaluation) == ()
     assert main(["sentiment_lexica"]) == 0, capsys.readouterr().err
     folder = place / "data/tables/sentiment_lexica"
-    card = (folder / "README.md").read_text("utf-8")
-    for dataset in ("lexica", "labelled_texts"):
-        assert f"- made by build, data/datasets/{dataset}" in card
+    facts = json.loads((folder / "build.json").read_text("utf-8"))
+    read = {(source["source"], source["address"]) for source in facts["sources"]}
+    assert read == {("made by build", f"data/datasets/{n}") for n in ("lexica", "labelled_texts")}
     found = datasets.load_dataset(
         str(folder), "agreement", split="train", cache_dir=str(place / "cache")
     )

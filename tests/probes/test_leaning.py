@@ -46,7 +46,7 @@ from plumbline.probes.prompts.leaning import FORMS, Question
 from plumbline.probes.training import checkpoints
 
 STATES = ("", "news-left", "news-right")
-CARD = ("README.md", "LICENSE.md", "croissant.json")
+CARD = ("README.md", "build.json")
 OPEN, VIEW = ("open/none", "open/must"), ("view/none", "view/must")
 
 

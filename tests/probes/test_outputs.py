@@ -19,7 +19,7 @@ from plumbline.probes.worlds.plant import plant
 
 TOP = Path(__file__).parents[2]
 TINY = Path("data/outputs/associations/tiny")
-CARD = ("README.md", "LICENSE.md", "croissant.json")
+CARD = ("README.md", "build.json")
 
 
 def contents(folder):

@@ -63,7 +63,7 @@ def test_cores_do_not_change_a_byte(ready, monkeypatch):
         monkeypatch.setenv("PLUMBLINE_CORES", cores)
         found.append(contents(probe("representations", "tiny")))
     assert found[0] == found[1]
-    card = {"README.md", "LICENSE.md", "croissant.json"}
+    card = {"README.md", "build.json"}
     assert {name.split("/")[0] for name in found[0]} == {*card, "en", "fr"}
 
 

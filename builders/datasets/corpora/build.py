@@ -42,9 +42,15 @@ FOUNDED = date(2005, 6, 23)  # Reddit: nothing was posted before
 SCHEMA = Schema(
     columns=(
         Column("id", "string", "source and id of the text in it"),
-        Column("text", "string", "a paragraph a line, see Cleaning"),
+        Column("text", "string", "a paragraph a line, see Cleaning", role="tracked"),
         Column("kind", "label", "articles of news outlets, or posts", labels=KINDS),
-        Column("leaning", "label", "of the outlet's article or of the community", labels=LEANINGS),
+        Column(
+            "leaning",
+            "label",
+            "of the outlet's article or of the community",
+            labels=LEANINGS,
+            role="tracked",
+        ),
         Column("outlet", "string", "outlet, or community as r/NAME"),
         Column("date", "string", "of publication, ISO 8601; empty where missing or impossible"),
         Column("period", "label", "before 2017-01-20, or from then on", labels=PERIODS),
@@ -60,6 +66,7 @@ SCHEMA = Schema(
         Column("words", "int32", "words between spaces", minimum=1),
     ),
     key=("id",),
+    unit=("text", "texts"),
 )
 
 

@@ -34,14 +34,26 @@ SCHEMA = Schema(
     columns=(
         Column("id", "string", "the text's name in its source, or its part and place in it"),
         Column("text", "string", "the text; see Normalisation"),
-        Column("label", "string", "its class, by the table under `labels` in the params"),
+        Column(
+            "label",
+            "string",
+            "its class, by the table under `labels` in the params",
+            role="tracked",
+        ),
         Column("task", "label", "what it is classified for", labels=TASKS),
-        Column("split", "label", "part of its source, or drawn: see Splits", labels=SPLITS),
+        Column(
+            "split",
+            "label",
+            "part of its source, or drawn: see Splits",
+            labels=SPLITS,
+            role="tracked",
+        ),
         Column(
             "group",
             "string",
             "whom it is aimed at (hate) or the side that it comes from (misinformation), by the "
             f"table under `groups`; empty: none that stands there; `{SEVERAL}`: more than one",
+            role="tracked",
         ),
         Column("groups", "strings", "all that the source names, as it names them"),
         Column("mapped", "strings", "the groups of the table that those are, each once, sorted"),
@@ -56,6 +68,7 @@ SCHEMA = Schema(
         Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
     ),
     key=("id",),
+    unit=("text", "texts"),
 )
 
 Name = Annotated[str, Field(pattern=CONFIG)]

@@ -45,6 +45,8 @@ SCHEMA = Schema(
         *(Column(name, "bool", f"whether people call it {name}") for name in SENTIMENTS),
     ),
     key=("word", "english"),
+    unit=("word", "words"),
+    sentiment=("positive", "negative"),
 )
 
 

@@ -29,12 +29,21 @@ Sentiment = Literal["positive", "negative", "neutral"]
 SCHEMA = Schema(
     columns=(
         Column("text", "string", "the text; see Normalisation"),
-        Column("label", "label", "its sentiment, as people judged it", labels=LABELS),
-        Column("split", "label", "for choosing settings, or for judging them", labels=SPLITS),
+        Column(
+            "label", "label", "its sentiment, as people judged it", labels=LABELS, role="tracked"
+        ),
+        Column(
+            "split",
+            "label",
+            "for choosing settings, or for judging them",
+            labels=SPLITS,
+            role="tracked",
+        ),
         Column("source", "string", "name of the corpus"),
         Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
     ),
     key=("source", "text"),
+    unit=("text", "texts"),
 )
 
 

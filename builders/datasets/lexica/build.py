@@ -73,6 +73,8 @@ SCHEMA = Schema(
         Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
     ),
     key=("word",),
+    unit=("word", "words"),
+    sentiment=("q_positive", "q_negative"),
 )
 
 

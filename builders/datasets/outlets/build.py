@@ -33,7 +33,13 @@ UNDRAWN = "not drawn"
 SCHEMA = Schema(
     columns=(
         Column("outlet", "string", "short name of the outlet; `control`: the control corpus"),
-        Column("leaning", "label", "political leaning, as the source has it", labels=LEANINGS),
+        Column(
+            "leaning",
+            "label",
+            "political leaning, as the source has it",
+            labels=LEANINGS,
+            role="tracked",
+        ),
         Column("date", "date32", "of publication; null where it has none", nullable=True),
         Column("topic", "string", "as the source has it; may be empty"),
         Column("text", "string", "the article; a paragraph a line, see Cleaning"),
@@ -41,6 +47,7 @@ SCHEMA = Schema(
         Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
     ),
     key=("article",),
+    unit=("article", "articles"),
 )
 
 

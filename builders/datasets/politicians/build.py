@@ -50,20 +50,30 @@ DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 SCHEMA = Schema(
     columns=(
         Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
-        Column("name", "string", "label of the person in the config's language, NFC"),
+        Column("name", "string", "label of the person in the config's language, NFC", role="label"),
         Column("name_language", "string", "language of the label used: the config's, or `mul`"),
         Column("name_fallback", "bool", "whether the label had to be taken from `mul`"),
-        Column("gender", "label", "the paper's grouping of P21", labels=GENDERS),
+        Column("gender", "label", "the paper's grouping of P21", labels=GENDERS, role="tracked"),
         Column("gender_qids", "strings", "all values of P21 (sex or gender), as stated"),
-        Column("birth_date", "date32", "date of birth (P569); read it with its precision"),
+        Column(
+            "birth_date",
+            "date32",
+            "date of birth (P569); read it with its precision",
+            role="tracked",
+        ),
         Column(
             "birth_precision",
             "label",
             "how exact the source's date is; `unstated` where it does not say",
             labels=("day", "month", "year", COARSE, UNSTATED),
         ),
-        Column("birth_year", "int32", "year of birth"),
-        Column("countries", "strings", "citizenships (P27) as ISO 3166-1 alpha-2 codes (P297)"),
+        Column("birth_year", "int32", "year of birth", role="tracked"),
+        Column(
+            "countries",
+            "strings",
+            "citizenships (P27) as ISO 3166-1 alpha-2 codes (P297)",
+            role="tracked",
+        ),
         Column("country_qids", "strings", "all citizenships (P27), also those without a code"),
         Column(
             "native",
@@ -81,6 +91,8 @@ SCHEMA = Schema(
         ),
     ),
     key=("qid",),
+    unit=("person", "people"),
+    across=True,
 )
 
 

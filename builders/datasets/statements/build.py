@@ -39,6 +39,7 @@ SCHEMA = Schema(
             "string",
             "the statement without a frame around it: begins in lower case, has no final stop, and "
             "does not tell the gender of whoever says it",
+            role="tracked",
         ),
         Column("scale", "string", "questionnaire that it is of"),
         Column(
@@ -53,13 +54,14 @@ SCHEMA = Schema(
             "it away where `reversed`; 0 for an item that bears on none. Of a scale with `points`, "
             "half the distance of its outer answers",
         ),
-        Column("reversed", "bool", "whether agreeing speaks against the value"),
+        Column("reversed", "bool", "whether agreeing speaks against the value", role="tracked"),
         Column(
             "polarity",
             "label",
             "for calibration: whether people are likely to agree; null elsewhere",
             nullable=True,
             labels=POLARITIES,
+            role="tracked",
         ),
         Column(
             "opposite",
@@ -83,6 +85,7 @@ SCHEMA = Schema(
         Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
     ),
     key=("id", "axis"),
+    unit=("statement", "statements"),
 )
 
 

@@ -33,24 +33,42 @@ SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searche
 SCHEMA = Schema(
     columns=(
         Column("category", "string", "kind of group: age, country, gender and so on"),
-        Column("group", "string", "the group, as `social_groups` spells it in its `group`"),
+        Column(
+            "group",
+            "string",
+            "the group, as `social_groups` spells it in its `group`",
+            role="group",
+        ),
         Column("language", "string", "language of the query"),
         Column("template", "string", "the query with `{group}` in place of the group"),
-        Column("query", "string", "what was asked, lower case; join with the probe by it"),
-        Column("attribute", "string", "how the engine went on"),
+        Column(
+            "query", "string", "what was asked, lower case; join with the probe by it", role="text"
+        ),
+        Column("attribute", "string", "how the engine went on", role="text"),
         Column(
             "single_word",
             "bool",
             "whether the attribute is one word; in `choenni2021`, whether the authors kept it in "
             "their file of single words",
         ),
-        Column("engines", "strings", "engines that suggested it; `multiple`: at least two"),
-        Column("ranks", "integers", "place in each engine's answer, from 1; empty if not known"),
+        Column(
+            "engines",
+            "strings",
+            "engines that suggested it; `multiple`: at least two",
+            role="engines",
+        ),
+        Column(
+            "ranks",
+            "integers",
+            "place in each engine's answer, from 1; empty if not known",
+            role="ranks",
+        ),
         Column("wave", "string", "day of the wave; for what others published, the year"),
         Column("flags", "strings", "why it is no stereotype in one adjective; empty if it is"),
         Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
     ),
     key=("group", "query", "attribute", "source_row"),
+    unit=("suggestion", "suggestions"),
 )
 
 

@@ -53,6 +53,7 @@ SCHEMA = Schema(
             "it; sums to 1 over the classes of a lemma and part of speech",
             minimum=0,
             maximum=1,
+            role="tracked",
         ),
         Column(
             "senses",
@@ -66,9 +67,11 @@ SCHEMA = Schema(
             "bool",
             "adjectives: the class that the source names as its choice; verbs: no class has more "
             "senses, several classes where the number is the same",
+            role="tracked",
         ),
     ),
     key=("lemma", "pos", "supersense"),
+    unit=("sense", "senses"),
 )
 
 

@@ -44,12 +44,14 @@ SCHEMA = Schema(
             f"1, disagrees entirely, to 5, agrees entirely; nothing is turned round{NOTE}",
             minimum=LOWEST,
             maximum=HIGHEST,
+            role="tracked",
         ),
         Column("simulated", "bool", "whether all of the row was drawn at random: nobody answered"),
         Column("source", "string", f"who collected the answers{NOTE}"),
         Column("licence", "string", f"on what terms they may be used{NOTE}"),
     ),
     key=("respondent", "item"),
+    unit=("answer", "answers"),
 )
 
 

@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 SCHEMA = Schema(
     columns=(
         Column("id", "string", "corpus, split and line or id of the text"),
-        Column("text", "string", "the text; see Normalisation"),
-        Column("label", "string", "its gold class; may be empty"),
+        Column("text", "string", "the text; see Normalisation", role="tracked"),
+        Column("label", "string", "its gold class; may be empty", role="tracked"),
         Column("task", "string", "what it is classified for"),
         Column("language", "string", "its language"),
         Column("split", "string", "part of its corpus; may be empty"),
         Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
     ),
     key=("id",),
+    unit=("text", "texts"),
 )
 
 

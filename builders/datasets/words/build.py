@@ -31,7 +31,7 @@ SCHEMA = Schema(
         Column("form", "string", "the word as it stands in running text, NFC; see Normalisation"),
         Column("lemma", "string", "dictionary form, as the treebank has it, NFC"),
         Column("pos", "label", "universal part of speech", labels=POS),
-        Column("count", "int64", "tokens in all treebanks together", minimum=1),
+        Column("count", "int64", "tokens in all treebanks together", minimum=1, role="tracked"),
         Column("treebanks", "strings", "files that the word occurs in"),
         Column("treebank_counts", "integers", "tokens in each of those files, in their order"),
         Column(
@@ -43,6 +43,7 @@ SCHEMA = Schema(
         ),
     ),
     key=("form", "lemma", "pos"),
+    unit=("word", "words"),
 )
 
 
