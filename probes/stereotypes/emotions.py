@@ -16,11 +16,9 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
-from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
-from plumbline.probes.stats.pmi import percentiles
-from plumbline.probes.stats.rank_correlation import spearman
+from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.intervals import spearman, wilson
 from plumbline.probes.stats.tests import permutation_test
 from plumbline.probes.stereotypes import affects, typicality
 from plumbline.probes.stereotypes.emotion_words import differences, profiles, redrawn, shuffled_p

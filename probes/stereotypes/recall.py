@@ -16,9 +16,8 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.bootstrap import keys
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
-from plumbline.probes.stats.leading import permutation_p
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.stereotypes import match_attributes, typicality
 from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists
 from plumbline.probes.stereotypes.recall_curve import chance, curve, exchanged, hits, reordered

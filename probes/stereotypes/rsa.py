@@ -16,10 +16,15 @@ from pydantic import Field
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.estimate import Estimate
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
-from plumbline.probes.stats.pmi import percentiles
+from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.estimate import (
+    ESTIMATE,
+    Estimate,
+    benjamini_hochberg,
+    finite,
+    significant,
+    typed,
+)
 from plumbline.probes.stereotypes.emotions import EMOTIONS, LEVELS
 from plumbline.probes.stereotypes.similarity import compare, relabelled, rsa
 from plumbline.probes.stereotypes.typicality import READINGS as RANKINGS

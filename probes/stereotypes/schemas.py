@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.estimates import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.training_effects import EMOTION, FATES, GROUP, KEPT, RECALL
 

@@ -15,8 +15,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.probes.stats.estimates import finite, significant, typed
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant, typed
 from plumbline.probes.stereotypes import (
     affects,
     match_attributes,

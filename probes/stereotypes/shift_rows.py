@@ -8,10 +8,9 @@ import numpy as np
 from scipy.stats import t as student
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.bootstrap import keys
-from plumbline.probes.stats.estimates import finite
-from plumbline.probes.stats.paired import sign_flip_p
-from plumbline.probes.stats.pmi import percentiles
+from plumbline.probes.stats.bootstrap import keys, percentiles
+from plumbline.probes.stats.estimate import finite
+from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.stereotypes.exchanged_profiles import Exchanged, exchanged
 from plumbline.probes.stereotypes.similarity import redrawn, rsa
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.stats import rankdata
 
-from plumbline.probes.stats.pmi import percentiles
+from plumbline.probes.stats.bootstrap import percentiles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
