@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
 from plumbline.builders import DATASETS, SOURCES, client_of
 from plumbline.builders.core import cli
@@ -53,21 +52,19 @@ def fetch(source: str, day: str) -> None:
     print(f"    snapshot: {into}")
 
 
-def drift(name: str, earlier: str | None, later: str | None, into: Path | None) -> None:
-    """Compare two waves of a dataset, those of params.yaml where none are named."""
+def drift(earlier: str | None, later: str | None, into: Path | None) -> None:
+    """Compare two waves of suggestions, those of params.yaml where none are named."""
     from plumbline.builders.core.errors import Problem
-    from plumbline.builders.core.params import check
+    from plumbline.builders.core.params import section
     from plumbline.probes.stereotypes import waves
 
-    module = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
-    found: Any = check({"drift": waves.Params, f"datasets.{name}": module.Params})
-    params = found["drift"]
+    params = section("drift", waves.Params)
     if earlier and not later:
-        raise Problem(f"drift {name} {earlier}: name two waves, the earlier first, or none")
+        raise Problem(f"drift stereotypes {earlier}: name two waves, the earlier first, or none")
     if earlier:
         params = params.model_copy(update={"earlier": earlier, "later": later})
-    tables = waves.compare(module, found[f"datasets.{name}"], params)
-    waves.write(tables, params, name, into or waves.TABLES)
+    tables = waves.run(None, params)
+    waves.write(tables, params, into or waves.FOLDER)
     for line in waves.short(tables["drift"]):
         print(line)
 
@@ -226,7 +223,7 @@ def _run(given: argparse.Namespace) -> int:
     if given.command == "fetch":
         fetch(given.source, given.date)
     elif given.command == "drift":
-        drift(given.dataset, given.earlier, given.later, given.into)
+        drift(given.earlier, given.later, given.into)
     elif given.command == "people":
         people(given.file, given.language)
     elif given.command == "prune":

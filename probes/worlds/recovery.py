@@ -9,9 +9,8 @@ import polars as pl
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats import bootstrap as resampling
-from plumbline.probes.stats.estimate import Estimate
-from plumbline.probes.stats.estimates import ESTIMATE, finite
-from plumbline.probes.stats.pmi import percentiles
+from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, finite
 from plumbline.probes.stereotypes.typicality import folded
 
 if TYPE_CHECKING:
