@@ -23,7 +23,7 @@ from plumbline.probes.leaning.scale import Scale, scales
 from plumbline.probes.leaning.schemas import ASKED, SCHEMAS
 from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.leaning.state_shifts import shifts
-from plumbline.probes.stats.estimates import typed
+from plumbline.probes.stats.estimate import typed
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs

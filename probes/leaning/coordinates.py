@@ -10,8 +10,7 @@ from scipy.special import ndtr
 from plumbline.probes.leaning.schemas import ASKED, BASELINES, READINGS, ROUNDED
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES
 from plumbline.probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total
-from plumbline.probes.stats.estimates import finite, significant
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

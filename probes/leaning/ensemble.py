@@ -18,11 +18,10 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.probes.leaning.ensemble_schemas import READINGS, SCHEMAS
 from plumbline.probes.leaning.predictions import Case, Runs, cases
 from plumbline.probes.leaning.voters import PARTISAN, Voters, all_runs, first_run, without_each_seed
-from plumbline.probes.stats.estimates import finite, significant, typed
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
-from plumbline.probes.stats.pmi import percentiles
-from plumbline.probes.stats.trainings import combined, left_out
-from plumbline.probes.stats.two_classes import METRICS, cells, metrics
+from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.classification import METRICS, cells, metrics
+from plumbline.probes.stats.crossed import combined, left_out
+from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant, typed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.leaning.fairness_schemas import PERIODS
-from plumbline.probes.stats.estimates import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE
 
 READINGS = ("faithful", "corrected")
 WHERE = (

@@ -27,11 +27,10 @@ from plumbline.probes.leaning.fairness_rows import (
 )
 from plumbline.probes.leaning.fairness_schemas import OF, SCHEMAS
 from plumbline.probes.leaning.predictions import ALL, Case, State, cases, matched, pairs
-from plumbline.probes.stats.dealt import chance_p, membership_p
-from plumbline.probes.stats.estimates import finite, typed
-from plumbline.probes.stats.exchange import exchange_p, mcnemar
-from plumbline.probes.stats.pmi import percentiles
-from plumbline.probes.stats.two_classes import METRICS
+from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.classification import METRICS
+from plumbline.probes.stats.estimate import finite, typed
+from plumbline.probes.stats.tests import chance_p, exchange_p, mcnemar, membership_p
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

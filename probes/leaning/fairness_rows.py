@@ -8,10 +8,9 @@ import numpy as np
 
 from plumbline.probes.leaning.fairness_schemas import READINGS
 from plumbline.probes.leaning.predictions import grid
-from plumbline.probes.stats.estimates import finite, significant
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
-from plumbline.probes.stats.trainings import over_trainings
-from plumbline.probes.stats.two_classes import METRICS, cells, metrics
+from plumbline.probes.stats.classification import METRICS, cells, metrics
+from plumbline.probes.stats.crossed import over_trainings
+from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.estimates import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.worlds.recovery import RECOVERY
 
 READINGS = ("faithful", "one run", "corrected")

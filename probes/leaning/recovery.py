@@ -14,9 +14,8 @@ from plumbline.probes.leaning.coordinates import REACH
 from plumbline.probes.leaning.responses import CHECKPOINT, NEGATED, PLAIN
 from plumbline.probes.leaning.schemas import CONTRASTS, PERIODS
 from plumbline.probes.prompts.leaning import FORMS
-from plumbline.probes.stats.estimates import finite
-from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.rank_correlation import spearman
+from plumbline.probes.stats.estimate import finite
+from plumbline.probes.stats.intervals import spearman, wilson
 from plumbline.probes.worlds.recovery import PLANTED
 
 if TYPE_CHECKING:

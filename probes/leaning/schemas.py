@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.leaning.scale import UNITS
 from plumbline.probes.leaning.scoring import OPTIONS
-from plumbline.probes.stats.estimates import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.worlds.recovery import RECOVERY
 
 PERIODS = ("all", "before", "from")  # as in probes/checkpoints.py, without its models

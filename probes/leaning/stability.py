@@ -23,7 +23,7 @@ from plumbline.probes.leaning.responses import (
 )
 from plumbline.probes.leaning.schemas import STABLE
 from plumbline.probes.leaning.scoring import STANCES
-from plumbline.probes.stats.estimates import finite, significant
+from plumbline.probes.stats.estimate import finite, significant
 from plumbline.probes.stats.intervals import wilson
 
 if TYPE_CHECKING:

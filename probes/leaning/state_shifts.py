@@ -10,8 +10,8 @@ from plumbline.probes.leaning.answers import ITSELF, Answers, State
 from plumbline.probes.leaning.coordinates import Axis, Reading, Rows, adjust, estimate, moved, sd_of
 from plumbline.probes.leaning.schemas import CONTRASTS, PERIODS
 from plumbline.probes.stats.crossed import two_sided_p
-from plumbline.probes.stats.estimates import significant
-from plumbline.probes.stats.paired import sign_flip_p
+from plumbline.probes.stats.estimate import significant
+from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

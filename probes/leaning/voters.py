@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from plumbline.probes.leaning.predictions import Runs
-from plumbline.probes.stats.two_classes import METRICS, cells, metrics
-from plumbline.probes.stats.votes import VOTES, vote
+from plumbline.probes.stats.classification import METRICS, VOTES, cells, metrics, vote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

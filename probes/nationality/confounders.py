@@ -8,10 +8,8 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.readers.name_lists import KINDS
-from plumbline.probes.stats.estimates import finite, significant
-from plumbline.probes.stats.linear import dummies
-from plumbline.probes.stats.mixed import centred, mixed
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
+from plumbline.probes.stats.linear import centred, dummies, mixed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -31,9 +31,8 @@ from plumbline.probes.stats.counterfactual import (
     redrawn,
     redrawn_twice,
 )
-from plumbline.probes.stats.estimates import finite, significant, typed
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
-from plumbline.probes.stats.paired import sign_flip_p
+from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,9 @@ import numpy as np
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.nationality.cases import EVERY
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
-from plumbline.probes.stats.correlation import Moments, moments, pooled, scores, within
-from plumbline.probes.stats.estimates import finite, significant
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
-from plumbline.probes.stats.paired import sign_flip_p
+from plumbline.probes.stats.counterfactual import Moments, moments, pooled, scores, within
+from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
+from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
     import polars as pl

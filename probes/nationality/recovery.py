@@ -10,10 +10,8 @@ from scipy.stats import rankdata
 
 from plumbline.probes.nationality.cases import CONTRAST
 from plumbline.probes.nationality.perplexity_correlation import scored, variants
-from plumbline.probes.stats.correlation import moments, scores, within
-from plumbline.probes.stats.counterfactual import delta, gather, redrawn
-from plumbline.probes.stats.estimate import Estimate
-from plumbline.probes.stats.estimates import finite
+from plumbline.probes.stats.counterfactual import delta, gather, moments, redrawn, scores, within
+from plumbline.probes.stats.estimate import Estimate, finite
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.worlds.recovery import PLANTED, Planted, recovery_row
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.nationality.cases import COMPARED, SEXES
-from plumbline.probes.stats.estimates import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.worlds.recovery import RECOVERY
 
 SCOPES = ("originals", "global", "subtracted", "within")

@@ -21,7 +21,7 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.models.params import model as model_params
 from plumbline.probes.politicians.word_sentiments import DEVIATIONS, READINGS
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
+from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
 from plumbline.probes.stats.linear import (
     Coefficients,
     drop,
@@ -30,7 +30,6 @@ from plumbline.probes.stats.linear import (
     jackknife,
     least_squares,
 )
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
 from plumbline.probes.worlds.language import SENTIMENTS
 
 if TYPE_CHECKING:

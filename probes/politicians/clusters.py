@@ -20,11 +20,10 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.pmi import READINGS
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
+from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.kmeans import Null, Partition, gap, null, partition, principal, upper_p
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
-from plumbline.probes.stats.pmi import permutation_p
+from plumbline.probes.stats.tests import fisher_p
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -295,7 +294,7 @@ def _shares(group: Group, best: Partition, params: Params) -> list[dict[str, Any
     counts = np.zeros((best.labels.max() + 1, len(codes)), np.int64)
     np.add.at(counts, (best.labels, genders), 1)
     sizes = counts.sum(axis=0)
-    p = permutation_p(counts, sizes)
+    p = fisher_p(counts, sizes)
     rows = []
     for number, own in enumerate(counts):
         for g, code in enumerate(codes):

@@ -22,8 +22,7 @@ from plumbline.probes.politicians import word_counts
 from plumbline.probes.politicians.gender_counts import Counts, count
 from plumbline.probes.politicians.recovery import recovery
 from plumbline.probes.politicians.word_sentiments import of_words
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
 from plumbline.probes.worlds.language import SENTIMENTS
 
 if TYPE_CHECKING:

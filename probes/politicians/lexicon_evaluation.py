@@ -28,8 +28,7 @@ from plumbline.probes.politicians.word_sentiment import (
     mean_scores,
 )
 from plumbline.probes.stats.classification import agreement
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

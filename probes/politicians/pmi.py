@@ -18,11 +18,10 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import resample_counts, word_counts
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
-from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
-from plumbline.probes.stats.pmi import intervals, permutation_p, pmi
-from plumbline.probes.stats.rank_correlation import spearman
+from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.intervals import spearman, wilson
+from plumbline.probes.stats.pmi import intervals, pmi
+from plumbline.probes.stats.tests import fisher_p
 from plumbline.probes.worlds.truth import true_pmi, world_of
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             source = word_counts.Lists((outputs / language,), pos)
             counts = word_counts.count(source, folk)
             if len(chosen := counts.common(params.min_count)):
-                p = permutation_p(counts.distinct[chosen], counts.names)
+                p = fisher_p(counts.distinct[chosen], counts.names)
                 table = rows(source, folk, counts, p, params)
                 tables.append(table.with_columns(model=pl.lit(model), language=pl.lit(language)))
     if not tables:

@@ -17,8 +17,8 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import word_counts
 from plumbline.probes.politicians.pmi import READINGS, Estimation, adjusted, rows
-from plumbline.probes.stats.estimates import ESTIMATE, typed
-from plumbline.probes.stats.permuted_sums import permuted_sums_p
+from plumbline.probes.stats.estimate import ESTIMATE, typed
+from plumbline.probes.stats.tests import permuted_sums_p
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs

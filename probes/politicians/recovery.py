@@ -12,10 +12,8 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import latent_model as model
-from plumbline.probes.stats.estimate import Estimate
-from plumbline.probes.stats.estimates import finite
-from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.rank_correlation import spearman
+from plumbline.probes.stats.estimate import Estimate, finite
+from plumbline.probes.stats.intervals import spearman, wilson
 from plumbline.probes.worlds.language import SENTIMENTS, Planted, World, expected_counts
 
 if TYPE_CHECKING:

@@ -34,9 +34,8 @@ from plumbline.probes.politicians.sentiment_shares import (
 )
 from plumbline.probes.politicians.word_counts import Lists, frames, languages
 from plumbline.probes.politicians.word_sentiments import DEVIATIONS, of_words
-from plumbline.probes.stats.estimates import ESTIMATE, significant, typed
+from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, significant, typed
 from plumbline.probes.stats.matching import coarsened, matched
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
 from plumbline.probes.worlds.language import SENTIMENTS
 
 if TYPE_CHECKING:

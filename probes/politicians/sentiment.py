@@ -32,9 +32,14 @@ from plumbline.probes.politicians.sentiment_shares import (
 )
 from plumbline.probes.politicians.word_counts import Lists, languages
 from plumbline.probes.politicians.word_sentiments import DEVIATIONS, READINGS, of_words
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
+from plumbline.probes.stats.estimate import (
+    ESTIMATE,
+    benjamini_hochberg,
+    finite,
+    significant,
+    typed,
+)
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.multiplicity import benjamini_hochberg, bonferroni
 from plumbline.probes.worlds.language import SENTIMENTS
 from plumbline.probes.worlds.truth import is_null, true_difference
 
@@ -242,7 +247,7 @@ def adjusted(differences: pl.DataFrame, worlds: list[str]) -> pl.DataFrame:
         parts.append(
             part.with_columns(
                 p_bh=pl.Series([significant(x) for x in benjamini_hochberg(p)]),
-                p_bonferroni=pl.Series([significant(x) for x in bonferroni(p)]),
+                p_bonferroni=pl.Series([significant(x) for x in np.minimum(p * len(p), 1)]),
                 family=pl.lit(len(p)),
             )
         )

@@ -9,9 +9,9 @@ import numpy as np
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.probes.politicians.word_sentiments import argmax
 from plumbline.probes.stats import shares
-from plumbline.probes.stats.estimates import finite, significant
+from plumbline.probes.stats.estimate import finite, significant
 from plumbline.probes.stats.intervals import newcombe, wilson
-from plumbline.probes.stats.pmi import permutation_p
+from plumbline.probes.stats.tests import fisher_p, permutation_p
 from plumbline.probes.worlds.language import SENTIMENTS
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def difference_rows(ranking: Ranking, settings: Settings, names: int) -> Iterato
         hits = ranking.hits[[m, f], s]
         estimate = newcombe((hits[0], hits[1]), (ranking.size,) * 2, settings.confidence)
         base = {"sentiment": s, **_sizes(ranking), "value": finite(estimate.value)}
-        p = permutation_p(hits[None], sizes)[0, 0]
+        p = fisher_p(hits[None], sizes)[0, 0]
         yield base | {
             "test": 0,
             "low": finite(estimate.low),
@@ -208,7 +208,7 @@ def difference_rows(ranking: Ranking, settings: Settings, names: int) -> Iterato
             "cluster": "name",
             "method": f"{settings.confidence:.0%} symmetric Bayesian bootstrap over names",
             "null": f"genders permuted over names, {len(null):,} times",
-            "p": significant(shares.two_sided_p(estimate.value, null)),
+            "p": significant(permutation_p(estimate.value, null)),
         }
 
 

@@ -21,10 +21,12 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import resample_counts, word_counts
 from plumbline.probes.politicians.word_sentiments import argmax, of_words
-from plumbline.probes.stats import leading
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
-from plumbline.probes.stats.pmi import percentiles, smoothed
+from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.intervals import DIGITS, rank_correlations
+from plumbline.probes.stats.pmi import pmi, smoothed
+from plumbline.probes.stats.shares import shares
+from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.worlds.language import SENTIMENTS
 
 if TYPE_CHECKING:
@@ -140,15 +142,15 @@ class Part(NamedTuple):
     words: list[str]  # candidates
     classes: NDArray[np.int64] | None  # (words,) sentiments; None: of no word is it known
     size: int  # words taken
-    seen: NDArray[np.float64]  # (words, groups, 1) deviations
+    seen: NDArray[np.float64]  # (1, groups, words) deviations
     distinct: NDArray[np.float64]  # the same over distinct names, which the tests go by
-    replicates: NDArray[np.float64]  # (words, groups, replicates)
-    permuted: NDArray[np.float64]  # (words, groups, permutations)
+    replicates: NDArray[np.float64]  # (replicates, groups, words)
+    permuted: NDArray[np.float64]  # (permutations, groups, words)
 
     def shares(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return shares (groups, sentiments, replicates) of the words that lead."""
+        """Return shares (replicates, groups, sentiments) of the words that lead."""
         assert self.classes is not None
-        return leading.leading(values, self.classes, self.size, len(SENTIMENTS))
+        return shares(np.round(values, DIGITS), self.classes, self.size, len(SENTIMENTS))
 
     def apart(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return female minus male, of an array whose axis before the last is groups."""
@@ -157,8 +159,8 @@ class Part(NamedTuple):
         return found
 
     def gaps(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the shares of women minus those of men, (sentiments, replicates)."""
-        return self.apart(np.swapaxes(self.shares(values), 0, 1))
+        """Return the shares of women minus those of men, (replicates, sentiments)."""
+        return self.apart(self.shares(values))
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -275,8 +277,7 @@ def _part(
     def observed(table: NDArray[np.int64]) -> NDArray[np.float64]:
         rest = np.delete(table, chosen, axis=0).sum(axis=0, keepdims=True)
         kept = np.concatenate([table[chosen], rest]) if merged else table[chosen]
-        cells = kept[:, :, None].astype(np.float64)
-        return leading.deviations(cells, params.smoothing, merged)
+        return _deviations(kept[:, :, None], params.smoothing, merged)
 
     return Part(
         counts,
@@ -285,9 +286,15 @@ def _part(
         max(1, min(params.largest, int(params.largest_share * len(chosen)))),
         observed(counts.lists),
         observed(counts.distinct),
-        leading.deviations(added, 0.0, merged),
-        leading.deviations(null, params.smoothing, merged),
+        _deviations(added, 0.0, merged),
+        _deviations(null, params.smoothing, merged),
     )
+
+
+def _deviations(draws: NDArray[Any], smoothing: float, merged: int) -> NDArray[np.float64]:
+    """Return PMI, (replicates, groups, words), of counts (words, groups, replicates)."""
+    found = pmi(np.moveaxis(draws, -1, 0), smoothing, merged)
+    return np.swapaxes(found[:, :-1] if merged else found, 1, 2)
 
 
 def _shares(parts: dict[str, Part], params: Params) -> Iterator[dict[str, Any]]:
@@ -299,8 +306,8 @@ def _shares(parts: dict[str, Part], params: Params) -> Iterator[dict[str, Any]]:
         tested, null = part.shares(part.distinct), part.shares(part.permuted)
         for g, gender in enumerate(part.counts.genders):
             for s in range(len(SENTIMENTS)):
-                middle = float(null[g, s].mean())
-                p = leading.permutation_p(float(tested[g, s, 0]) - middle, null[g, s] - middle)
+                middle = float(null[:, g, s].mean())
+                p = permutation_p(float(tested[0, g, s]) - middle, null[:, g, s] - middle)
                 yield {
                     "subgroup": SUBGROUPS.index(name),
                     "gender": int(gender),
@@ -308,7 +315,7 @@ def _shares(parts: dict[str, Part], params: Params) -> Iterator[dict[str, Any]]:
                     "largest": part.size,
                     "candidates": len(part.words),
                     "names": int(part.counts.names[g]),
-                    **_estimate(float(seen[g, s, 0]), drawn[g, s], part.counts.clusters, params),
+                    **_estimate(float(seen[0, g, s]), drawn[:, g, s], part.counts.clusters, params),
                     "null": "genders permuted over the subgroup's names",
                     "p": significant(p) if gender in (MALE, FEMALE) else None,
                     "p_bh": None,
@@ -333,11 +340,11 @@ def _differences(parts: dict[str, Part], params: Params) -> Iterator[dict[str, A
             rows.append((f"{one} against {other}", both, n, "the names of either subgroup"))
     for contrast, (seen, drawn, tested, null), n, where in rows:
         for s in range(len(SENTIMENTS)):
-            p = leading.permutation_p(float(tested[s, 0]), null[s])
+            p = permutation_p(float(tested[0, s]), null[:, s])
             yield {
                 "contrast": CONTRASTS.index(contrast),
                 "sentiment": s,
-                **_estimate(float(seen[s, 0]), drawn[s], n, params),
+                **_estimate(float(seen[0, s]), drawn[:, s], n, params),
                 "null": f"genders permuted over {where}",
                 "p": significant(p),
             }
@@ -356,10 +363,8 @@ def _agreement(parts: dict[str, Part], params: Params) -> Iterator[dict[str, Any
             place = {word: i for i, word in enumerate(part.words)}
             rows = [place[word] for word in words]
             kinds = (part.seen, part.replicates, part.distinct, part.permuted)
-            values.append([part.apart(x[rows]) for x in kinds])
-        seen, drawn, tested, null = (
-            leading.rank_correlations(a, b) for a, b in zip(*values, strict=True)
-        )
+            values.append([part.apart(x[..., rows]) for x in kinds])
+        seen, drawn, tested, null = (rank_correlations(a, b) for a, b in zip(*values, strict=True))
         if not np.isfinite(seen[0]) or not np.isfinite(tested[0]):
             continue
         n = parts[one].counts.clusters + parts[other].counts.clusters
@@ -368,7 +373,7 @@ def _agreement(parts: dict[str, Part], params: Params) -> Iterator[dict[str, Any
             "words": len(words),
             **_estimate(float(seen[0]), drawn, n, params),
             "null": "genders permuted over the names of either subgroup",
-            "p": significant(leading.permutation_p(float(tested[0]), null)),
+            "p": significant(permutation_p(float(tested[0]), null)),
         }
 
 

@@ -11,8 +11,8 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES
 from plumbline.probes.politicians import resample_counts, word_counts
-from plumbline.probes.stats.membership import alone
 from plumbline.probes.stats.pmi import pmi, smoothed
+from plumbline.probes.stats.shares import alone
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,20 +20,24 @@ from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import word_counts
 from plumbline.probes.politicians.supersense_words import Drawn, Words, classed, drawn
-from plumbline.probes.stats.estimates import ESTIMATE, finite, significant, typed
-from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.membership import (
+from plumbline.probes.stats.estimate import (
+    ESTIMATE,
+    benjamini_hochberg,
+    finite,
+    significant,
+    typed,
+)
+from plumbline.probes.stats.intervals import spearman, wilson
+from plumbline.probes.stats.shares import (
     COUNTINGS,
     Comparison,
     alone,
     compare,
-    largest,
+    leading,
+    leading_shares,
     membership,
-    shares,
+    symmetric,
 )
-from plumbline.probes.stats.multiplicity import benjamini_hochberg, bonferroni
-from plumbline.probes.stats.rank_correlation import spearman
-from plumbline.probes.stats.shares import symmetric
 from plumbline.probes.worlds.truth import is_null, true_pmi
 
 if TYPE_CHECKING:
@@ -324,7 +328,7 @@ def _rows(
     words: Words, pos: int, names: dict[str, str], params: Params, replicates: Drawn | None
 ) -> Iterator[dict[str, Any]]:
     start = next(i for i, c in enumerate(CLASSES) if c.startswith(("adj.", "verb.")[pos]))
-    lists = {g: largest(words.values[:, i], params.largest) for i, g in enumerate(GENDERS)}
+    lists = {g: leading(words.values[:, i], params.largest) for i, g in enumerate(GENDERS)}
     for counting in COUNTINGS:
         if counting == "each" and POS[pos] == "ADJ":
             continue  # probabilities: nearly every adjective has some weight in every class
@@ -337,7 +341,7 @@ def _rows(
             compared = compare(
                 parts[one], parts[two], params.replicates, params.seed, params.confidence
             )
-            strict = bonferroni(np.array([c.p for c in compared]))
+            strict = [min(1.0, c.p * len(compared)) for c in compared]
             for c, (found, p) in enumerate(zip(compared, strict, strict=True)):
                 yield names | {
                     "pos": pos,
@@ -365,7 +369,7 @@ def _over_names(
         values = replicates.values[:, [place[word] for word in words.words]]
         for g, gender in enumerate(GENDERS):
             own = alone(values[:, :, g], words.lemmas) if unit == "lemma" else values[:, :, g]
-            drawn_shares[gender] = shares(own, parts, params.largest)
+            drawn_shares[gender] = leading_shares(own, parts, params.largest)
 
     def over_names(first: str, second: str, column: int, value: float) -> dict[str, Any]:
         assert replicates is not None

@@ -1,19 +1,20 @@
-"""How well predicted labels agree with the true ones."""
+"""How well classifiers do: agreement with true labels, measures of two classes, votes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.special import bdtr, bdtrc
 
 from plumbline.probes.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Labels = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
+    Labels = NDArray[np.int64]
 
 
 class Agreement(NamedTuple):
@@ -123,11 +124,10 @@ def difference(
     first, second = _tables([one, other], true, bootstrap, seed)
     alone = int(((one == true) & (other != true)).sum())
     lost = int(((one != true) & (other == true)).sum())
-    p = float(binomtest(alone, alone + lost).pvalue) if alone + lost else 1.0
     return Difference(
         _estimate(_accuracy(first) - _accuracy(second), len(true), confidence),
         _estimate(_macro_f1(first) - _macro_f1(second), len(true), confidence),
-        p,
+        sign_p(alone, lost),
         _randomised(true, one, other, permutations, seed),
     )
 
@@ -183,3 +183,129 @@ def _estimate(values: Floats, n: int, confidence: float) -> Estimate:
     tail = (1 - confidence) / 2
     low, high = np.quantile(values[1:], [tail, 1 - tail])
     return Estimate(float(values[0]), float(low), float(high), n, "percentile bootstrap over texts")
+
+
+def sign_p(one: int, other: int) -> float:
+    """Return the exact two-sided p-value of so many differences either way, under a fair coin.
+
+    Examples
+    --------
+    >>> round(sign_p(9, 1), 6)
+    0.021484
+    """
+    return min(1.0, 2 * float(bdtr(min(one, other), one + other, 0.5))) if one + other else 1.0
+
+
+METRICS = ("accuracy", "balanced accuracy", "F1", "macro F1", "precision", "recall")
+
+
+def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Floats:
+    """Count texts by true and predicted class.
+
+    Parameters
+    ----------
+    true : (texts,)
+        Whether each is of the class that is sought, the positive one.
+    predicted : (runs, texts)
+        Whether each run says so.
+    weights : (texts, replicates), optional
+        How often each text counts; once without.
+
+    Returns
+    -------
+    (runs, replicates, 4) array
+        True positives, false positives, false negatives, true negatives.
+    """
+    weights = np.ones((len(true), 1)) if weights is None else weights
+    kinds = (predicted & true, predicted & ~true, ~predicted & true, ~predicted & ~true)
+    return np.stack([kind.astype(np.float64) @ weights for kind in kinds], axis=-1)
+
+
+def metrics(counts: Floats) -> Floats:
+    """Return the measures of :data:`METRICS` for counts, (..., 4) to (..., 6).
+
+    Recall and precision are of the positive class, F1 their harmonic mean; balanced accuracy is
+    the mean of the recalls of both classes, macro F1 of their F1. A measure is nan where a class
+    that it needs has no text: both for the balanced and macro ones, the positive one for F1,
+    precision and recall. Precision is 0 where no text is called positive.
+
+    References
+    ----------
+    Van Rijsbergen (1979), Information Retrieval, ch. 7; Brodersen et al. (2010), The balanced
+    accuracy and its posterior distribution, ICPR.
+
+    Examples
+    --------
+    6 of 9 positive texts are found, among 8 that are called so; 9 of 11 others are right:
+
+    >>> metrics(np.array([6.0, 2.0, 3.0, 9.0])).round(4).tolist()
+    [0.75, 0.7424, 0.7059, 0.7442, 0.75, 0.6667]
+    """
+    hit, false, missed, rest = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        accuracy = (hit + rest) / (hit + false + missed + rest)
+        recall = hit / (hit + missed)
+        other = rest / (rest + false)
+        called = hit + false
+        precision = np.where(called > 0, hit / np.where(called > 0, called, 1), 0.0)
+        f1 = 2 * hit / (2 * hit + false + missed)
+        f1_other = 2 * rest / (2 * rest + false + missed)
+    none, no_other = hit + missed == 0, rest + false == 0
+    precision, f1 = (np.where(none, np.nan, x) for x in (precision, f1))
+    macro = np.where(none | no_other, np.nan, (f1 + f1_other) / 2)
+    return np.stack([accuracy, (recall + other) / 2, f1, macro, precision, recall], axis=-1)
+
+
+VOTES = ("hard", "mean probability")
+HALF = 0.5
+NEAR = 1e-9  # means as near to one half as this are at it, whatever order they were summed in
+
+
+def vote(probability: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
+    """Return whether an ensemble calls each text positive.
+
+    Parameters
+    ----------
+    probability : (voters, texts) or (..., voters, texts)
+        That a text is positive, as each voter has it; one is for it above one half.
+    kind
+        ``hard``: the majority; where an even number of voters is split in halves the mean
+        probability decides. ``mean probability``: whether the mean is above one half.
+
+    References
+    ----------
+    Kittler et al. (1998), On combining classifiers, IEEE TPAMI 20(3): the mean rule and
+    the majority vote.
+
+    Examples
+    --------
+    Two lean against, one is sure that it is:
+
+    >>> three = np.array([[0.4], [0.4], [0.9]])
+    >>> bool(vote(three, "hard")[0]), bool(vote(three, "mean probability")[0])
+    (False, True)
+    """
+    mean: NDArray[np.bool_] = probability.mean(axis=-2) > HALF + NEAR
+    if kind == "mean probability":
+        return mean
+    lead = 2 * (probability > HALF).sum(axis=-2) - probability.shape[-2]
+    return np.where(lead == 0, mean, lead > 0)
+
+
+def majority_accuracy(accuracy: float, voters: int) -> float:
+    """Return how often the majority of an odd number of independent voters is right.
+
+    Each is right with the same probability, of two classes. For three: 3 p^2 - 2 p^3.
+
+    References
+    ----------
+    Condorcet (1785), Essai sur l'application de l'analyse à la probabilité des décisions.
+
+    Examples
+    --------
+    >>> round(majority_accuracy(0.7, 3), 4)
+    0.784
+    """
+    if voters % 2 == 0:
+        raise ValueError("an even number of voters may be split in halves")
+    return float(bdtrc(voters // 2, voters, accuracy))

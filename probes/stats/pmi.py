@@ -1,4 +1,4 @@
-"""Pointwise mutual information of words and genders, with intervals and an exact null.
+"""Pointwise mutual information of words and groups, with intervals.
 
 The data are the words that a model ranked highest for each name: a matrix of names by words with
 a 1 where the word is in the name's list.
@@ -6,11 +6,12 @@ a 1 where the word is in the name's list.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
-from scipy.stats import hypergeom
+
+from plumbline.probes.stats.bootstrap import Limits, percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,17 +20,11 @@ if TYPE_CHECKING:
 
 EXACT = 2**24  # whole numbers below it are exact in single precision
 BLOCK = 64  # words whose replicates are held at once beside the draws
-TOLERANCE = 1e-7  # two tables as likely as each other up to rounding count as equally likely
 
 
-class Intervals(NamedTuple):
-    """Percentile limits, each (words, groups)."""
-
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-
-
-def pmi(counts: NDArray[np.float64], smoothing: float = 0.0) -> NDArray[np.float64]:
+def pmi(
+    counts: NDArray[np.float64], smoothing: float = 0.0, merged: int = 0
+) -> NDArray[np.float64]:
     """Pointwise mutual information, natural logarithm.
 
     PMI(w, g) = log p(w, g) / (p(w) p(g)), equation 1 of Stańczak et al. (2023); with ``smoothing``
@@ -39,6 +34,8 @@ def pmi(counts: NDArray[np.float64], smoothing: float = 0.0) -> NDArray[np.float
     ----------
     counts : (..., words, groups) array
         How often a word was generated for a group.
+    merged
+        The last row stands for so many words together, 0 for one word as all others.
 
     Returns
     -------
@@ -48,6 +45,8 @@ def pmi(counts: NDArray[np.float64], smoothing: float = 0.0) -> NDArray[np.float
         sum over g of p(g) exp(PMI(w, g)) is 1 for every word.
     """
     cells = np.asarray(counts, dtype=np.float64) + smoothing
+    if merged:
+        cells[..., -1, :] += smoothing * (merged - 1)
     total = cells.sum(axis=(-2, -1), keepdims=True)
     words = cells.sum(axis=-1, keepdims=True)
     groups = cells.sum(axis=-2, keepdims=True)
@@ -90,7 +89,7 @@ def intervals(
     seed: int | Sequence[int],
     confidence: float = 0.95,
     merged: int = 0,
-) -> Intervals:
+) -> Limits:
     """Percentile intervals of :func:`pmi` from counts with bootstrap weights for whole clusters.
 
     Without smoothing this is the ordinary bootstrap, with Poisson weights. It gives a word that a
@@ -126,7 +125,7 @@ def intervals(
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.log(part * total / (part.sum(axis=1, keepdims=True) * by_group))
         low[start : start + BLOCK], high[start : start + BLOCK] = percentiles(values, confidence)
-    return Intervals(low, high)
+    return Limits(low, high)
 
 
 def smoothed(
@@ -144,64 +143,3 @@ def smoothed(
     for row, alpha in enumerate(shape):
         found[row] = draws[row] + rng.standard_gamma(alpha, size=draws.shape[1:])
     return found
-
-
-def percentiles(values: NDArray[np.float64], confidence: float) -> Intervals:
-    """Return limits over the last axis; nan is left out, and all nan gives nan.
-
-    The order statistics just outside the percentiles, so that limits are values that were drawn.
-    """
-    values = np.sort(values, axis=-1)  # nan goes last
-    defined = np.maximum(values.shape[-1] - np.isnan(values).sum(axis=-1), 1) - 1
-    tail = (1 - confidence) / 2
-    first = np.floor(tail * defined).astype(np.int64)
-    last = np.ceil((1 - tail) * defined).astype(np.int64)
-    low = np.take_along_axis(values, first[..., None], axis=-1)[..., 0]
-    high = np.take_along_axis(values, last[..., None], axis=-1)[..., 0]
-    return Intervals(low, high)
-
-
-def permutation_p(
-    with_word: NDArray[np.int64], group_sizes: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Exact two-sided p-values under permutation of the group labels over the names.
-
-    All names have lists of one length, so permuting labels leaves everything fixed but how many
-    names with the word fall into the group: hypergeometric. The p-value is the probability of
-    all outcomes no more likely than the one seen; the same as Fisher's exact test.
-
-    Parameters
-    ----------
-    with_word : (words, groups) array
-        Names whose list has the word.
-    group_sizes : (groups,) array
-        Names in each group.
-
-    References
-    ----------
-    Fisher (1935), The Design of Experiments, section 21; Agresti (2002), Categorical Data
-    Analysis, section 3.5.1.
-
-    Examples
-    --------
-    Fisher's tea (Agresti 2002, Table 3.8): 3 of 4 cups guessed right.
-
-    >>> p = permutation_p(np.array([[3, 1]]), np.array([4, 4]))
-    >>> p.round(4).tolist()
-    [[0.4857, 0.4857]]
-    """
-    names = int(group_sizes.sum())
-    result = np.ones(with_word.shape)
-    for g, size in enumerate(group_sizes):
-        for having in np.unique(with_word.sum(axis=1)):
-            rows = np.flatnonzero(with_word.sum(axis=1) == having)
-            support = np.arange(max(0, having + size - names), min(having, size) + 1)
-            if not len(support):
-                continue
-            mass = hypergeom.pmf(support, names, having, size)
-            order = np.argsort(mass, kind="stable")
-            running = np.cumsum(mass[order])
-            seen = mass[with_word[rows, g] - support[0]]
-            last = np.searchsorted(mass[order], seen * (1 + TOLERANCE), side="right")
-            result[rows, g] = np.minimum(1.0, running[last - 1])
-    return result

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from plumbline.probes.stats.pmi import percentiles
+from plumbline.probes.stats.bootstrap import percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.estimates import finite, significant
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
 from plumbline.probes.values.calibration import each, fit
 from plumbline.probes.values.ratings import Rows, estimate
 from plumbline.probes.values.schemas import COMPARED

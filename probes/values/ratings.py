@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from plumbline.probes.prompts.opinions import FORMS
-from plumbline.probes.stats import expanded
-from plumbline.probes.stats.equivalence import tost
-from plumbline.probes.stats.estimates import finite, significant
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.stats import bootstrap as expanded
+from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
+from plumbline.probes.stats.tests import tost
 from plumbline.probes.values.calibration import (
     DEFAULT,
     VARIANTS,

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import spearmanr
 
-from plumbline.probes.stats.estimates import finite
+from plumbline.probes.stats.estimate import finite
 from plumbline.probes.values.consistency import correlation
 from plumbline.probes.values.ratings import Reading, Rows, estimate, gender, values
 from plumbline.probes.values.schemas import ALL, CALIBRATION, MEASURES, VERDICTS, WHO

@@ -7,7 +7,7 @@ from dataclasses import replace
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.survey.responses import INFECTED
 from plumbline.probes.prompts.opinions import FORMS
-from plumbline.probes.stats.estimates import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.worlds.recovery import RECOVERY
 
 READINGS = ("faithful", "corrected")

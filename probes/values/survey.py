@@ -11,7 +11,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
-from plumbline.probes.stats.estimates import finite
+from plumbline.probes.stats.estimate import finite
 from plumbline.probes.values.calibration_model import percentile_distance, percentile_tails
 from plumbline.probes.values.ratings import Rows, estimate, random_means
 from plumbline.probes.values.schemas import ALL, BASELINES, PLACE, STATUS, WHO

@@ -14,7 +14,7 @@ from pydantic import Field
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.probes.stats.estimates import typed
+from plumbline.probes.stats.estimate import typed
 from plumbline.probes.values import ratings as rows_of
 from plumbline.probes.values.calibration import fit
 from plumbline.probes.values.consistency import consistency

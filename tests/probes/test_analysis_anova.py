@@ -13,7 +13,7 @@ from plumbline.probes.core import run_analysis
 from plumbline.probes.core.assignments import Params as Asked
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import anova, sentiment
-from plumbline.probes.stats.estimates import typed
+from plumbline.probes.stats.estimate import typed
 
 SEED = 53
 PARAMS = anova.Params(

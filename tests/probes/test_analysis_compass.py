@@ -41,7 +41,7 @@ from plumbline.probes.leaning.schemas import (
 )
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR
 from plumbline.probes.stats.crossed import half_width
-from plumbline.probes.stats.paired import sign_flip_p
+from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.training import checkpoints
 
 SHARED = Path(__file__).parents[3] / "shared/data/statements"

@@ -19,8 +19,7 @@ from plumbline.probes.leaning.voters import (
     all_runs,
     first_run,
 )
-from plumbline.probes.stats.two_classes import METRICS
-from plumbline.probes.stats.votes import VOTES
+from plumbline.probes.stats.classification import METRICS, VOTES
 
 SEED = 20261122
 PARAMS = ensemble.Params(

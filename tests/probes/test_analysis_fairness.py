@@ -9,7 +9,7 @@ from plumbline.builders.core.errors import Problem
 from plumbline.probes.leaning import fairness
 from plumbline.probes.leaning.fairness_rows import CORRECTED, FAITHFUL, ONE_RUN, measured_on
 from plumbline.probes.leaning.predictions import ALL, Case, Runs, State, matched
-from plumbline.probes.stats.two_classes import METRICS
+from plumbline.probes.stats.classification import METRICS
 
 SEED = 20261122
 PARAMS = fairness.Params(

@@ -17,7 +17,7 @@ from plumbline.probes.core import run_analysis
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import lexicon_evaluation
 from plumbline.probes.politicians.lexicon_evaluation import KINDS, MEASURES, scores
-from plumbline.probes.stats.multiplicity import benjamini_hochberg
+from plumbline.probes.stats.estimate import benjamini_hochberg
 
 TOP = Path(__file__).parents[2]
 PARAMS = lexicon_evaluation.Params(

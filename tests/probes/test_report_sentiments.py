@@ -6,7 +6,7 @@ import pytest
 
 from plumbline.probes.politicians import page_sentiments, sentiment
 from plumbline.probes.report import figures
-from plumbline.probes.stats.estimates import typed
+from plumbline.probes.stats.estimate import typed
 
 BASE = {"pos": 0, "deviation": 0, "reading": 1, "largest": 100, "candidates": 300, "left_out": 0}
 BASE |= {"n": 10, "cluster": "", "method": "", "null": "", "p_bh": None, "p": None}

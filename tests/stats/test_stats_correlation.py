@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr
 
-from plumbline.probes.stats.correlation import moments, pooled, scores, within
+from plumbline.probes.stats.counterfactual import moments, pooled, scores, within
 
 SEED = 20261121
 

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from plumbline.probes.stats.dealt import chance_p, membership_p
-from plumbline.probes.stats.two_classes import cells, metrics
+from plumbline.probes.stats.classification import cells, metrics
+from plumbline.probes.stats.tests import chance_p, membership_p
 
 TRUE = np.array([True] * 3 + [False] * 4)
 RUNS = np.array([[1, 1, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 0, 0]], dtype=bool)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from plumbline.probes.stats.equivalence import tost
-from plumbline.probes.stats.expanded import interval
+from plumbline.probes.stats.bootstrap import interval
+from plumbline.probes.stats.tests import tost
 
 
 def test_it_is_the_larger_of_two_one_sided_t_tests():

@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from plumbline.probes.stats.exchange import exchange_p, mcnemar
-from plumbline.probes.stats.two_classes import METRICS, cells, metrics
+from plumbline.probes.stats.classification import METRICS, cells, metrics
+from plumbline.probes.stats.tests import exchange_p, mcnemar
 
 
 def means(true, runs):

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from plumbline.probes.stats.intervals import newcombe, wilson
-from plumbline.probes.stats.membership import COUNTINGS, alone, compare, largest, membership, shares
+from plumbline.probes.stats.shares import (
+    COUNTINGS,
+    alone,
+    compare,
+    leading,
+    leading_shares,
+    membership,
+)
 from plumbline.probes.stats.tests import permutation_test
 
 SEED = 1414
@@ -16,9 +23,9 @@ def one_hot(classes, number):
 
 def test_the_largest_are_above_zero_and_ties_keep_their_order():
     values = np.array([0.5, -1.0, 2.0, 0.5, 0.0, np.nan, -np.inf, 0.1])
-    assert largest(values, 3).tolist() == [2, 0, 3]
-    assert largest(values, 100).tolist() == [2, 0, 3, 7]
-    assert largest(np.array([-1.0, 0.0]), 5).tolist() == []
+    assert leading(values, 3).tolist() == [2, 0, 3]
+    assert leading(values, 100).tolist() == [2, 0, 3, 7]
+    assert leading(np.array([-1.0, 0.0]), 5).tolist() == []
 
 
 def test_shares_of_replicates_are_those_of_each_ones_largest():
@@ -27,11 +34,11 @@ def test_shares_of_replicates_are_those_of_each_ones_largest():
     parts = rng.dirichlet(np.ones(4), 40)
     values = rng.normal(-0.5, 1, (30, 40))  # often fewer than 15 are above 0
     values[rng.random(values.shape) < 0.1] = np.nan
-    found = shares(values, parts, 15)
-    each = [parts[largest(row, 15)].mean(axis=0) for row in values]
+    found = leading_shares(values, parts, 15)
+    each = [parts[leading(row, 15)].mean(axis=0) for row in values]
     assert found == pytest.approx(np.array(each))
-    assert len({len(largest(row, 15)) for row in values}) > 1
-    assert shares(-np.ones((1, 40)), parts, 15).tolist() == [[0, 0, 0, 0]]
+    assert len({len(leading(row, 15)) for row in values}) > 1
+    assert leading_shares(-np.ones((1, 40)), parts, 15).tolist() == [[0, 0, 0, 0]]
 
 
 def test_of_each_lemma_the_largest_form_of_a_replicate_is_left():

@@ -6,7 +6,7 @@ from scipy.stats import t
 from statsmodels.regression.linear_model import OLS
 from statsmodels.regression.mixed_linear_model import MixedLM
 
-from plumbline.probes.stats.mixed import centred, mixed
+from plumbline.probes.stats.linear import centred, mixed
 
 SEED = 20261121
 

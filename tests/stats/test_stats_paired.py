@@ -5,8 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from plumbline.probes.stats import paired
-from plumbline.probes.stats.paired import sign_flip_p
+from plumbline.probes.stats import tests as paired
+from plumbline.probes.stats.tests import sign_flip_p
 
 # Darwin's maize, eighths of an inch: crossed minus self-fertilised (Fisher 1935, section 17)
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
@@ -14,7 +14,7 @@ MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 
 def test_fishers_maize_has_fishers_p(monkeypatch):
     """Section 21: 863 of the 32,768 patterns sum to 314 or more; so many again to -314 or less."""
-    monkeypatch.setattr(paired, "EXACT", 15)
+    monkeypatch.setattr(paired, "EXACT_PAIRS", 15)
     (p,) = sign_flip_p(np.array(MAIZE, dtype=float)[:, None], 1, 1)
     assert p * 2**15 == pytest.approx(2 * 863)
 

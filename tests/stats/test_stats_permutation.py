@@ -153,3 +153,10 @@ def test_blocks_do_not_change_an_exact_answer(monkeypatch):
     whole = permutation_test(one, two, 1, 1).p
     monkeypatch.setattr(permutation, "BLOCK", 7)
     assert (permutation_test(one, two, 1, 1).p == whole).all()
+
+
+def test_permutation_p_counts_the_outcome_seen():
+    null = np.arange(-9.0, 10.0)
+    assert permutation.permutation_p(9.0, null) == 3 / 20
+    assert permutation.permutation_p(-10.0, null) == 1 / 20
+    assert permutation.permutation_p(0.0, null) == 1

@@ -4,8 +4,7 @@ from math import comb
 import numpy as np
 import pytest
 
-from plumbline.probes.stats.permuted_sums import permuted_sums_p
-from plumbline.probes.stats.pmi import permutation_p
+from plumbline.probes.stats.tests import fisher_p, permuted_sums_p
 
 SEED = 99
 
@@ -40,7 +39,7 @@ def test_with_one_model_it_is_the_exact_test():
     times = np.array([[155, 45, 0]])  # no name has two lists with the word
     p = permuted_sums_p(times, np.array([[30, 15]]), np.array([100, 100]), 999, SEED)
     assert p[0] == pytest.approx([0.017149, 0.017149], abs=5e-7)
-    assert (p == permutation_p(np.array([[30, 15]]), np.array([100, 100]))).all()
+    assert (p == fisher_p(np.array([[30, 15]]), np.array([100, 100]))).all()
 
 
 def test_p_is_never_below_one_in_the_number_drawn_and_one():

@@ -9,7 +9,8 @@ from scipy.sparse import csr_array
 from scipy.stats import fisher_exact
 
 from plumbline.probes.stats import bootstrap as resampling
-from plumbline.probes.stats.pmi import intervals, permutation_p, pmi, weighted
+from plumbline.probes.stats.pmi import intervals, pmi, weighted
+from plumbline.probes.stats.tests import fisher_p
 
 SEED = 4711
 
@@ -77,14 +78,14 @@ def test_p_equals_fisher_exact_on_random_tables():
     for _ in range(300):
         sizes = rng.integers(1, 60, 2)
         having = np.array([rng.integers(0, size + 1) for size in sizes])
-        p = permutation_p(having[None, :], sizes)
+        p = fisher_p(having[None, :], sizes)
         exact = fisher_exact([having, sizes - having]).pvalue
         assert p[0] == pytest.approx([exact, exact], rel=1e-9), (having, sizes)
 
 
 def test_p_of_30_against_15_of_100():
     # two-sided Fisher p published for this table; and once more in whole numbers
-    p = permutation_p(np.array([[30, 15]]), np.array([100, 100]))
+    p = fisher_p(np.array([[30, 15]]), np.array([100, 100]))
     assert p[0] == pytest.approx([0.017149, 0.017149], abs=5e-7)
     ways = [comb(45, x) * comb(155, 100 - x) for x in range(46)]
     assert p[0, 0] == pytest.approx(
@@ -106,7 +107,7 @@ def test_p_equals_the_enumeration_of_all_relabellings(labels):
                 for relabelled in itertools.permutations(labels)
             )
             as_rare = sum(n for n in outcomes.values() if n <= outcomes[seen[g]])
-            p = permutation_p(seen[None, :], sizes)[0, g]
+            p = fisher_p(seen[None, :], sizes)[0, g]
             assert p == pytest.approx(as_rare / outcomes.total()), (having, g)
 
 
@@ -126,12 +127,12 @@ def test_p_is_about_that_of_drawn_permutations_with_three_groups():
             [comb(30, x) * comb(30, int(size) - x) for x in range(size + 1)], dtype=float
         )
         share = (ways[drawn[:, g]] <= ways[seen[0, g]] * (1 + 1e-9)).mean()
-        assert permutation_p(seen, sizes)[0, g] == pytest.approx(share, abs=0.02)
+        assert fisher_p(seen, sizes)[0, g] == pytest.approx(share, abs=0.02)
 
 
 def test_p_is_one_where_nothing_could_have_come_out_otherwise():
     sizes = np.array([3, 2, 0])
-    assert (permutation_p(np.array([[3, 2, 0], [0, 0, 0]]), sizes) == 1).all()
+    assert (fisher_p(np.array([[3, 2, 0], [0, 0, 0]]), sizes) == 1).all()
 
 
 def lists_of(rng, genders, chances, length=2):
@@ -280,3 +281,9 @@ def test_limits_are_about_those_of_the_normal_approximation_when_names_are_many(
     assert limits.low[0, 0] == pytest.approx(middle - half, abs=0.15 * half)
     assert limits.high[0, 0] == pytest.approx(middle + half, abs=0.15 * half)
     assert exp(middle) == pytest.approx(4 / 3)
+
+
+def test_words_that_are_merged_count_as_if_they_were_apart():
+    counts = np.random.default_rng(77).integers(1, 30, (6, 3)).astype(float)
+    merged = np.concatenate([counts[:4], counts[4:].sum(axis=0, keepdims=True)])
+    assert pmi(merged, 0.5, merged=2)[:4] == pytest.approx(pmi(counts, 0.5)[:4])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from plumbline.probes.stats.rank_correlation import spearman
+from plumbline.probes.stats.intervals import rank_correlations, spearman
 
 SEED = 77
 
@@ -51,3 +51,10 @@ def test_what_does_not_vary_has_no_correlation():
 def test_too_few_or_unequal_is_refused(x, y):
     with pytest.raises(ValueError, match="same length, at least 4"):
         spearman(np.array(x, dtype=float), np.array(y, dtype=float))
+
+
+def test_rank_correlations_are_scipys():
+    x, y = np.random.default_rng(77).integers(0, 9, (2, 4, 30)).astype(float)
+    found = rank_correlations(x, y)
+    assert found == pytest.approx([spearmanr(*pair).statistic for pair in zip(x, y, strict=True)])
+    assert np.isnan(rank_correlations(np.ones((1, 3)), x[:1, :3])[0])

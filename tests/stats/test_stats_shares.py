@@ -4,13 +4,13 @@ from scipy.sparse import csr_array
 from scipy.stats import fisher_exact
 
 from plumbline.probes.stats import shares
-from plumbline.probes.stats.pmi import permutation_p
+from plumbline.probes.stats.tests import fisher_p, permutation_p
 
 SEED = 41
 
 
 def test_thirty_against_fifteen_of_a_hundred():
-    p = permutation_p(np.array([[30, 15]]), np.array([100, 100]))[0, 0]
+    p = fisher_p(np.array([[30, 15]]), np.array([100, 100]))[0, 0]
     assert p == pytest.approx(0.017149, abs=5e-7)
     assert p == pytest.approx(fisher_exact([[30, 15], [70, 85]]).pvalue, rel=1e-9)
 
@@ -60,9 +60,9 @@ def drawn(rng, names, words, effect, mood=0.0, length=10):
 def p_of(lists, groups, classes, size, seed):
     seen = shares.of_names(lists, groups, classes, size, 3, 0.5)
     null = shares.permuted(lists, groups, classes, size, 3, 0.5, 199, seed)
-    by_name = shares.two_sided_p(seen[0, 0] - seen[1, 0], null[:, 0, 0] - null[:, 1, 0])
+    by_name = permutation_p(seen[0, 0] - seen[1, 0], null[:, 0, 0] - null[:, 1, 0])
     hits = np.rint(seen[:, 0] * size).astype(np.int64)
-    return by_name, permutation_p(hits[None], np.array([size, size]))[0, 0]
+    return by_name, fisher_p(hits[None], np.array([size, size]))[0, 0]
 
 
 def test_what_is_planted_is_found():

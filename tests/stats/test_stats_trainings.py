@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from plumbline.probes.stats.trainings import combined, left_out, over_trainings
+from plumbline.probes.stats.crossed import combined, left_out, over_trainings
 
 
 def test_two_by_two_worked_by_hand():

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plumbline.probes.stats.two_classes import METRICS, cells, metrics
+from plumbline.probes.stats.classification import METRICS, cells, metrics
 
 TRUE = np.array([True] * 9 + [False] * 11)
 FOUND = np.array([True] * 6 + [False] * 3 + [True] * 2 + [False] * 9)

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from plumbline.probes.stats.votes import VOTES, majority_accuracy, vote
+from plumbline.probes.stats.classification import VOTES, majority_accuracy, vote
 
 
 @pytest.mark.parametrize("kind", VOTES)

@@ -1,8 +1,10 @@
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import false_discovery_control
 
-from plumbline.probes.stats.multiplicity import benjamini_hochberg, bonferroni
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table, benjamini_hochberg
 
 # Benjamini and Hochberg (1995), section 3.1: thrombolysis after myocardial infarction
 PUBLISHED = [
@@ -49,28 +51,40 @@ def test_invariants_on_random_families_with_ties():
         assert (benjamini_hochberg(p[shuffle]) == adjusted[shuffle]).all()
 
 
-@pytest.mark.parametrize("wrong", [[0.1, 1.1], [-0.01], [0.1, float("nan")], [[0.1, 0.2]], 0.3])
+@pytest.mark.parametrize("wrong", [[0.1, 1.1], [-0.01], [0.1, float("nan")]])
 def test_what_is_not_a_vector_of_p_values_is_refused(wrong):
     with pytest.raises(ValueError, match="between 0 and 1"):
         benjamini_hochberg(np.array(wrong))
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        bonferroni(np.array(wrong))
 
 
-def test_bonferroni_of_thirteen_classes():
-    # 0.05 / 13 is 0.003846: at or below it and no further a class is significant
-    p = np.array([0.0038, 0.0039, *[0.5] * 11])
-    adjusted = bonferroni(p)
-    assert adjusted[:2] == pytest.approx([0.0494, 0.0507])
-    assert (adjusted[2:] == 1).all()
-    assert bonferroni(np.array([])).tolist() == []
+SCHEMA = Schema(
+    columns=(
+        Column("model", "string", "name"),
+        Column("word", "string", "form"),
+        *ESTIMATE,
+        Column("family", "int64", "tests in the family"),
+    ),
+    key=("model", "word"),
+)
 
 
-def test_bonferroni_is_never_below_benjamini_hochberg_and_alike_for_the_smallest():
-    print("seed", SEED)
-    rng = np.random.default_rng(SEED)
-    for _ in range(100):
-        p = rng.random(int(rng.integers(1, 40))) ** 3
-        strict, rate = bonferroni(p), benjamini_hochberg(p)
-        assert (strict >= rate - 1e-15).all()
-        assert ((strict <= 0.05) == (p <= 0.05 / len(p))).all()
+def test_a_table_has_its_columns_rounded_and_its_families_adjusted():
+    table = Table(SCHEMA, model="tiny")
+    table.adjust(over=["cluster"])
+    known = Estimate(1 / 3, float("-inf"), 0.5, 7, "Wilson score")
+    for word, cluster, p in (("a", "name", 0.01), ("b", "name", 0.04), ("c", "word", 0.2)):
+        table.add(known, word=word, cluster=cluster, null="0: none", p=p)
+    table.add(known, word="d", cluster="name", null="none: a description")
+    found = table.frame()
+    assert found.columns == SCHEMA.arrow().names
+    assert found["value"].to_list() == [0.333333] * 4
+    assert found["low"].null_count() == 4
+    assert found["p_bh"].to_list() == [0.02, 0.04, 0.2, None]
+    assert found["family"].to_list() == [2, 2, 1, 2]
+    assert set(found["model"]) == {"tiny"}
+
+
+def test_a_table_without_rows_has_its_columns():
+    table = Table(SCHEMA)
+    table.adjust()
+    assert table.frame().schema == pl.from_arrow(SCHEMA.arrow().empty_table()).schema
