@@ -1,4 +1,4 @@
-"""Commands: build, fetch, compare waves and versions, judge finders, clear, publish, trace."""
+"""Commands: build, fetch, compare versions, judge finders, clear, publish, trace."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ import sys
 from collections import Counter
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any
 
 from plumbline.builders import DATASETS, SOURCES, client_of
 from plumbline.builders.core import cli
 
 NAMES = DATASETS
-WAVES = ("stereotypes",)  # datasets that are collected again and again
 
 
 def build(name: str) -> None:
@@ -51,25 +49,6 @@ def fetch(source: str, day: str) -> None:
     track(into)
     print(f"{into}: whole. To use it, put this line under the dataset in params.yaml:")
     print(f"    snapshot: {into}")
-
-
-def drift(name: str, earlier: str | None, later: str | None, into: Path | None) -> None:
-    """Compare two waves of a dataset, those of params.yaml where none are named."""
-    from plumbline.builders.core.errors import Problem
-    from plumbline.builders.core.params import check
-    from plumbline.probes.stereotypes import waves
-
-    module = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
-    found: Any = check({"drift": waves.Params, f"datasets.{name}": module.Params})
-    params = found["drift"]
-    if earlier and not later:
-        raise Problem(f"drift {name} {earlier}: name two waves, the earlier first, or none")
-    if earlier:
-        params = params.model_copy(update={"earlier": earlier, "later": later})
-    tables = waves.compare(module, found[f"datasets.{name}"], params)
-    waves.write(tables, params, name, into or waves.TABLES)
-    for line in waves.short(tables["drift"]):
-        print(line)
 
 
 def people(file: Path, language: str) -> None:
@@ -175,11 +154,6 @@ def _parser() -> argparse.ArgumentParser:
         default=datetime.now(UTC).date().isoformat(),
         help="name of the snapshot; give the same date again to continue (default: today)",
     )
-    drifting = commands.add_parser("drift", help="compare two waves of a dataset")
-    drifting.add_argument("dataset", choices=WAVES)
-    drifting.add_argument("earlier", nargs="?", help="folder of a wave (default: params.yaml)")
-    drifting.add_argument("later", nargs="?", help="folder of a later wave")
-    drifting.add_argument("--into", type=Path, help="folder of the tables: data/tables/drift")
     finding = commands.add_parser("people", help="precision and recall of finding people")
     finding.add_argument("file", type=Path, help="a text a line, people as [[First Last]]")
     finding.add_argument("--language", default="en", help="of the texts (default: en)")
@@ -234,8 +208,6 @@ def _run(given: argparse.Namespace) -> int:
     """Run the command that was given."""
     if given.command == "fetch":
         fetch(given.source, given.date)
-    elif given.command == "drift":
-        drift(given.dataset, given.earlier, given.later, given.into)
     elif given.command == "people":
         people(given.file, given.language)
     elif given.command == "prune":

@@ -59,7 +59,8 @@ def main() -> int:
         schema = importlib.import_module(f"plumbline.builders.datasets.{name}.build").SCHEMA
         where = Path("docs/datasets") / f"{name}.md"
         wanted[str(where)] = page(where, {"": schema})
-    wanted[str(waves.PAGE)] = page(waves.PAGE, waves.SCHEMAS)
+    drift = Path("docs/analyses/drift.md")
+    wanted[str(drift)] = page(drift, waves.SCHEMAS)
     for name in PROBES:
         schemas = importlib.import_module(module_of(name)).SCHEMAS
         wanted[f"docs/probes/{name}.md"] = page(Path(f"docs/probes/{name}.md"), schemas)

@@ -39,6 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
         analysis.add_argument("model", nargs="+", help="names of models")
     for name, words in ALL.items():
         commands.add_parser(name, help=f"tables over all models: {words} (a stage of dvc.yaml)")
+    waves = commands.add_parser(
+        "waves", help="tables: what changed between two waves of suggestions (a stage of dvc.yaml)"
+    )
+    waves.add_argument("earlier", nargs="?", help="folder of a wave (default: as in the params)")
+    waves.add_argument("later", nargs="?", help="folder of a later wave")
+    waves.add_argument("--into", type=Path, help="folder of the tables: data/tables/drift")
     reword = commands.add_parser(
         "paraphrase", help="let a model word the statements of probes.leaning anew, into a file"
     )
@@ -67,6 +73,8 @@ def _run(given: argparse.Namespace) -> None:
         from plumbline.probes.worlds.plant import plant
 
         print(plant(given.world))
+    elif given.command == "waves":
+        _waves(given)
     elif given.command in ALL:
         from plumbline.probes.core.run_analysis import analyse
 
@@ -75,6 +83,23 @@ def _run(given: argparse.Namespace) -> None:
         _of_a_model(given)
     else:
         _of_all(given)
+
+
+def _waves(given: argparse.Namespace) -> None:
+    """Compare two waves of suggestions."""
+    from plumbline.builders.core.errors import Problem
+    from plumbline.builders.core.params import section
+    from plumbline.probes.stereotypes import waves
+
+    params = section("drift", waves.Params)
+    if given.earlier and not given.later:
+        raise Problem(f"waves {given.earlier}: name two waves, the earlier first, or none")
+    if given.earlier:
+        params = params.model_copy(update={"earlier": given.earlier, "later": given.later})
+    tables = waves.run(None, params)
+    waves.write(tables, params, given.into or waves.FOLDER)
+    for line in waves.short(tables["drift"]):
+        print(line)
 
 
 def _of_params(commands: Any) -> None:

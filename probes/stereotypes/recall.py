@@ -6,50 +6,54 @@ and k = 1, 2, ...; with intervals over groups and two baselines, random order an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.bootstrap import keys
-from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, typed
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.stereotypes import match_attributes, typicality
 from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists
 from plumbline.probes.stereotypes.recall_curve import chance, curve, exchanged, hits, reordered
-from plumbline.probes.stereotypes.recall_recovery import recovery
-from plumbline.probes.worlds.recovery import RECOVERY, Resampling, planted
+from plumbline.probes.stereotypes.schemas import EVERY, GroupBootstrap, rounded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
 
+    Array = NDArray[np.float64]
+
 EACH = False
 DATASETS = ("stereotypes",)
 OUTPUTS = ("stereotypes",)
 TABLES = ()
-EVERY = "all"  # categories together
+WHERE = (
+    Column("model", "string", "name of the model in params.yaml"),
+    Column("language", "string", "language of the lists"),
+    Column("dataset", "string", "config of `stereotypes` that the attributes are of"),
+    Column("reading", "label", "what lists are ranked by", labels=typicality.READINGS),
+    Column(
+        "attributes",
+        "label",
+        "single word: attributes of one word; first word: of the others the first word alone, "
+        "whatever follows",
+        labels=KINDS,
+    ),
+)
+K = Column("k", "int64", "words taken of each list", minimum=1)
+HITS = Column("hits", "int64", "attributes among them", minimum=0)
 RECALL = Schema(
     columns=(
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("language", "string", "language of the lists"),
-        Column("dataset", "string", "config of `stereotypes` that the attributes are of"),
-        Column("reading", "label", "what lists are ranked by", labels=typicality.READINGS),
-        Column(
-            "attributes",
-            "label",
-            "single word: attributes of one word; first word: of the others the first word alone, "
-            "whatever follows",
-            labels=KINDS,
-        ),
+        *WHERE,
         Column("category", "string", f"category of social groups, or {EVERY}"),
-        Column("k", "int64", "words taken of each list", minimum=1),
-        Column("hits", "int64", "attributes among them", minimum=0),
+        K,
+        HITS,
         Column("sought", "int64", "attributes in queries that the model was asked", minimum=1),
         Column("unasked", "int64", "attributes in queries that it was not, left out", minimum=0),
         Column("listed", "float64", "share of the attributes that are anywhere in their list"),
@@ -75,33 +79,53 @@ RECALL = Schema(
     ),
     key=("model", "language", "dataset", "reading", "attributes", "category", "k"),
 )
-SCHEMAS = {"recall": RECALL, "recovery": RECOVERY}
+GROUPS = Schema(
+    columns=(
+        *WHERE,
+        Column("category", "string", "category of the group in the dataset"),
+        Column("group", "string", "social group"),
+        Column("pool", "string", "category of the prompts, within which lists are exchanged"),
+        K,
+        HITS,
+        Column("n_attributes", "int64", "attributes of the group", minimum=1),
+        Column("exchanged", "float64", "mean share of hits in the lists of all groups of the pool"),
+    ),
+    key=("model", "language", "dataset", "reading", "attributes", "category", "group", "pool", "k"),
+)
+WORDS = Schema(
+    columns=(
+        *WHERE[:2],
+        Column("group", "string", "social group"),
+        Column("word", "string", "the word, casefolded"),
+        *(
+            Column(name, "float64", "mean score over the lists that have it, nats", nullable=True)
+            for name in typicality.READINGS
+        ),
+    ),
+    key=("model", "language", "group", "word"),
+)
+SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 
 
-class Params(Section):
+class Params(GroupBootstrap):
     """Which attributes are sought, how deep, and how intervals and tests are made."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    depth: int = Field(ge=1, description="largest k; the paper: 200")
-    tested: list[int] = Field(min_length=1, description="k at which there are tests")
-    flagged: bool = Field(
-        description="whether attributes with a flag are sought too; multi_word counts as none"
+    depth: int = Field(200, ge=1, description="largest k; the paper: 200")
+    tested: list[int] = Field(
+        [10, 50, 100, 200], min_length=1, description="k at which there are tests"
     )
-    permutations: int = Field(ge=99, description="exchanges of lists, and random orders")
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over groups")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, description="of the resampling")
-
-    def resampling(self) -> Resampling:
-        """Return how groups are resampled."""
-        return Resampling(self.bootstrap, self.seed, self.confidence)
+    flagged: bool = Field(
+        default=True,
+        description="whether attributes with a flag are sought too; multi_word counts as none",
+    )
+    permutations: int = Field(999, ge=99, description="exchanges of lists, and random orders")
 
 
 class Null(NamedTuple):
     """Hits under a null, at the tested ranks."""
 
-    expected: NDArray[np.float64]  # (ranks,)
-    drawn: NDArray[np.float64]  # (draws, ranks)
+    expected: Array  # (ranks,)
+    drawn: Array  # (draws, ranks)
 
     def p(self, seen: NDArray[np.int64]) -> list[float]:
         """Return two-sided p-values of the hits seen, by their distance from the mean."""
@@ -114,11 +138,6 @@ class Null(NamedTuple):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
 
-    Returns
-    -------
-    dict
-        ``recall``, and with a world ``recovery``; columns as in :data:`SCHEMAS`.
-
     Raises
     ------
     Problem
@@ -129,43 +148,43 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             f"analysis.recall.tested: {max(params.tested)} is above the depth of {params.depth}; "
             "raise analysis.recall.depth"
         )
-    tables: list[pl.DataFrame] = []
-    told: list[dict[str, Any]] = []
+    tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     known = inputs.datasets["stereotypes"]
     for model in inputs.models:
-        outputs, world = inputs.outputs("stereotypes", model), planted(inputs.weights(model))
+        outputs = inputs.outputs("stereotypes", model)
         for language in typicality.languages(outputs):
+            place = {"model": pl.lit(model), "language": pl.lit(language)}
             answers = typicality.answers(outputs / language)
             ranked = {name: Lists.of(answers, name) for name in typicality.readings(answers)}
+            tables["words"].append(_words(ranked).with_columns(**place))
             pieces = match_attributes.pieces(outputs, language)
             for config in match_attributes.configs(known, language):
                 attributes = match_attributes.attributes(
                     known / f"{config}.parquet", flagged=params.flagged
                 )
-                if found := _tables(ranked, attributes, pieces, params):
-                    tables.append(
-                        _adjusted(pl.concat(found)).with_columns(
-                            model=pl.lit(model), language=pl.lit(language), dataset=pl.lit(config)
-                        )
-                    )
-                if world is not None and config == language:
-                    own = attributes[KINDS[0]]
-                    told += recovery(
-                        (model, language),
-                        world,
-                        ranked,
-                        own,
-                        params.tested[0],
-                        params.resampling(),
-                    )
-    if not tables:
+                place["dataset"] = pl.lit(config)
+                rows, groups = _tables(ranked, attributes, pieces, params)
+                if rows:
+                    tables["recall"].append(_adjusted(pl.concat(rows)).with_columns(**place))
+                    tables["groups"].append(pl.concat(groups).with_columns(**place))
+    if not tables["recall"]:
         raise Problem(
             f"{known}: no attribute is in a query that was asked; see probes.stereotypes.frames"
         )
-    result = {"recall": typed(pl.concat(tables), RECALL)}
-    if told:
-        result["recovery"] = typed(pl.DataFrame(told, infer_schema_length=None), RECOVERY)
-    return result
+    return {name: typed(pl.concat(parts), SCHEMAS[name]) for name, parts in tables.items()}
+
+
+def _words(ranked: dict[str, Lists]) -> pl.DataFrame:
+    """Return the mean score of every word of a group, a column for each reading."""
+    long = pl.concat(
+        lists.table.group_by("group", word="key").agg(pl.col("score").mean(), reading=pl.lit(name))
+        for name, lists in ranked.items()
+    )
+    wide = long.pivot(on="reading", index=["group", "word"], values="score")
+    lacking = [name for name in typicality.READINGS if name not in wide.columns]
+    return wide.with_columns(pl.lit(None, pl.Float64).alias(name) for name in lacking).sort(
+        "group", "word"
+    )
 
 
 def _tables(
@@ -173,20 +192,19 @@ def _tables(
     attributes: dict[str, pl.DataFrame],
     pieces: pl.DataFrame | None,
     params: Params,
-) -> list[pl.DataFrame]:
-    """Return the tables of all readings and kinds of attributes."""
-    result: list[pl.DataFrame] = []
-    for kind in KINDS:
-        orders: dict[bool, NDArray[np.float64]] = {}
+) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
+    """Return the rows of categories and of groups, of all readings and kinds of attributes."""
+    found: tuple[list[pl.DataFrame], list[pl.DataFrame]] = ([], [])
+    for kind, wanted in attributes.items():
+        orders: dict[bool, Array] = {}
         for reading, lists in ranked.items():
-            result += [
-                part.with_columns(
-                    reading=pl.lit(typicality.READINGS.index(reading)),
-                    attributes=pl.lit(KINDS.index(kind)),
-                )
-                for part in _rows(lists, attributes[kind], pieces, params, orders)
-            ]
-    return result
+            place = {
+                "reading": pl.lit(typicality.READINGS.index(reading)),
+                "attributes": pl.lit(KINDS.index(kind)),
+            }
+            for parts, new in zip(found, _rows(lists, wanted, pieces, params, orders), strict=True):
+                parts.extend(part.with_columns(**place) for part in new)
+    return found
 
 
 def _rows(
@@ -194,20 +212,20 @@ def _rows(
     attributes: pl.DataFrame,
     pieces: pl.DataFrame | None,
     params: Params,
-    orders: dict[bool, NDArray[np.float64]],
-) -> list[pl.DataFrame]:
-    """Return a table for each category and for all of them, a row for each k.
+    orders: dict[bool, Array],
+) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
+    """Return a table for each category and all of them, a row for each k; and that of the groups.
 
     ``orders`` keeps what was drawn in random order: it depends on the candidates of the lists
     alone, which are the same in several readings.
     """
     found = lists.find(attributes)
     if found.attributes.is_empty():
-        return []
+        return [], []
     size, depth = len(found.groups), params.depth
-    row = found.attributes["row"].to_numpy().astype(np.int64)
-    place, listed, length = (
-        found.attributes[name].to_numpy().astype(np.int64) for name in ("place", "listed", "length")
+    row, place, listed, length = (
+        found.attributes[name].to_numpy().astype(np.int64)
+        for name in ("row", "place", "listed", "length")
     )
     counted, sizes = hits(place, row, size, depth), np.bincount(row, minlength=size)
     random = np.zeros((size, depth))
@@ -216,56 +234,58 @@ def _rows(
         drawn = reordered(lists.queries(found), params.tested, params.permutations, params.seed)
         orders[lists.whole] = drawn
     at = np.array(params.tested) - 1
-    weights = params.resampling().weights(found.groups["asked"].to_list())
+    weights = params.weights(found.groups["asked"].to_list())
     of = found.groups["category"].to_numpy()
-    swapped: dict[str, tuple[NDArray[np.float64], Null]] = {}
+    names = sorted(set(of.tolist()))
+    elsewhere = np.full((size, len(at)), np.nan)
+    swapped = {name: _exchanged(lists, found, name, params, elsewhere) for name in names}
+    whole = np.sum([e for e, _ in swapped.values()], axis=0)
+    drawn = np.sum([null.drawn for _, null in swapped.values()], axis=0)
+    swapped[EVERY] = whole, Null(whole[at], drawn)
     result = []
-    for category in [*sorted(set(of.tolist())), EVERY]:
+    for category, (expected, null) in swapped.items():
         own = np.ones(size, dtype=np.bool_) if category == EVERY else of == category
-        if category == EVERY:
-            expected = np.sum([e for e, _ in swapped.values()], axis=0)
-            drawn = np.sum([null.drawn for _, null in swapped.values()], axis=0)
-            swapped[EVERY] = expected, Null(expected[at], drawn)
-        else:
-            swapped[category] = _exchanged(lists, found, category, params)
-        expected, null = swapped[category]
         seen, total = counted[own].sum(axis=0), int(sizes[own].sum())
         by_chance = random[own].sum(axis=0)
         ordered = Null(by_chance[at], orders[lists.whole][own].sum(axis=0))
         recall = curve(counted[own], sizes[own], weights[own], params.confidence)
-        inside = own[row]
+        columns = {"k": np.arange(1, depth + 1), "hits": seen} | recall._asdict()
+        columns |= {"exchanged": expected / total, "chance": by_chance / total}
+        columns |= {
+            "p": _at(params, null.p(seen[at])),
+            "p_chance": _at(params, ordered.p(seen[at])),
+        }
+        inside = found.attributes.filter((pl.col("category") == category) | (category == EVERY))
+        every = attributes.filter((pl.col("category") == category) | (category == EVERY))
         result.append(
-            pl.DataFrame(
-                {
-                    "k": np.arange(1, depth + 1),
-                    "hits": seen,
-                    "value": recall.value,
-                    "low": recall.low,
-                    "high": recall.high,
-                    "exchanged": expected / total,
-                    "chance": by_chance / total,
-                    "p": _at(params, null.p(seen[at])),
-                    "p_chance": _at(params, ordered.p(seen[at])),
-                }
-            ).with_columns(
+            pl.DataFrame(columns).with_columns(
                 category=pl.lit(category),
                 sought=pl.lit(total),
-                unasked=pl.lit(_unasked(attributes, found, category)),
-                listed=pl.lit(float((place[inside] > 0).mean())),
-                out_of_vocabulary=pl.lit(_unknown(found, category, pieces), dtype=pl.Float64),
+                unasked=pl.lit(len(every) - len(inside)),
+                listed=pl.lit(float((place[own[row]] > 0).mean())),
+                out_of_vocabulary=pl.lit(_unknown(inside, pieces), dtype=pl.Float64),
                 n=pl.lit(int(own.sum())),
             )
         )
-    return result
+    groups = [
+        found.groups.rename({"asked": "group"}).with_columns(
+            k=pl.lit(k),
+            hits=pl.Series(counted[:, k - 1]),
+            n_attributes=pl.Series(sizes),
+            exchanged=pl.Series(elsewhere[:, i] / sizes),
+        )
+        for i, k in enumerate(params.tested)
+    ]
+    return result, groups
 
 
 def _exchanged(
-    lists: Lists, found: Found, category: str, params: Params
-) -> tuple[NDArray[np.float64], Null]:
+    lists: Lists, found: Found, category: str, params: Params, elsewhere: Array
+) -> tuple[Array, Null]:
     """Return the mean hits of a category at each k with lists exchanged, and their null.
 
     Each category and pool has permutations of its own, so that their sums are those of exchanges
-    within categories that do not depend on each other.
+    within categories that do not depend on each other. ``elsewhere`` gets each group's mean hits.
     """
     expected = np.zeros(params.depth)
     mean, drawn = np.zeros(len(params.tested)), np.zeros((params.permutations, len(params.tested)))
@@ -273,6 +293,7 @@ def _exchanged(
         (part,) = keys([f"{category}\t{swap.pool}"])
         seed = (params.seed, int(part))
         outcomes = exchanged(swap.table, swap.own, params.permutations, seed)
+        elsewhere[swap.groups] = swap.table.mean(axis=1)
         expected += swap.expected.sum(axis=0)
         mean += outcomes.expected
         drawn += outcomes.drawn
@@ -285,38 +306,19 @@ def _at(params: Params, values: list[float]) -> pl.Series:
     return pl.Series([place.get(k) for k in range(1, params.depth + 1)], dtype=pl.Float64)
 
 
-def _unasked(attributes: pl.DataFrame, found: Found, category: str) -> int:
-    own = attributes if category == EVERY else attributes.filter(pl.col("category") == category)
-    there = found.attributes
-    if category != EVERY:
-        there = there.filter(pl.col("category") == category)
-    return len(own) - len(there)
-
-
-def _unknown(found: Found, category: str, pieces: pl.DataFrame | None) -> float | None:
+def _unknown(sought: pl.DataFrame, pieces: pl.DataFrame | None) -> float | None:
     """Return the share of attributes that are not one token; None where it is not known of all."""
     if pieces is None:
         return None
-    own = found.attributes.filter((pl.col("category") == category) | (category == EVERY))
-    known = own.select("target").join(pieces, on="target", how="left")["pieces"]
+    known = sought.select("target").join(pieces, on="target", how="left")["pieces"]
     return None if known.null_count() else finite(float((known != 1).mean()))  # type: ignore[arg-type]
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
     """Round, and adjust p over all that was tested of a model and a config of the dataset."""
-    tested = table["p"].is_not_null()
-    columns = {}
-    for name in ("p", "p_chance"):
-        values = table.filter(tested)[name].to_numpy()
-        for to, found in ((name, values), (f"{name}_bh", benjamini_hochberg(values))):
-            column = np.full(len(table), np.nan)
-            column[tested.to_numpy()] = [significant(p) for p in found]
-            columns[to] = pl.Series(column).fill_nan(None)
-    rounded = ("value", "low", "high", "exchanged", "chance", "listed")
+    columns = ("value", "low", "high", "exchanged", "chance", "listed")
+    table = rounded(adjusted(adjusted(table), "p_chance"), columns, ("p", "p_chance"))
     return table.with_columns(
-        **columns,
-        **{name: pl.Series([finite(x) for x in table[name]], dtype=pl.Float64) for name in rounded},
-        family=pl.lit(int(tested.sum())),
         cluster=pl.lit("group"),
         method=pl.lit("bootstrap percentile (Poisson weights)"),
         null=pl.lit("lists exchanged between the groups of the category"),

@@ -1,146 +1,256 @@
-"""What trainings do to a world's model where it is known which way they must."""
+"""What the tables of the study tell of the biases that were planted in the models of worlds.
+
+Read are tables, what was planted, and the datasets that the planted words and articles are of.
+"""
 
 from __future__ import annotations
 
 import re
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
+from pydantic import Field
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stats.estimate import Estimate
-from plumbline.probes.stereotypes.shift_rows import Corpus, Rival, judged
-from plumbline.probes.stereotypes.training_effects import EMOTION
-from plumbline.probes.stereotypes.typicality import folded
-from plumbline.probes.worlds.recovery import recovery_row
+from plumbline.probes.stats.estimate import Bootstrap, Estimate, typed
+from plumbline.probes.stats.intervals import spearman
+from plumbline.probes.stereotypes.typicality import READINGS, folded
+from plumbline.probes.worlds.recovery import RECOVERY, Planted, Resampling, planted, recovery_row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from numpy.typing import NDArray
+    from plumbline.probes.core.run_analysis import Inputs
 
-    from plumbline.probes.stereotypes.shift import Shifted
-    from plumbline.probes.stereotypes.shift_rows import Resampled
-    from plumbline.probes.worlds.recovery import Planted, Resampling
+    Row = tuple[str, str, Estimate, str]  # language, measure, estimate, what it is judged against
 
-    Array = NDArray[np.float64]
-
+DATASETS = ("emotions", "outlets")
+TABLES = ("recall", "emotions", "rsa", "shift")
+SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 LEVEL = 0.05
-POSITIVE, NEGATIVE = AFFECTS.index("positive"), AFFECTS.index("negative")
+SIGNED = (pl.col("positive").cast(pl.Int8) - pl.col("negative").cast(pl.Int8)).alias("sign")
 
 
-def recovery(
-    place: tuple[str, str, str],
-    world: Planted,
-    found: Shifted,
-    tones: dict[str, Array],
-    control: str,
-    resampling: Resampling,
-    by: Resampled,
-) -> list[dict[str, Any]]:
-    """Return the rows of one model and ranking, at the largest share of each corpus.
+class Params(Bootstrap):
+    """How intervals are made, over groups."""
 
-    Parameters
-    ----------
-    place
-        Model, language and ranking.
-    tones
-        See :func:`spoken`.
-    """
-    model, language, ranking = place
-    told = []
-    for corpus, tone in tones.items():
-        value = _beside(found, corpus, control) * tone
-        if corpus != control and not np.isnan(value).all():
-            what = f"{corpus}: positive minus negative words, the way it speaks of a group"
-            estimate = resampling.mean(value, found.groups["group"].to_list())
-            told.append((what, estimate, "0: as the control shifts them"))
-    told += _seeds(found, control, by)
-    return [
-        recovery_row(model, language, world, f"{ranking}: {what}", estimate, null)
-        for what, estimate, null in told
-    ]
+    version: str = Field("0.1.0", pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
 
 
-def spoken(path: Path, groups: Sequence[str], lexicon: pl.DataFrame) -> dict[str, Array]:
-    """Return how every corpus speaks of every group.
-
-    Parameters
-    ----------
-    path
-        A config of the dataset ``outlets``.
-    lexicon
-        As :func:`plumbline.probes.stereotypes.affects.lexicon` returns it.
-
-    Returns
-    -------
-    dict
-        By corpus, a (groups,) array: 1 where the articles that name the group have more positive
-        words than negative ones, -1 where fewer; nan where none name it, or they have as many.
-    """
-    texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=folded("text"))
-    names = pl.DataFrame({"group": groups}).select(folded("group"))["group"]
-    colour = {
-        key: int(good) - int(bad)
-        for key, good, bad in lexicon.select("key", "positive", "negative").iter_rows()
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compare the tables of each analysis with what was planted, for all models of worlds."""
+    by = Resampling(params.bootstrap, params.seed, params.confidence)
+    parts: dict[str, Callable[..., Iterator[Row]]] = {
+        "recall": _recall,
+        "emotions": _emotions,
+        "rsa": _rsa,
+        "shift": _shift,
     }
-    found: dict[str, Array] = {}
-    for (outlet,), part in texts.sort("outlet", "key").group_by("outlet", maintain_order=True):
-        tone = np.zeros(len(groups))
-        for i, name in enumerate(names):
-            whole = re.compile(rf"\b{re.escape(name)}\b")
-            for text in part["key"]:
-                if whole.search(text):
-                    tone[i] += sum(colour.get(w, 0) for w in re.findall(r"\w+", text))
-        found[str(outlet)] = np.where(tone == 0, np.nan, np.sign(tone))
-    return found
+    result = {}
+    for analysis, part in parts.items():
+        rows: list[dict[str, Any]] = []
+        for model in inputs.models:
+            world = planted(inputs.weights(model))
+            if world is not None and inputs.tables(analysis).is_dir():
+                tables = Tables(inputs, analysis, model)
+                rows += [
+                    recovery_row(model, language, world, *row)
+                    for language, *row in part(tables, world, by)
+                ]
+        if rows:
+            result[analysis] = typed(pl.DataFrame(rows, infer_schema_length=None), RECOVERY)
+    return result
 
 
-def _beside(found: Shifted, corpus: str, control: str) -> Array:
-    """Return positive minus negative shares after a corpus, minus after the control, (groups,)."""
-    shares = {t.share for t in found.after if t.corpus == corpus}
-    shares &= {t.share for t in found.after if t.corpus == control}
-    if not shares:
-        return np.full(len(found.groups), np.nan)
-    own, other = (
-        np.mean([found.after[t].values[EMOTION] for t in _of(found, name, max(shares))], axis=0)
-        for name in (corpus, control)
+class Tables:
+    """The rows of one model in the tables of one analysis, and the datasets."""
+
+    def __init__(self, inputs: Inputs, analysis: str, model: str) -> None:
+        self.folder, self.model = inputs.tables(analysis), model
+        self.datasets = inputs.datasets
+
+    def read(self, name: str) -> pl.DataFrame:
+        """Return the model's rows of a table; none where there is no such table."""
+        path = self.folder / f"{name}.parquet"
+        if not path.is_file():
+            return pl.DataFrame()
+        return pl.read_parquet(path).filter(pl.col("model") == self.model)
+
+    def lexicon(self, language: str) -> pl.DataFrame:
+        """Return words as they are compared, and the affects that they carry."""
+        table = pl.read_parquet(self.datasets["emotions"] / f"{language}.parquet")
+        return table.group_by(key=folded("word")).agg(pl.col(AFFECTS).any())
+
+
+def _each(table: pl.DataFrame, *keys: str) -> Iterator[tuple[list[Any], pl.DataFrame]]:
+    if len(table):
+        for values, part in table.group_by(keys, maintain_order=True):
+            yield list(values), part
+
+
+def _recall(tables: Tables, world: Planted, by: Resampling) -> Iterator[Row]:
+    """Yield how far attributes are above the lists of others, and the order of scores."""
+    words = tables.read("words")
+    groups = tables.read("groups").filter(
+        pl.col("dataset") == pl.col("language"), pl.col("attributes") == 0
     )
-    gap: Array = own - other
-    return gap[:, POSITIVE] - gap[:, NEGATIVE]
-
-
-def _seeds(found: Shifted, control: str, by: Resampled) -> Iterator[tuple[str, Estimate, str]]:
-    """Judge every training on the control against those with another seed, as if other corpora."""
-    values, sizes = found.base.values[EMOTION], found.base.sizes[EMOTION]
-    category = found.groups["category"].to_numpy()
-    parts = [category == name for name in np.unique(category)] + [
-        np.ones(len(category), dtype=np.bool_)
-    ]
-    parts = [x for x in parts if 2 / 2 ** float(x.sum()) <= LEVEL]  # the others never tell
-    p = []
-    for share in sorted({t.share for t in found.after if t.corpus == control}):
-        for one, two in combinations(_of(found, control, share), 2):
-            for inside in parts:
-                own, other = (
-                    Corpus([1], found.after[t].values[EMOTION][None, inside]) for t in (one, two)
-                )
-                some = by._replace(weights=by.weights[inside])
-                rows = judged(values[inside], own, Rival(other, ""), sizes[inside], some)
-                p += [row["p"] for row in rows if row["p"] is not None]
-    if p:
-        nothing = float("nan")
-        share = float(np.mean(np.array(p) <= LEVEL))
-        method = f"none; {len(p)} tests of affects, in all groups and categories of six or more"
+    groups = groups.filter(pl.col("k") == pl.col("k").min())
+    for (language, reading, k), own in _each(groups, "language", "reading", "k"):
+        name = READINGS[reading]
+        excess = (own["hits"] / own["n_attributes"] - own["exchanged"]).to_numpy()
+        what = f"recall@{k} of the attributes minus that in the lists of all groups"
         yield (
-            f"{control}, one seed against another: share of tests with p <= {LEVEL}",
-            Estimate(share, nothing, nothing, len(category), method),
-            f"{LEVEL}: nominal; above it p tells trainings apart, not what they were on",
+            language,
+            f"{name}: {what}, mean over groups",
+            by.mean(excess, own["group"].to_list()),
+            "0: lists say nothing about their group",
+        )
+        if world.null:
+            continue
+        scored = words.filter(language=language).select("group", "word", score=name).drop_nulls()
+        ranked = scored.join(world.pairs, left_on=["group", "word"], right_on=["group", "key"])
+        ranked = ranked.with_columns(pl.col("log_odds_nats", "score").rank().over("group"))
+        vary = (pl.col("log_odds_nats").std() > 0) & (pl.col("score").std() > 0)
+        rho = ranked.group_by("group").agg(
+            rho=pl.when(vary).then(pl.corr("log_odds_nats", "score"))
+        )
+        rho = rho.sort("group")
+        what = "Spearman correlation of planted log-odds and score over words"
+        yield (
+            language,
+            f"{name}: {what}, mean over groups",
+            by.mean(rho["rho"].fill_null(float("nan")).to_numpy(), rho["group"].to_list()),
+            "0: no relation",
         )
 
 
-def _of(found: Shifted, corpus: str, share: float) -> list[Any]:
-    return [t for t in found.after if (t.corpus, t.share) == (corpus, share)]
+def _emotions(tables: Tables, world: Planted, by: Resampling) -> Iterator[Row]:
+    """Yield how often a difference is significant, and whether it is as planted."""
+    table = tables.read("emotions").filter(pl.col("level") == 0)
+    for (language, reading, k), own in _each(table, "language", "reading", "k"):
+        place = f"{READINGS[reading]}, {k} words"
+        shares = own.group_by("category", "group", maintain_order=True).agg(
+            (pl.col("p") <= LEVEL).mean()
+        )
+        yield (
+            language,
+            f"{place}: share of differences with p at or below {LEVEL}",
+            by.mean(shares["p"].to_numpy(), shares["group"].to_list()),
+            "at most 0.05: nominal" if world.null else "no nominal value: many effects are planted",
+        )
+        if world.null:
+            continue
+        pairs = world.pairs.filter(pl.col("log_odds_nats") > 0)
+        truth = (
+            pairs.join(tables.lexicon(language), on="key")
+            .group_by("group")
+            .agg(pl.col(AFFECTS).mean())
+        )
+        truth = truth.join(own.select("group").unique(), on="group").with_columns(
+            (pl.col(a) - (pl.col(a).sum() - pl.col(a)) / (pl.len() - 1)) for a in AFFECTS
+        )
+        long = truth.unpivot(AFFECTS, index="group", variable_name="name", value_name="planted")
+        names = pl.DataFrame({"affect": range(len(AFFECTS)), "name": AFFECTS})
+        both = own.select("group", pl.col("affect").cast(pl.Int64), "difference").drop_nulls()
+        both = both.join(names, on="affect").join(long, on=["group", "name"])
+        if len(both) >= 4:
+            found = spearman(
+                both["planted"].to_numpy(), both["difference"].to_numpy(), by.confidence
+            )
+            what = "Spearman correlation of planted and measured differences"
+            yield (
+                language,
+                f"{place}: {what}, over groups and affects",
+                found._replace(n=both["group"].n_unique()),
+                "0: no relation",
+            )
+
+
+def _rsa(tables: Tables, _world: Planted, _by: Resampling) -> Iterator[Row]:
+    """Yield what a model's profiles give with themselves, and with their rows mixed up."""
+    names = ("faithful", "released", "corrected")
+    for row in tables.read("bounds").iter_rows(named=True):
+        what = f"{READINGS[row['ranking']]}, {row['k']} words, {names[row['reading']]}"
+        ends = (float("nan") if row[x] is None else row[x] for x in ("value", "low", "high"))
+        estimate = Estimate(*ends, row["n"], row["method"])
+        diagonal = names[row["reading"]] != "corrected"
+        expected = f"{3 / (row['n'] + 1):.3f}: the diagonal, 3 / (n + 1)" if diagonal else ""
+        if row["compared"]:
+            null = expected or "0: no relation"
+            yield (
+                row["language"],
+                f"{what}: with its rows in random orders, mean",
+                estimate,
+                null,
+            )
+        else:
+            yield row["language"], f"{what}: with itself", estimate, "1: the same"
+
+
+def _shift(tables: Tables, _world: Planted, by: Resampling) -> Iterator[Row]:
+    """Yield whether outlets shift a model as they speak, and what another seed alone does."""
+    seeds, groups = tables.read("seeds"), tables.read("groups")
+    for (language, ranking), table in _each(groups, "language", "ranking"):
+        place = READINGS[ranking]
+        own = table.filter(
+            pl.col("measure") == 0,
+            pl.col("outcome").is_in(["positive", "negative"]),
+            pl.col("share") == pl.col("share").max(),
+        )
+        wide = own.pivot(on="outcome", index=["corpus", "category", "group"], values="difference")
+        gaps = wide.with_columns(gap=pl.col("positive") - pl.col("negative"))
+        tones = spoken(
+            tables.datasets["outlets"] / f"{language}.parquet",
+            gaps["group"].unique().to_list(),
+            tables.lexicon(language),
+        )
+        told = gaps.join(tones, on=["corpus", "group"], how="left").sort("category", "group")
+        for (corpus,), part in _each(told.sort("corpus", maintain_order=True), "corpus"):
+            values = (part["gap"] * part["tone"]).cast(pl.Float64).fill_null(float("nan"))
+            if not values.is_nan().all():
+                what = "positive minus negative words, the way it speaks of a group"
+                yield (
+                    language,
+                    f"{place}: {corpus}: {what}",
+                    by.mean(values.to_numpy(), part["group"].to_list()),
+                    "0: as the control shifts them",
+                )
+        tests = seeds.filter(language=language, ranking=ranking) if len(seeds) else seeds
+        if len(tests):
+            share, nothing = float((tests["p"] <= LEVEL).mean()), float("nan")  # type: ignore[arg-type]
+            n = gaps.select("category", "group").n_unique()
+            method = "tests of affects, in all groups and categories of six or more"
+            what = f"one seed against another: share of tests with p <= {LEVEL}"
+            yield (
+                language,
+                f"{place}: {tests['corpus'][0]}, {what}",
+                Estimate(share, nothing, nothing, n, f"none; {len(tests)} {method}"),
+                f"{LEVEL}: nominal; above it p tells trainings apart, not what they were on",
+            )
+
+
+def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:
+    """Return how every corpus speaks of every group that its articles name.
+
+    Returns
+    -------
+    DataFrame
+        Columns corpus, group and tone: 1 where the articles of a corpus (of the dataset
+        ``outlets``) that name the group have more positive words than negative ones, -1 where
+        fewer; no row where none name it, or they have as many.
+    """
+    texts = pl.read_parquet(path, columns=["outlet", "text"]).with_columns(key=folded("text"))
+    colour = dict(lexicon.select("key", SIGNED).iter_rows())
+    found = []
+    for corpus, text in texts.select("outlet", "key").iter_rows():
+        tone = sum(colour.get(word, 0) for word in re.findall(r"\w+", text))
+        found += [
+            {"corpus": corpus, "group": group, "tone": tone}
+            for group in groups
+            if re.search(rf"\b{re.escape(group.strip().casefold())}\b", text)
+        ]
+    schema = {"corpus": pl.String, "group": pl.String, "tone": pl.Float64}
+    sums = pl.DataFrame(found, schema=schema).group_by("corpus", "group").agg(pl.col("tone").sum())
+    return sums.with_columns(pl.col("tone").sign()).filter(pl.col("tone") != 0)

@@ -1,16 +1,51 @@
-"""Columns of the tables of the analysis ``shift``."""
+"""What the study's analyses share, and the columns of the tables of ``shift``."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import polars as pl
+from pydantic import Field
+
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.estimate import ESTIMATE
+from plumbline.probes.stats.bootstrap import bits, keys, poisson
+from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, finite, significant
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.training_effects import EMOTION, FATES, GROUP, KEPT, RECALL
 
-EVERY = "all"
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+EVERY = "all"  # categories together
 LEVEL = 0.05  # of p_bh
 FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"
 MEASURES = (EMOTION, RECALL, KEPT, FAITHFUL, CORRECTED)
+
+
+class GroupBootstrap(Bootstrap):
+    """Tables whose intervals resample groups, or words."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
+
+    def weights(self, units: Sequence[str]) -> NDArray[np.float32]:
+        """Return how often each group or word is in each replicate, (units, replicates)."""
+        return poisson(bits(keys(units), self.bootstrap, self.seed))
+
+
+def rounded(table: pl.DataFrame, numbers: Sequence[str], p: Sequence[str] = ("p",)) -> pl.DataFrame:
+    """Round columns of estimates and of p-values as tables have them."""
+
+    def column(name: str) -> pl.Series:
+        write = significant if name in p else finite
+        values = (None if x is None else write(x) for x in table[name])
+        return pl.Series(name, list(values), dtype=pl.Float64)
+
+    return table.with_columns(column(name) for name in (*numbers, *p))
+
 
 WHERE = (
     Column("model", "string", "name of the model in params.yaml"),
@@ -91,6 +126,21 @@ GROUPS = Schema(
     ),
     key=("model", "language", "ranking", "corpus", "share", *GROUP, "measure", "outcome"),
 )
+SEEDS = Schema(
+    columns=(
+        *WHERE,
+        Column("category", "string", f"category of social groups, or {EVERY}"),
+        *WHAT[2:],
+        Column("seed", "int32", "seed of a training on the control"),
+        Column("other_seed", "int32", "seed of another, in the place of its control"),
+        Column("n", "int64", "groups", minimum=1),
+        Column("difference", "float64", "change by the one minus that by the other", nullable=True),
+        Column(
+            "p", "float64", "of it, tested as corpora are: no corpus differs", minimum=0, maximum=1
+        ),
+    ),
+    key=(*SHIFTS.key[:6], "outcome", "seed", "other_seed"),
+)
 ATTRIBUTES = Schema(
     columns=(
         *WHERE,
@@ -107,3 +157,10 @@ ATTRIBUTES = Schema(
     ),
     key=("model", "language", "ranking", "corpus", "share", *GROUP, "query", "word"),
 )
+SCHEMAS = {
+    "shifts": SHIFTS,
+    "runs": RUNS,
+    "groups": GROUPS,
+    "attributes": ATTRIBUTES,
+    "seeds": SEEDS,
+}

@@ -7,6 +7,7 @@ judged against a control corpus about other things, since any training shifts a 
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,27 +15,22 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
-from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.estimate import adjusted, finite, typed
 from plumbline.probes.stereotypes import (
-    affects,
+    emotion_words,
     match_attributes,
     training_effects,
-    trainings,
     typicality,
 )
-from plumbline.probes.stereotypes.exchanged_profiles import together as exchanged_together
-from plumbline.probes.stereotypes.recovery import recovery, spoken
 from plumbline.probes.stereotypes.schemas import (
-    ATTRIBUTES,
     CORRECTED,
     EVERY,
     FAITHFUL,
-    GROUPS,
     LEVEL,
     MEASURES,
-    RUNS,
-    SHIFTS,
+    SCHEMAS,
+    GroupBootstrap,
+    rounded,
 )
 from plumbline.probes.stereotypes.shift_rows import (
     SWAPPED,
@@ -50,8 +46,8 @@ from plumbline.probes.stereotypes.shift_rows import (
     together,
     weighted,
 )
+from plumbline.probes.stereotypes.similarity import together as exchanged_together
 from plumbline.probes.stereotypes.training_effects import EMOTION, GROUP, KEPT, Measured, Setting
-from plumbline.probes.worlds.recovery import RECOVERY, Resampling, planted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,40 +55,35 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.stereotypes.exchanged_profiles import Exchanged
-    from plumbline.probes.stereotypes.trainings import Training
+    from plumbline.probes.stereotypes.similarity import Exchanged
+    from plumbline.probes.stereotypes.training_effects import Training
 
 EACH = False
-DATASETS = ("emotions", "outlets", "stereotypes")
+DATASETS = ("emotions", "stereotypes")
 OUTPUTS = ("finetuned", "stereotypes")
 TABLES = ()
-SCHEMAS = {"shifts": SHIFTS, "runs": RUNS, "groups": GROUPS, "attributes": ATTRIBUTES}
-SCHEMAS["recovery"] = RECOVERY
+__all__ = ["SCHEMAS"]
 
 
-class Params(Section):
+class Params(GroupBootstrap):
     """What is measured, and how intervals and tests are made."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     k: dict[Literal["probability", "faithful", "corrected", "corrected_one"], int] = Field(
+        {"probability": 200},
         min_length=1,
         description="words of each list in a profile, by ranking; the paper: probability, 200",
     )
     top: int = Field(15, ge=1, description="words of each list that are followed one by one")
-    recall: list[int] = Field(min_length=1, description="k at which recall is compared")
-    flagged: bool = Field(description="whether attributes with a flag are sought too")
+    recall: list[int] = Field([10, 50], min_length=1, description="k at which recall is compared")
+    flagged: bool = Field(default=True, description="whether attributes with a flag are sought too")
     control: str = Field("control", description="corpus that the others are judged against")
-    flips: int = Field(ge=99, description="sign patterns over groups, where not all are tried")
+    flips: int = Field(
+        9999, ge=99, description="sign patterns over groups, where not all are tried"
+    )
     swaps: int = Field(
         999, ge=99, description="exchanges of profiles in a similarity, where not all are tried"
     )
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over groups")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, description="of the resampling")
-
-    def resampling(self) -> Resampling:
-        """Return how groups are resampled."""
-        return Resampling(self.bootstrap, self.seed, self.confidence)
+    bootstrap: int = Field(500, ge=100, description="bootstrap replicates over groups")
 
 
 class Shifted(NamedTuple):
@@ -104,15 +95,16 @@ class Shifted(NamedTuple):
     names: dict[str, list[str]]  # outcomes of each measure
     lexicon: pl.DataFrame
 
+    @property
+    def categories(self) -> list[tuple[str, NDArray[np.bool_]]]:
+        """Return every category and all of them together, and which groups are in it."""
+        of = self.groups["category"].to_numpy()
+        each = [(str(name), of == name) for name in sorted(set(of.tolist()))]
+        return [*each, (EVERY, np.ones(len(of), dtype=np.bool_))]
+
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of all models.
-
-    Returns
-    -------
-    dict
-        ``shifts``, ``runs``, ``groups``, ``attributes``, and with a world ``recovery``; columns as
-        in :data:`SCHEMAS`.
 
     Raises
     ------
@@ -122,7 +114,6 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
-        world = planted(inputs.weights(model))
         for language, ranking, found in _shifted(inputs, model, params):
             place = {"model": pl.lit(model), "language": pl.lit(language)}
             place["ranking"] = pl.lit(typicality.READINGS.index(ranking))
@@ -131,21 +122,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 ("runs", _runs(found)),
                 ("groups", _groups(found, params)),
                 ("attributes", _attributes(found)),
+                ("seeds", _seeds(found, params)),
             ):
-                tables[name].append(typed(table.with_columns(**place), SCHEMAS[name]))
-            if world is not None:
-                outlets = inputs.datasets["outlets"] / f"{language}.parquet"
-                told = recovery(
-                    (model, language, ranking),
-                    world,
-                    found,
-                    spoken(outlets, found.groups["group"].to_list(), found.lexicon),
-                    params.control,
-                    params.resampling(),
-                    _resampled(found, params),
-                )
-                rows = pl.DataFrame(told, infer_schema_length=None)
-                tables["recovery"].append(typed(rows, RECOVERY))
+                if len(table):
+                    tables[name].append(typed(table.with_columns(**place), SCHEMAS[name]))
     if not tables["shifts"]:
         raise Problem(
             "data/outputs/finetuned: no list in a language of the dataset emotions and a ranking "
@@ -158,7 +138,7 @@ def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, 
     """Yield language, ranking and measures; the lists of one training in memory at a time."""
     outputs, tuned = inputs.outputs("stereotypes", model), inputs.outputs("finetuned", model)
     for language in typicality.languages(tuned):
-        lexicon = affects.lexicon(inputs.datasets["emotions"], language)
+        lexicon = emotion_words.lexicon(inputs.datasets["emotions"], language)
         if lexicon is None:
             continue
         before = typicality.answers(outputs / language)
@@ -179,11 +159,11 @@ def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, 
             name: training_effects.measured(before, groups, settings[name]) for name in rankings
         }
         after: dict[str, dict[Training, Measured]] = {name: {} for name in rankings}
-        done = trainings.trainings(tuned / language)
-        trainings.has(done, params.control, tuned / language)
+        done = training_effects.trainings(tuned / language)
+        training_effects.require_control(done, params.control, tuned / language)
         for training, paths in done.items():
-            answers = trainings.answers(paths, training)
-            trainings.same_lists(before, answers, tuned / language)
+            answers = training_effects.answers_after(paths, training)
+            training_effects.same_lists(before, answers, tuned / language)
             for name in rankings:
                 after[name][training] = training_effects.measured(
                     answers, groups, settings[name], base[name]
@@ -191,13 +171,6 @@ def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, 
         for name in rankings:
             names = training_effects.outcomes(settings[name])
             yield language, name, Shifted(groups, base[name], after[name], names, lexicon)
-
-
-def _categories(found: Shifted) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Return every category and all of them together, and which groups are in it."""
-    of = found.groups["category"].to_numpy()
-    each = [(str(name), of == name) for name in sorted(set(of.tolist()))]
-    return [*each, (EVERY, np.ones(len(of), dtype=np.bool_))]
 
 
 def _corpora(found: Shifted, measure: str) -> dict[float, dict[str, Corpus]]:
@@ -224,7 +197,7 @@ def _shifts(found: Shifted, params: Params) -> pl.DataFrame:
         for share, corpus, own, against in _against(found, measure, params):
             place = _place(share, corpus, own, measure)
             control = against.control
-            for category, inside in _categories(found):
+            for category, inside in found.categories:
                 told = judged(
                     base[inside],
                     own._replace(values=own.values[:, inside]),
@@ -241,7 +214,7 @@ def _shifts(found: Shifted, params: Params) -> pl.DataFrame:
 
 
 def _resampled(found: Shifted, params: Params) -> Resampled:
-    weights = params.resampling().weights(found.groups["group"].to_list())
+    weights = params.weights(found.groups["group"].to_list())
     return Resampled(weights, params.flips, params.confidence, params.seed, params.swaps)
 
 
@@ -266,7 +239,7 @@ def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dic
     base = found.base.values[EMOTION]
     every = [base, *(after.values[EMOTION] for after in found.after.values())]
     pointing = np.asarray(np.stack([directed(s) for s in every]).all(axis=0), dtype=np.bool_)
-    *categories, _ = _categories(found)
+    *categories, _ = found.categories
     for reading in (FAITHFUL, CORRECTED):
         faithful = reading == FAITHFUL
         alike = {
@@ -309,27 +282,40 @@ def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dic
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
     """Adjust p over all corpora, shares, categories and outcomes of one measure."""
-    parts = []
-    for part in table.partition_by("measure", maintain_order=True):
-        p = part["p"].cast(pl.Float64).to_numpy()
-        tested = ~np.isnan(p)
-        adjusted = np.full(len(p), np.nan)
-        adjusted[tested] = [significant(x) for x in benjamini_hochberg(p[tested])]
-        parts.append(
-            part.with_columns(
-                p=pl.Series([None if np.isnan(x) else significant(x) for x in p], dtype=pl.Float64),
-                p_bh=pl.Series(adjusted).fill_nan(None),
-                family=pl.lit(int(tested.sum())),
-                cluster=pl.lit("group"),
-            )
-            .with_columns(pl.col("difference", "least").cast(pl.Float64))
-            .with_columns(
-                significant=(
-                    (pl.col("p_bh") <= LEVEL) & (pl.col("difference").abs() > pl.col("least"))
-                ).fill_null(value=False)
-            )
-        )
-    return pl.concat(parts).sort("corpus", "share", "category", "measure", "outcome")
+    table = rounded(adjusted(table, over=("measure",)), ())
+    above = pl.col("difference").cast(pl.Float64).abs() > pl.col("least").cast(pl.Float64)
+    return table.with_columns(
+        cluster=pl.lit("group"),
+        significant=((pl.col("p_bh") <= LEVEL) & above).fill_null(value=False),
+    ).sort("corpus", "share", "category", "measure", "outcome")
+
+
+def _seeds(found: Shifted, params: Params) -> pl.DataFrame:
+    """Compare every training on the control with those with another seed, as if other corpora.
+
+    Only emotions, in all groups and in categories that are large enough for a p of ``LEVEL``.
+    """
+    values, sizes = found.base.values[EMOTION], found.base.sizes[EMOTION]
+    by = _resampled(found, params)
+    parts = [(c, x) for c, x in found.categories if 2 / 2 ** float(x.sum()) <= LEVEL]
+    rows: list[dict[str, Any]] = []
+    for share in sorted({t.share for t in found.after if t.corpus == params.control}):
+        own = [t for t in found.after if (t.corpus, t.share) == (params.control, share)]
+        for pair in combinations(own, 2):
+            for category, inside in parts:
+                one, other = (
+                    Corpus([1], found.after[t].values[EMOTION][None, inside]) for t in pair
+                )
+                some = by._replace(weights=by.weights[inside])
+                told = judged(values[inside], one, Rival(other, ""), sizes[inside], some)
+                rows += [
+                    {name: row[name] for name in ("n", "difference", "p")}
+                    | {"corpus": params.control, "share": share, "category": category}
+                    | {"outcome": outcome, "seed": pair[0].seed, "other_seed": pair[1].seed}
+                    for outcome, row in zip(found.names[EMOTION], told, strict=True)
+                    if row["p"] is not None
+                ]
+    return rounded(pl.DataFrame(rows, infer_schema_length=None), ()) if rows else pl.DataFrame()
 
 
 def _runs(found: Shifted) -> pl.DataFrame:
@@ -337,7 +323,7 @@ def _runs(found: Shifted) -> pl.DataFrame:
     rows = []
     for measure, names in found.names.items():
         base, sizes = found.base.values[measure], found.base.sizes[measure]
-        for category, inside in _categories(found):
+        for category, inside in found.categories:
             for training, after in found.after.items():
                 change = (after.values[measure] - base)[inside]
                 counts = np.where(np.isnan(change), 0.0, sizes[inside])

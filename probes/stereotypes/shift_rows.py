@@ -11,8 +11,7 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import keys, percentiles
 from plumbline.probes.stats.estimate import finite
 from plumbline.probes.stats.tests import sign_flip_p
-from plumbline.probes.stereotypes.exchanged_profiles import Exchanged, exchanged
-from plumbline.probes.stereotypes.similarity import redrawn, rsa
+from plumbline.probes.stereotypes.similarity import Exchanged, exchange, redrawn, rsa
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,7 +171,7 @@ def apart(
     )
     both = min(len(one), len(other))
     seed = [by.seed, int(keys([category])[0])]
-    return exchanged(first, one[:both], other[:both], by.swaps, seed, diagonal=faithful)
+    return exchange(first, one[:both], other[:both], by.swaps, seed, diagonal=faithful)
 
 
 def _dimensions(*, faithful: bool) -> list[int]:

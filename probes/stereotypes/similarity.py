@@ -6,6 +6,7 @@ are compared between the two descriptions.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,11 +15,18 @@ from scipy.stats import rankdata
 from plumbline.probes.stats.bootstrap import percentiles
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
 
 DIGITS = 10  # cosines equal to so many are ties: groups with one profile, and each with itself
 NEAR = 1e-9  # statistics as far from the mean as each other up to rounding count as equally far
 BLOCK = 64  # replicates held at once
+EXACT = 10  # up to so many groups all exchanges are gone through: each is a ranking
+SUMS = 2**14  # so many sums of exchanges of several are all gone through
+HELD = 2_000_000  # similarities at once: bounds memory
 LEAST = 3  # groups: with two, a row without its diagonal has one entry
 
 
@@ -33,7 +41,7 @@ class Similarity(NamedTuple):
     groups: int
 
 
-def cosines(profiles: NDArray[np.float64]) -> NDArray[np.float64]:
+def cosines(profiles: Array) -> Array:
     """Return the cosine of every two rows of a (groups, dimensions) array, (groups, groups).
 
     Rounded, so that a group is exactly 1 with itself and with one of the same profile.
@@ -45,11 +53,11 @@ def cosines(profiles: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     with np.errstate(invalid="ignore"):
         unit = profiles / np.linalg.norm(profiles, axis=1, keepdims=True)
-    found: NDArray[np.float64] = np.round(unit @ unit.T, DIGITS)
+    found: Array = np.round(unit @ unit.T, DIGITS)
     return found
 
 
-def rsa(a: NDArray[np.float64], b: NDArray[np.float64], *, diagonal: bool) -> float:
+def rsa(a: Array, b: Array, *, diagonal: bool) -> float:
     """Return the mean over groups of the Spearman correlation of their rows of similarities.
 
     With ``diagonal`` a group's similarity to itself, always the largest, is one of the pairs, as
@@ -90,7 +98,7 @@ def rsa(a: NDArray[np.float64], b: NDArray[np.float64], *, diagonal: bool) -> fl
     return _mean(first, second)
 
 
-def expected(a: NDArray[np.float64], b: NDArray[np.float64], *, diagonal: bool) -> float:
+def expected(a: Array, b: Array, *, diagonal: bool) -> float:
     """Return the exact mean of :func:`rsa` over all relabellings of the groups of one of the two.
 
     With the diagonal and without ties it is 3 / (n + 1) for n groups: 0.3 for nine, 0.03 for a
@@ -112,8 +120,8 @@ def expected(a: NDArray[np.float64], b: NDArray[np.float64], *, diagonal: bool) 
 
 
 def compare(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
+    a: Array,
+    b: Array,
     weights: NDArray[np.float32],
     *,
     diagonal: bool,
@@ -151,13 +159,13 @@ def compare(
 
 
 def relabelled(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
+    a: Array,
+    b: Array,
     *,
     diagonal: bool,
     permutations: int,
     seed: int,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return :func:`rsa` with the groups of ``b`` in random orders, (permutations,)."""
     first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
     n = len(first)
@@ -171,12 +179,12 @@ def relabelled(
 
 
 def redrawn(
-    a: NDArray[np.float64],
-    b: NDArray[np.float64],
+    a: Array,
+    b: Array,
     weights: NDArray[np.float32],
     *,
     diagonal: bool,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return :func:`rsa` with groups drawn with replacement, (replicates,).
 
     A group that is drawn twice would be its own twin, at a cosine of 1 in both descriptions, and
@@ -227,22 +235,22 @@ class _Sorted(NamedTuple):
     last: NDArray[np.int64]  # and how many are smaller or the same
 
     @classmethod
-    def of(cls, values: NDArray[np.float64]) -> _Sorted:
+    def of(cls, values: Array) -> _Sorted:
         order = np.argsort(values, kind="stable")
         first, last = (np.searchsorted(values[order], values, side=s) for s in ("left", "right"))
         return cls(order, first, last)
 
-    def centred(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def centred(self, weights: Array) -> Array:
         """Return twice the mean ranks, less their mean, of values that occur (n, draws) times."""
         below = np.zeros((len(weights) + 1, weights.shape[1]))
         np.cumsum(weights[self.order], axis=0, out=below[1:])
-        found: NDArray[np.float64] = below[self.first]
+        found: Array = below[self.first]
         found += below[self.last]
         found -= below[-1]
         return found
 
 
-def standard(similar: NDArray[np.float64], *, diagonal: bool) -> NDArray[np.float64]:
+def standard(similar: Array, *, diagonal: bool) -> Array:
     """Return ranks of each row, centred and of length 1; without diagonal 0 on it.
 
     Parameters
@@ -267,9 +275,127 @@ def standard(similar: NDArray[np.float64], *, diagonal: bool) -> NDArray[np.floa
             *similar.shape[:-2], -1
         )
     with np.errstate(invalid="ignore"):
-        found: NDArray[np.float64] = ranks / np.linalg.norm(ranks, axis=-1, keepdims=True)
+        found: Array = ranks / np.linalg.norm(ranks, axis=-1, keepdims=True)
     return found
 
 
-def _mean(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+def _mean(first: Array, second: Array) -> float:
     return round(float(np.vdot(first, second) / len(first)), 12)
+
+
+class Exchanged(NamedTuple):
+    """The difference of two similarities, and what it is after exchanges."""
+
+    seen: float
+    drawn: Array  # (patterns,)
+    exact: bool  # every pattern once, the one seen among them; else drawn ones, without it
+
+    def p(self) -> float:
+        """Return the two-sided p: the share of patterns that differ as much as what is seen."""
+        hits = int((np.abs(self.drawn) >= abs(self.seen) - NEAR).sum())
+        if self.exact:
+            return hits / len(self.drawn)
+        return (1 + hits) / (1 + len(self.drawn))
+
+
+def exchange(
+    base: Array, one: Array, other: Array, swaps: int, seed: Sequence[int], *, diagonal: bool
+) -> Exchanged:
+    """Compare how alike two descriptions are to a third, and exchange their profiles.
+
+    The statistic is the mean over trainings of ``rsa(base, one) - rsa(base, other)``. The null is
+    that the two profiles of a group may be exchanged, independently of the other groups: a group's
+    profiles of all trainings go over together, and both similarities are computed anew. So it is a
+    test for any number of groups, though their rows of similarities depend on each other: with n
+    groups no p is below 2 / 2^n, as all exchanged and none are one split.
+
+    Parameters
+    ----------
+    base : (groups, dimensions) array
+    one, other : (trainings, groups, dimensions) arrays
+    swaps, seed
+        Patterns drawn where there are more than ``EXACT`` groups; else all are gone through.
+    diagonal
+        See :func:`rsa`. A pattern that leaves a row without variation counts as
+        no difference.
+
+    Returns
+    -------
+    Exchanged
+        All 0 with fewer than three groups.
+
+    References
+    ----------
+    Fisher (1935), The Design of Experiments, section 21; Phipson and Smyth (2010), Stat. Appl.
+    Genet. Mol. Biol. 9(1), 39.
+
+    Examples
+    --------
+    Of three groups the eight patterns are four splits, each both ways.
+
+    >>> rng = np.random.default_rng(1)
+    >>> base, one, other = rng.random((3, 4)), rng.random((1, 3, 4)), rng.random((1, 3, 4))
+    >>> found = exchange(base, one, other, 99, [1], diagonal=False)
+    >>> len(found.drawn), found.p() >= 0.25
+    (8, True)
+    """
+    n = len(base)
+    if n < LEAST:
+        return Exchanged(0.0, np.zeros(1), exact=True)
+    exact = n <= EXACT
+    if exact:
+        patterns = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+    else:
+        drawn = np.random.default_rng(seed).integers(0, 2, (swaps, n))
+        patterns = np.concatenate([np.zeros((1, n), dtype=np.int64), drawn])
+    first = standard(cosines(base), diagonal=diagonal)
+    total = np.zeros(len(patterns))
+    for a, b in zip(one, other, strict=True):
+        similar = cosines(np.concatenate([a, b]))
+        alike = _alike(first, similar, patterns, diagonal=diagonal)
+        reverse = (
+            _alike(first, similar, 1 - patterns, diagonal=diagonal) if not exact else alike[::-1]
+        )
+        total += alike - reverse
+    found: Array = np.nan_to_num(total / len(one))
+    return Exchanged(float(found[0]), found if exact else found[1:], exact)
+
+
+def together(parts: Sequence[Exchanged], sizes: Sequence[int], swaps: int, seed: int) -> Exchanged:
+    """Return the weighted mean of several, whose groups are exchanged independently.
+
+    Exact where each is and all have at most ``SUMS`` patterns; else ``swaps`` are drawn, of each
+    part from its own.
+    """
+    weights = np.array(sizes) / sum(sizes)
+    seen = float(weights @ [part.seen for part in parts])
+    scaled = [w * part.drawn for w, part in zip(weights, parts, strict=True)]
+    number = int(np.prod([float(len(part.drawn)) for part in parts]))
+    if all(part.exact for part in parts) and number <= SUMS:
+        return Exchanged(seen, reduce(lambda x, y: np.add.outer(x, y).ravel(), scaled), exact=True)
+    rng = np.random.default_rng(seed)
+    drawn = [
+        own[rng.integers(0, len(own), swaps)] if part.exact else own
+        for own, part in zip(scaled, parts, strict=True)
+    ]
+    return Exchanged(seen, np.sum(drawn, axis=0), exact=False)
+
+
+def _alike(first: Array, similar: Array, patterns: NDArray[np.int64], *, diagonal: bool) -> Array:
+    """Return the similarity to ``first`` after each pattern, (patterns,).
+
+    Parameters
+    ----------
+    first : (groups, groups) array
+        Standard ranks, see :func:`standard`.
+    similar : (2 groups, 2 groups) array
+        Cosines of all profiles of both descriptions.
+    """
+    n = len(first)
+    found = np.empty(len(patterns))
+    size = max(1, HELD // n**2)
+    for start in range(0, len(patterns), size):
+        rows = np.arange(n) + n * patterns[start : start + size]
+        mixed = standard(similar[rows[:, :, None], rows[:, None, :]], diagonal=diagonal)
+        found[start : start + size] = np.einsum("ij,bij->b", first, mixed) / n
+    return found

@@ -1,4 +1,7 @@
-"""What is measured of a model's lists before and after a training, group by group."""
+"""What is measured of a model's lists before and after a training, group by group.
+
+The outputs of the probe ``finetuned`` are read one training at a time: all outgrow memory.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
+from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stereotypes import affects, typicality
+from plumbline.probes.stereotypes import emotion_words, typicality
 from plumbline.probes.stereotypes.match_attributes import KINDS, Lists
 from plumbline.probes.stereotypes.recall_curve import hits
+from plumbline.probes.stereotypes.typicality import LIST, folded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -31,7 +37,7 @@ class Setting(NamedTuple):
     k: int  # words of each list that make a profile
     top: int  # words of each list that are followed one by one
     ranks: list[int]  # at which recall is taken
-    lexicon: pl.DataFrame  # as affects.lexicon returns it
+    lexicon: pl.DataFrame  # as emotion_words.lexicon returns it
     attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes
 
 
@@ -69,7 +75,7 @@ def measured(
         The same model before the training, which ``kept`` is compared with; None: itself.
     """
     ranked = typicality.placed(answers, setting.ranking)
-    found = affects.members(typicality.unions(ranked, setting.k), setting.lexicon)
+    found = emotion_words.members(typicality.unions(ranked, setting.k), setting.lexicon)
     shares = np.full((len(groups), len(AFFECTS)), np.nan)
     shares[_rows(found.groups, groups)] = found.profiles().share
     top = (
@@ -175,3 +181,79 @@ def fates(
 def single_words(attributes: dict[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the attributes of one word, which are all that a list can have."""
     return attributes[KINDS[0]]
+
+
+COLUMNS = ("corpus", "share", "tuning_seed", "articles", "steps")
+
+
+class Training(NamedTuple):
+    """What a model was trained on."""
+
+    corpus: str
+    share: float  # part of the articles
+    seed: int
+    articles: int  # how many those are
+    steps: int  # taken with them
+
+
+def trainings(folder: Path) -> dict[Training, list[Path]]:
+    """Return the files of each training in one language, sorted.
+
+    Raises
+    ------
+    Problem
+        If there are none.
+    """
+    found: dict[Training, list[Path]] = {}
+    for path in sorted(folder.glob("*.parquet")):
+        for row in pl.scan_parquet(path).select(COLUMNS).unique().collect().iter_rows():
+            found.setdefault(Training(*row), []).append(path)
+    if not found:
+        raise Problem(f"{folder}: no answers there; run `make repro STAGE=finetuned` again")
+    return dict(sorted(found.items()))
+
+
+def require_control(found: Iterable[Training], control: str, folder: Path) -> None:
+    """Tell whether some training is on the control.
+
+    Raises
+    ------
+    Problem
+        If none is.
+    """
+    corpora = sorted({training.corpus for training in found})
+    if control not in corpora:
+        raise Problem(
+            f"analysis.shift.control: no training on {control} in {folder}; there are "
+            f"{', '.join(corpora)}: name one of these, or add it to probes.finetuned.corpora"
+        )
+
+
+def answers_after(paths: Sequence[Path], training: Training) -> pl.DataFrame:
+    """Return the lists after one training, as ``typicality.answers`` does before it."""
+    own = (
+        (pl.col("corpus") == training.corpus)
+        & (pl.col("share") == training.share)
+        & (pl.col("tuning_seed") == training.seed)
+    )
+    parts = [pl.scan_parquet(path).filter(own) for path in paths]
+    table = pl.concat(parts).drop(COLUMNS).collect()
+    return table.with_columns(key=folded("word")).sort(*LIST, "rank")
+
+
+def same_lists(before: pl.DataFrame, after: pl.DataFrame, folder: Path) -> None:
+    """Hold the lists after a training to those before it.
+
+    Raises
+    ------
+    Problem
+        If they are not to the same queries, or of another length.
+    """
+    lists = LIST
+    one, two = (x.group_by(lists).agg(pl.col("rank").max()).sort(lists) for x in (before, after))
+    if not one.equals(two):
+        raise Problem(
+            f"{folder}: not the prompts of the model before its trainings, or lists of another "
+            "length; set top_k of probes.finetuned and probes.stereotypes to one value, and run "
+            "`make repro`"
+        )

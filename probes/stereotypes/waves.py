@@ -1,4 +1,4 @@
-"""What changed between two waves of suggestions: two tables, and a few lines to read.
+"""Analysis ``drift``: what changed between two waves of suggestions.
 
 Compared are the queries that both waves put to an engine; each completion as the engine gave it,
 whatever its flags. The measure is Jaccard's: completions of both waves over those of either,
@@ -7,32 +7,39 @@ summed over the queries of a group, a category or an engine.
 
 from __future__ import annotations
 
-import hashlib
-from collections import defaultdict
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import front_matter, inputs
-from plumbline.builders.core import parquet as store
+from plumbline.builders.core import inputs as contents
+from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
+from plumbline.builders.datasets.stereotypes import build as stereotypes
+from plumbline.builders.datasets.stereotypes.clean import Cleaning
+from plumbline.probes.stats.bootstrap import keys
+from plumbline.probes.stats.estimate import Bootstrap, typed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from types import ModuleType
+    from collections.abc import Iterator
 
-    import numpy as np
+    from plumbline.probes.core.run_analysis import Inputs
 
-TABLES = Path("data/tables/drift")
-PAGE = Path("docs/analyses/drift.md")
+EACH = False
+DATASETS = ()
+OUTPUTS = ()
+TABLES = ()
+FOLDER = Path("data/tables/drift")
+SOURCE = "autocomplete"
 CHANGES = ("appeared", "vanished", "kept")
 DIGITS = 6
-_WHERE = (
+ALL = parquet.EVERY
+COUNTS = ("earlier", "later", "kept", "moved", "shared", "either")
+WHERE = (
     Column("language", "string", "locale of the waves"),
     Column("engine", "string", "engine that was asked"),
     Column("category", "string", "category of the group; `*`: all"),
@@ -41,7 +48,7 @@ _WHERE = (
 SCHEMAS = {
     "drift": Schema(
         columns=(
-            *_WHERE,
+            *WHERE,
             Column("queries", "int32", "queries that both waves put to the engine", minimum=0),
             Column("earlier", "int32", "suggestions in the earlier wave", minimum=0),
             Column("later", "int32", "suggestions in the later wave", minimum=0),
@@ -79,7 +86,7 @@ SCHEMAS = {
     ),
     "suggestions": Schema(
         columns=(
-            *_WHERE,
+            *WHERE,
             Column("query", "string", "what was asked"),
             Column("attribute", "string", "how the engine went on"),
             Column("change", "label", "what became of it", labels=CHANGES),
@@ -91,42 +98,21 @@ SCHEMAS = {
 }
 
 
-class Params(Section):
+class Params(Bootstrap):
     """Which waves are compared, and how."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     earlier: str = Field(description="folder of the snapshot of a wave")
     later: str = Field(description="folder of the snapshot of a later one")
-    bootstrap: int = Field(2000, ge=100, description="draws for the intervals")
-    confidence: float = Field(0.95, gt=0, lt=1, description="of the intervals")
-    seed: int = Field(1, ge=0, description="of the draws")
 
 
-class Asked(NamedTuple):
-    """One query that both waves put to an engine, and the rank of each completion in them."""
-
-    category: str
-    group: str
-    template: str
-    query: str
-    earlier: dict[str, int]
-    later: dict[str, int]
-
-
-def compare(module: ModuleType, dataset: Any, params: Params) -> dict[str, list[dict[str, Any]]]:
-    """Compare two waves, built in memory with the same params.
-
-    Parameters
-    ----------
-    module
-        The dataset's: ``build`` and ``asked``.
-    dataset
-        Its params.
+def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
+    """Compare two waves, in all locales that both have.
 
     Returns
     -------
     dict
-        The rows of each of :data:`SCHEMAS`, sorted.
+        A table for each of :data:`SCHEMAS`, sorted.
 
     Raises
     ------
@@ -134,12 +120,51 @@ def compare(module: ModuleType, dataset: Any, params: Params) -> dict[str, list[
         If a wave cannot be used, they are not in order, they have nothing in common, or they put
         their queries in another locale or to another address of an engine.
     """
+    waves = opened(params)
+    requests = [wave.manifest["request"] for wave in waves]
+    found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
+    for language in sorted(set(requests[0]["locales"]) & set(requests[1]["locales"])):
+        queries = _queries(waves, language)
+        engines = sorted(set(requests[0]["engines"]) & set(requests[1]["engines"]))
+        if queries.is_empty() or not engines:
+            raise Problem(
+                f"{params.earlier} and {params.later}: no engine was asked the same query in both "
+                f"({language}); compare waves of the same groups and templates"
+            )
+        _alike(waves, "locales", language)
+        for engine in engines:
+            _alike(waves, "engines", engine)
+        first, second = (_completions(wave, language) for wave in waves)
+        both = first.join(second, on=["engine", "query", "attribute"], how="full", coalesce=True)
+        both = both.rename({"rank": "rank_earlier", "rank_right": "rank_later"})
+        both = both.join(queries, on="query").filter(pl.col("engine").is_in(engines))
+        for engine in engines:
+            own = both.filter(engine=engine)
+            place = {"language": pl.lit(language), "engine": pl.lit(engine)}
+            rows = pl.DataFrame(list(_levels(own, queries, f"{language}/{engine}", params)))
+            found["drift"].append(rows.with_columns(**place))
+            found["suggestions"].append(_suggestions(own).with_columns(**place))
+    return {
+        name: typed(pl.concat(tables, how="vertical_relaxed"), SCHEMAS[name]).sort(
+            SCHEMAS[name].key
+        )
+        for name, tables in found.items()
+    }
+
+
+def opened(params: Params) -> list[Snapshot]:
+    """Return the two waves.
+
+    Raises
+    ------
+    Problem
+        If one is no wave, or they are not in order.
+    """
     waves = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)]
     for wave in waves:
-        if wave.manifest["source"] != dataset.source:
+        if wave.manifest["source"] != SOURCE:
             raise Problem(
-                f"{wave.folder}: a snapshot of {wave.manifest['source']}, not a wave of "
-                f"{dataset.source}"
+                f"{wave.folder}: a snapshot of {wave.manifest['source']}, not a wave of {SOURCE}"
             )
     days = [wave.manifest["retrieved"] for wave in waves]
     if days[0] >= days[1]:
@@ -147,82 +172,29 @@ def compare(module: ModuleType, dataset: Any, params: Params) -> dict[str, list[
             f"{params.earlier} is of {days[0]}, {params.later} of {days[1]}: name the earlier wave "
             "first"
         )
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
-    for language in dataset.languages:
-        only = dataset.model_copy(update={"languages": [language], "published": []})
-        known = [module.asked(wave, language) for wave in waves]
-        both = {query: about for query, about in known[0].items() if query in known[1]}
-        names = [set(wave.manifest["request"]["engines"]) for wave in waves]
-        if not both or not names[0] & names[1]:
-            raise Problem(
-                f"{params.earlier} and {params.later}: no engine was asked the same query in both "
-                f"({language}); compare waves of the same groups and templates"
-            )
-        _alike(waves, "locales", language)
-        for engine in sorted(names[0] & names[1]):
-            _alike(waves, "engines", engine)
-        said = [
-            _completions(module.build(wave, only), queries)
-            for wave, queries in zip(waves, known, strict=True)
-        ]
-        for engine in sorted(names[0] & names[1]):
-            asked = [
-                Asked(
-                    about.category,
-                    about.group,
-                    about.template,
-                    query,
-                    *(one.get((engine, query), {}) for one in said),
-                )
-                for query, about in sorted(both.items(), key=lambda q: (q[1].group, q[0]))
-            ]
-            found["drift"] += _levels(asked, {"language": language, "engine": engine}, params)
-            found["suggestions"] += _suggestions(asked, {"language": language, "engine": engine})
-    for name, rows in found.items():
-        rows.sort(key=itemgetter(*SCHEMAS[name].key))
-    return found
+    return waves
 
 
-def _alike(waves: list[Snapshot], part: str, name: str) -> None:
-    """Refuse waves that asked in different ways: what differs is then not due to time alone."""
-    told = [wave.manifest["request"][part][name] for wave in waves]
-    for field in sorted({*told[0], *told[1]}):
-        values = [one.get(field) for one in told]
-        if values[0] != values[1]:
-            raise Problem(
-                f"{waves[0].folder} has {part}.{name}.{field} {values[0]!r}, {waves[1].folder} has "
-                f"{values[1]!r}: time is not all that changed; compare waves that were asked alike"
-            )
-
-
-def write(
-    found: dict[str, list[dict[str, Any]]], params: Params, dataset: str, into: Path = TABLES
-) -> None:
-    """Write the tables with their card, whole or not at all."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    waves = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)]
-    read = inputs.of_snapshots(waves)
-    partial = store.fresh(into)
-    for name, rows in found.items():
-        table = pa.Table.from_pylist(rows, schema=inputs.carrying(SCHEMAS[name].arrow(), read))
-        pq.write_table(table, partial / f"{name}.parquet", compression="zstd", version="2.6")
+def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) -> None:
+    """Write the tables, whole or not at all."""
+    read = contents.of_snapshots(opened(params))
+    partial = parquet.fresh(into)
+    for name, table in tables.items():
+        schema = contents.carrying(SCHEMAS[name].arrow(), read)
+        parquet.write_table(table, schema, partial / f"{name}.parquet")
     origin = front_matter.Origin(
-        [wave.manifest | {"source": f"{wave.manifest['source']}, a wave"} for wave in waves],
-        f"python -m plumbline.builders drift {dataset} {params.earlier} {params.later}",
+        [wave.manifest | {"source": f"{wave.manifest['source']}, a wave"} for wave in opened(params)],
+        f"python -m plumbline.probes waves {params.earlier} {params.later}",
         params.version,
     )
-    front_matter.write(partial, {name: SCHEMAS[name] for name in found}, origin)
-    store.finish(into)
+    front_matter.write(partial, {name: SCHEMAS[name] for name in tables}, origin)
+    parquet.finish(into)
 
 
-def short(rows: list[dict[str, Any]]) -> Iterator[str]:
+def short(table: pl.DataFrame) -> Iterator[str]:
     """Yield a line for each engine and category, in words and figures."""
-    for row in rows:
-        if row["group"] != store.EVERY:
-            continue
-        where = "" if row["category"] == store.EVERY else f" {row['category']}"
+    for row in table.filter(group=ALL).to_dicts():
+        where = "" if row["category"] == ALL else f" {row['category']}"
         if row["jaccard"] is None:
             yield f"{row['language']} {row['engine']}{where}: no suggestion in either wave"
             continue
@@ -254,12 +226,9 @@ def jaccard_interval(
     ----------
     Efron and Tibshirani (1993), An introduction to the bootstrap, chapter 13.
     """
-    import numpy as np
-
     if len(kept) < 2 or not either.sum():
         return None
-    digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
-    rng = np.random.default_rng([params.seed, int.from_bytes(digest, "little")])
+    rng = np.random.default_rng([params.seed, int(keys([key])[0])])
     drawn = rng.integers(0, len(kept), (params.bootstrap, len(kept)))
     below = either[drawn].sum(axis=1)
     ratios = kept[drawn].sum(axis=1)[below > 0] / below[below > 0]
@@ -268,107 +237,118 @@ def jaccard_interval(
     return float(low), float(high)
 
 
-def _completions(
-    items: Iterable[Any], known: Mapping[str, Any]
-) -> dict[tuple[str, str], dict[str, int]]:
-    """Return the rank of each completion, by engine and query; key terms put back."""
-    found: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    for item in items:
-        if not isinstance(item, store.Row):
-            continue
-        query, rest = item.values["query"], ""
-        while query not in known:
-            query, _, word = query.rpartition(" ")
-            rest = f"{word} {rest}"
-        for engine, rank in zip(item.values["engines"], item.values["ranks"], strict=True):
-            found[engine, query][rest + item.values["attribute"]] = rank
-    return found
-
-
-def _levels(asked: list[Asked], where: dict[str, str], params: Params) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the groups, of the categories, and of all together."""
-    parts: dict[tuple[str, str], list[Asked]] = defaultdict(list)
-    for one in asked:
-        for key in (
-            (one.category, one.group),
-            (one.category, store.EVERY),
-            (store.EVERY, store.EVERY),
-        ):
-            parts[key].append(one)
-    by_place: dict[tuple[str, str], list[Asked]] = defaultdict(list)
-    for one in asked:
-        by_place[one.category, one.template].append(one)
-    crossed = {one.query: _crossed(one, by_place[one.category, one.template]) for one in asked}
-    for (category, group), part in parts.items():
-        cluster = "group" if group == store.EVERY else "query"
-        yield (
-            where
-            | {"category": category, "group": group}
-            | _estimates(
-                part, cluster, crossed, params, "/".join([*where.values(), category, group])
+def _alike(waves: list[Snapshot], part: str, name: str) -> None:
+    """Refuse waves whose requests differ: what differs is then not due to time alone."""
+    told = [wave.manifest["request"][part][name] for wave in waves]
+    for field in sorted({*told[0], *told[1]}):
+        values = [one.get(field) for one in told]
+        if values[0] != values[1]:
+            raise Problem(
+                f"{waves[0].folder} has {part}.{name}.{field} {values[0]!r}, {waves[1].folder} has "
+                f"{values[1]!r}: time is not all that changed; compare waves that were asked alike"
             )
-        )
 
 
-def _estimates(
-    part: list[Asked],
-    cluster: str,
-    crossed: dict[str, tuple[int, int]],
-    params: Params,
-    key: str,
-) -> dict[str, Any]:
-    import numpy as np
+def _queries(waves: list[Snapshot], language: str) -> pl.DataFrame:
+    """Return the queries of both waves, sorted by group and query."""
+    first, second = (stereotypes.asked(wave, language) for wave in waves)
+    rows = [
+        {"query": query, "category": q.category, "group": q.group, "template": q.template}
+        for query, q in first.items()
+        if query in second
+    ]
+    return pl.DataFrame(rows).sort("group", "query") if rows else pl.DataFrame()
 
-    units: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0])
-    moved = []
-    for one in part:
-        unit = units[(one.category, one.group) if cluster == "group" else (one.query,)]
-        unit[0] += len(one.earlier.keys() & one.later.keys())
-        unit[1] += len(one.earlier.keys() | one.later.keys())
-        moved += [abs(one.later[a] - one.earlier[a]) for a in one.earlier.keys() & one.later.keys()]
-    counts = np.array(list(units.values()), dtype=np.int64)
-    kept, either = (int(n) for n in counts.sum(axis=0))
-    earlier, later = (sum(len(one[i]) for one in part) for i in (4, 5))
-    ends = jaccard_interval(counts[:, 0], counts[:, 1], params, key)
-    by_chance = [sum(crossed[one.query][i] for one in part) for i in (0, 1)]
-    return {
-        "queries": len(part),
-        "earlier": earlier,
-        "later": later,
-        "appeared": later - kept,
-        "vanished": earlier - kept,
-        "kept": kept,
-        "rank_change": round(sum(moved) / len(moved), DIGITS) if moved else None,
-        "jaccard": round(kept / either, DIGITS) if either else None,
-        "jaccard_low": round(ends[0], DIGITS) if ends else None,
-        "jaccard_high": round(ends[1], DIGITS) if ends else None,
-        "cluster": cluster,
+
+def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
+    """Return engine, query, attribute and rank of each completion, without any cleaning."""
+    untouched = Cleaning(**{name: [] for name in Cleaning.model_fields})
+    params = stereotypes.Params(
+        version="0.0.0",
+        snapshot=str(wave.folder),
+        languages=[language],
+        cleaning={wave.manifest["request"]["locales"][language]["language"]: untouched},
+    )
+    rows = [
+        (engine, item.values["query"], item.values["attribute"], rank)
+        for item in stereotypes.build(wave, params)
+        if isinstance(item, parquet.Row)
+        for engine, rank in zip(item.values["engines"], item.values["ranks"], strict=True)
+    ]
+    columns = dict.fromkeys(("engine", "query", "attribute"), pl.String) | {"rank": pl.Int64}
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def _levels(
+    own: pl.DataFrame, queries: pl.DataFrame, key: str, params: Params
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the groups, of the categories, and of all together."""
+    there = [pl.col(name).is_not_null() for name in ("rank_earlier", "rank_later")]
+    counted = own.group_by("query").agg(
+        earlier=there[0].sum(),
+        later=there[1].sum(),
+        kept=(there[0] & there[1]).sum(),
+        moved=(pl.col("rank_later") - pl.col("rank_earlier")).abs().sum(),
+    )
+    table = queries.join(counted, on="query", how="left", maintain_order="left")
+    table = table.join(_crossed(own), on="query", how="left", maintain_order="left")
+    table = table.with_columns(pl.col(*COUNTS[:4], "shared").fill_null(0).cast(pl.Int64))
+    # of the later answers to other groups under the template: how many groups, and completions
+    place, group = ["category", "template"], ["category", "template", "group"]
+    others = pl.len().over(place) - pl.len().over(group)
+    later = pl.col("later").sum().over(place) - pl.col("later").sum().over(group)
+    table = table.with_columns(
+        either=others.cast(pl.Int64) * pl.col("earlier") + later - pl.col("shared")
+    )
+    for by in (["category", "group"], ["category"], []):
+        cluster = "query" if "group" in by else "group"
+        units = ["category", "group"] if cluster == "group" else ["query"]
+        parts = table.group_by(by, maintain_order=True) if by else [((), table)]
+        for names, part in parts:
+            category, one = (*map(str, names), ALL, ALL)[:2]
+            sums = part.group_by(units, maintain_order=True).agg(pl.col(COUNTS).sum())
+            yield (
+                {"category": category, "group": one, "queries": len(part), "cluster": cluster}
+                | _estimates(sums, f"{key}/{category}/{one}", params)
+            )
+
+
+def _crossed(own: pl.DataFrame) -> pl.DataFrame:
+    """Return, by query, completions shared with other groups' later answers, summed."""
+    place = ["category", "template", "attribute"]
+    later = own.drop_nulls("rank_later").select(*place, other="group")
+    pairs = own.drop_nulls("rank_earlier").join(later, on=place)
+    return pairs.filter(pl.col("other") != pl.col("group")).group_by("query").agg(shared=pl.len())
+
+
+def _estimates(units: pl.DataFrame, key: str, params: Params) -> dict[str, Any]:
+    either = (units["earlier"] + units["later"] - units["kept"]).to_numpy()
+    ends = jaccard_interval(units["kept"].to_numpy(), either, params, key) or (None, None)
+    total = units.select(pl.col(COUNTS).sum()).row(0, named=True)
+    every = int(either.sum())
+
+    def share(part: float | None, whole: int) -> float | None:
+        return None if part is None or not whole else round(part / whole, DIGITS)
+
+    return {name: total[name] for name in ("earlier", "later", "kept")} | {
+        "appeared": total["later"] - total["kept"],
+        "vanished": total["earlier"] - total["kept"],
+        "rank_change": share(total["moved"], total["kept"]),
+        "jaccard": share(total["kept"], every),
+        "jaccard_low": share(ends[0], 1),
+        "jaccard_high": share(ends[1], 1),
         "clusters": len(units),
-        "jaccard_null": round(by_chance[0] / by_chance[1], DIGITS) if by_chance[1] else None,
+        "jaccard_null": share(total["shared"], total["either"]),
     }
 
 
-def _crossed(one: Asked, place: list[Asked]) -> tuple[int, int]:
-    """Return completions shared with, and in any of, other groups' later answers, summed."""
-    shared = either = 0
-    for other in place:
-        if other.group != one.group:
-            shared += len(one.earlier.keys() & other.later.keys())
-            either += len(one.earlier.keys() | other.later.keys())
-    return shared, either
-
-
-def _suggestions(asked: list[Asked], where: dict[str, str]) -> Iterator[dict[str, Any]]:
-    for one in asked:
-        for attribute in sorted(one.earlier.keys() | one.later.keys()):
-            ranks = one.earlier.get(attribute), one.later.get(attribute)
-            change = "appeared" if ranks[0] is None else "vanished" if ranks[1] is None else "kept"
-            yield where | {
-                "category": one.category,
-                "group": one.group,
-                "query": one.query,
-                "attribute": attribute,
-                "change": CHANGES.index(change),
-                "rank_earlier": ranks[0],
-                "rank_later": ranks[1],
-            }
+def _suggestions(own: pl.DataFrame) -> pl.DataFrame:
+    """Return what became of each suggestion."""
+    change = (
+        pl.when(pl.col("rank_earlier").is_null())
+        .then(CHANGES.index("appeared"))
+        .when(pl.col("rank_later").is_null())
+        .then(CHANGES.index("vanished"))
+        .otherwise(CHANGES.index("kept"))
+    )
+    return own.with_columns(change=change)

@@ -8,22 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
-import datasets
 import numpy as np
 import polars as pl
 import pytest
-import whole
 from samples import DAY, EARLIER, SAMPLES, TOP
 
-from plumbline.builders.__main__ import main
+from plumbline.probes.__main__ import main
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.snapshot import MANIFEST, write_manifest
-from plumbline.builders.datasets.stereotypes import build as stereotypes
-from plumbline.builders.release.card import render
 from plumbline.probes.stereotypes import waves as drift
 
-PARAMS = whole.tree()["datasets"]["stereotypes"]
-DATASET = stereotypes.Params(**PARAMS)
 WAVES = [SAMPLES / "autocomplete" / day for day in (EARLIER, DAY)]
 
 
@@ -55,7 +49,7 @@ def wave(folder: Path, day: str, said: dict[str, list[str]], engine: str = "goog
 
 def compared(earlier: Path, later: Path) -> dict[str, list[dict]]:
     params = drift.Params(version="0.1.0", earlier=str(earlier), later=str(later))
-    return drift.compare(stereotypes, DATASET, params)
+    return {name: table.to_dicts() for name, table in drift.run(None, params).items()}
 
 
 def test_counts_ranks_jaccard_and_null_by_hand(tmp_path):
@@ -137,19 +131,15 @@ def test_intervals_cover_the_truth_at_about_their_rate():
     assert 0.88 <= hits / 300 <= 0.99
 
 
-def test_the_default_waves_give_tables_that_load_the_same_every_time(project, tmp_path, capsys):
-    assert main(["drift", "stereotypes"]) == 0
+def test_the_default_waves_give_the_same_tables_every_time(project, capsys):
+    assert main(["waves"]) == 0
     said = capsys.readouterr().out
     assert len(said.splitlines()) == 3 * (1 + 9)  # engines by all and nine categories
-    first = {p.name: p.read_bytes() for p in drift.TABLES.iterdir()}
+    first = {p.name: p.read_bytes() for p in drift.FOLDER.iterdir()}
+    assert set(first) == {"drift.parquet", "suggestions.parquet", "README.md", "build.json"}
     waves = [f"data/samples/autocomplete/{day}" for day in (EARLIER, DAY)]
-    assert main(["drift", "stereotypes", *waves, "--into", "again"]) == 0
+    assert main(["waves", *waves, "--into", "again"]) == 0
     assert {p.name: p.read_bytes() for p in Path("again").iterdir()} == first
-    found = datasets.load_dataset(
-        str(drift.TABLES), "drift", split="train", cache_dir=str(tmp_path / "cache")
-    )
-    assert list(found.features) == [c.name for c in drift.SCHEMAS["drift"].columns]
-    assert "extra_gated_prompt" in render(drift.TABLES)["README.md"].decode()
 
 
 def test_the_sample_waves_drift_and_groups_are_their_own():
@@ -173,11 +163,11 @@ def test_the_sample_waves_drift_and_groups_are_their_own():
     ],
 )
 def test_what_cannot_be_compared_is_told_in_one_sentence(project, capsys, words, told):
-    assert main(["drift", "stereotypes", *words]) == 1
+    assert main(["waves", *words]) == 1
     said = capsys.readouterr().err
     assert told in said
     assert said.count("\n") == 1
-    assert not drift.TABLES.exists()
+    assert not drift.FOLDER.exists()
 
 
 def test_waves_without_a_common_query_are_told(tmp_path):

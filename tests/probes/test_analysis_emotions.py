@@ -5,7 +5,7 @@ from society import society
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.emotions.build import AFFECTS, EMOTIONS
-from plumbline.probes.stereotypes import emotions
+from plumbline.probes.stereotypes import emotions, recovery
 from plumbline.probes.stereotypes.emotions import LEVELS, Params
 from plumbline.probes.stereotypes.typicality import READINGS
 
@@ -31,10 +31,17 @@ def found(world):
     return emotions.run(world.inputs, PARAMS)
 
 
+def recovered(inputs, table):
+    home = inputs.tables("emotions")
+    home.mkdir(parents=True)
+    table.write_parquet(home / "emotions.parquet")
+    return recovery.run(inputs, recovery.Params(bootstrap=100))["emotions"]
+
+
 @pytest.fixture(scope="module")
 def null(tmp_path_factory):
     there = society(tmp_path_factory.mktemp("null"), SEED + 1, 0.0)
-    return emotions.run(there.inputs, PARAMS)
+    return emotions.run(there.inputs, PARAMS) | {"inputs": there.inputs}
 
 
 def part(table, reading, level):
@@ -108,19 +115,30 @@ def test_without_an_effect_nothing_passes_and_p_is_nominal(null):
     assert (part(null["emotions"], "corrected", CATEGORY)["p_bh"] <= 0.05).sum() <= 1
 
 
-def test_recovery(found, null):
-    rows = {r["measure"]: r for r in found["recovery"].iter_rows(named=True)}
+def test_recovery(world, found, null):
+    table = recovered(world.inputs, found["emotions"])
+    rows = {r["measure"]: r for r in table.iter_rows(named=True)}
     order = rows[
         "corrected, 15 words: Spearman correlation of planted and measured differences, "
         "over groups and affects"
     ]
     assert order["low"] > 0.5
     assert (order["n"], order["world"], order["model"]) == (82, 0, "m")
-    nominal = {r["measure"]: r for r in null["recovery"].iter_rows(named=True)}
+    silent = recovered(null["inputs"], null["emotions"])
+    nominal = {r["measure"]: r for r in silent.iter_rows(named=True)}
     assert not [m for m in nominal if "Spearman" in m]
     share = nominal["corrected, 15 words: share of differences with p at or below 0.05"]
     assert share["low"] <= 0.05
     assert share["null"] == "at most 0.05: nominal"
+
+
+def test_recovery_fails_where_groups_change_places(world, found, tmp_path):
+    mixed = found["emotions"].with_columns(pl.col("difference").reverse())
+    home = world.inputs._replace(data=tmp_path)
+    home.weights("m").parent.mkdir()
+    home.weights("m").symlink_to(world.inputs.weights("m"))
+    table = recovered(home, mixed).filter(pl.col("measure").str.contains("Spearman"))
+    assert (table["low"] < 0.1).all()
 
 
 def test_the_ranking_does_not_matter_where_lists_are_taken_whole(world):

@@ -4,7 +4,7 @@ import pytest
 from society import society
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stereotypes import emotions, rsa
+from plumbline.probes.stereotypes import emotions, recovery, rsa
 from plumbline.probes.stereotypes import similarity as estimator
 from plumbline.probes.stereotypes.rsa import FEAR, READINGS, Params
 
@@ -26,7 +26,12 @@ def compared(folder, models, **planted):
     home = there.inputs.tables("emotions")
     home.mkdir(parents=True)
     table.write_parquet(home / "emotions.parquet")
-    return there, table, rsa.run(there.inputs, PARAMS)
+    found = rsa.run(there.inputs, PARAMS)
+    home = there.inputs.tables("rsa")
+    home.mkdir()
+    found["bounds"].write_parquet(home / "bounds.parquet")
+    told = recovery.run(there.inputs, recovery.Params(bootstrap=100))
+    return there, table, found | {"recovery": told["rsa"]}
 
 
 @pytest.fixture(scope="module")

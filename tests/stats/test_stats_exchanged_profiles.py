@@ -7,8 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from plumbline.probes.stereotypes.exchanged_profiles import EXACT, Exchanged, exchanged, together
-from plumbline.probes.stereotypes.similarity import rsa
+from plumbline.probes.stereotypes.similarity import EXACT, Exchanged, exchange, rsa, together
 
 
 def profiles(groups, seed, trainings=2):
@@ -32,7 +31,7 @@ def test_every_pattern_is_the_difference_of_two_similarities(diagonal):
                 ]
             )
         )
-    found = exchanged(base, one, other, 99, [1], diagonal=diagonal)
+    found = exchange(base, one, other, 99, [1], diagonal=diagonal)
     assert sorted(found.drawn) == pytest.approx(sorted(wanted), abs=1e-9)
     assert found.seen == pytest.approx(wanted[0], abs=1e-9)
     assert found.p() == np.mean(np.abs(wanted) >= abs(wanted[0]) - 1e-9)
@@ -41,21 +40,21 @@ def test_every_pattern_is_the_difference_of_two_similarities(diagonal):
 def test_many_groups_have_drawn_patterns_and_never_p_0():
     groups = EXACT + 1
     base, _, other = profiles(groups, 2)
-    found = exchanged(base, np.stack([base, base]), other, 199, [2], diagonal=False)
+    found = exchange(base, np.stack([base, base]), other, 199, [2], diagonal=False)
     assert (len(found.drawn), found.exact) == (199, False)
     assert found.p() == 1 / 200
-    again = exchanged(base, np.stack([base, base]), other, 199, [2], diagonal=False)
+    again = exchange(base, np.stack([base, base]), other, 199, [2], diagonal=False)
     assert (again.drawn == found.drawn).all()
 
 
 def test_equal_descriptions_never_differ():
     base, one, _ = profiles(5, 3)
-    assert exchanged(base, one, one, 99, [1], diagonal=False).p() == 1
+    assert exchange(base, one, one, 99, [1], diagonal=False).p() == 1
 
 
 def test_two_groups_have_no_similarity_and_differ_never():
     base, one, other = profiles(2, 4)
-    assert exchanged(base, one, other, 99, [1], diagonal=True) == Exchanged(0, np.zeros(1), True)
+    assert exchange(base, one, other, 99, [1], diagonal=True) == Exchanged(0, np.zeros(1), True)
 
 
 def test_categories_together_are_all_pairs_of_their_patterns_weighted_by_size():
