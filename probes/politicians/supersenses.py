@@ -20,13 +20,7 @@ from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import word_counts
 from plumbline.probes.politicians.supersense_words import Drawn, Words, classed, drawn
-from plumbline.probes.stats.estimate import (
-    ESTIMATE,
-    benjamini_hochberg,
-    finite,
-    significant,
-    typed,
-)
+from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
 from plumbline.probes.stats.intervals import spearman, wilson
 from plumbline.probes.stats.shares import (
     COUNTINGS,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 GENDERED, STATEMENT = "{gendered}", "{statement}"
 GENDERS: tuple[Literal["feminine", "masculine"], ...] = ("feminine", "masculine")
 FORMS: tuple[Literal["plain", "negated"], ...] = ("plain", "negated")
+METHODS = ("together", "l2r", "sequence")  # how the log-probability of a word is taken
 
 
 class Frame(Section):

@@ -14,8 +14,8 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import inputs as contents
 from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core import inputs as contents
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
@@ -183,7 +183,10 @@ def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) 
         schema = contents.carrying(SCHEMAS[name].arrow(), read)
         parquet.write_table(table, schema, partial / f"{name}.parquet")
     origin = front_matter.Origin(
-        [wave.manifest | {"source": f"{wave.manifest['source']}, a wave"} for wave in opened(params)],
+        [
+            wave.manifest | {"source": f"{wave.manifest['source']}, a wave"}
+            for wave in opened(params)
+        ],
         f"python -m plumbline.probes waves {params.earlier} {params.later}",
         params.version,
     )

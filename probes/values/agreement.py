@@ -1,4 +1,4 @@
-"""Probe ``agreement``: whether a model rather lets somebody agree with a statement or disagree.
+"""Probe ``agreement``: the log-probabilities of agreeing and disagreeing with a statement.
 
 For every statement, frame and gender the log-probabilities of both words. Al Ali and Libovický
 (2024): all pieces of a word are masked together and their log-probabilities summed.
@@ -16,8 +16,15 @@ from pydantic import Field
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import Shard
-from plumbline.probes.models.scorer import MASK, FillsSpans, Score, Scorer, ScoresContinuations
-from plumbline.probes.prompts.opinions import FORMS, GENDERS, Asking, Question, questions
+from plumbline.probes.models.scorer import MASK, FillsSpans, Scorer, ScoresContinuations
+from plumbline.probes.prompts.opinions import (
+    FORMS,
+    GENDERS,
+    METHODS,
+    Asking,
+    Question,
+    questions,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,9 +34,8 @@ if TYPE_CHECKING:
 
 INPUTS = ("statements",)
 VERB = "fill"
-PROMPT = "text"  # the column with what was asked
-SHARD = 2_000  # questions in a shard; part of the layout of the outputs
-METHODS = ("together", "l2r", "sequence")
+PROMPT = "text"  # the column with the prompt
+SHARD = 2_000  # prompts in a shard; part of the layout of the outputs
 
 SCHEMA = Schema(
     columns=(
@@ -52,7 +58,7 @@ SCHEMA = Schema(
             "from left to right",
             labels=METHODS,
         ),
-        Column("text", "string", "the text exactly as asked, with the mask for the word"),
+        Column("text", "string", "the exact prompt, with the mask for the word"),
         Column("agree", "string", "the word that agrees"),
         Column("disagree", "string", "the word that does not"),
         Column("agree_nats", "float64", "log-probability with the agreeing word", maximum=0),
@@ -74,7 +80,7 @@ SCHEMAS = {"one a language": SCHEMA}
 
 
 class Params(Asking):
-    """How is asked."""
+    """Prompts of the probe."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
 
@@ -85,7 +91,7 @@ def schema(_: str) -> Schema:
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return what is to be asked of a model: questions in shards, per language.
+    """Return the shards of a model: its prompts in parts, per language.
 
     Raises
     ------
@@ -97,15 +103,16 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
             f"asked.agreement: a model of kind {model.kind} has neither a mask for several pieces "
             "nor the probability of a text; take it out"
         )
-    found = []
-    for language, number in amount(params, model, folders).items():
-        parts = max(1, math.ceil(number / SHARD))
-        found += [Shard(language, f"{part:05d}", part, parts) for part in range(parts)]
-    return found
+    return [
+        Shard(language, f"{part:05d}", part, parts)
+        for language, number in amount(params, model, folders).items()
+        for parts in (max(1, math.ceil(number / SHARD)),)
+        for part in range(parts)
+    ]
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of questions in each language."""
+    """Return the number of prompts in each language."""
     return {
         language: len(questions(params, folders["statements"], language))
         for language in model.among(params.languages)
@@ -121,31 +128,33 @@ def answer(
     _exact: Callable[[], Scorer],
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
-    asked = questions(params, folders["statements"], shard.config)
-    start, stop = (len(asked) * n // shard.of for n in (shard.number, shard.number + 1))
-    own = asked[start:stop]
+    every = questions(params, folders["statements"], shard.config)
+    start, stop = (len(every) * n // shard.of for n in (shard.number, shard.number + 1))
     if model.kind == "causal":
         assert isinstance(scorer, ScoresContinuations)
-        yield whole(own, scorer)
+        yield whole(every[start:stop], scorer)
         return
     assert isinstance(scorer, FillsSpans)
     for together in (True, False):
-        yield masked(own, scorer, shard.config, together=together)
+        yield masked(every[start:stop], scorer, shard.config, together=together)
 
 
 def masked(
-    asked: Sequence[Question], scorer: FillsSpans, language: str, *, together: bool
+    prompts: Sequence[Question], scorer: FillsSpans, language: str, *, together: bool
 ) -> pa.Table:
-    """Return output rows of some questions, the words put at the mask.
+    """Return output rows of some prompts, the words put at the mask.
 
     Raises
     ------
     Problem
         If the model cannot write a word.
     """
+
+    def words_of(question: Question) -> tuple[str, str]:
+        return question.agree, question.disagree
+
     rows = []
-    by_words = sorted(asked, key=lambda q: (q.agree, q.disagree))
-    for words, some in groupby(by_words, key=lambda q: (q.agree, q.disagree)):
+    for words, some in groupby(sorted(prompts, key=words_of), key=words_of):
         own = list(some)
         blocks = scorer.fill(
             [q.text for q in own], words, 2, multi=True, together=together, language=language
@@ -157,55 +166,46 @@ def masked(
                     f"models.{scorer.name}: cannot write {lost[0]!r} as one of the answers; name "
                     "others under probes.agreement.frames, or leave the language out"
                 )
+            pieces = dict(zip(block.candidates, block.pieces.tolist(), strict=True))
             for i, question in enumerate(islice(rest, len(block.prompts))):
                 at = [block.candidates[j] for j in block.best[i]]
-                values = dict(zip(at, block.logprobs_nats[i].tolist(), strict=True))
-                pieces = dict(zip(block.candidates, block.pieces.tolist(), strict=True))
-                rows.append(
-                    _row(question, "together" if together else "l2r")
-                    | {
-                        "agree_nats": values[words[0]],
-                        "disagree_nats": values[words[1]],
-                        "agree_pieces": pieces[words[0]],
-                        "disagree_pieces": pieces[words[1]],
-                        "unknown_pieces": int(block.unknown[i]),
-                    }
-                )
+                nats = dict(zip(at, block.logprobs_nats[i].tolist(), strict=True))
+                sides = [(nats[word], pieces[word]) for word in words]
+                method = "together" if together else "l2r"
+                rows.append(_row(question, method, sides, int(block.unknown[i])))
     return _table(rows, scorer)
 
 
-def whole(asked: Sequence[Question], scorer: ScoresContinuations) -> pa.Table:
-    """Return output rows of some questions, the probabilities those of whole texts."""
-    texts = [("", q.text.replace(MASK, word)) for q in asked for word in (q.agree, q.disagree)]
+def whole(prompts: Sequence[Question], scorer: ScoresContinuations) -> pa.Table:
+    """Return output rows of some prompts, the probabilities those of whole texts."""
+    texts = [("", q.text.replace(MASK, word)) for q in prompts for word in (q.agree, q.disagree)]
     scores = iter(scorer.logprobs(texts))
     rows = []
-    for question in asked:
-        agree, disagree = islice(scores, 2)
-        rows.append(_row(question, "sequence") | _sums(agree, disagree))
+    for question in prompts:
+        both = list(islice(scores, 2))
+        sides = [(score.logprob_nats, score.tokens) for score in both]
+        rows.append(_row(question, "sequence", sides, both[0].unknown))
     return _table(rows, scorer)
 
 
-def _sums(agree: Score, disagree: Score) -> dict[str, float]:
-    return {
-        "agree_nats": agree.logprob_nats,
-        "disagree_nats": disagree.logprob_nats,
-        "agree_pieces": agree.tokens,
-        "disagree_pieces": disagree.tokens,
-        "unknown_pieces": agree.unknown,
-    }
-
-
-def _row(question: Question, method: str) -> dict[str, object]:
+def _row(
+    question: Question, method: str, sides: list[tuple[float, int]], unknown: int
+) -> dict[str, object]:
+    (agree, agree_pieces), (disagree, disagree_pieces) = sides
     return question._asdict() | {
         "gender": GENDERS.index(question.gender),
         "form": FORMS.index(question.form),
         "method": METHODS.index(method),
+        "agree_nats": agree,
+        "disagree_nats": disagree,
+        "agree_pieces": agree_pieces,
+        "disagree_pieces": disagree_pieces,
+        "unknown_pieces": unknown,
     }
 
 
 def _table(rows: list[dict[str, object]], scorer: Scorer) -> pa.Table:
-    """Return rows in the order of their key, with what model answered."""
-    facts = scorer.facts()
-    about = {name: str(facts[name]) for name in ("model", "revision")}
+    """Return rows in the order of their key, with the model."""
+    about = {name: str(scorer.facts()[name]) for name in ("model", "revision")}
     rows.sort(key=lambda r: tuple(r[name] for name in SCHEMA.key))
     return pa.Table.from_pylist([row | about for row in rows], schema=SCHEMA.arrow())

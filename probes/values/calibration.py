@@ -1,12 +1,16 @@
-"""Calibration, residuals and ratings of blocks of answers, for all bootstrap replicates at once."""
+"""A model's agreement beyond its habit of agreeing: calibration, residuals, ratings.
+
+Al Ali and Libovický (2024): LogAgree = a LogDisagree + err over statements about nothing political,
+P = Phi(err / sigma) for any statement, and the rating 4 P + 1. Everything is computed for all
+bootstrap replicates at once.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-
-from plumbline.probes.values.calibration_model import Line, line, probability, rating, turned
+from scipy.special import ndtr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,16 +19,18 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+LOWEST, HIGHEST = 1.0, 5.0
+
 
 class Variant(NamedTuple):
-    """How is calibrated."""
+    """One way to calibrate."""
 
-    pooled: bool  # over genders; else each alone
-    intercept: bool
-    ddof: int
+    pooled: bool = True  # over genders; else each alone
+    intercept: bool = False
+    ddof: int = 1
 
 
-DEFAULT = Variant(pooled=True, intercept=False, ddof=1)
+DEFAULT = Variant()
 VARIANTS = tuple(
     Variant(pooled, intercept, ddof)
     for pooled in (True, False)
@@ -33,12 +39,73 @@ VARIANTS = tuple(
 )
 
 
+class Line(NamedTuple):
+    """A fitted line, and the spread around it; numbers, or arrays with one for each replicate."""
+
+    slope: Array
+    intercept: Array  # 0 where none is fitted
+    sigma: Array
+
+
 class Fit(NamedTuple):
-    """Lines of every gender and way of asking, and the spread of what is left."""
+    """Lines of every gender, frame and form, and the spread of what is left."""
 
     slope: Array  # (genders, cells, replicates)
     base: Array  # the same: intercepts
     sigma: Array  # (genders, replicates): of residuals averaged over cells
+
+
+def line(
+    x: Array, y: Array, weights: Array | None = None, *, intercept: bool = False, ddof: int = 1
+) -> Line:
+    """Fit y = a x + err, or y = a x + b + err, by least squares.
+
+    Without intercept a = sum xy / sum x^2, and the residuals need not have mean 0:
+    sigma = sqrt(sum err^2 / (n - ddof)) is around 0 in either case.
+
+    Parameters
+    ----------
+    x, y : (n,) arrays
+        Log-probability of disagreeing, and of agreeing.
+    weights : (n, replicates) array
+        How often each is drawn; by default once.
+    ddof
+        1 for the sample's standard deviation, 0 for n in its place.
+
+    Returns
+    -------
+    Line
+        Arrays (replicates,); numbers without weights.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than two points, or the arrays do not fit each other.
+
+    Examples
+    --------
+    >>> x = -np.arange(1.0, 6)
+    >>> found = line(x, 0.8 * x + np.array([0.1, -0.1, 0.2, -0.2, 0]))
+    >>> round(float(found.slope), 6), round(float(found.sigma), 6)
+    (0.805455, 0.156815)
+    """
+    x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if x.ndim != 1 or x.shape != y.shape or len(x) < 2:
+        raise ValueError("x and y must be vectors of one length, two points at least")
+    w = np.ones((len(x), 1)) if weights is None else np.asarray(weights, dtype=np.float64)
+    total = w.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        if intercept:
+            mean_x, mean_y = x @ w / total, y @ w / total
+            slope = ((x * y) @ w / total - mean_x * mean_y) / (x**2 @ w / total - mean_x**2)
+            base = mean_y - slope * mean_x
+        else:
+            slope = (x * y) @ w / (x**2 @ w)
+            base = np.zeros_like(slope)
+        residual = y[:, None] - slope * x[:, None] - base
+        sigma = np.sqrt((w * residual**2).sum(axis=0) / (total - ddof))
+    found = Line(slope, base, sigma)
+    return found if weights is not None else Line(*(part[0] for part in found))
 
 
 def fit(calibration: Block, weights: Array, variant: Variant = DEFAULT) -> Fit:
@@ -51,10 +118,15 @@ def fit(calibration: Block, weights: Array, variant: Variant = DEFAULT) -> Fit:
     genders, cells = calibration.agree.shape[1:]
     slope = np.empty((genders, cells, weights.shape[1]))
     base = np.empty_like(slope)
-    for g in range(genders):
-        for c in range(cells):
-            found = _line(calibration, weights, variant, g, c)
-            slope[g, c], base[g, c] = found.slope, found.intercept
+    options = {"intercept": variant.intercept, "ddof": variant.ddof}
+    for c in range(cells):
+        x, y = calibration.disagree[..., c], calibration.agree[..., c]
+        if variant.pooled:
+            w = np.tile(weights, (genders, 1))
+            slope[:, c], base[:, c], _ = line(x.T.ravel(), y.T.ravel(), w, **options)
+        else:
+            for g in range(genders):
+                slope[g, c], base[g, c], _ = line(x[:, g], y[:, g], weights, **options)
     lines = Fit(slope, base, np.empty(0))
     squares = (weights[:, None] * residuals(calibration, lines) ** 2).sum(axis=0)
     total = weights.sum(axis=0)
@@ -66,19 +138,10 @@ def fit(calibration: Block, weights: Array, variant: Variant = DEFAULT) -> Fit:
     return Fit(slope, base, sigma)
 
 
-def _line(block: Block, weights: Array, variant: Variant, g: int, c: int) -> Line:
-    if not variant.pooled:
-        x, y, w = block.disagree[:, g, c], block.agree[:, g, c], weights
-    else:
-        x, y = block.disagree[:, :, c].T.ravel(), block.agree[:, :, c].T.ravel()
-        w = np.tile(weights, (block.agree.shape[1], 1))
-    return line(x, y, w, intercept=variant.intercept, ddof=variant.ddof)
-
-
 def residuals(block: Block, lines: Fit) -> Array:
     """Return err of each statement and gender, (statements, genders, replicates).
 
-    The mean over ways of asking, with the sign turned where the statement is denied.
+    The mean over frames and forms, with the sign turned where the statement is denied.
     """
     signs = block.signs() / len(block.cells)
     found = np.empty((*block.agree.shape[:2], lines.slope.shape[2]))
@@ -90,8 +153,29 @@ def residuals(block: Block, lines: Fit) -> Array:
 
 
 def each(block: Block, lines: Fit) -> Array:
-    """Return err in each way of asking, no sign turned, (statements, genders, cells)."""
+    """Return err in each frame and form, no sign turned, (statements, genders, cells)."""
     return block.agree - lines.slope[..., 0] * block.disagree - lines.base[..., 0]
+
+
+def probability(residual: Array, sigma: Array) -> Array:
+    """Return Phi(err / sigma): the share of apolitical statements that are agreed with less."""
+    return np.asarray(ndtr(np.asarray(residual) / sigma), dtype=np.float64)
+
+
+def rating(p: Array) -> Array:
+    """Return 4 P + 1, from 1, disagrees, to 5, agrees.
+
+    Examples
+    --------
+    >>> rating(probability(np.array([0.0]), np.array(0.2))).tolist()
+    [3.0]
+    """
+    return np.asarray((HIGHEST - LOWEST) * np.asarray(p) + LOWEST, dtype=np.float64)
+
+
+def turned(ratings: Array) -> Array:
+    """Return the ratings of statements that speak against their value: 6 - rating."""
+    return np.asarray(LOWEST + HIGHEST - np.asarray(ratings), dtype=np.float64)
 
 
 def ratings(block: Block, lines: Fit) -> Array:
@@ -101,9 +185,8 @@ def ratings(block: Block, lines: Fit) -> Array:
 
 def facing(block: Block, rated: Array) -> Array:
     """Return ratings in the direction of their value: reversed statements turned round."""
-    against = block.about["reversed"].to_numpy() ^ (block.about["weight"].to_numpy() < 0)
-    shape = (-1, *[1] * (rated.ndim - 1))
-    return np.where(against.reshape(shape), turned(rated), rated)
+    against = (block.bearing() < 0).reshape(-1, *[1] * (rated.ndim - 1))
+    return np.where(against, turned(rated), rated)
 
 
 def mean(values: Array, load: Array, weights: Array) -> Array:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
+from plumbline.probes.stats.estimate import finite, significant
 from plumbline.probes.values.calibration import each, fit
-from plumbline.probes.values.ratings import Rows, estimate
+from plumbline.probes.values.ratings import ITEMS, Rows, adjust, estimate
 from plumbline.probes.values.schemas import COMPARED
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.values.responses import Block
-    from plumbline.probes.values.values import Params
+    from plumbline.probes.values.schemas import Params
 
     Array = NDArray[np.float64]
 
@@ -34,43 +35,35 @@ def consistency(
     Parameters
     ----------
     blocks
-        By method: the statements for calibration, and those of a scale, in all ways of asking.
+        By method: the statements for calibration, and those of a scale, in all frames and forms.
     drawn
         How often each of them is drawn, (statements, 1 + replicates).
     """
     rows: Rows = []
     for which in (0, 1):
-        err = {}
-        for method, pair in blocks.items():
-            lines = fit(pair[0], drawn[0][:, :1])
-            err[method] = each(pair[which], lines)
+        err = {m: each(pair[which], fit(pair[0], drawn[0][:, :1])) for m, pair in blocks.items()}
         block = next(iter(blocks.values()))[which]
-        scale, clusters = str(block.about["scale"][0]), block.clusters()
+        clusters = np.array(block.clusters())
         family: Rows = []
-        for compared, first, second in _pairs(block, err):
-            kept = np.isfinite(first[1]) & np.isfinite(second[1])
-            n = len({c for c, keep in zip(clusters, kept, strict=True) if keep})
+        for compared, (first, one), (second, two) in _pairs(block, err):
+            kept = np.isfinite(one) & np.isfinite(two)
+            n = len(set(clusters[kept]))
             if n < 3:
                 continue
-            x, y, w = first[1][kept], second[1][kept], drawn[which][kept]
+            x, y = one[kept], two[kept]
             family.append(
-                estimate(correlation(x, y, w), n, params, "statement, with its opposite")
+                estimate(correlation(x, y, drawn[which][kept]), n, params, ITEMS)
                 | {
-                    "scale": scale,
+                    "scale": str(block.about["scale"][0]),
                     "compared": COMPARED.index(compared),
-                    "first": first[0],
-                    "second": second[0],
+                    "first": first,
+                    "second": second,
                     "null": "0: unrelated, values shuffled over statements",
                     "p": _shuffled_p(x, y, params),
-                    "spearman": finite(float(_pearson(_ranks(x), _ranks(y)))),
+                    "spearman": finite(spearmanr(x, y)[0]) if np.ptp(x) and np.ptp(y) else None,
                 }
             )
-        tested = [row for row in family if row["p"] is not None]
-        if tested:
-            adjusted = benjamini_hochberg(np.array([row["p"] for row in tested]))
-            for row, p in zip(tested, adjusted, strict=True):
-                row["p_bh"] = significant(float(p))
-        rows += family
+        rows += adjust(family)
     return rows
 
 
@@ -96,12 +89,9 @@ def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, Side, 
     yield "opposites", ("statement", whole), ("opposite", opposite)
     sides = [(name, own[:, g][:, plain].mean(axis=1)) for g, name in enumerate(GENDERS)]
     yield "genders", sides[0], sides[1]
-    for this, that in combinations(err, 2):
-        yield (
-            "methods",
-            (this, err[this].mean(axis=1)[:, plain].mean(axis=1)),
-            (that, err[that].mean(axis=1)[:, plain].mean(axis=1)),
-        )
+    means = {method: own.mean(axis=1)[:, plain].mean(axis=1) for method, own in err.items()}
+    for this, that in combinations(means, 2):
+        yield "methods", (this, means[this]), (that, means[that])
 
 
 def correlation(x: Array, y: Array, weights: Array) -> Array:
@@ -113,16 +103,6 @@ def correlation(x: Array, y: Array, weights: Array) -> Array:
         xx, yy = x**2 @ weights / total - mx**2, y**2 @ weights / total - my**2
         found = xy / np.sqrt(xx * yy)
     return np.asarray(np.clip(found, -1, 1), dtype=np.float64)
-
-
-def _pearson(x: Array, y: Array) -> Any:
-    return correlation(x, y, np.ones((len(x), 1)))[0]
-
-
-def _ranks(values: Array) -> Array:
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(values), dtype=np.float64)
 
 
 def _shuffled_p(x: Array, y: Array, params: Params) -> float | None:

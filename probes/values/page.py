@@ -61,7 +61,9 @@ def _parts(
     lines = found["calibration"].filter(
         here & (pl.col("fitted") == "pooled") & ~pl.col("intercept")
     )
-    points = found["points"].filter(here & pl.col("scale").is_in([scale, "calibration"]))
+    points = found["points"].filter(
+        here & (pl.col("reading") == "faithful") & pl.col("scale").is_in([scale, "calibration"])
+    )
     values = values.filter(
         (pl.col("fitted") == "pooled") & ~pl.col("intercept") & (pl.col("spread") == "n-1")
     )

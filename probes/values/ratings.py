@@ -1,4 +1,4 @@
-"""Rows of the tables of ``values`` that come from one model's answers in one reading."""
+"""Rows of the tables of ``values`` that come from one model's responses in one reading."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from plumbline.probes.stats.tests import tost
 from plumbline.probes.values.calibration import (
     DEFAULT,
     VARIANTS,
-    Fit,
-    Variant,
     facing,
     fit,
     mean,
+    probability,
     ratings,
     residuals,
 )
-from plumbline.probes.values.calibration_model import probability
 from plumbline.probes.values.schemas import (
     ALL,
     CALIBRATION,
@@ -38,8 +36,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from plumbline.probes.values.calibration import Fit, Variant
     from plumbline.probes.values.responses import Block
-    from plumbline.probes.values.values import Params
+    from plumbline.probes.values.schemas import Params
 
     Array = NDArray[np.float64]
 
@@ -48,7 +47,7 @@ ITEMS = "statement, with its opposite"
 
 
 class Reading(NamedTuple):
-    """What a model answered in one reading, and how often each statement is drawn."""
+    """Responses of a model in one reading, and how often each statement is drawn."""
 
     name: str
     calibration: Block
@@ -68,7 +67,7 @@ class Reading(NamedTuple):
             yield name, axis == name
 
 
-def estimate(draws: Array, clusters: int, params: Params, cluster: str) -> dict[str, Any]:
+def estimate(draws: Array, clusters: int, params: Params, cluster: str, **more: Any) -> Any:
     """Return the columns of an estimate; the first of the draws is the one of the data."""
     low, high = expanded.interval(draws[1:], clusters, params.confidence)
     return {
@@ -80,7 +79,16 @@ def estimate(draws: Array, clusters: int, params: Params, cluster: str) -> dict[
         "method": expanded.METHOD,
         "p": None,
         "p_bh": None,
-    }
+    } | more
+
+
+def adjust(rows: Rows, name: str = "p") -> Rows:
+    """Put adjusted p-values in, over all rows that have one."""
+    tested = [row for row in rows if row[name] is not None]
+    adjusted = benjamini_hochberg(np.array([row[name] for row in tested], dtype=np.float64))
+    for row, p in zip(tested, adjusted, strict=True):
+        row[f"{name}_bh"] = significant(float(p))
+    return rows
 
 
 def values(reading: Reading, params: Params) -> Rows:
@@ -91,42 +99,31 @@ def values(reading: Reading, params: Params) -> Rows:
         turned = facing(reading.items, ratings(reading.items, lines))
         family: Rows = []
         for axis, own in reading.axes():
-            load = np.abs(reading.items.about["weight"].to_numpy()[own])
+            load = np.abs(reading.items.bearing()[own])
             clusters = len(set(reading.items.where(own).clusters()))
-            for who, faced in zip(WHO, _genders(turned[own]), strict=True):
+            shared = reading.about() | _variant(variant)
+            shared |= {"axis": axis, "items": int(own.sum()), "null": "random answers: mean 3"}
+            sides = (turned[own, 0], turned[own, 1], turned[own].mean(axis=1))
+            for who, faced in enumerate(sides):
                 found = estimate(mean(faced, load, reading.drawn[own]), clusters, params, ITEMS)
-                found["p"] = random_p(float(found["value"]), load, params) if _is(variant) else None
-                family.append(
-                    reading.about()
-                    | found
-                    | {
-                        "fitted": int(not variant.pooled),
-                        "intercept": variant.intercept,
-                        "spread": int(variant.ddof == 0),
-                        "axis": axis,
-                        "gender": WHO.index(who),
-                        "items": int(own.sum()),
-                        "null": "random answers: mean 3",
-                        "sd": finite(faced[:, 0].std(ddof=1)) if own.sum() > 1 else None,
-                    }
-                )
-        if _is(variant):
-            _adjust(family, "p")
-        rows += family
+                found["sd"] = finite(faced[:, 0].std(ddof=1)) if own.sum() > 1 else None
+                if variant == DEFAULT:
+                    found["p"] = random_p(float(found["value"]), load, params)
+                family.append(shared | found | {"gender": who})
+        rows += adjust(family)
     return rows
 
 
-def _is(variant: Variant) -> bool:
-    return variant == DEFAULT
-
-
-def _genders(turned: Array) -> tuple[Array, ...]:
-    """Return the ratings of women, of men and their means, each (statements, replicates)."""
-    return turned[:, 0], turned[:, 1], turned.mean(axis=1)
+def _variant(variant: Variant) -> dict[str, Any]:
+    return {
+        "fitted": int(not variant.pooled),
+        "intercept": variant.intercept,
+        "spread": int(variant.ddof == 0),
+    }
 
 
 def random_means(load: Array, params: Params) -> Array:
-    """Return mean ratings of one who answers at random, (draws,).
+    """Return mean ratings of random responses, (draws,).
 
     Every P uniform on 0 to 1, as it is for statements that are like the apolitical ones.
     """
@@ -137,18 +134,9 @@ def random_means(load: Array, params: Params) -> Array:
 
 
 def random_p(value: float, load: Array, params: Params) -> float:
-    """Return the two-sided p of a mean rating under random answers."""
+    """Return the two-sided p of a mean rating under random responses."""
     apart = np.abs(random_means(load, params) - 3) >= abs(value - 3) - 1e-9
     return significant((1 + int(apart.sum())) / (1 + params.draws))
-
-
-def _adjust(rows: Rows, name: str) -> None:
-    """Put adjusted p-values in, over all rows that have one."""
-    tested = [row for row in rows if row[name] is not None]
-    if tested:
-        adjusted = benjamini_hochberg(np.array([row[name] for row in tested]))
-        for row, p in zip(tested, adjusted, strict=True):
-            row[f"{name}_bh"] = significant(float(p))
 
 
 def gender(reading: Reading, params: Params) -> Rows:
@@ -156,33 +144,21 @@ def gender(reading: Reading, params: Params) -> Rows:
     rows: Rows = []
     for variant in (DEFAULT, DEFAULT._replace(pooled=False)):
         lines = fit(reading.calibration, reading.weights, variant)
-        rated = ratings(reading.items, lines)
+        rated, control = (ratings(b, lines) for b in (reading.items, reading.calibration))
+        bearing = np.abs(reading.items.bearing())
+        every = np.ones(len(bearing), dtype=np.bool_)
         family: Rows = []
-        for measure in MEASURES:
+        for m, measure in enumerate(MEASURES):
             found = facing(reading.items, rated) if measure == "value" else rated
-            apart = found[:, 0] - found[:, 1]
-            every = np.ones(len(apart), dtype=np.bool_)
             for axis, own in [*reading.axes(), (ALL, every)]:
-                part = reading.items.where(own)
-                load = np.abs(part.about["weight"].to_numpy())
-                family.append(
-                    _difference(part.clusters(), apart[own], load, reading.drawn[own], params)
-                    | {"measure": MEASURES.index(measure), "axis": axis}
-                )
-        control = ratings(reading.calibration, lines)
-        family.append(
-            _difference(
-                reading.calibration.clusters(),
-                control[:, 0] - control[:, 1],
-                np.ones(len(control)),
-                reading.weights,
-                params,
-            )
-            | {"measure": MEASURES.index("agreement"), "axis": CALIBRATION}
-        )
-        for name in ("p", "p_equivalence"):
-            _adjust(family, name)
-        for row in family:
+                clusters = reading.items.where(own).clusters()
+                drawn = reading.drawn[own]
+                row = _difference(clusters, found[own], bearing[own], drawn, params)
+                family.append(row | {"measure": m, "axis": axis})
+        neutral, ones = reading.calibration.clusters(), np.ones(len(control))
+        row = _difference(neutral, control, ones, reading.weights, params)
+        family.append(row | {"measure": MEASURES.index("agreement"), "axis": CALIBRATION})
+        for row in adjust(adjust(family), "p_equivalence"):
             row["fitted"] = FITTED.index("pooled" if variant.pooled else "by gender")
             row["verdict"] = VERDICTS.index(verdict(row["p_bh"], row["p_equivalence_bh"]))
             rows.append(reading.about() | row)
@@ -191,63 +167,53 @@ def gender(reading: Reading, params: Params) -> Rows:
 
 def verdict(p: float | None, p_equivalence: float | None, level: float = 0.05) -> str:
     """Say what the test of a difference and that of equivalence say together."""
-    apart = p is not None and p <= level
     alike = p_equivalence is not None and p_equivalence <= level
-    if apart:
+    if p is not None and p <= level:
         return "different, within the bound" if alike else "different"
     return "equivalent" if alike else "undecided"
 
 
 def _difference(
-    clusters: list[str], apart: Array, load: Array, drawn: Array, params: Params
+    clusters: list[str], rated: Array, load: Array, drawn: Array, params: Params
 ) -> dict[str, Any]:
-    """Return the mean of (statements, replicates) differences, and both tests over clusters."""
-    names = sorted(set(clusters))
-    place = np.array([names.index(name) for name in clusters])
-    weight = np.bincount(place, load)
-    means = np.bincount(place, load * apart[:, 0]) / weight
-    found = estimate(mean(apart, load, drawn), len(names), params, ITEMS)
-    found |= {
-        "items": len(apart),
-        "null": "0: gender makes no difference",
-        "p": None,
-        "bound": params.bound,
-        "equivalence_low": None,
-        "equivalence_high": None,
-        "p_equivalence": None,
-        "p_equivalence_bh": None,
-    }
-    if len(means) > 1:
-        test = tost(means, params.bound)
-        found |= {
-            "p": significant(test.p_difference),
-            "equivalence_low": finite(test.low),
-            "equivalence_high": finite(test.high),
-            "p_equivalence": significant(test.p),
-        }
-    return found
+    """Return the mean difference of (statements, genders, replicates), tested over clusters."""
+    apart = rated[:, 0] - rated[:, 1]
+    names, place = np.unique(clusters, return_inverse=True)
+    means = np.bincount(place, load * apart[:, 0]) / np.bincount(place, load)
+    test = tost(means, params.bound) if len(means) > 1 else None
+    return estimate(
+        mean(apart, load, drawn),
+        len(names),
+        params,
+        ITEMS,
+        items=len(apart),
+        null="0: gender makes no difference",
+        p=test and significant(test.p_difference),
+        bound=params.bound,
+        equivalence_low=test and finite(test.low),
+        equivalence_high=test and finite(test.high),
+        p_equivalence=test and significant(test.p),
+        p_equivalence_bh=None,
+    )
 
 
 def lines(reading: Reading, params: Params) -> Rows:
     """Return slopes, intercepts and spreads of the calibration, and whether it tells anything."""
     rows: Rows = []
-    n = len(reading.calibration.about)
+    calibration = reading.calibration
 
-    def add(about: dict[str, Any], measure: str, draws: Array, null: str = "none") -> None:
-        found = estimate(draws, n, params, "statement") | {"measure": measure, "null": null}
-        rows.append({"reading": READINGS.index(reading.name), **about, **found})
+    def add(at: dict[str, Any], measure: str, draws: Array, **more: Any) -> None:
+        own = {"measure": measure, "null": "none"} | more
+        rows.append(at | estimate(draws, len(calibration.about), params, "statement", **own))
 
     for variant in (v for v in VARIANTS if v.ddof == 1):
-        found = fit(reading.calibration, reading.weights, variant)
-        smaller = fit(reading.calibration, reading.weights, variant._replace(ddof=0))
-        who = ("both",) if variant.pooled else WHO[:2]
-        for g, name in enumerate(who):
-            about = {
-                "fitted": int(not variant.pooled),
-                "intercept": variant.intercept,
-                "gender": WHO.index(name),
-            }
-            for c, cell in enumerate(reading.calibration.cells):
+        found = fit(calibration, reading.weights, variant)
+        smaller = fit(calibration, reading.weights, variant._replace(ddof=0))
+        left = residuals(calibration, found)
+        for g, name in enumerate(("both",) if variant.pooled else WHO[:2]):
+            about = {"reading": READINGS.index(reading.name), "gender": WHO.index(name)}
+            about |= {"fitted": int(not variant.pooled), "intercept": variant.intercept}
+            for c, cell in enumerate(calibration.cells):
                 at = about | {"frame": cell.frame, "form": FORMS.index(cell.form)}
                 add(at, "slope", found.slope[g, c])
                 if variant.intercept:
@@ -255,15 +221,13 @@ def lines(reading: Reading, params: Params) -> Rows:
             at = about | {"frame": COMBINED, "form": FORMS.index("plain")}
             add(at, "sigma (n-1)", found.sigma[g])
             add(at, "sigma (n)", smaller.sigma[g])
-            left = residuals(reading.calibration, found)
             err = left.mean(axis=1) if variant.pooled else left[:, g]
-            add(at, "likely above unlikely", *_above(reading, err))
-            rows[-1]["p"] = _above_p(reading, err[:, 0], params)
-    _adjust(rows, "p")
-    return rows
+            p, null = _above_p(reading, err[:, 0], params), "0.5: no better than chance"
+            add(at, "likely above unlikely", _above(reading, err), null=null, p=p)
+    return adjust(rows)
 
 
-def _above(reading: Reading, err: Array) -> tuple[Array, str]:
+def _above(reading: Reading, err: Array) -> Array:
     """Return how often a likely statement is agreed with more than an unlikely one."""
     likely = reading.calibration.about["likely"].to_numpy()
     up, down = np.flatnonzero(likely), np.flatnonzero(~likely)
@@ -272,8 +236,8 @@ def _above(reading: Reading, err: Array) -> tuple[Array, str]:
         wins = (err[i] > err[down]) + 0.5 * (err[i] == err[down])
         total += reading.weights[i] * (wins * reading.weights[down]).sum(axis=0)
     with np.errstate(invalid="ignore"):
-        share = total / (reading.weights[up].sum(axis=0) * reading.weights[down].sum(axis=0))
-    return share, "0.5: no better than chance"
+        share: Array = total / (reading.weights[up].sum(axis=0) * reading.weights[down].sum(axis=0))
+    return share
 
 
 def _above_p(reading: Reading, err: Array, params: Params) -> float:
@@ -294,31 +258,42 @@ def answers(reading: Reading, found: Fit) -> Rows:
         err = residuals(part, found)[..., 0]
         p = probability(err, found.sigma[:, 0])
         about = part.about.select("scale", "axis", "id", "reversed").to_dicts()
-        for row, errs, ps in zip(about, err, p, strict=True):
-            for g, name in enumerate(WHO[:2]):
-                rows.append(
-                    row
-                    | {
-                        "reading": READINGS.index(reading.name),
-                        "gender": WHO.index(name),
-                        "residual_nats": finite(errs[g]),
-                        "probability": finite(ps[g]),
-                        "rating": finite(4 * ps[g] + 1),
-                    }
-                )
+        rows += [
+            row
+            | {
+                "reading": READINGS.index(reading.name),
+                "gender": g,
+                "residual_nats": finite(err[i, g]),
+                "probability": finite(p[i, g]),
+                "rating": finite(4 * p[i, g] + 1),
+            }
+            for i, row in enumerate(about)
+            for g in range(2)
+        ]
     return rows
 
 
 def points(reading: Reading) -> Rows:
-    """Return what a calibration line is fitted to, of the first way of asking."""
+    """Return all that a reading is computed from: the log-probabilities of every prompt."""
     return [
         row
         | {
+            "reading": READINGS.index(reading.name),
+            "cluster": cluster,
             "gender": g,
-            "disagree_nats": finite(part.disagree[i, g, 0]),
-            "agree_nats": finite(part.agree[i, g, 0]),
+            "frame": cell.frame,
+            "form": FORMS.index(cell.form),
+            "disagree_nats": finite(part.disagree[i, g, c]),
+            "agree_nats": finite(part.agree[i, g, c]),
         }
         for part in (reading.calibration, reading.items)
-        for i, row in enumerate(part.about.select("scale", "id").to_dicts())
+        for i, (row, cluster) in enumerate(
+            zip(
+                part.about.select("questionnaire", "scale", "axis", "id", "bearing").to_dicts(),
+                part.clusters(),
+                strict=True,
+            )
+        )
         for g in range(2)
+        for c, cell in enumerate(part.cells)
     ]

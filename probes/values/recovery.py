@@ -1,4 +1,9 @@
-"""What the tables of a world's model tell of the values that were planted in it."""
+"""Recovery of the study ``values``: its tables against what was planted in worlds of convictions.
+
+The true ratings are computed here from what was planted, by the paper's formulas and by nothing of
+the analysis: a line through 0 of the apolitical statements of both genders, P = Phi(err / sigma),
+rating 4 P + 1, turned round where agreeing speaks against the value.
+"""
 
 from __future__ import annotations
 
@@ -6,139 +11,216 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from pydantic import Field
+from scipy.special import ndtr
 from scipy.stats import spearmanr
 
-from plumbline.probes.stats.estimate import finite
-from plumbline.probes.values.consistency import correlation
-from plumbline.probes.values.ratings import Reading, Rows, estimate, gender, values
-from plumbline.probes.values.schemas import ALL, CALIBRATION, MEASURES, VERDICTS, WHO
-from plumbline.probes.worlds.recovery import PLANTED
+from plumbline.builders.core.params import Params as Section
+from plumbline.probes.prompts.opinions import FORMS
+from plumbline.probes.stats import bootstrap as expanded
+from plumbline.probes.stats.bootstrap import bits, keys, poisson
+from plumbline.probes.stats.estimate import finite, typed
+from plumbline.probes.values.schemas import ALL, READINGS, VERDICTS, WHO
+from plumbline.probes.worlds.recovery import PLANTED, RECOVERY
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from plumbline.probes.values.values import Params
+    from plumbline.probes.core.run_analysis import Inputs
+
+TABLES = ("values",)
+SCHEMAS = {"values": RECOVERY}
+OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of a world of the study
+BOTH = WHO.index("both")
+QUESTION = ("questionnaire", "id", "frame", "form", "gender")
+
+
+class Params(Section):
+    """Intervals of what is recovered."""
+
+    version: str = Field("0.1.0", pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    bootstrap: int = Field(2000, ge=100, description="bootstrap replicates over statements")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(1, ge=0, description="of the resampling")
+
+
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compare the tables of every world with what was planted in it.
+
+    Returns
+    -------
+    dict
+        ``values``, with the columns of :data:`SCHEMAS`; nothing without a world.
+    """
+    folder = inputs.tables("values")
+    tables = {n: pl.read_parquet(folder / f"{n}.parquet") for n in ("points", "values", "gender")}
+    default = (pl.col("fitted") == 0) & ~pl.col("intercept") & (pl.col("spread") == 0)
+    tables["values"] = tables["values"].filter(default)
+    pooled = (pl.col("fitted") == 0) & (pl.col("measure") == 0)
+    tables["gender"] = tables["gender"].filter(pooled)
+    at = ["language", "scale", "reading"]
+    rows: list[dict[str, Any]] = []
+    for model in inputs.models:
+        world = planted(inputs.weights(model))
+        if world is None:
+            continue
+        own = {name: t.filter(pl.col("model") == model) for name, t in tables.items()}
+        null = not (world.filter(pl.col("axis") != "")["planted_nats"] != 0).any()
+        for language, scale, reading in own["values"].select(at).unique().sort(at).iter_rows():
+            here = (pl.col("language") == language) & (pl.col("reading") == reading)
+            neutral = pl.col("axis") == ""
+            part = {
+                name: table.filter(
+                    here & ((pl.col("scale") == scale) | (neutral & (name == "points")))
+                )
+                for name, table in own.items()
+            }
+            about = {"model": model, "language": language, "world": int(null)}
+            rows += [
+                about | row | {"measure": f"{READINGS[reading]}: {row['measure']}"}
+                for row in _reading(part, world, params, null=null)
+            ]
+    if not rows:
+        return {}
+    schema = SCHEMAS["values"]
+    table = typed(pl.DataFrame(rows, infer_schema_length=None), schema)
+    return {"values": table.sort(schema.key)}
 
 
 def planted(weights: Path) -> pl.DataFrame | None:
-    """Return what was planted for each question; None of a model that is no world of values."""
+    """Return what was planted for each question; None of a model that is no world of the study."""
     path = weights / PLANTED
-    if not path.is_file() or "agree_nats" not in pl.read_parquet_schema(path):
+    if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
         return None
-    return pl.read_parquet(path)
-
-
-def is_null(world: pl.DataFrame) -> bool:
-    """Tell whether nothing is planted: no value is agreed with, and genders are alike."""
-    shares = world.filter(pl.col("axis") != "")["planted_nats"]
-    return not (shares != 0).any()
-
-
-def recovery(measured: Reading, true: Reading, null: bool, params: Params) -> Rows:
-    """Return the rows of one reading.
-
-    Parameters
-    ----------
-    measured, true
-        What the model answered, and what it was to answer, to the same questions.
-    null
-        Whether nothing is planted.
-    """
-    rows = [_odds(measured, true, params)]
-    got, wanted = (
-        {(r["axis"], r["gender"]): r for r in values(each, params) if _default(r)}
-        for each in (measured, true)
+    codes = {"gender": dict(zip(WHO, range(len(WHO)), strict=True))}
+    codes["form"] = dict(zip(FORMS, range(len(FORMS)), strict=True))
+    return pl.read_parquet(path).with_columns(
+        pl.col(name).replace_strict(own) for name, own in codes.items()
     )
-    rows.append(_share(got, wanted, "values whose interval holds the one planted"))
-    both = WHO.index("both")
+
+
+def _reading(
+    tables: dict[str, pl.DataFrame], world: pl.DataFrame, params: Params, *, null: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one reading of the responses to one scale."""
+    true = world.select(*QUESTION, true_agree="agree_nats", true_disagree="disagree_nats")
+    points = tables["points"].with_columns(pl.col("gender", "form").cast(pl.Int64))
+    joined = points.join(true.with_columns(pl.col("gender", "form").cast(pl.Int64)), on=QUESTION)
+    yield _odds(joined.filter(pl.col("axis") != ""), params)
+    rated = true_ratings(joined)
+    values, apart = _true(rated)
+    got = {(r["axis"], r["gender"]): r for r in tables["values"].to_dicts()}
+    held = [r["low"] <= round(values[key], 6) <= r["high"] for key, r in got.items()]
+    what = "values whose interval holds the one planted"
+    yield _count(what, float(np.mean(held)), len(held), "value and gender", "1: all")
     axes = sorted({axis for axis, _ in got})
     if not null:
-        rank = spearmanr(
-            [got[a, both]["value"] for a in axes], [wanted[a, both]["value"] for a in axes]
-        )
-        rows.append(
-            _bare(
-                "Spearman correlation of planted and measured values", rank[0], len(axes), "value"
-            )
-            | {"null": "0: no relation"}
-        )
-    differences, true_differences = (
-        {r["axis"]: r for r in gender(each, params) if _default(r) and r["measure"] == 0}
-        for each in (measured, true)
-    )
-    rows += [
-        {k: v for k, v in differences[axis].items() if k in _COLUMNS}
-        | {
+        sides = [got[a, BOTH]["value"] for a in axes], [values[a, BOTH] for a in axes]
+        what = "Spearman correlation of planted and measured values"
+        yield _count(what, spearmanr(*sides)[0], len(axes), "value", "0: no relation")
+    gender = {r["axis"]: r for r in tables["gender"].to_dicts()}
+    for axis in [*axes, ALL]:
+        kept = {k: gender[axis][k] for k in ("value", "low", "high", "n", "cluster", "method")}
+        yield kept | {
             "measure": f"feminine minus masculine, {axis}",
-            "null": f"planted: {true_differences[axis]['value'] + 0.0:.3f}",
+            "null": f"planted: {round(apart[axis], 6) + 0.0:.3f}",
             "p": None,
             "p_bh": None,
         }
-        for axis in [*axes, ALL]
-    ]
-    found = [
-        r for r in gender(measured, params) if _default(r) and r["axis"] not in (ALL, CALIBRATION)
-    ]
-    found = [r for r in found if r["measure"] == MEASURES.index("value")]
-    apart = [VERDICTS[r["verdict"]] == "different" for r in found]
-    rows.append(
-        _bare(
-            "values on which gender is said to make a difference that matters",
-            sum(apart) / len(apart),
-            len(apart),
-            "value",
-        )
-        | {
-            "null": "0 of them planted"
-            if null
-            else _planted_share(true_differences, axes, params.bound)
-        }
+    different = [VERDICTS[gender[axis]["verdict"]] == "different" for axis in axes]
+    above = sum(abs(round(apart[axis], 6)) > gender[axis]["bound"] for axis in axes)
+    planted_ = f"{above} of {len(axes)} planted above the bound"
+    what = "values on which gender is said to make a difference that matters"
+    share = sum(different) / len(different)
+    yield _count(what, share, len(axes), "value", "0 of them planted" if null else planted_)
+
+
+def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
+    """Return the planted rating of every statement and gender, in the direction of its value.
+
+    Parameters
+    ----------
+    points
+        A row for each prompt: columns axis (empty: apolitical), id, bearing, gender, frame, form,
+        true_agree, true_disagree.
+
+    Returns
+    -------
+    DataFrame
+        Columns axis, id, bearing, gender, rating; political statements alone.
+    """
+    x, y = pl.col("true_disagree"), pl.col("true_agree")
+    neutral = pl.col("axis") == ""
+    slopes = (
+        points.filter(neutral).group_by("frame", "form").agg(slope=(x * y).sum() / (x**2).sum())
     )
-    return [{"measure": f"{measured.name}: {row.pop('measure')}"} | row for row in rows]
+    sign = pl.when(pl.col("form") == FORMS.index("negated")).then(-1).otherwise(1)
+    key = ["questionnaire", "axis", "id", "bearing", "gender"]
+    err = (
+        points.join(slopes, on=["frame", "form"])
+        .group_by(key)
+        .agg(err=(sign * (y - pl.col("slope") * x)).mean())
+        .sort(key)
+    )
+    known = err.filter(neutral)["err"].to_numpy()
+    sigma = float(np.sqrt((known**2).sum() / (len(known) - 1)))
+    found = err.filter(~neutral)
+    rating = 4 * ndtr(found["err"].to_numpy() / sigma) + 1
+    against = found["bearing"].to_numpy() < 0
+    return found.with_columns(rating=pl.Series(np.where(against, 6 - rating, rating)))
 
 
-_COLUMNS = {"value", "low", "high", "n", "cluster", "method"}
+def _true(rated: pl.DataFrame) -> tuple[dict[tuple[str, int], float], dict[str, float]]:
+    """Return planted values by axis and gender, and differences of genders by axis and of all."""
+    load = pl.col("bearing").abs()
+    mean = (pl.col("rating") * load).sum() / load.sum()
+    by = rated.group_by("axis", "gender").agg(mean)
+    values = {(axis, int(gender)): value for axis, gender, value in by.iter_rows()}
+    apart = {axis: values[axis, 0] - values[axis, 1] for axis, _ in values}
+    every = dict(rated.group_by("gender").agg(mean).iter_rows())
+    values |= {(axis, BOTH): (values[axis, 0] + values[axis, 1]) / 2 for axis in apart}
+    return values, apart | {ALL: every[0] - every[1]}
 
 
-def _planted_share(true: dict[str, Any], axes: list[str], bound: float) -> str:
-    number = sum(abs(true[axis]["value"]) > bound for axis in axes)
-    return f"{number} of {len(axes)} planted above the bound"
-
-
-def _default(row: dict[str, Any]) -> bool:
-    return not (row["fitted"] or row.get("intercept") or row.get("spread"))
-
-
-def _odds(measured: Reading, true: Reading, params: Params) -> dict[str, Any]:
+def _odds(joined: pl.DataFrame, params: Params) -> dict[str, Any]:
     """Correlate planted and measured log-odds over all questions of a scale."""
-    sides = []
-    for each in (measured, true):
-        apart = each.items.agree - each.items.disagree
-        sides.append(apart.reshape(len(apart), -1))
-    times = sides[0].shape[1]
-    x, y = (side.ravel() for side in sides)
-    draws = correlation(x, y, np.repeat(measured.drawn, times, axis=0))
-    n = len(set(measured.items.clusters()))
-    return estimate(draws, n, params, "statement, with its opposite") | {
+    x = (joined["agree_nats"] - joined["disagree_nats"]).to_numpy()
+    y = (joined["true_agree"] - joined["true_disagree"]).to_numpy()
+    names, place = np.unique(joined["cluster"].to_list(), return_inverse=True)
+    drawn = poisson(bits(keys(names.tolist()), params.bootstrap, params.seed))[place]
+    w = np.hstack([np.ones((len(x), 1)), drawn.astype(np.float64)])
+    total = w.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        (mx, my), (xx, yy, xy) = (
+            (v @ w / total for v in g) for g in ((x, y), (x * x, y * y, x * y))
+        )
+        draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
+    low, high = expanded.interval(draws[1:], len(names), params.confidence)
+    return {
         "measure": "correlation of planted and measured log-odds of agreeing, over questions",
+        "value": finite(draws[0]),
+        "low": finite(low),
+        "high": finite(high),
+        "n": len(names),
+        "cluster": "statement, with its opposite",
+        "method": expanded.METHOD,
         "null": "0: no relation",
+        "p": None,
+        "p_bh": None,
     }
 
 
-def _share(got: dict[Any, Any], wanted: dict[Any, Any], measure: str) -> dict[str, Any]:
-    held = [row["low"] <= wanted[key]["value"] <= row["high"] for key, row in got.items()]
-    return _bare(measure, float(np.mean(held)), len(held), "value and gender") | {"null": "1: all"}
-
-
-def _bare(measure: str, value: float, n: int, cluster: str) -> dict[str, Any]:
+def _count(measure: str, value: float, n: int, cluster: str, null: str) -> dict[str, Any]:
     return {
         "measure": measure,
-        "value": finite(float(value)),
+        "value": finite(value),
         "low": None,
         "high": None,
         "n": n,
         "cluster": cluster,
         "method": "count, no interval",
+        "null": null,
         "p": None,
         "p_bh": None,
     }

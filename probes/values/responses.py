@@ -1,4 +1,4 @@
-"""Answers of a model as arrays: statements by genders by frames and forms."""
+"""Responses of a model as arrays: statements by genders by frames and forms."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import polars as pl
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.statements.read import POLARITIES
-from plumbline.probes.prompts.opinions import FORMS, GENDERS
+from plumbline.probes.prompts.opinions import FORMS, GENDERS, METHODS
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
-from plumbline.probes.values.agreement import METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Cell(NamedTuple):
-    """One way of asking."""
+    """One frame, with the statement as it stands or denied."""
 
     frame: str
     form: str
@@ -36,7 +35,7 @@ class Cell(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What a model answered to some statements."""
+    """Responses of a model to some statements."""
 
     about: pl.DataFrame  # a row for each statement and axis, (statements,)
     cells: tuple[Cell, ...]
@@ -47,54 +46,54 @@ class Block(NamedTuple):
         """Return the sign of each cell, (cells,)."""
         return np.array([cell.sign for cell in self.cells], dtype=np.float64)
 
+    def bearing(self) -> Array:
+        """Return how much agreeing speaks for the value, below 0 against it, (statements,)."""
+        found: Array = self.about["bearing"].to_numpy().astype(np.float64)
+        return found
+
     def clusters(self) -> list[str]:
         """Return the cluster of each row: the statement with the one that says the opposite."""
         rows = self.about.select("scale", "id", "opposite").iter_rows()
         return [f"{scale}/{min(name, other) if other else name}" for scale, name, other in rows]
 
     def where(self, keep: NDArray[np.bool_]) -> Block:
-        """Return the rows that are kept."""
+        """Return some of the rows."""
         about = self.about.filter(pl.Series(keep))
         return Block(about, self.cells, self.disagree[keep], self.agree[keep])
 
     def weights(self, bootstrap: int, seed: int) -> Array:
         """Return how often each row is drawn, (statements, 1 + replicates); the first once."""
-        names = sorted(set(self.clusters()))
-        drawn = poisson(bits(keys(names), bootstrap, seed)).astype(np.float64)
-        place = {name: i for i, name in enumerate(names)}
-        rows = drawn[[place[name] for name in self.clusters()]]
-        return np.hstack([np.ones((len(rows), 1)), rows])
+        names, place = np.unique(self.clusters(), return_inverse=True)
+        drawn = poisson(bits(keys(names.tolist()), bootstrap, seed)).astype(np.float64)
+        return np.hstack([np.ones((len(place), 1)), drawn[place]])
 
 
-def statements(folder: Path, language: str) -> pl.DataFrame:
-    """Return the statements of a language, of all questionnaires."""
+def statements(folder: Path, language: str | None = None) -> pl.DataFrame:
+    """Return the statements of all questionnaires, of one language or all."""
     every = pl.concat(
         pl.read_parquet(folder / f"{config}.parquet").with_columns(questionnaire=pl.lit(config))
         for config in parquet.configs(folder)
     )
-    return every.filter(pl.col("language") == language).with_columns(
-        likely=pl.col("polarity") == POLARITIES.index("likely")
+    sign = pl.when(pl.col("reversed")).then(-1.0).otherwise(1.0)
+    found = every.with_columns(
+        likely=pl.col("polarity") == POLARITIES.index("likely"), bearing=pl.col("weight") * sign
     )
+    return found if language is None else found.filter(pl.col("language") == language)
 
 
 def answers(folder: Path, language: str) -> pl.DataFrame:
-    """Return what a model answered in a language."""
+    """Return the responses of a model in a language."""
+    labels = {"gender": GENDERS, "form": FORMS, "method": METHODS}
     return pl.read_parquet(folder / language / "*.parquet").with_columns(
-        gender=_named("gender", GENDERS),
-        form=_named("form", FORMS),
-        method=_named("method", METHODS),
+        pl.col(name).replace_strict(dict(enumerate(own)), return_dtype=pl.String)
+        for name, own in labels.items()
     )
-
-
-def _named(column: str, labels: Sequence[str]) -> pl.Expr:
-    codes = dict(enumerate(labels))
-    return pl.col(column).replace_strict(codes, return_dtype=pl.String)
 
 
 def block(
     found: pl.DataFrame, about: pl.DataFrame, method: str, cells: Sequence[Cell] | None = None
 ) -> Block:
-    """Return the answers by one method as arrays.
+    """Return the responses by one method as arrays.
 
     Parameters
     ----------
@@ -103,33 +102,32 @@ def block(
     about
         The statements.
     cells
-        Ways of asking; by default all that there are.
+        Frames and forms; by default all that there are.
 
     Raises
     ------
     Problem
-        If an answer is lacking.
+        If a response is missing.
     """
     own = found.filter(pl.col("method") == method)
     if cells is None:
         pairs = own.select("frame", "form").unique().sort("frame", "form", descending=[False, True])
         cells = [Cell(*pair) for pair in pairs.iter_rows()]
     about = about.sort("questionnaire", "id", "axis")
-    shape = (len(about), len(GENDERS), len(cells))
-    arrays = {side: np.full(shape, np.nan) for side in ("disagree_nats", "agree_nats")}
-    row: dict[tuple[str, str], list[int]] = {}
-    for i, key in enumerate(about.select("questionnaire", "id").iter_rows()):
-        row.setdefault(key, []).append(i)
-    where = {cell: n for n, cell in enumerate(cells)}
-    columns = ["questionnaire", "id", "frame", "form", "gender", *arrays]
-    for questionnaire, name, frame, form, gender, *sides in own.select(columns).iter_rows():
-        if (cell := where.get(Cell(frame, form))) is not None:
-            for array, value in zip(arrays.values(), sides, strict=True):
-                array[row.get((questionnaire, name), []), GENDERS.index(gender), cell] = value
-    if not all(np.isfinite(array).all() for array in arrays.values()) or not cells:
+    where = pl.DataFrame(
+        cells, schema={"frame": pl.String, "form": pl.String}, orient="row"
+    ).with_row_index("cell")
+    rows = about.select("questionnaire", "id").with_row_index("row")
+    placed = own.join(where, on=["frame", "form"]).join(rows, on=["questionnaire", "id"])
+    gender = placed["gender"].replace_strict({g: i for i, g in enumerate(GENDERS)}).to_numpy()
+    at = placed["row"].to_numpy(), gender, placed["cell"].to_numpy()
+    sides = np.full((2, len(about), len(GENDERS), len(cells)), np.nan)
+    for array, name in zip(sides, ("disagree_nats", "agree_nats"), strict=True):
+        array[at] = placed[name].to_numpy()
+    if not np.isfinite(sides).all() or not cells:
         lost = ", ".join(sorted({cell.frame for cell in cells})) or "any frame"
         raise Problem(
-            f"outputs of agreement: not every statement was asked in {lost} by {method}; check "
-            "analysis.values.frame and run the probe again"
+            f"outputs of agreement: not every statement has a response in {lost} by {method}; "
+            "check analysis.values.frame and run the probe again"
         )
-    return Block(about, tuple(cells), arrays["disagree_nats"], arrays["agree_nats"])
+    return Block(about, tuple(cells), sides[0], sides[1])

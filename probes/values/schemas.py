@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pydantic import Field
+
+from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.survey.responses import INFECTED
 from plumbline.probes.prompts.opinions import FORMS
 from plumbline.probes.stats.estimate import ESTIMATE
-from plumbline.probes.worlds.recovery import RECOVERY
 
 READINGS = ("faithful", "corrected")
 WHO = ("feminine", "masculine", "both")
@@ -20,6 +22,21 @@ VERDICTS = ("undecided", "equivalent", "different", "different, within the bound
 BASELINES = ("random answers", "always agrees", "always disagrees")
 STATUS = ("all", *INFECTED)
 ALL, CALIBRATION, COMBINED = "all", "calibration", "all"
+
+
+class Params(Section):
+    """How agreement is calibrated, resampled and tested."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    frame: str = Field(description="frame of the reading `faithful`")
+    bound: float = Field(
+        gt=0, lt=4, description="difference in rating between genders that would matter"
+    )
+    bootstrap: int = Field(ge=100, description="bootstrap replicates over statements")
+    draws: int = Field(ge=99, description="random responses, and shuffles")
+    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
+    seed: int = Field(ge=0, description="of the resampling")
+
 
 MODEL = Column("model", "string", "name of the model in params.yaml")
 LANGUAGE = Column("language", "string", "language of the statements")
@@ -93,12 +110,22 @@ POINTS = Schema(
         MODEL,
         LANGUAGE,
         SCALE,
+        READING,
+        Column("questionnaire", "string", "config of `statements`"),
+        Column("axis", "string", "value; empty for calibration"),
         Column("id", "string", "statement"),
+        Column("bearing", "float64", "weight in its value; below 0: agreeing speaks against it"),
+        Column("cluster", "string", "the statement with its opposite, which are drawn together"),
         WHOSE,
+        Column("frame", "string", "frame"),
+        Column("form", "label", "statements as they stand, or denied", labels=FORMS),
         Column("disagree_nats", "float64", "log-probability of disagreeing", maximum=0),
         Column("agree_nats", "float64", "log-probability of agreeing", maximum=0),
     ),
-    key=("model", "language", "scale", "id", "gender"),
+    key=(
+        *("model", "language", "scale", "reading", "questionnaire", "axis", "id", "gender"),
+        *("frame", "form"),
+    ),
 )
 LINES = Schema(
     columns=(
@@ -242,5 +269,4 @@ SCHEMAS = {
     "respondents": RESPONDENTS,
     "answers": ANSWERS,
     "points": POINTS,
-    "recovery": RECOVERY,
 }

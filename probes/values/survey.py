@@ -12,7 +12,6 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
 from plumbline.probes.stats.estimate import finite
-from plumbline.probes.values.calibration_model import percentile_distance, percentile_tails
 from plumbline.probes.values.ratings import Rows, estimate, random_means
 from plumbline.probes.values.schemas import ALL, BASELINES, PLACE, STATUS, WHO
 
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.values.values import Params
+    from plumbline.probes.values.schemas import Params
 
     Array = NDArray[np.float64]
 
@@ -52,14 +51,14 @@ def surveys(folder: Path, statements: pl.DataFrame) -> list[Survey]:
     Parameters
     ----------
     statements
-        Of all languages: columns scale, id, axis, weight, reversed.
+        Of all languages: columns scale, id, axis, bearing.
 
     Raises
     ------
     Problem
         If no statement of a survey is in the dataset ``statements``.
     """
-    columns = ["scale", "id", "axis", "weight", "reversed"]
+    columns = ["scale", "id", "axis", "bearing"]
     known = statements.select(columns).filter(pl.col("axis") != "").unique().sort(columns)
     found = []
     for config in parquet.configs(folder):
@@ -73,19 +72,14 @@ def surveys(folder: Path, statements: pl.DataFrame) -> list[Survey]:
                 f"{folder / config}.parquet: answers to none of the statements of {scale!r}; the "
                 "heads of its columns must be their ids"
             )
-        against = pl.col("reversed") ^ (pl.col("weight") < 0)
-        load = pl.col("weight").abs()
-        value = pl.when(against).then(6 - pl.col("answer")).otherwise(pl.col("answer"))
+        load, answer = pl.col("bearing").abs(), pl.col("answer")
+        value = pl.when(pl.col("bearing") < 0).then(6 - answer).otherwise(answer)
         scores = joined.group_by("respondent", "gender", "infected", "axis").agg(
             score=(value * load).sum() / load.sum()
         )
         scores = scores.with_columns(
-            gender=pl.col("gender").replace_strict(
-                dict(enumerate(GENDERS)), return_dtype=pl.String
-            ),
-            infected=pl.col("infected").replace_strict(
-                dict(enumerate(INFECTED)), return_dtype=pl.String
-            ),
+            pl.col(name).replace_strict(dict(enumerate(labels)), return_dtype=pl.String)
+            for name, labels in (("gender", GENDERS), ("infected", INFECTED))
         )
         found.append(Survey(config, simulated, scale, scores))
     return found
@@ -104,6 +98,7 @@ def respondents(survey: Survey, params: Params) -> Rows:
                 drawn = poisson(bits(keys(own["respondent"]), params.bootstrap, params.seed))
                 with np.errstate(invalid="ignore"):
                     means = score @ drawn / drawn.sum(axis=0)
+                low, median, high = np.quantile(score, [0.25, 0.5, 0.75])
                 rows.append(
                     estimate(np.r_[score.mean(), means], len(own), params, "respondent")
                     | {
@@ -115,9 +110,9 @@ def respondents(survey: Survey, params: Params) -> Rows:
                         "infected": STATUS.index(infected),
                         "null": "none",
                         "sd": finite(score.std(ddof=1)) if len(own) > 1 else None,
-                        "median": finite(float(np.median(score))),
-                        "quartile_low": finite(float(np.quantile(score, 0.25))),
-                        "quartile_high": finite(float(np.quantile(score, 0.75))),
+                        "median": finite(median),
+                        "quartile_low": finite(low),
+                        "quartile_high": finite(high),
                     }
                 )
     return rows
@@ -155,7 +150,7 @@ def standing(rows: Rows, found: list[Survey]) -> Rows:
 
 
 def baselines(about: pl.DataFrame, language: str, found: list[Survey], params: Params) -> Rows:
-    """Return what one gets who answers at random, or agrees or disagrees with everything.
+    """Return the values of random responses, and of agreeing or disagreeing with everything.
 
     Parameters
     ----------
@@ -164,10 +159,9 @@ def baselines(about: pl.DataFrame, language: str, found: list[Survey], params: P
     """
     rows = []
     for (scale, axis), own in sorted(about.group_by("scale", "axis"), key=lambda part: part[0]):
-        load = own["weight"].abs().to_numpy()
-        against = (own["reversed"] ^ (own["weight"] < 0)).to_numpy()
+        bearing = own["bearing"].to_numpy()
+        load, agrees = np.abs(bearing), np.where(bearing < 0, 1.0, 5.0)
         drawn = random_means(load, params)
-        agrees = np.where(against, 1.0, 5.0)
         ends = {
             BASELINES[0]: (3.0, *np.quantile(drawn, [0.025, 0.975]), 4 / np.sqrt(12)),
             BASELINES[1]: _always(agrees, load),
@@ -200,3 +194,37 @@ def _places(found: list[Survey], scale: str, axis: str, value: float) -> Rows:
 def _always(ratings: Array, load: Array) -> tuple[float, float, float, float]:
     value = float((ratings * load).sum() / load.sum())
     return value, value, value, float(ratings.std(ddof=1)) if len(ratings) > 1 else 0.0
+
+
+def percentile_tails(value: float, answers: Array) -> float:
+    """Return twice the smaller of the shares of answers strictly below and strictly above.
+
+    1 at a median that nobody shares, 0 outside all answers and where all others say the same.
+
+    Examples
+    --------
+    >>> [percentile_tails(3.2, np.arange(1, 6)), percentile_tails(2.5, np.arange(1, 5))]
+    [0.8, 1.0]
+    """
+    answers = _answers(answers)
+    return 2 * float(min((answers < value).mean(), (answers > value).mean()))
+
+
+def percentile_distance(value: float, answers: Array) -> float:
+    """Return the share of answers that are strictly farther from their median than a value.
+
+    Examples
+    --------
+    >>> [percentile_distance(3.2, np.arange(1, 6)), percentile_distance(2.5, np.arange(1, 5))]
+    [0.8, 1.0]
+    """
+    answers = _answers(answers)
+    middle = float(np.median(answers))
+    return float((np.abs(answers - middle) > abs(value - middle)).mean())
+
+
+def _answers(answers: Array) -> Array:
+    found = np.asarray(answers, dtype=np.float64)
+    if found.ndim != 1 or not len(found):
+        raise ValueError("needs a vector of answers")
+    return found

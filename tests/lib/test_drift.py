@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from samples import DAY, EARLIER, SAMPLES, TOP
 
-from plumbline.probes.__main__ import main
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.snapshot import MANIFEST, write_manifest
+from plumbline.probes.__main__ import main
 from plumbline.probes.stereotypes import waves as drift
 
 WAVES = [SAMPLES / "autocomplete" / day for day in (EARLIER, DAY)]

@@ -5,9 +5,8 @@ import polars as pl
 
 from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.prompts.opinions import FORMS
+from plumbline.probes.prompts.opinions import FORMS, METHODS
 from plumbline.probes.prompts.opinions import GENDERS as GRAMMATICAL
-from plumbline.probes.values.agreement import METHODS
 
 AXES = ("order", "trade")
 FRAMES = ("said", "wrote")

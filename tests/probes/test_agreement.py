@@ -21,8 +21,8 @@ from plumbline.probes.core.shards import Shard
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.params import Model
-from plumbline.probes.prompts.opinions import Frame, questions
-from plumbline.probes.values.agreement import METHODS, Params, masked, shards, whole
+from plumbline.probes.prompts.opinions import METHODS, Frame, questions
+from plumbline.probes.values.agreement import Params, masked, shards, whole
 
 TEXTS = {"a": "tea is good", "b": "war is peace"}
 SAID = {

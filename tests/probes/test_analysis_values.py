@@ -1,7 +1,6 @@
 """Analysis ``values``: planted agreement is found, gender tested both ways, baselines exact."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,7 +9,7 @@ from convinced import AXES, PAIRS, convinced
 from scipy.stats import norm
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.values import values
+from plumbline.probes.values import recovery, values
 from plumbline.probes.values.schemas import (
     BASELINES,
     COMPARED,
@@ -49,7 +48,7 @@ def value(table, reading, axis, who="both"):
 
 def test_tables_have_their_columns_and_keys(planted):
     _, found = planted
-    assert set(found) == set(SCHEMAS) - {"recovery"}
+    assert set(found) == set(SCHEMAS)
     for name, table in found.items():
         schema = SCHEMAS[name]
         assert table.columns == [c.name for c in schema.columns]
@@ -233,7 +232,7 @@ def test_intervals_hold_the_value_of_more_statements_at_about_their_rate(tmp_pat
 
 def test_a_frame_that_was_not_asked_and_lost_answers_are_told(planted, tmp_path):
     inputs, _ = planted
-    with pytest.raises(Problem, match=r"not every statement was asked in sung by together"):
+    with pytest.raises(Problem, match=r"not every statement has a response in sung by together"):
         values.run(inputs, PARAMS.model_copy(update={"frame": "sung"}))
     copy = tmp_path / "copy"
     shutil.copytree(inputs.data.parent, copy)
@@ -241,7 +240,7 @@ def test_a_frame_that_was_not_asked_and_lost_answers_are_told(planted, tmp_path)
     pl.read_parquet(path).filter(pl.col("id") != "trade-3").write_parquet(path)
     folders = {name: copy / name for name in inputs.datasets}
     lacking = inputs._replace(datasets=folders, data=copy / "data")
-    with pytest.raises(Problem, match="not every statement was asked"):
+    with pytest.raises(Problem, match="not every statement has a response"):
         values.run(lacking, PARAMS)
     (copy / "statements/calibration-xx.parquet").unlink()
     with pytest.raises(Problem, match="no statements for calibration"):
@@ -268,29 +267,63 @@ def test_an_item_that_bears_on_nothing_is_in_no_calibration_and_no_value(planted
         assert again[name].equals(found[name])
 
 
-def test_a_world_says_how_much_of_what_was_planted_is_found(planted, tmp_path):
-    inputs, _ = planted
+@pytest.fixture
+def world(planted, tmp_path):
+    """Return inputs of a recovery, and what writes the planted truth and returns its rows."""
+    inputs, found = planted
     copy = tmp_path / "copy"
     shutil.copytree(inputs.data.parent, copy)
-    folders = {name: copy / name for name in inputs.datasets}
-    world = inputs._replace(datasets=folders, data=copy / "data")
+    inputs = inputs._replace(data=copy / "data")
     answers = pl.read_parquet(copy / "data/outputs/agreement/m/xx/*.parquet")
-    axis = pl.col("id").str.replace(r"-.*|c\d+", "")
-    for null in (0, 1):
-        told = answers.filter(pl.col("method") == 1).with_columns(
-            pl.col("gender").replace_strict({0: "feminine", 1: "masculine"}),
-            pl.col("form").replace_strict({0: "plain", 1: "negated"}),
-            axis=axis,
-            planted_nats=pl.lit(float(1 - null)),
-        )
-        Path(world.weights("m")).mkdir(parents=True, exist_ok=True)
-        told.write_parquet(world.weights("m") / "planted.parquet")
-        table = values.run(world, PARAMS)["recovery"]
-        assert set(table["world"]) == {null}
-        rows = {row["measure"]: row for row in table.to_dicts()}
-        for reading in READINGS:
-            hold = rows[f"{reading}: values whose interval holds the one planted"]
-            assert hold["value"] == 1
-            apart = rows[f"{reading}: feminine minus masculine, trade"]
-            assert apart["null"] == f"planted: {apart['value']:.3f}"  # the answers are the truth
-        assert ("corrected: Spearman correlation of planted and measured values" in rows) != null
+    truth = answers.filter(pl.col("method") == 1).with_columns(
+        pl.col("gender").replace_strict({0: "feminine", 1: "masculine"}),
+        pl.col("form").replace_strict({0: "plain", 1: "negated"}),
+        axis=pl.col("id").str.replace(r"-.*|c\d+", ""),
+        planted_nats=pl.lit(1.0),
+    )
+
+    def recovered(truth, found=found):
+        for folder in (inputs.weights("m"), inputs.tables("values")):
+            folder.mkdir(parents=True, exist_ok=True)
+        truth.write_parquet(inputs.weights("m") / "planted.parquet")
+        for name, table in found.items():
+            table.write_parquet(inputs.tables("values") / f"{name}.parquet")
+        table = recovery.run(inputs, recovery.Params(bootstrap=300))["values"]
+        assert table.columns == [c.name for c in recovery.SCHEMAS["values"].columns]
+        assert not table.select(recovery.SCHEMAS["values"].key).is_duplicated().any()
+        return {row["measure"]: row for row in table.to_dicts()}
+
+    return inputs, truth, recovered
+
+
+@pytest.mark.parametrize("null", [0, 1])
+def test_a_world_says_how_much_of_what_was_planted_is_found(world, null):
+    _, truth, recovered = world
+    rows = recovered(truth.with_columns(planted_nats=pl.lit(float(1 - null))))
+    assert {row["world"] for row in rows.values()} == {null}
+    for reading in READINGS:
+        odds = "correlation of planted and measured log-odds of agreeing, over questions"
+        assert rows[f"{reading}: {odds}"]["value"] == pytest.approx(1, abs=1e-6)
+        hold = rows[f"{reading}: values whose interval holds the one planted"]
+        assert hold["value"] == 1
+        apart = rows[f"{reading}: feminine minus masculine, trade"]
+        assert apart["null"] == f"planted: {apart['value']:.3f}"  # the responses are the truth
+    assert ("corrected: Spearman correlation of planted and measured values" in rows) != null
+
+
+def test_the_control_fails_where_signs_are_swapped(world):
+    """Tables whose ratings are turned round do not hold what was planted."""
+    _, truth, recovered = world
+    swapped = {"agree_nats": "disagree_nats", "disagree_nats": "agree_nats"}
+    rows = recovered(truth.rename(swapped))
+    for reading in READINGS:
+        assert rows[f"{reading}: values whose interval holds the one planted"]["value"] < 1
+        odds = "correlation of planted and measured log-odds of agreeing, over questions"
+        assert rows[f"{reading}: {odds}"]["high"] < 0
+
+
+def test_recovery_leaves_out_models_without_planted_truth(world):
+    inputs, truth, recovered = world
+    recovered(truth)
+    (inputs.weights("m") / "planted.parquet").unlink()
+    assert recovery.run(inputs, recovery.Params()) == {}

@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import linregress, norm
 
-from plumbline.probes.values.calibration_model import (
-    line,
-    percentile_distance,
-    percentile_tails,
-    probability,
-    rating,
-    turned,
-)
+from plumbline.probes.values.calibration import line, probability, rating, turned
+from plumbline.probes.values.survey import percentile_distance, percentile_tails
 
 X = -np.arange(1.0, 6)
 Y = 0.8 * X + np.array([0.1, -0.1, 0.2, -0.2, 0])
