@@ -10,8 +10,8 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.downstream.build import CONFIG, NOT_SHIPPED, PAGE
+from plumbline.builders.datasets.downstream.read import Corpus, read
 from plumbline.builders.fetch.files import Fetch, citations, licences, web_page
-from plumbline.builders.readers.labelled_texts import Corpus, read
 
 if TYPE_CHECKING:
     from pathlib import Path

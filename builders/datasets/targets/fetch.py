@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
+from plumbline.builders.datasets.targets.build import Corpus, texts
 from plumbline.builders.fetch.files import Fetch, citations, licences, web_page
-from plumbline.builders.readers.tagged_texts import Corpus, texts
 
 if TYPE_CHECKING:
     from pathlib import Path
