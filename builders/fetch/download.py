@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from plumbline.builders.fetch.http import Politeness
 
 PIECE = 1 << 16
+UNWRITTEN = (
+    "{path}: could not be written ({why}); free some space and run the same command again, it "
+    "continues where it stopped"
+)
 SLOWEST = 1 << 20  # bytes within timeout_s; a line slower than this counts as a failure
 
 
@@ -52,10 +56,7 @@ def download(
     try:
         patiently(ask, url, policy)
     except OSError as error:
-        raise Problem(
-            f"{path}: could not be written ({error.strerror}); free some space and run the same "
-            "command again, it continues where it stopped"
-        ) from error
+        raise Problem(UNWRITTEN.format(path=path, why=error.strerror)) from error
     version.unlink(missing_ok=True)
     if wrong := expect(part):
         part.unlink()

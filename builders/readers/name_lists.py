@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import unicodedata
 from functools import cache
@@ -12,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.readers.table import decoded, records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,12 +91,7 @@ def entries(entry: List, body: bytes) -> Iterator[Listed]:
     ValueError
         With what is wrong and where.
     """
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8") from error
-    if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
-        raise ValueError("a web page in place of the list")
+    text = decoded(body)
     yield from {"table": _table, "nested": _nested, "flat": _flat}[entry.layout](entry, text)
 
 
@@ -130,17 +124,10 @@ def _nested(entry: List, text: str) -> Iterator[Listed]:
 
 
 def _table(entry: List, text: str) -> Iterator[Listed]:
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-    lacking = sorted(set(entry.columns.values()) - set(rows.fieldnames or ()))
-    if lacking:
-        raise ValueError(f"line 1: no column {', '.join(lacking)}")
     number = 0
-    for row in rows:
+    for line, row in records(text, entry.columns, strict=False):
         number += 1
-        at = f"line {rows.line_num}"
-        if None in row or None in row.values():
-            raise ValueError(f"{at}: not as many fields as the head has")
-        found = {key: row[column].strip() for key, column in entry.columns.items()}
+        at, found = f"line {line}", {key: value.strip() for key, value in row.items()}
         kind = entry.kind or entry.kinds.get(found["kind"])
         if kind is None:
             continue

@@ -21,7 +21,7 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.readers.labelled_texts import SPLITS
+from plumbline.builders.datasets.downstream.read import SPLITS
 from plumbline.probes.core.shards import Shard
 from plumbline.probes.models.files import weights_folder
 from plumbline.probes.training import checkpoints

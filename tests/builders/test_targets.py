@@ -12,7 +12,7 @@ from plumbline.builders.core.parquet import Reject
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.targets import build as targets
 from plumbline.builders.datasets.targets import fetch as client
-from plumbline.builders.readers.tagged_texts import Corpus, texts
+from plumbline.builders.datasets.targets.build import Corpus, texts
 from plumbline.validation.run import validate
 
 SHARED = Path(__file__).parents[3] / "shared/data/tweets"

@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from plumbline.builders.readers.labelled_texts import Corpus, read
+from plumbline.builders.datasets.downstream.read import Corpus, read
 
 TERMS = {"language": "en", "licence": "CC0-1.0", "citation": "the project"}
 COLUMNS = {"id": "id", "text": "text", "label": "label", "groups": "about"}

@@ -24,7 +24,7 @@ def test_a_file_of_the_checkout_and_one_from_afar_are_kept_as_they_are(tmp_path)
 def test_a_web_page_and_a_missing_file_are_told(tmp_path):
     with files(LIST.parent) as address, misbehaving(address, always(web_page)) as server:
         params = social_groups_params(en=f"{server.address}/en.csv")
-        with pytest.raises(Problem, match="a web page, not a list of groups"):
+        with pytest.raises(Problem, match="a web page in place of the file"):
             social_groups.fetch(params, POLITE, tmp_path / DAY)
     assert not (tmp_path / DAY / MANIFEST).exists()
     with pytest.raises(Problem, match=r"nowhere\.csv: no such file of groups"):

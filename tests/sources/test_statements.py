@@ -46,7 +46,7 @@ def test_a_pi34_of_other_length_is_refused(tmp_path):
 def test_web_pages_and_halves_are_refused(tmp_path):
     with files(FILE.parent) as address:
         for number, (wrong, told) in enumerate(
-            ((web_page, "a web page, not a list of statements"), (half, r"cut short|columns"))
+            ((web_page, "a web page in place of the file"), (half, r"cut short|columns"))
         ):
             with misbehaving(address, always(wrong)) as server:
                 params = one(f"{server.address}/values-cs.csv")

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from plumbline.builders.core import parquet
 from plumbline.builders.datasets.downstream.build import SEVERAL, TASKS
-from plumbline.builders.readers.labelled_texts import SPLITS
+from plumbline.builders.datasets.downstream.read import SPLITS
 from plumbline.validation.suite import Params as Base
 from plumbline.validation.suite import Table, holds
 

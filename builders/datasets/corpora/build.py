@@ -24,6 +24,7 @@ from plumbline.builders.datasets.corpora import reddit_dump
 from plumbline.builders.datasets.corpora.hate_filter import Params as Hate
 from plumbline.builders.datasets.corpora.near_duplicates import Params as Near
 from plumbline.builders.datasets.corpora.sample import Asked, Drawn, Found, draw
+from plumbline.builders.datasets.describe import page, table
 from plumbline.builders.readers.articles import declared, every, published
 
 if TYPE_CHECKING:
@@ -264,34 +265,33 @@ def describe(folder: Path) -> str:
     """Return how large the corpora are, and which texts stood in several, as Markdown."""
     import polars as pl
 
-    head = ["corpus", "texts", "words", "outlets", *PERIODS, "from", "to"]
-    lines = ["### Corpora", "", f"| {' | '.join(head)} |", f"|---|{'---:|' * 6}---|---|"]
+    found = []
     for config in CONFIGS:
         path = folder / f"{config}.parquet"
         if not path.is_file():
             continue
-        frame = pl.scan_parquet(path)
         dated = pl.col("date").filter(pl.col("date") != "")
         periods = [(pl.col("period") == i).sum().alias(p) for i, p in enumerate(PERIODS)]
-        one = frame.select(
+        one = pl.scan_parquet(path).select(
             pl.len().alias("texts"),
             pl.col("words").sum(),
             pl.col("outlet").n_unique().alias("outlets"),
             *periods,
             dated.min().alias("first"),
             dated.max().alias("last"),
-        ).collect()
-        (cells,) = one.rows()
-        told = [f"{c:,}" for c in cells[:-2]] + [c or "–" for c in cells[-2:]]
-        lines.append(f"| {config} | {' | '.join(told)} |")
+        )
+        (cells,) = one.collect().rows()
+        found.append((config, *(cell or "–" if cell != 0 else 0 for cell in cells)))
+    head = (
+        f"corpus | :texts | :words | :outlets | {' | '.join(f':{p}' for p in PERIODS)} | from | to"
+    )
+    corpora = table(head, found, "Corpora")
     rejects = pl.read_parquet(folder / REJECTS).filter(pl.col("reason") == "leak")
-    lines += ["", "### Leaks", ""]
     if not rejects.height:
-        return "\n".join([*lines, "No text stood in several corpora.", ""])
-    lines += ["Texts left out of both, because they stood in two or more corpora.", ""]
-    lines += ["| corpus | also in | texts |", "|---|---|---:|"]
+        return page(corpora, ["### Leaks", "", "No text stood in several corpora."])
     pairs: Counter[tuple[str, str]] = Counter()
     for config, detail in rejects.select("config", "detail").iter_rows():
         pairs.update({(config, told.partition(" ")[0]) for told in detail.split("; ")})
-    lines += [f"| {a} | {b} | {n:,} |" for (a, b), n in sorted(pairs.items())]
-    return "\n".join([*lines, ""])
+    rows = [(*pair, number) for pair, number in sorted(pairs.items())]
+    text = "Texts left out of both, because they stood in two or more corpora."
+    return page(corpora, table("corpus | also in | :texts", rows, "Leaks", text))

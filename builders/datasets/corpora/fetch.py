@@ -14,9 +14,10 @@ from pydantic import Field, field_validator
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
+from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.corpora import reddit_dump
-from plumbline.builders.fetch.download import download
+from plumbline.builders.fetch.download import UNWRITTEN, download
+from plumbline.builders.fetch.files import Fetch
 from plumbline.builders.fetch.http import ADDRESS
 
 if TYPE_CHECKING:
@@ -71,12 +72,10 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         If the list or a dump is not there or not of its format, or the folder holds a fetch that
         was begun with other parameters.
     """
-    resume(into)
     body = _read(params.communities)
     listed = reddit_dump.communities(body, params.communities)
-    request = params.model_dump(mode="json") | {"listed": hashlib.sha256(body).hexdigest()}
-    begun = into / ".request.json"  # until the manifest, which holds it too, is written
-    same_request(begun, request)
+    sha256 = hashlib.sha256(body).hexdigest()
+    fetch = Fetch("reddit", params, politeness, into, listed=sha256)
     write_bytes(into / reddit_dump.LISTED, body)
     names = {name.lower(): name for name in listed}
     bots = reddit_dump.Bots(
@@ -90,19 +89,8 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         found = json.loads(facts.read_text("utf-8"))
         counts |= {f"{name}/{key}": found[key] for key in ("lines", "kept")}
     closed = "" if params.redistribute else " (rows not to be published)"
-    write_manifest(
-        into,
-        {
-            "source": "reddit",
-            "address": "; ".join(place for _, place in sorted(params.dumps.items())),
-            "retrieved": into.name,
-            "licence": f"{params.licence}{closed}",
-            "citation": params.citation,
-            "request": request,
-            "counts": counts,
-        },
-    )
-    begun.unlink()
+    places = "; ".join(place for _, place in sorted(params.dumps.items()))
+    fetch.close(places, f"{params.licence}{closed}", params.citation, counts)
 
 
 def _read(place: str) -> bytes:
@@ -145,10 +133,7 @@ def _cut(
             "fetch it again"
         ) from error
     except OSError as error:
-        raise Problem(
-            f"{path}: could not be written ({error.strerror}); free some space and run the same "
-            "command again, it continues where it stopped"
-        ) from error
+        raise Problem(UNWRITTEN.format(path=path, why=error.strerror)) from error
     facts = {"place": place, "bytes": size, "sha256": sha256.hexdigest()}
     facts |= {"lines": count.pop("lines", 0), "kept": count.pop("kept", 0), "posts": dict(count)}
     text = json.dumps(facts, indent=1, sort_keys=True) + "\n"

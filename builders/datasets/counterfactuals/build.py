@@ -14,7 +14,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row, configs, stream
+from plumbline.builders.core.parquet import EVERY, Reject, Row, configs, stream
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.counterfactuals import barriere2024
 from plumbline.builders.datasets.counterfactuals.find_people import Finder, finder, small_words
@@ -26,6 +26,7 @@ from plumbline.builders.datasets.counterfactuals.substitute import (
     replaced,
 )
 from plumbline.builders.datasets.counterfactuals.token_length import Match, lengths
+from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.readers import gazetteer
 
 if TYPE_CHECKING:
@@ -304,23 +305,16 @@ def describe(folder: Path) -> str:
     """Return texts and counterfactuals of each config, reading and gender, as Markdown."""
     import polars as pl
 
-    lines = ["### Rows by reading", ""]
-    lines += ["| config | reading | texts | countries | male | female | unknown | as before |"]
-    lines += ["|---|---|---:|---:|---:|---:|---:|---:|"]
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == REJECTS:
-            continue
-        frame = pl.read_parquet(path)
+    rows = []
+    for config, frame in frames(folder):
         texts = dict(frame.select("id", "text").iter_rows())
         for code, reading in enumerate(READINGS):
             part = frame.filter(pl.col("reading") == code)
             of = Counter(part["gender"].to_list())
             same = sum(text == texts.get(of_, "") for of_, text in part.select("of", "text").rows())
             places = part["country"].n_unique() if code else 0
-            genders = " | ".join(f"{of[g]:,}" for g in range(len(GENDERS)))
-            lines.append(
-                f"| {path.stem} | {reading} | {part['target'].n_unique():,} | {places} | "
-                f"{genders} | {same:,} |"
-            )
-    lines += ["", "*as before*: the name drawn was the one that was there."]
-    return "\n".join(lines) + "\n"
+            genders = [of[g] for g in range(len(GENDERS))]
+            rows.append((config, reading, part["target"].n_unique(), places, *genders, same))
+    head = "config | reading | :texts | :countries | :male | :female | :unknown | :as before"
+    said = "*as before*: the name drawn was the one that was there."
+    return page(table(head, rows, "Rows by reading"), [said])

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import frames, page, table
+from plumbline.builders.datasets.downstream.read import SPLITS, Corpus, Split, Text, read
 from plumbline.builders.datasets.downstream.splits import Unit, drawn
-from plumbline.builders.readers.labelled_texts import SPLITS, Corpus, Split, Text, read
+from plumbline.builders.readers.declared import declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -253,41 +255,28 @@ def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
 
 def _declared(snapshot: Snapshot, config: str) -> Corpus:
     """Return a corpus as the snapshot's manifest declares it."""
-    try:
-        return Corpus.model_validate(snapshot.manifest["request"]["corpora"][config])
-    except (KeyError, TypeError, ValidationError) as error:
-        why = (
-            " Its authors give it out (https://osf.io/53tfs); bring a file of yours."
-            if config in NOT_SHIPPED
-            else ""
-        )
-        raise Problem(
-            f"{snapshot.folder}: declares no corpus {config!r}.{why} Add it under "
-            f"sources.downstream.corpora ({PAGE} has the layouts) and fetch, or take it out of "
-            "datasets.downstream.configs"
-        ) from error
+    own = " Its authors give it out (https://osf.io/53tfs); bring a file of yours."
+    otherwise = (
+        f"declares no corpus {config!r}.{own if config in NOT_SHIPPED else ''} Add it under "
+        f"sources.downstream.corpora ({PAGE} has the layouts) and fetch, or take it out of "
+        "datasets.downstream.configs"
+    )
+    return declared(snapshot, Corpus, "corpora", config, otherwise=otherwise)[0]
 
 
 def describe(folder: Path) -> str:
     """Return the texts of each split and class, and of each group, as Markdown."""
     import polars as pl
 
-    lines = ["### Texts by split and class", ""]
-    lines += ["| config | split | class | texts | publishable |", "|---|---|---|---:|---|"]
-    groups = ["", "### Texts by group", "", "| config | group | texts | by class |"]
-    groups.append("|---|---|---:|---|")
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == REJECTS:
-            continue
-        frame = pl.read_parquet(path)
+    rows, groups = [], []
+    for config, frame in frames(folder):
         may = pl.col("redistributable").all()
         counts = frame.group_by("split", "label").agg(pl.len(), may).sort("split", "label")
-        for split, label, number, publish in counts.iter_rows():
-            said = "yes" if publish else "no"
-            lines.append(f"| {path.stem} | {SPLITS[split]} | {label} | {number:,} | {said} |")
+        rows += [(config, SPLITS[split], *row) for split, *row in counts.iter_rows()]
         by = frame.group_by("group", "label").len().sort("group", "label")
         for (group,), own in by.group_by("group", maintain_order=True):
             classes = ", ".join(f"{n:,} {label}" for _, label, n in own.iter_rows())
-            total = own["len"].sum()
-            groups.append(f"| {path.stem} | {group or 'none'} | {total:,} | {classes} |")
-    return "\n".join([*lines, *groups]) + "\n"
+            groups.append((config, group or "none", own["len"].sum(), classes))
+    head = "config | split | class | :texts | publishable"
+    by_group = table("config | group | :texts | by class", groups, "Texts by group")
+    return page(table(head, rows, "Texts by split and class"), by_group)

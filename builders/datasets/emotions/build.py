@@ -15,6 +15,9 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import frames, page, table
+from plumbline.builders.readers.declared import read
+from plumbline.builders.readers.table import lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,12 +86,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 f"{snapshot.folder}: no lexicon for {language!r}; add one under "
                 "sources.emotions.files and fetch, or take it out of datasets.emotions.languages"
             )
-        try:
-            entries = list(lexicon(snapshot.read(name)))
-        except ValueError as error:
-            raise Problem(f"{snapshot.folder / name}: {error}; fetch it again") from error
         found: dict[tuple[str, str], tuple[bool, ...]] = {}
-        for entry in entries:
+        for entry in read(snapshot, name, lexicon, "fetch it again"):
             word, english = (unicodedata.normalize("NFC", w) for w in (entry.word, entry.english))
             if word in UNTRANSLATED:
                 yield Reject(language, english, "no translation")
@@ -112,42 +111,28 @@ def lexicon(body: bytes) -> Iterator[Entry]:
     ValueError
         With what is wrong and where.
     """
-    text = body.decode("utf-8-sig").replace("\r\n", "\n")
-    if text.lstrip()[:1] == "<":
-        raise ValueError("a web page, not a lexicon")
-    if not text.endswith("\n"):
-        raise ValueError("cut short: no line break at its end")
-    lines = [
-        (number, line.split("\t"))
-        for number, line in enumerate(text.split("\n"), start=1)
-        if line.strip()
-    ]
-    if not lines:
+    numbered = enumerate(lines(body, whole=True), start=1)
+    rows = [(number, line.split("\t")) for number, line in numbered if line.strip()]
+    if not rows:
         raise ValueError("no word in it")
-    if lines[0][1][0].strip() == ENGLISH:
-        yield from _translated(lines)
-    else:
-        yield from _judged(lines)
+    yield from _translated(rows) if rows[0][1][0].strip() == ENGLISH else _judged(rows)
 
 
 def describe(folder: Path) -> str:
     """Return how many words go with each emotion, as Markdown."""
     import polars as pl
 
-    lines = [
-        "### Words by language and affect",
-        "",
-        f"| language | words | with any affect | {' | '.join(AFFECTS)} |",
-        f"|---|---:|---:|{'---:|' * len(AFFECTS)}",
+    rows = [
+        (
+            config,
+            frame["word"].n_unique(),
+            frame.select(pl.any_horizontal(AFFECTS).sum()).item(),
+            *(frame[name].sum() for name in AFFECTS),
+        )
+        for config, frame in frames(folder)
     ]
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == "rejects.parquet":
-            continue
-        frame = pl.read_parquet(path)
-        some = frame.select(pl.any_horizontal(AFFECTS).sum()).item()
-        cells = [frame["word"].n_unique(), some, *(frame[name].sum() for name in AFFECTS)]
-        lines.append(f"| {path.stem} | {' | '.join(f'{cell:,}' for cell in cells)} |")
-    return "\n".join(lines) + "\n"
+    head = f"language | :words | :with any affect | {' | '.join(f':{name}' for name in AFFECTS)}"
+    return page(table(head, rows, "Words by language and affect"))
 
 
 def _judged(lines: list[tuple[int, list[str]]]) -> Iterator[Entry]:

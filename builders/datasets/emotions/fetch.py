@@ -12,13 +12,15 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
+from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.emotions.build import FILE, lexicon
+from plumbline.builders.fetch.files import Fetch
 from plumbline.builders.fetch.http import ADDRESS, Politeness, get
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+DIGEST = "archive.sha256"
 CITATION = (
     "Mohammad and Turney (2013), Crowdsourcing a word-emotion association lexicon, Computational "
     "Intelligence 29(3), 436-465, https://doi.org/10.1111/j.1467-8640.2012.00460.x; "
@@ -37,42 +39,19 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Fetch the archive and keep the files named in the params, byte for byte as they are in it.
+    """Download the archive and keep the files named in the params, byte for byte as they are in it.
 
-    The manifest has the sha256 of the archive. Resumable: where all files are there, the archive
-    is not asked for again; the manifest comes last.
-
-    Raises
-    ------
-    Problem
-        If the address is wrong or out of reach, the body is no whole zip archive, a file is not
-        in it or not a lexicon, or the folder holds a fetch that was begun with other parameters.
+    The sha256 of the archive is kept beside them.
     """
-    resume(into)
-    request = params.model_dump(mode="json")
-    begun = into / ".request.json"  # until the manifest, which holds it too, is written
-    same_request(begun, request)
-    digest = into / "archive.sha256"
-    wanted = sorted(params.files.items())
-    if not digest.exists() or any(not (into / code / FILE).exists() for code, _ in wanted):
+    fetch = Fetch("emotions", params, politeness, into)
+    wanted = [(f"{code}/{FILE}", name) for code, name in sorted(params.files.items())]
+    if not all((into / path).exists() for path in (DIGEST, *(path for path, _ in wanted))):
         body = get(params.address, politeness, lambda found: _wrong(found, params.files))
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            for code, name in Bar(wanted, desc="emotions", unit="file"):
-                write_bytes(into / code / FILE, archive.read(name))
-        write_bytes(digest, f"{hashlib.sha256(body).hexdigest()}\n".encode())
-    write_manifest(
-        into,
-        {
-            "source": "emotions",
-            "address": params.address,
-            "retrieved": into.name,
-            "licence": params.licence,
-            "citation": CITATION,
-            "request": request,
-            "counts": {"languages": len(params.files)},
-        },
-    )
-    begun.unlink()
+            for path, name in Bar(wanted, desc="emotions", unit="file"):
+                write_bytes(into / path, archive.read(name))
+        write_bytes(into / DIGEST, f"{hashlib.sha256(body).hexdigest()}\n".encode())
+    fetch.close(params.address, params.licence, CITATION, {"languages": len(wanted)})
 
 
 def _wrong(body: bytes, files: dict[str, str]) -> str | None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.readers.tagged_texts import normal
+from plumbline.builders.datasets.describe import frames, page, table
+from plumbline.builders.readers.declared import declared
+from plumbline.builders.readers.tweeteval import normal, tweeteval
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -130,16 +132,13 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 def _declared(snapshot: Snapshot, language: str) -> list[Corpus]:
     """Return the corpora of a language as the snapshot's manifest declares them."""
-    try:
-        found = snapshot.manifest["request"]["corpora"][language]
-        corpora = [Corpus.model_validate(corpus) for corpus in found]
-    except (KeyError, TypeError, ValidationError) as error:
-        raise Problem(
-            f"{snapshot.folder}: declares no readable corpus for {language!r}; add one under "
-            "sources.labelled_texts.corpora and fetch, or take it out of "
-            "datasets.labelled_texts.languages"
-        ) from error
-    return sorted(corpora, key=lambda corpus: corpus.name)
+    otherwise = (
+        f"declares no readable corpus for {language!r}; add one under "
+        "sources.labelled_texts.corpora and fetch, or take it out of "
+        "datasets.labelled_texts.languages"
+    )
+    found = declared(snapshot, Corpus, "corpora", language, otherwise=otherwise)
+    return sorted(found, key=lambda corpus: corpus.name)
 
 
 def _texts(
@@ -173,67 +172,21 @@ def _texts(
 
 
 def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[Labelled]:
-    """Yield texts, made normal, with the names of their labels.
-
-    Parameters
-    ----------
-    texts, labels
-        A text a line, and the number of its label in the same line.
-    mapping
-        Number, tab and name in each line.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
-    """
-    names = {}
-    for number, line in enumerate(_lines(mapping, "mapping"), start=1):
-        key, tab, name = line.partition("\t")
-        if not tab or not key.strip().isdecimal() or not name.strip():
-            raise ValueError(f"mapping, line {number}: not a number, a tab and a name")
-        names[key.strip()] = name.strip()
-    rows, numbers = _lines(texts, "texts"), _lines(labels, "labels")
-    if len(rows) != len(numbers):
-        raise ValueError(f"{len(rows)} texts, but {len(numbers)} labels")
-    for at, (text, key) in enumerate(zip(rows, numbers, strict=True), start=1):
-        if key.strip() not in names:
-            raise ValueError(f"labels, line {at}: {key!r} is not in the mapping")
-        yield Labelled(normal(text), names[key.strip()], at)
-
-
-def _lines(body: bytes, what: str) -> list[str]:
-    try:
-        text = body.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{what}: not UTF-8") from error
-    if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
-        raise ValueError(f"{what}: a web page in place of the file")
-    if not text.endswith("\n"):
-        raise ValueError(f"{what}: cut short, no line break at its end")
-    return text.removesuffix("\n").split("\n")  # a text may hold other line separators
+    """Yield texts, made normal, with the names of their labels; see :func:`tweeteval`."""
+    found = tweeteval(texts, labels, mapping, whole=True)
+    for number, (text, label) in enumerate(found, start=1):
+        yield Labelled(normal(text), label, number)
 
 
 def describe(folder: Path) -> str:
     """Return the texts of each corpus, split and label, as Markdown."""
-    import polars as pl
-
-    lines = [
-        "### Texts by corpus and split",
-        "",
-        f"| language | corpus | split | {' | '.join(LABELS)} | publishable |",
-        f"|---|---|---|{'---:|' * len(LABELS)}---|",
-    ]
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == REJECTS:
-            continue
-        frame = pl.read_parquet(path)
-        for (source, split), part in frame.sort("source", "split").group_by(
-            "source", "split", maintain_order=True
-        ):
-            counts = [f"{(part['label'] == i).sum():,}" for i in range(len(LABELS))]
-            may = "yes" if part["redistributable"].all() else "no"
-            lines.append(
-                f"| {path.stem} | {source} | {SPLITS[int(split)]} | {' | '.join(counts)} | {may} |"
-            )
-    return "\n".join(lines) + "\n"
+    rows = []
+    for config, frame in frames(folder):
+        parts = frame.sort("source", "split").group_by("source", "split", maintain_order=True)
+        for (source, split), part in parts:
+            counts = [(part["label"] == i).sum() for i in range(len(LABELS))]
+            may = part["redistributable"].all()
+            rows.append((config, source, SPLITS[int(split)], *counts, may))
+    labels = " | ".join(f":{label}" for label in LABELS)
+    head = f"language | corpus | split | {labels} | publishable"
+    return page(table(head, rows, "Texts by corpus and split"))

@@ -10,10 +10,9 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
 from plumbline.builders.datasets.labelled_texts.build import MAPPING, SPLITS, Corpus, labelled
-from plumbline.builders.fetch.http import ADDRESS, Politeness, get
-from plumbline.builders.fetch.local_files import web_page
+from plumbline.builders.fetch.files import Fetch, citations, licences, web_page
+from plumbline.builders.fetch.http import ADDRESS, Politeness
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,60 +39,28 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Fetch every file of every corpus into a folder whose name is its date, as sent.
-
-    Resumable: a split whose files are there is not asked for again; the manifest comes last. It
-    holds the corpora as declared, so that a snapshot says by itself how it is read.
-
-    Raises
-    ------
-    Problem
-        If an address is wrong or out of reach, texts and labels do not fit each other, or the
-        folder holds a fetch that was begun with other parameters.
-    """
-    resume(into)
-    request = params.model_dump(mode="json")
-    begun = into / ".request.json"  # until the manifest, which holds it too, is written
-    same_request(begun, request)
+    """Download every file of every corpus; texts and labels that do not fit are refused."""
+    fetch = Fetch("labelled_texts", params, politeness, into)
     every = [(code, c) for code, corpora in sorted(params.corpora.items()) for c in corpora]
     for language, corpus in Bar(every, desc="labelled texts", unit="corpus"):
-        mapping = into / language / corpus.name / MAPPING
-        if not mapping.exists():
-            write_bytes(mapping, get(corpus.mapping, politeness, web_page))
+        mapping = fetch.file(f"{language}/{corpus.name}/{MAPPING}", corpus.mapping, web_page)
         for split in SPLITS:
-            files = [into / path for path in corpus.paths(language, split)]
-            if all(file.exists() for file in files):
-                continue
-            part = corpus.part(split)
-            texts = get(part.texts, politeness, web_page)
-            labels = get(part.labels, politeness, web_page)
+            paths, part = corpus.paths(language, split), corpus.part(split)
+            kept = list(zip(paths, (part.texts, part.labels), strict=True))
+            bodies = [fetch.body(path, place, web_page) for path, place in kept]
             try:
-                for _ in labelled(texts, labels, mapping.read_bytes()):
+                for _ in labelled(*bodies, mapping):
                     pass
             except ValueError as error:
                 raise Problem(
                     f"{part.texts}, {part.labels}: {error}; check the addresses in params.yaml "
                     "under sources.labelled_texts"
                 ) from error
-            for file, body in zip(files, (texts, labels), strict=True):
-                write_bytes(file, body)
-    terms = {
-        f"{c.name}: {c.licence}{'' if c.redistribute else ' (rows not to be published)'}"
-        for _, c in every
-    }
-    write_manifest(
-        into,
-        {
-            "source": "labelled_texts",
-            "address": "each corpus's own, under request",
-            "retrieved": into.name,
-            "licence": "; ".join(sorted(terms)),
-            "citation": "; ".join(sorted({f"{c.name}: {c.citation}" for _, c in every})),
-            "request": request,
-            "counts": {"corpora": len(every), "languages": len(params.corpora)},
-        },
-    )
-    begun.unlink()
+            for (path, _), body in zip(kept, bodies, strict=True):
+                fetch.keep(path, body)
+    named = [(corpus.name, corpus) for _, corpus in every]
+    counts = {"corpora": len(every), "languages": len(params.corpora)}
+    fetch.close("each corpus's own, under request", licences(named), citations(named), counts)
 
 
 def _addresses(corpus: Corpus) -> list[str]:

@@ -10,13 +10,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.datasets.lexica.formats import Entry, View, entries
+from plumbline.builders.readers.declared import declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +32,12 @@ AXES = ("positive", "negative", "neutral")
 GRID = 2.0**-12  # beta is in whole multiples of it, so that its sum is exact
 DECIMALS = 4
 HEAD = (
-    "| language | words | positive | negative | neutral | several views | both sides | seed SD "
-    "| without a view | publishable |"
+    "language | :words | :positive | :negative | :neutral | :several views | :both sides | :seed SD"
+    " | :without a view | :publishable"
+)
+TEXT = (
+    "The largest of the three shares; words in several views, and those that views rate on\n"
+    "both sides of 0; means of `seed_sd` and `leave_out_change`; rows that may be published."
 )
 
 SCHEMA = Schema(
@@ -205,13 +211,11 @@ def _resolve(view: View, values: list[Any]) -> str | tuple[float, ...] | None:
 
 def _declared(snapshot: Snapshot, language: str) -> list[View]:
     """Return the views of a language as the snapshot's manifest declares them."""
-    try:
-        views = [View.model_validate(v) for v in snapshot.manifest["request"]["views"][language]]
-    except (KeyError, TypeError, ValidationError) as error:
-        raise Problem(
-            f"{snapshot.folder}: declares no readable views for {language!r}; add them under "
-            "sources.lexica.views and fetch, or take it out of datasets.lexica.languages"
-        ) from error
+    otherwise = (
+        f"declares no readable views for {language!r}; add them under sources.lexica.views and "
+        "fetch, or take it out of datasets.lexica.languages"
+    )
+    views = declared(snapshot, View, "views", language, otherwise=otherwise)
     if all(view.scale == "none" for view in views):
         raise Problem(f"{snapshot.folder}: no view of {language!r} rates any word; add one")
     return sorted(views, key=lambda view: view.name)
@@ -312,41 +316,19 @@ def describe(folder: Path) -> str:
     import polars as pl
 
     several, single = [], []
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == REJECTS:
-            continue
-        frame = pl.read_parquet(path)
+    for config, frame in frames(folder):
         both = frame.filter(pl.col("views") > 1)
         scores = pl.col("view_scores").list
         torn = both.filter((scores.min() < 0) & (scores.max() > 0))
         largest = frame.select(pl.concat_list(f"q_{axis}" for axis in AXES).list.arg_max())
         counts = [int((largest.to_series() == i).sum()) for i in range(3)]
-        sd, change = frame["seed_sd"].mean(), frame["leave_out_change"].mean()
-        several.append(
-            f"| {path.stem} | {len(frame):,} | {' | '.join(f'{c:,}' for c in counts)} | "
-            f"{len(both):,} | {len(torn):,} | {_mean(sd)} | {_mean(change)} | "
-            f"{int(frame['redistributable'].sum()):,} |"
-        )
+        spread = [_mean(frame[name].mean()) for name in ("seed_sd", "leave_out_change")]
+        may = int(frame["redistributable"].sum())
+        several.append((config, len(frame), *counts, len(both), len(torn), *spread, may))
         names = frame.explode("view_names")["view_names"].value_counts().sort("view_names")
-        single += [f"| {path.stem} | {name} | {n:,} |" for name, n in names.iter_rows()]
-    lines = [
-        "### Words by language",
-        "",
-        "The largest of the three shares; words in several views, and those that views rate on",
-        "both sides of 0; means of `seed_sd` and `leave_out_change`; rows that may be published.",
-        "",
-        HEAD,
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
-    ]
-    lines += [
-        *several,
-        "",
-        "### Words by view",
-        "",
-        "| language | view | words |",
-        "|---|---|---:|",
-    ]
-    return "\n".join([*lines, *single]) + "\n"
+        single += [(config, *row) for row in names.iter_rows()]
+    words = table(HEAD, several, "Words by language", TEXT)
+    return page(words, table("language | view | :words", single, "Words by view"))
 
 
 def _mean(value: Any) -> str:

@@ -11,13 +11,15 @@ import unicodedata
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
+from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.datasets.names.wikidata_counts import SOURCE, counted
+from plumbline.builders.readers.declared import declared
 from plumbline.builders.readers.gazetteer import fold
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE, List, entries, places
 
@@ -131,10 +133,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 def _declared(snapshot: Snapshot) -> list[List]:
     """Return the lists as the snapshot's manifest declares them."""
-    try:
-        return [List.model_validate(entry) for entry in snapshot.manifest["request"]["lists"]]
-    except (KeyError, TypeError, ValidationError) as error:
-        raise Problem(f"{snapshot.folder}: declares no readable lists; fetch it again") from error
+    otherwise = "declares no readable lists; fetch it again"
+    return declared(snapshot, List, "lists", otherwise=otherwise)
 
 
 def _inputs(
@@ -162,10 +162,8 @@ def _inputs(
     people = params.people_min
     for country, kind, name, rank, number in counted(snapshot):
         if number < people:
-            yield (
-                SOURCE,
-                Reject(EVERY, f"{country}/{kind}/{name}", "of fewer people than the floor"),
-            )
+            place = f"{country}/{kind}/{name}"
+            yield SOURCE, Reject(EVERY, place, "of fewer people than the floor")
         elif not name:
             yield SOURCE, Reject(EVERY, f"{country}/{kind}", "no label", number=1)
         else:
@@ -230,15 +228,8 @@ def describe(folder: Path) -> str:
     """Return the names of each country and kind, and the flags, as Markdown."""
     import polars as pl
 
-    lines = ["### Names by country and kind", "", "Usable, and in brackets all.", ""]
-    lines += [
-        "| country | male | female | last | counted | flags |",
-        "|---|---:|---:|---:|---:|---|",
-    ]
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == REJECTS:
-            continue
-        frame = pl.read_parquet(path)
+    rows = []
+    for config, frame in frames(folder):
         cells = []
         for kind in range(len(KINDS)):
             part = frame.filter(pl.col("kind") == kind)
@@ -246,6 +237,6 @@ def describe(folder: Path) -> str:
             cells.append(f"{len(usable):,} ({len(part):,})")
         told = frame["flags"].explode().drop_nulls().to_list()
         marks = ", ".join(f"{flag} {told.count(flag)}" for flag in FLAGS if flag in told)
-        known = len(frame.drop_nulls("count")) / len(frame)
-        lines.append(f"| {path.stem} | {' | '.join(cells)} | {known:.0%} | {marks} |")
-    return "\n".join(lines) + "\n"
+        rows.append((config, *cells, f"{len(frame.drop_nulls('count')) / len(frame):.0%}", marks))
+    head = "country | :male | :female | :last | :counted | flags"
+    return page(table(head, rows, "Names by country and kind", "Usable, and in brackets all."))

@@ -8,23 +8,24 @@ endpoint does the counting: no people are fetched.
 from __future__ import annotations
 
 import gzip
-import re
 from datetime import date
 from functools import partial
-from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
 from plumbline.builders.datasets.names.wikidata_counts import SOURCE
-from plumbline.builders.fetch.http import ADDRESS, Politeness, get
+from plumbline.builders.fetch.files import Fetch, joined
+from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.fetch.sparql import Batch, Born, Endpoint, batches, ranges, values
 from plumbline.builders.readers.name_lists import List, entries
 from plumbline.builders.readers.sparql_json import bindings, entity
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GIVEN = (
     "SELECT ?name ?gender (COUNT(DISTINCT ?item) AS ?number) WHERE { ?item wdt:P27 wd:%(country)s ;"
@@ -74,63 +75,24 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Fetch lists and counts into a folder whose name is its date, as they came.
-
-    Resumable: what is there is not asked for again; the manifest comes last. It holds the lists as
-    declared, so that a snapshot says by itself how it is read.
-
-    Raises
-    ------
-    Problem
-        If an address is wrong or out of reach, a list is not of its layout, nobody has a name, or
-        the folder holds a fetch that was begun with other parameters.
-    """
-    resume(into)
-    request = params.model_dump(mode="json")
-    begun = into / ".request.json"  # until the manifest, which holds it too, is written
-    same_request(begun, request)
+    """Download or copy the lists, and count; a list that is not of its layout is refused."""
+    fetch = Fetch("names", params, politeness, into)
     counts = {}
     for entry in Bar(params.lists, desc="lists", unit="list"):
-        path = into / entry.path()
-        if not path.exists():
-            write_bytes(path, _read(entry, politeness))
-        counts[entry.name] = sum(1 for _ in entries(entry, path.read_bytes()))
+        missing = "no such list of names; name another under sources.names.lists"
+        body = fetch.file(entry.path(), entry.address, partial(_wrong, entry), missing)
+        counts[entry.name] = sum(1 for _ in entries(entry, body))
     addresses = [entry.address for entry in params.lists]
-    licences = {f"{entry.name}: {entry.licence}" for entry in params.lists}
-    citations = {f"{entry.name}: {entry.citation}" for entry in params.lists}
+    terms = {f"{entry.name}: {entry.licence}" for entry in params.lists}
+    cited = {f"{entry.name}: {entry.citation}" for entry in params.lists}
+    queries = {}
     if params.wikidata:
         counts[SOURCE] = _count(params.wikidata, politeness, into)
         addresses.append(params.wikidata.endpoint)
-        licences.add(f"{SOURCE}: CC0-1.0")
-        citations.add(f"{SOURCE}: {WIKIDATA}")
-    write_manifest(
-        into,
-        {
-            "source": "names",
-            "address": "; ".join(addresses),
-            "retrieved": into.name,
-            "licence": "; ".join(sorted(licences)),
-            "citation": "; ".join(sorted(citations)),
-            "request": request | ({"queries": QUERIES} if params.wikidata else {}),
-            "counts": counts,
-        },
-    )
-    begun.unlink()
-
-
-def _read(entry: List, politeness: Politeness) -> bytes:
-    wrong = partial(_wrong, entry)
-    if re.match(ADDRESS, entry.address):
-        return get(entry.address, politeness, wrong)
-    path = Path(entry.address)
-    if not path.is_file():
-        raise Problem(
-            f"{entry.address}: no such list of names; name another under sources.names.lists"
-        )
-    body = path.read_bytes()
-    if why := wrong(body):
-        raise Problem(f"{entry.address}: {why}; mend the list, or how it is declared")
-    return body
+        terms.add(f"{SOURCE}: CC0-1.0")
+        cited.add(f"{SOURCE}: {WIKIDATA}")
+        queries = {"queries": QUERIES}
+    fetch.close("; ".join(addresses), joined(terms), joined(cited), counts, **queries)
 
 
 def _wrong(entry: List, body: bytes) -> str | None:

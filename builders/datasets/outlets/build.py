@@ -18,6 +18,7 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import page, table
 from plumbline.builders.readers.articles import LEANINGS, declared, every, paragraphs, published
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 CONTROL = "control"
 UNDRAWN = "not drawn"
+FEWER = "Where all sound articles of an outlet are here it may have had fewer than were asked for."
 
 SCHEMA = Schema(
     columns=(
@@ -249,16 +251,7 @@ def describe(folder: Path) -> str:
         .iter_rows()
         if reason == UNDRAWN
     }
-    head = ["language", "outlet", "articles", "of sound ones", *LEANINGS]
-    head += ["undated", "from", "to", "words, median", "publishable"]
-    lines = [
-        "### Articles by outlet",
-        "",
-        "Where all sound articles of an outlet are here it may have had fewer than were asked for.",
-        "",
-        f"| {' | '.join(head)} |",
-        f"|---|---|---:|---:|{'---:|' * len(LEANINGS)}---:|---|---|---:|---|",
-    ]
+    found = []
     for path in sorted(folder.glob("*.parquet")):
         if path.name == REJECTS:
             continue
@@ -277,14 +270,17 @@ def describe(folder: Path) -> str:
             .sort("outlet")
             .collect()
         )
-        for r in per.to_dicts():
-            left = undrawn.get((path.stem, r["outlet"]), 0)
-            cells = [f"{r['len']:,}", f"{r['len'] + left:,}" if left else "all"]
-            cells += [f"{r[name]:,}" for name in (*LEANINGS, "undated")]
-            cells += [str(r["first"] or "–"), str(r["last"] or "–"), f"{r['words']:,.0f}"]
-            cells.append("yes" if r["redistributable"] else "no")
-            lines.append(f"| {path.stem} | {r['outlet']} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        for outlet, number, *counts, first, last, words, may in per.iter_rows():
+            left = undrawn.get((path.stem, outlet), 0)
+            dates = (first or "–", last or "–", f"{words:,.0f}", may)
+            sound = number + left if left else "all"
+            found.append((path.stem, outlet, number, sound, *counts, *dates))
+    leanings = " | ".join(f":{name}" for name in LEANINGS)
+    head = (
+        f"language | outlet | :articles | :of sound ones | {leanings} | :undated | from | to | "
+        ":words, median | publishable"
+    )
+    return page(table(head, found, "Articles by outlet", FEWER))
 
 
 def _without(lines: list[str], repeated: set[int]) -> list[str]:

@@ -12,14 +12,13 @@ from collections import Counter
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from babel import Locale
-from babel.languages import get_official_languages
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item, entity
 
 if TYPE_CHECKING:
@@ -193,42 +192,27 @@ def describe(folder: Path) -> str:
     """Return the counts of the paper's Tables 1 and 10, computed from the written rows."""
     import polars as pl
 
-    table1 = [
-        "### Politicians by language and gender (the shape of the paper's Table 1)",
-        "",
-        f"| language | {' | '.join(GENDERS)} | all | names from `mul` | native |",
-        "|---|" + "---:|" * (len(GENDERS) + 3),
-    ]
-    people: pl.DataFrame | None = None
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == "rejects.parquet":
-            continue
-        frame = pl.read_parquet(
-            path, columns=["qid", "gender", "gender_qids", "name_fallback", "native"]
-        )
+    rows, each = [], []
+    for config, frame in frames(folder):
         by = Counter(frame["gender"].to_list())
-        cells = [f"{by[i]:,}" for i in range(len(GENDERS))]
-        cells += [f"{len(frame):,}", f"{frame['name_fallback'].sum():,}"]
-        cells.append(f"{frame['native'].sum():,}")
-        table1.append(f"| {path.stem} | {' | '.join(cells)} |")
-        both = frame.select("qid", "gender", "gender_qids")
-        people = both if people is None else pl.concat([people, both]).unique("qid")
-    assert people is not None
+        genders = [by[i] for i in range(len(GENDERS))]
+        sums = [frame[name].sum() for name in ("name_fallback", "native")]
+        rows.append((config, *genders, len(frame), *sums))
+        each.append(frame.select("qid", "gender", "gender_qids"))
+    people = pl.concat(each).unique("qid")
     values = Counter(
         (qid, GENDERS[row["gender"]])
         for row in people.iter_rows(named=True)
         for qid in row["gender_qids"]
     )
-    table10 = [
-        "### People by stated value of P21 (the shape of the paper's Table 10)",
-        "",
-        "| P21 | group | people |",
-        "|---|---|---:|",
-        *(f"| {qid} | {g} | {n:,} |" for (qid, g), n in sorted(values.items())),
-        "",
-        f"{sum(len(q) > 1 for q in people['gender_qids']):,} people have several values of P21.",
-    ]
-    return "\n".join([*table1, "", *table10]) + "\n"
+    genders = " | ".join(f":{gender}" for gender in GENDERS)
+    head = f"language | {genders} | :all | :names from `mul` | :native"
+    title = "Politicians by language and gender (the shape of the paper's Table 1)"
+    stated = [(*key, number) for key, number in sorted(values.items())]
+    said = f"{sum(len(q) > 1 for q in people['gender_qids']):,} people have several values of P21."
+    shape = "People by stated value of P21 (the shape of the paper's Table 10)"
+    by_value = table("P21 | group | :people", stated, shape)
+    return page(table(head, rows, title), by_value, [said])
 
 
 def _person(
@@ -340,6 +324,9 @@ def _iso_codes(snapshot: Snapshot) -> dict[str, list[str]]:
 
 def _official(code: str) -> frozenset[str] | None:
     """Return the base codes of a country's official languages, None if CLDR lacks the country."""
+    from babel import Locale
+    from babel.languages import get_official_languages
+
     if code not in Locale("en").territories:
         return None
     spoken = get_official_languages(code, regional=False, de_facto=True)

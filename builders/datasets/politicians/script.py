@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from babel.core import get_global
-
 # ISO 15924 code of a script -> its name in Unicode regular expressions
 SCRIPTS = {
     "Arab": "Arabic",
@@ -32,5 +30,7 @@ SCRIPTS = {
 
 def script_of(language: str) -> str | None:
     """Return the Unicode name of the script that a language is usually written in (CLDR)."""
+    from babel.core import get_global
+
     tag: str = get_global("likely_subtags").get(language, language)
     return next((SCRIPTS[part] for part in tag.split("_") if part in SCRIPTS), None)

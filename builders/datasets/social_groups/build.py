@@ -12,9 +12,11 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.parquet import REJECTS, Row
+from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.datasets.social_groups.read import KINDS, groups
+from plumbline.builders.readers.declared import read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,10 +68,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
                 "sources.social_groups.files and fetch, or take it out of "
                 "datasets.social_groups.languages"
             )
-        try:
-            found = groups(snapshot.read(name))
-        except ValueError as error:
-            raise Problem(f"{snapshot.folder / name}: {error}; mend it and fetch again") from error
+        found = read(snapshot, name, groups, "mend it and fetch again")
         for entry in sorted(found, key=lambda g: (g.category, g.group)):
             yield Row(language, entry._asdict() | {"kind": KINDS.index(entry.kind)})
 
@@ -78,16 +77,12 @@ def describe(folder: Path) -> str:
     """Return the groups of each category, as Markdown."""
     import polars as pl
 
-    lines = ["### Groups by category", "", "| language | category | groups | respelled |"]
-    lines.append("|---|---|---:|---:|")
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == REJECTS:
-            continue
-        counts = (
-            pl.read_parquet(path)
-            .group_by("category")
-            .agg(pl.len(), (pl.col("group") != pl.col("name")).sum().alias("respelled"))
-            .sort("category")
-        )
-        lines += [f"| {path.stem} | {c} | {n:,} | {r:,} |" for c, n, r in counts.iter_rows()]
-    return "\n".join(lines) + "\n"
+    rows = [
+        (config, *row)
+        for config, frame in frames(folder)
+        for row in frame.group_by("category")
+        .agg(pl.len(), (pl.col("group") != pl.col("name")).sum().alias("respelled"))
+        .sort("category")
+        .iter_rows()
+    ]
+    return page(table("language | category | :groups | :respelled", rows, "Groups by category"))

@@ -7,15 +7,18 @@ spells out itself. So a file may lie beside the params, or at an address.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
-from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
 from plumbline.builders.datasets.social_groups.read import groups
-from plumbline.builders.fetch.http import ADDRESS, Politeness, get
+from plumbline.builders.fetch.files import Fetch, joined, unreadable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from plumbline.builders.fetch.http import Politeness
 
 CITATION = (
     "Choenni, Shutova and van Rooij (2021), Stepmothers are mean and academics are pretentious: "
@@ -23,6 +26,7 @@ CITATION = (
     "https://doi.org/10.18653/v1/2021.emnlp-main.111 (categories and English groups); the project "
     "(usual spellings)"
 )
+MISSING = "no such file of groups; name another under sources in params.yaml"
 
 
 class Params(Section):
@@ -44,65 +48,11 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or fetch every file into a folder whose name is its date, byte for byte.
-
-    Resumable: a file that is there is not asked for again; the manifest comes last.
-
-    Raises
-    ------
-    Problem
-        If a file is not there or is not a list of groups, or the folder holds a fetch that was
-        begun with other parameters.
-    """
-    resume(into)
-    request = params.model_dump(mode="json")
-    begun = into / ".request.json"  # until the manifest, which holds it too, is written
-    same_request(begun, request)
-    number = 0
-    for language, place in sorted(params.files.items()):
-        path = into / f"{language}.csv"
-        if not path.exists():
-            write_bytes(path, read(place, politeness))
-        number += len(groups(path.read_bytes()))
-    write_manifest(
-        into,
-        {
-            "source": "social_groups",
-            "address": "; ".join(sorted(set(params.files.values()))),
-            "retrieved": into.name,
-            "licence": params.licence,
-            "citation": params.citation,
-            "request": request,
-            "counts": {"languages": len(params.files), "groups": number},
-        },
-    )
-    begun.unlink()
-
-
-def read(place: str, politeness: Politeness) -> bytes:
-    """Return the bytes of a list of groups, from a file or an address.
-
-    Raises
-    ------
-    Problem
-        If it is not there, or not a list of groups.
-    """
-    if re.match(ADDRESS, place):
-        return get(place, politeness, _wrong)
-    path = Path(place)
-    if not path.is_file():
-        raise Problem(f"{place}: no such file of groups; name another under sources in params.yaml")
-    body = path.read_bytes()
-    if wrong := _wrong(body):
-        raise Problem(f"{place}: {wrong}; mend the file")
-    return body
-
-
-def _wrong(body: bytes) -> str | None:
-    if body.lstrip()[:1] == b"<":
-        return "a web page, not a list of groups"
-    try:
-        groups(body)
-    except ValueError as error:
-        return str(error)
-    return None
+    """Copy or download every file, byte for byte; what is no list of groups is refused."""
+    fetch = Fetch("social_groups", params, politeness, into)
+    bodies = [
+        fetch.file(f"{language}.csv", place, unreadable(groups), MISSING)
+        for language, place in sorted(params.files.items())
+    ]
+    counts = {"languages": len(bodies), "groups": sum(len(groups(body)) for body in bodies)}
+    fetch.close(joined(params.files.values()), params.licence, params.citation, counts)

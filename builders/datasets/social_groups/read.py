@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING, NamedTuple
+
+from plumbline.builders.readers.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,19 +30,8 @@ def groups(body: bytes) -> list[Group]:
     ValueError
         With what is wrong and where.
     """
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8") from error
-    if not text.endswith("\n"):
-        raise ValueError("cut short: no line break at its end")
-    lines = list(csv.reader(io.StringIO(text, newline="")))
-    if not lines or lines[0] != COLUMNS:
-        raise ValueError(f"line 1: not the columns {', '.join(COLUMNS)}")
     found: dict[tuple[str, str], Group] = {}
-    for number, fields in enumerate(lines[1:], start=2):
-        if len(fields) != len(COLUMNS):
-            raise ValueError(f"line {number} has {len(fields)} columns, not {len(COLUMNS)}")
+    for number, fields in table(body, COLUMNS)[1]:
         entry = Group(*fields)
         if any(not value or value != " ".join(value.split()) for value in entry):
             raise ValueError(f"line {number}: a field is empty or has spaces too many")

@@ -6,16 +6,18 @@ political by which a model's habit of agreeing is calibrated (Al Ali and Libovic
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.parquet import REJECTS, Row
+from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.datasets.statements.formats import FILES, Layout, scale
 from plumbline.builders.datasets.statements.read import POLARITIES
+from plumbline.builders.readers.declared import declared, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -130,63 +132,52 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
         If a questionnaire is not in the snapshot, or its file is not a list of statements.
     """
     for config in params.configs:
-        declared = _declared(snapshot, config)
-        name = declared.path(config)
-        try:
-            found = scale(snapshot.read(name), declared.layout, declared.scale)
-        except ValueError as error:
-            raise Problem(f"{snapshot.folder / name}: {error}; mend it and fetch again") from error
+        entry = _declared(snapshot, config)
+        name = entry.path(config)
+        reader = partial(scale, layout=entry.layout, name=entry.scale)
+        found = read(snapshot, name, reader, "mend it and fetch again")
         facts = {
-            "language": declared.language,
-            "scale": declared.scale,
-            "source": declared.source,
-            "licence": declared.licence,
-            "redistributable": declared.redistribute,
+            "language": entry.language,
+            "scale": entry.scale,
+            "source": entry.source,
+            "licence": entry.licence,
+            "redistributable": entry.redistribute,
         }
-        for entry in sorted(found):
-            polarity = POLARITIES.index(entry.polarity) if entry.polarity else None
-            row = entry._asdict() | {"polarity": polarity, "points": list(entry.points)}
+        for one in sorted(found):
+            polarity = POLARITIES.index(one.polarity) if one.polarity else None
+            row = one._asdict() | {"polarity": polarity, "points": list(one.points)}
             yield Row(config, row | facts)
 
 
 def _declared(snapshot: Snapshot, config: str) -> Questionnaire:
     """Return a questionnaire as the snapshot's manifest declares it."""
-    try:
-        return Questionnaire.model_validate(snapshot.manifest["request"]["questionnaires"][config])
-    except (KeyError, TypeError, ValidationError) as error:
-        own = [why for name, why in NOT_SHIPPED.items() if config.startswith(name)]
-        why = f" {own[0]}: bring a file of yours." if own else ""
-        raise Problem(
-            f"{snapshot.folder}: has no questionnaire {config!r}.{why} Name its file under "
-            f"sources.statements.questionnaires ({PAGE} has the layout) and fetch, or take it out "
-            "of datasets.statements.configs"
-        ) from error
+    own = [why for name, why in NOT_SHIPPED.items() if config.startswith(name)]
+    why = f" {own[0]}: bring a file of yours." if own else ""
+    otherwise = (
+        f"has no questionnaire {config!r}.{why} Name its file under "
+        f"sources.statements.questionnaires ({PAGE} has the layout) and fetch, or take it out of "
+        "datasets.statements.configs"
+    )
+    keys = ("questionnaires", config)
+    return declared(snapshot, Questionnaire, *keys, otherwise=otherwise)[0]
 
 
 def describe(folder: Path) -> str:
     """Return the statements of each questionnaire and axis, as Markdown."""
     import polars as pl
 
-    lines = ["### Statements by axis", ""]
-    lines += ["| config | axis | statements | reversed | likely | publishable |"]
-    lines.append("|---|---|---:|---:|---:|---|")
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == REJECTS:
-            continue
-        counts = (
-            pl.read_parquet(path)
-            .group_by("axis")
-            .agg(
-                pl.len(),
-                pl.col("reversed").sum().alias("reversed"),
-                (pl.col("polarity") == POLARITIES.index("likely")).sum().alias("likely"),
-                pl.col("redistributable").all(),
-            )
-            .sort("axis")
+    rows = [
+        (config, axis or "none", *counts)
+        for config, frame in frames(folder)
+        for axis, *counts in frame.group_by("axis")
+        .agg(
+            pl.len(),
+            pl.col("reversed").sum().alias("reversed"),
+            (pl.col("polarity") == POLARITIES.index("likely")).sum().alias("likely"),
+            pl.col("redistributable").all(),
         )
-        lines += [
-            f"| {path.stem} | {axis or 'none'} | {n:,} | {turned:,} | {likely:,} | "
-            f"{'yes' if may else 'no'} |"
-            for axis, n, turned, likely, may in counts.iter_rows()
-        ]
-    return "\n".join(lines) + "\n"
+        .sort("axis")
+        .iter_rows()
+    ]
+    head = "config | axis | :statements | :reversed | :likely | publishable"
+    return page(table(head, rows, "Statements by axis"))

@@ -7,15 +7,15 @@ of docs/datasets/statements.md, and lies beside the params or at an address.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
 from plumbline.builders.datasets.statements.build import PAGE, Questionnaire
 from plumbline.builders.datasets.statements.formats import scale
-from plumbline.builders.fetch.local_files import bring
+from plumbline.builders.fetch.files import Fetch, joined, licences, unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,63 +42,21 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or fetch every file into a folder whose name is its date, byte for byte.
-
-    Resumable: a file that is there is not asked for again; the manifest comes last. It holds the
-    questionnaires as declared, so that a snapshot says by itself how it is read.
-
-    Raises
-    ------
-    Problem
-        If a file is not there or is not a list of statements, or the folder holds a fetch that
-        was begun with other parameters.
-    """
-    resume(into)
-    request = params.model_dump(mode="json")
-    begun = into / ".request.json"  # until the manifest, which holds it too, is written
-    same_request(begun, request)
+    """Copy or download every file, byte for byte; what is no list of statements is refused."""
+    fetch = Fetch("statements", params, politeness, into)
     number = 0
     for name, declared in sorted(params.questionnaires.items()):
-        path = into / declared.path(name)
-        if not path.exists():
-            write_bytes(path, _read(declared, politeness))
-        number += len({s.id for s in scale(path.read_bytes(), declared.layout, declared.scale)})
+        reader = partial(scale, layout=declared.layout, name=declared.scale)
+        missing = (
+            f"no such file of statements for the scale {declared.scale}; the project ships its own "
+            f"questionnaires alone, {PAGE} has the layout of a file of yours"
+        )
+        body = fetch.file(declared.path(name), declared.file, unreadable(reader), missing)
+        number += len({statement.id for statement in reader(body)})
     every = params.questionnaires.values()
-    terms = {
-        f"{q.scale}: {q.licence}{'' if q.redistribute else ' (rows not to be published)'}"
-        for q in every
-    }
-    write_manifest(
-        into,
-        {
-            "source": "statements",
-            "address": "; ".join(sorted({each.file for each in every})),
-            "retrieved": into.name,
-            "licence": "; ".join(sorted(terms)),
-            "citation": "; ".join(sorted({f"{each.scale}: {each.source}" for each in every})),
-            "request": request,
-            "counts": {"questionnaires": len(params.questionnaires), "statements": number},
-        },
+    fetch.close(
+        joined(each.file for each in every),
+        licences((each.scale, each) for each in every),
+        joined(f"{each.scale}: {each.source}" for each in every),
+        {"questionnaires": len(params.questionnaires), "statements": number},
     )
-    begun.unlink()
-
-
-def _read(declared: Questionnaire, politeness: Politeness) -> bytes:
-    """Return the bytes of a list of statements."""
-    return bring(
-        declared.file,
-        lambda body: _wrong(body, declared),
-        politeness,
-        f"no such file of statements for the scale {declared.scale}; the project ships its own "
-        f"questionnaires alone, {PAGE} has the layout of a file of yours",
-    )
-
-
-def _wrong(body: bytes, declared: Questionnaire) -> str | None:
-    if body.lstrip()[:1] == b"<":
-        return "a web page, not a list of statements"
-    try:
-        scale(body, declared.layout, declared.scale)
-    except ValueError as error:
-        return str(error)
-    return None

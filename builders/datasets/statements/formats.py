@@ -13,6 +13,7 @@ import re
 from typing import Any, Literal
 
 from plumbline.builders.datasets.statements.read import ENDINGS, Statement, statements
+from plumbline.builders.readers.table import decoded
 
 Layout = Literal["csv", "political-compass", "8values"]
 FILES: dict[Layout, str] = {"csv": "csv", "political-compass": "json", "8values": "js"}
@@ -42,10 +43,7 @@ def scale(body: bytes, layout: Layout, name: str = "") -> list[Statement]:
     """
     if layout == "csv":
         return statements(body, name)
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8") from error
+    text = decoded(body)
     return compass(text) if layout == "political-compass" else eight_values(text)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from typing import NamedTuple
+
+from plumbline.builders.readers.table import table
 
 COLUMNS = ["id", "text", "axis", "weight", "reversed", "polarity", "opposite"]
 POLARITIES = ("likely", "unlikely")
@@ -44,18 +44,9 @@ def statements(body: bytes, scale: str = "") -> list[Statement]:
     ValueError
         With what is wrong and where.
     """
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8") from error
-    if not text.endswith("\n"):
-        raise ValueError("cut short: no line break at its end")
-    lines = list(csv.reader(io.StringIO(text, newline="")))
-    if not lines or lines[0] != COLUMNS:
-        raise ValueError(f"line 1: not the columns {', '.join(COLUMNS)}")
     found: dict[tuple[str, str], Statement] = {}
     worded: dict[str, str] = {}
-    for number, fields in enumerate(lines[1:], start=2):
+    for number, fields in table(body, COLUMNS)[1]:
         entry = _entry(fields, number)
         if (entry.id, entry.axis) in found:
             raise ValueError(f"line {number}: {entry.id!r} a second time on {entry.axis!r}")
@@ -73,8 +64,6 @@ def statements(body: bytes, scale: str = "") -> list[Statement]:
 
 def _entry(fields: list[str], number: int) -> Statement:
     """Return what one line says."""
-    if len(fields) != len(COLUMNS):
-        raise ValueError(f"line {number} has {len(fields)} columns, not {len(COLUMNS)}")
     name, text, axis, weight, turned, polarity, opposite = fields
     if any(field != " ".join(field.split()) for field in fields) or not (name and text):
         raise ValueError(f"line {number}: id or text is empty, or a field has spaces too many")

@@ -16,8 +16,9 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.datasets.social_groups.read import Query, groups, queries
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import chosen, published
@@ -246,24 +247,26 @@ def describe(folder: Path) -> str:
     """Return the rows by category, by engine and by flag, as Markdown."""
     import polars as pl
 
-    frames = {
-        path.stem: pl.read_parquet(path)
-        for path in sorted(folder.glob("*.parquet"))
-        if path.name != REJECTS
-    }
-    lines = ["### Rows by category", "", "| config | category | groups | rows | single words |"]
-    lines.append("|---|---|---:|---:|---:|")
-    for name, frame in frames.items():
-        counts = (
-            frame.group_by("category")
-            .agg(pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum())
-            .sort("category")
-        )
-        lines += [f"| {name} | {c} | {g:,} | {n:,} | {s:,} |" for c, g, n, s in counts.iter_rows()]
+    all_of = dict(frames(folder))
+    rows = [
+        (name, *row)
+        for name, frame in all_of.items()
+        for row in frame.group_by("category")
+        .agg(pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum())
+        .sort("category")
+        .iter_rows()
+    ]
+    head = "config | category | :groups | :rows | :single words"
+    found = [table(head, rows, "Rows by category")]
     for column, title in (("engines", "Rows by engine"), ("flags", "Rows by flag")):
-        lines += ["", f"### {title}", "", f"| config | {column} | rows |", "|---|---|---:|"]
-        for name, frame in frames.items():
-            counts = frame.select(pl.col(column).explode().drop_nulls()).group_by(column).len()
-            lines += [f"| {name} | {c} | {n:,} |" for c, n in counts.sort(column).iter_rows()]
-    lines += ["", *(f"- `{name}`: {gloss}." for name, gloss in FLAGS.items())]
-    return "\n".join(lines) + "\n"
+        rows = [
+            (name, *row)
+            for name, frame in all_of.items()
+            for row in frame.select(pl.col(column).explode().drop_nulls())
+            .group_by(column)
+            .len()
+            .sort(column)
+            .iter_rows()
+        ]
+        found.append(table(f"config | {column} | :rows", rows, title))
+    return page(*found, [f"- `{name}`: {gloss}." for name, gloss in FLAGS.items()])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections import Counter
 from typing import NamedTuple
+
+from plumbline.builders.readers.table import table
 
 COLUMNS = ["input", "target_category", "target_group", "completion", "search_engine"]
 ENGINES = ("duckduckgo", "google", "multiple", "yahoo")
@@ -37,19 +37,9 @@ def published(body: bytes) -> list[Published]:
     ValueError
         With what is wrong and where.
     """
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8") from error
-    if not text.endswith("\n"):
-        raise ValueError("cut short: no line break at its end")
-    lines = list(csv.reader(io.StringIO(text, newline=""), delimiter="\t"))
-    if not lines or lines[0] != COLUMNS:
-        raise ValueError(f"its columns are not {', '.join(COLUMNS)}, separated by tabs")
     rows = []
-    for number, fields in enumerate(lines[1:], start=1):
-        if len(fields) != len(COLUMNS):
-            raise ValueError(f"row {number} has {len(fields)} columns, not {len(COLUMNS)}")
+    for line, fields in table(body, COLUMNS, "\t")[1]:
+        number = line - 1
         row = Published(number, *(" ".join(field.split()) for field in fields))
         if not all(row):
             raise ValueError(f"row {number} has an empty field")

@@ -25,18 +25,14 @@ from pydantic import Field, field_validator, model_validator
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import (
-    resume,
-    same_request,
-    write_bytes,
-    write_gzip,
-    write_manifest,
-)
-from plumbline.builders.datasets.social_groups.fetch import read as read_groups
+from plumbline.builders.core.snapshot import write_gzip
+from plumbline.builders.datasets.social_groups.fetch import MISSING
 from plumbline.builders.datasets.social_groups.read import groups, queries
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import published
-from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, get, patiently, receive
+from plumbline.builders.fetch.download import UNWRITTEN
+from plumbline.builders.fetch.files import Fetch, unreadable
+from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, patiently, receive
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,14 +158,13 @@ def fetch(
         date.fromisoformat(into.name)
     except ValueError as error:
         raise Problem(f"{into}: a wave is named for its day, YYYY-MM-DD") from error
-    resume(into)
-    request = params.model_dump(mode="json", exclude={"pause_s"})
-    begun = into / ".request.json"  # until the manifest, which holds it too, is written
-    same_request(begun, request)
+    fetch = Fetch("autocomplete", params, politeness, into, frozenset({"pause_s"}))
     for language, place in sorted(params.groups.items()):
-        if not (path := into / "groups" / f"{language}.csv").exists():
-            write_bytes(path, read_groups(place, politeness))
-    _others(params, politeness, into)
+        fetch.file(f"groups/{language}.csv", place, unreadable(groups), MISSING)
+    for name, others in sorted(params.published.items()):
+        for end, address in (("", others.address), (".single_words", others.single_words)):
+            if address:
+                fetch.file(f"published/{name}{end}.csv", address, unreadable(published))
     asked = {name: _queries(params, locale, into) for name, locale in params.locales.items()}
     stopped = []
     for engine in sorted(params.engines):
@@ -185,43 +180,15 @@ def fetch(
     terms = [f"{name}: {o.licence}" for name, o in sorted(params.published.items())]
     cited = [f"{name}: {o.citation}" for name, o in sorted(params.published.items())]
     shutil.rmtree(into / UNFINISHED, ignore_errors=True)
-    write_manifest(
-        into,
-        {
-            "source": "autocomplete",
-            "address": "each engine's own, under request",
-            "retrieved": into.name,
-            "licence": "; ".join([LICENCE, *terms]),
-            "citation": "; ".join([CITATION, *cited]),
-            "request": request,
-            "counts": {"queries": number, "answers": number * len(params.engines)},
-        },
-    )
-    begun.unlink()
+    counts = {"queries": number, "answers": number * len(params.engines)}
+    address = "each engine's own, under request"
+    fetch.close(address, "; ".join([LICENCE, *terms]), "; ".join([CITATION, *cited]), counts)
 
 
 def _queries(params: Params, locale: Locale, into: Path) -> list[str]:
     entries = groups((into / "groups" / f"{locale.language}.csv").read_bytes())
     templates = {str(kind): texts for kind, texts in params.templates[locale.language].items()}
     return list(queries(entries, templates, params.spelling))
-
-
-def _others(params: Params, politeness: Politeness, into: Path) -> None:
-    for name, others in sorted(params.published.items()):
-        for end, address in (("", others.address), (".single_words", others.single_words)):
-            path = into / "published" / f"{name}{end}.csv"
-            if address and not path.exists():
-                write_bytes(path, get(address, politeness, _wrong))
-
-
-def _wrong(body: bytes) -> str | None:
-    if body.lstrip()[:1] == b"<":
-        return "a web page in place of the file"
-    try:
-        published(body)
-    except ValueError as error:
-        return str(error)
-    return None
 
 
 @dataclass
@@ -293,7 +260,4 @@ def _append(path: Path, answer: dict[str, Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise Problem(
-            f"{path}: could not be written ({error.strerror}); free some space and run the same "
-            "command again, it continues where it stopped"
-        ) from error
+        raise Problem(UNWRITTEN.format(path=path, why=error.strerror)) from error

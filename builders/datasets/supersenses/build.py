@@ -20,6 +20,9 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import page, table
+from plumbline.builders.readers.declared import read
+from plumbline.builders.readers.table import decoded, lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -128,7 +131,7 @@ def adjectives(body: bytes) -> Iterator[Adjective]:
     ValueError
         With what is wrong and the number of the line.
     """
-    for number, line in enumerate(_text(body)[:-1].split("\n"), start=1):
+    for number, line in enumerate(lines(body, whole=True), start=1):
         fields = line.split("\t")
         if len(fields) != 3:
             raise ValueError(f"line {number} has {len(fields)} columns, not three")
@@ -158,7 +161,7 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
     ValueError
         With what is wrong and the synset.
     """
-    text = _text(body)
+    text = decoded(body, whole=True)
     try:
         tree = yaml.load(text, Loader=_Strict)  # noqa: S506 - a subclass of the safe loader
     except yaml.YAMLError as error:
@@ -183,25 +186,21 @@ def describe(folder: Path) -> str:
     import polars as pl
 
     frame = pl.read_parquet(folder / f"{LANGUAGE}.parquet")
-    lines = [
-        "### Lemmas by class",
-        "",
-        "| class | lemmas with weight above 0 | lemmas whose best class it is | sum of weights |",
-        "|---|---:|---:|---:|",
-    ]
+    rows = []
     for code, name in enumerate(CLASSES):
         part = frame.filter(pl.col("supersense") == code)
         some, best = (part["weight"] > 0).sum(), part["best"].sum()
-        lines.append(f"| {name} | {some:,} | {best:,} | {part['weight'].sum():,.1f} |")
+        rows.append((name, some, best, f"{part['weight'].sum():,.1f}"))
+    head = "class | :lemmas with weight above 0 | :lemmas whose best class it is | :sum of weights"
     lemmas = [frame.filter(pl.col("pos") == i)["lemma"].n_unique() for i in range(len(POS))]
-    lines += ["", f"In all: {lemmas[0]:,} adjectives, {lemmas[1]:,} verbs."]
-    return "\n".join(lines) + "\n"
+    said = f"In all: {lemmas[0]:,} adjectives, {lemmas[1]:,} verbs."
+    return page(table(head, rows, "Lemmas by class"), [said])
 
 
 def _adjectives(snapshot: Snapshot, language: str) -> Iterator[Row | Reject]:
     found: dict[str, Adjective] = {}
     for file in _files(snapshot, "adjectives/"):
-        for entry in _read(snapshot, file, adjectives):
+        for entry in read(snapshot, file, adjectives, "fetch it again"):
             lemma = unicodedata.normalize("NFC", entry.lemma)
             if lemma in found:
                 yield Reject(language, lemma, "adjective a second time")
@@ -224,7 +223,7 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
         name = file.removeprefix("verbs/verb.").removesuffix(".yaml")
         if name not in VERBS:
             raise Problem(f"{snapshot.folder / file}: {name!r} is no class of verbs; remove it")
-        for synset, members in _read(snapshot, file, synsets):
+        for synset, members in read(snapshot, file, synsets, "fetch it again"):
             if synset in seen:
                 raise Problem(
                     f"{snapshot.folder / file}: {synset} stands in two places; fetch it again"
@@ -245,27 +244,11 @@ class _Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         return super().construct_mapping(node, deep)
 
 
-def _text(body: bytes) -> str:
-    text = body.decode("utf-8-sig").replace("\r\n", "\n")
-    if text.lstrip()[:1] == "<":
-        raise ValueError("a web page, not data")
-    if not text.endswith("\n"):
-        raise ValueError("cut short: no line break at its end")
-    return text
-
-
 def _files(snapshot: Snapshot, folder: str) -> list[str]:
     names = list(snapshot.names(folder))
     if not names:
         raise Problem(f"{snapshot.folder}: nothing under {folder}; fetch the snapshot again")
     return names
-
-
-def _read(snapshot: Snapshot, name: str, reader: Any) -> Iterator[Any]:
-    try:
-        yield from reader(snapshot.read(name))
-    except ValueError as error:
-        raise Problem(f"{snapshot.folder / name}: {error}; fetch it again") from error
 
 
 def _row(

@@ -8,12 +8,11 @@ from pydantic import Field, field_validator
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
 from plumbline.builders.datasets.supersenses.build import VERBS, adjectives, synsets
-from plumbline.builders.fetch.http import ADDRESS, Politeness, get
+from plumbline.builders.fetch.files import Fetch, unreadable
+from plumbline.builders.fetch.http import ADDRESS, Politeness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from pathlib import Path
 
 CITATION = (
@@ -56,55 +55,18 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Fetch the adjectives and all 15 files of verbs into a folder whose name is its date.
-
-    Resumable: a file that is there is not asked for again; the manifest comes last.
-
-    Raises
-    ------
-    Problem
-        If an address is wrong or out of reach, a body is not in its format, or the folder holds a
-        fetch that was begun with other parameters.
-    """
-    resume(into)
-    request = params.model_dump(mode="json")
-    begun = into / ".request.json"  # until the manifest, which holds it too, is written
-    same_request(begun, request)
-    wanted = [("adjectives/adjective_words.predicted", params.adjectives.address, _by(adjectives))]
+    """Download the adjectives and all 15 files of verbs; what cannot be read is refused."""
+    fetch = Fetch("supersenses", params, politeness, into)
+    wanted = [("adjectives/adjective_words.predicted", params.adjectives.address, adjectives)]
     for name in VERBS:
         file = f"verb.{name}.yaml"
         url = params.verbs.address.format(tag=params.verbs.tag, file=file)
-        wanted.append((f"verbs/{file}", url, _by(synsets)))
-    for name, url, wrong in Bar(wanted, desc="supersenses", unit="file"):
-        if not (into / name).exists():
-            write_bytes(into / name, get(url, politeness, wrong))
-    licences = sorted({params.adjectives.licence, params.verbs.licence})
-    write_manifest(
-        into,
-        {
-            "source": "supersenses",
-            "address": f"{params.adjectives.address} and {params.verbs.address}",
-            "retrieved": into.name,
-            "licence": " AND ".join(licences),
-            "citation": CITATION,
-            "request": request,
-            "counts": {"files": len(wanted)},
-        },
+        wanted.append((f"verbs/{file}", url, synsets))  # type: ignore[arg-type]
+    for name, url, reader in Bar(wanted, desc="supersenses", unit="file"):
+        fetch.file(name, url, unreadable(reader))
+    fetch.close(
+        f"{params.adjectives.address} and {params.verbs.address}",
+        " AND ".join(sorted({params.adjectives.licence, params.verbs.licence})),
+        CITATION,
+        {"files": len(wanted)},
     )
-    begun.unlink()
-
-
-def _by(reader: Callable[[bytes], Iterable[object]]) -> Callable[[bytes], str | None]:
-    """Return a check of a body by the reader that the dataset is built with."""
-
-    def wrong(body: bytes) -> str | None:
-        try:
-            for _ in reader(body):
-                pass
-        except UnicodeDecodeError:
-            return "not UTF-8"
-        except ValueError as error:
-            return str(error)
-        return None
-
-    return wrong

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.parquet import REJECTS, Reject, Row
+from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.datasets.survey.responses import (
     GENDERS,
     HIGHEST,
@@ -21,6 +21,7 @@ from plumbline.builders.datasets.survey.responses import (
     LOWEST,
     respondents,
 )
+from plumbline.builders.readers.declared import declared, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,13 +89,10 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         If a survey is not in the snapshot, or its file is not one of answers.
     """
     for config in params.configs:
-        declared = _declared(snapshot, config)
+        entry = _declared(snapshot, config)
         name = f"{config}.csv"
-        try:
-            found = respondents(snapshot.read(name))
-        except ValueError as error:
-            raise Problem(f"{snapshot.folder / name}: {error}; mend it and fetch again") from error
-        facts = declared.model_dump(include={"scale", "simulated", "source", "licence"})
+        found = read(snapshot, name, respondents, "mend it and fetch again")
+        facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
         for person in sorted(found, key=lambda r: r.name):
             own = {
                 "respondent": person.name,
@@ -110,38 +108,31 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 def _declared(snapshot: Snapshot, config: str) -> Survey:
     """Return a survey as the snapshot's manifest declares it."""
-    try:
-        return Survey.model_validate(snapshot.manifest["request"]["surveys"][config])
-    except (KeyError, TypeError, ValidationError) as error:
-        raise Problem(
-            f"{snapshot.folder}: has no survey {config!r}; only a simulated one is shipped. Name a "
-            f"file of answers under sources.survey.surveys ({PAGE} has the layout) and fetch, or "
-            "take it out of datasets.survey.configs"
-        ) from error
+    otherwise = (
+        f"has no survey {config!r}; only a simulated one is shipped. Name a file of answers under "
+        f"sources.survey.surveys ({PAGE} has the layout) and fetch, or take it out of "
+        "datasets.survey.configs"
+    )
+    return declared(snapshot, Survey, "surveys", config, otherwise=otherwise)[0]
 
 
 def describe(folder: Path) -> str:
     """Return how many respondents of each kind there are, as Markdown."""
     import polars as pl
 
-    lines = [
-        "### Respondents",
-        "",
-        "| config | simulated | gender | infected | respondents | answers |",
-        "|---|---|---|---|---:|---:|",
-    ]
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == REJECTS:
-            continue
-        counts = (
-            pl.read_parquet(path)
-            .group_by("simulated", "gender", "infected")
-            .agg(pl.col("respondent").n_unique(), pl.len())
-            .sort("simulated", "gender", "infected")
+    rows = [
+        (
+            config,
+            "yes: nobody answered" if drawn else "no",
+            GENDERS[gender],
+            INFECTED[infected],
+            *counts,
         )
-        lines += [
-            f"| {path.stem} | {'yes: nobody answered' if drawn else 'no'} | {GENDERS[gender]} | "
-            f"{INFECTED[infected]} | {people:,} | {answers:,} |"
-            for drawn, gender, infected, people, answers in counts.iter_rows()
-        ]
-    return "\n".join(lines) + "\n"
+        for config, frame in frames(folder)
+        for drawn, gender, infected, *counts in frame.group_by("simulated", "gender", "infected")
+        .agg(pl.col("respondent").n_unique(), pl.len())
+        .sort("simulated", "gender", "infected")
+        .iter_rows()
+    ]
+    head = "config | simulated | gender | infected | :respondents | :answers"
+    return page(table(head, rows, "Respondents"))

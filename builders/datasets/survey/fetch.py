@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from pydantic import Field, field_validator
 
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
 from plumbline.builders.datasets.statements.fetch import NAME
 from plumbline.builders.datasets.survey.build import PAGE, Survey
 from plumbline.builders.datasets.survey.responses import respondents
-from plumbline.builders.fetch.local_files import bring
+from plumbline.builders.fetch.files import Fetch, joined, unreadable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,49 +36,17 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or fetch every file into a folder whose name is its date, byte for byte.
-
-    Resumable: a file that is there is not asked for again; the manifest comes last and says how
-    the files are read.
-
-    Raises
-    ------
-    Problem
-        If a file is not there or is not one of answers, or the folder holds a fetch that was
-        begun with other parameters.
-    """
-    resume(into)
-    request = params.model_dump(mode="json")
-    begun = into / ".request.json"  # until the manifest, which holds it too, is written
-    same_request(begun, request)
+    """Copy or download every file, byte for byte; what is not one of answers is refused."""
+    fetch = Fetch("survey", params, politeness, into)
     number = 0
     for name, declared in sorted(params.surveys.items()):
-        path = into / f"{name}.csv"
         missing = f"no such file of answers; {PAGE} has the layout of a file of yours"
-        if not path.exists():
-            write_bytes(path, bring(declared.file, _wrong, politeness, missing))
-        number += len(respondents(path.read_bytes()))
+        body = fetch.file(f"{name}.csv", declared.file, unreadable(respondents), missing)
+        number += len(respondents(body))
     every = params.surveys.values()
-    write_manifest(
-        into,
-        {
-            "source": "survey",
-            "address": "; ".join(sorted({each.file for each in every})),
-            "retrieved": into.name,
-            "licence": "; ".join(sorted({each.licence for each in every})),
-            "citation": "; ".join(sorted({each.source for each in every})),
-            "request": request,
-            "counts": {"surveys": len(params.surveys), "respondents": number},
-        },
+    fetch.close(
+        joined(each.file for each in every),
+        joined(each.licence for each in every),
+        joined(each.source for each in every),
+        {"surveys": len(params.surveys), "respondents": number},
     )
-    begun.unlink()
-
-
-def _wrong(body: bytes) -> str | None:
-    if body.lstrip()[:1] == b"<":
-        return "a web page, not answers"
-    try:
-        respondents(body)
-    except ValueError as error:
-        return str(error)
-    return None

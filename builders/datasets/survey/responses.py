@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from typing import TYPE_CHECKING, NamedTuple
+
+from plumbline.builders.readers.table import table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,20 +32,12 @@ def respondents(body: bytes) -> list[Respondent]:
     ValueError
         With what is wrong and where.
     """
-    try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError("not UTF-8") from error
-    if not text.endswith("\n"):
-        raise ValueError("cut short: no line break at its end")
-    lines = list(csv.reader(io.StringIO(text, newline="")))
-    items = lines[0][len(FIRST) :] if lines else []
-    if not lines or lines[0][: len(FIRST)] != FIRST or not items:
-        raise ValueError(f"line 1: not the columns {', '.join(FIRST)} and then items")
-    if len(set(items)) < len(items) or "" in items:
-        raise ValueError("line 1: an item has no name, or one that another has")
+    head, rows = table(body, FIRST, more=True)
+    items = head[len(FIRST) :]
+    if not items or len(set(items)) < len(items) or "" in items:
+        raise ValueError("line 1: no items, or one that has no name, or that of another")
     found: dict[str, Respondent] = {}
-    for number, fields in enumerate(lines[1:], start=2):
+    for number, fields in rows:
         person = _respondent(fields, items, number)
         if not person.name or person.name in found:
             raise ValueError(f"line {number}: a respondent has no name, or a second line")
@@ -57,8 +49,6 @@ def respondents(body: bytes) -> list[Respondent]:
 
 def _respondent(fields: list[str], items: list[str], number: int) -> Respondent:
     """Return what one line says."""
-    if len(fields) != len(FIRST) + len(items):
-        raise ValueError(f"line {number} has {len(fields)} columns, not {len(FIRST) + len(items)}")
     name, gender, infected = fields[: len(FIRST)]
     for value, known in ((gender, GENDERS), (infected, INFECTED)):
         if value not in known:

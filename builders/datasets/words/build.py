@@ -15,6 +15,7 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.datasets.words.conllu import words
 
 if TYPE_CHECKING:
@@ -141,22 +142,15 @@ def describe(folder: Path) -> str:
     """Return the numbers of words per language and part of speech, as Markdown."""
     import polars as pl
 
-    lines = [
-        "### Words by language and part of speech",
-        "",
-        "| language | adjectives | verbs | adjective stands | verb stands |",
-        "|---|---:|---:|---|---|",
-    ]
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == "rejects.parquet":
-            continue
-        frame = pl.read_parquet(path, columns=["pos", "place"])
-        cells = [f"{(frame['pos'] == i).sum():,}" for i in range(len(POS))]
+    rows = []
+    for config, frame in frames(folder):
+        cells: list[object] = [(frame["pos"] == i).sum() for i in range(len(POS))]
         for i in range(len(POS)):
             places = frame.filter(pl.col("pos") == i)["place"].unique().to_list()
             cells.append(", ".join(f"{PLACES[p]} the name" for p in sorted(places)))
-        lines.append(f"| {path.stem} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+        rows.append((config, *cells))
+    head = "language | :adjectives | :verbs | adjective stands | verb stands"
+    return page(table(head, rows, "Words by language and part of speech"))
 
 
 def _letterlike(character: str) -> bool:

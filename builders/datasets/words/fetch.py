@@ -8,9 +8,9 @@ from pydantic import Field, field_validator
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
 from plumbline.builders.datasets.words.conllu import words
-from plumbline.builders.fetch.http import ADDRESS, Politeness, get
+from plumbline.builders.fetch.files import Fetch, unreadable
+from plumbline.builders.fetch.http import ADDRESS, Politeness
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,20 +49,8 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Fetch every file named in the params into a folder whose name is its date.
-
-    Resumable: a file that is there is not asked for again; the manifest comes last.
-
-    Raises
-    ------
-    Problem
-        If an address is wrong or out of reach, a body is not a whole CoNLL-U file, or the folder
-        holds a fetch that was begun with other parameters.
-    """
-    resume(into)
-    request = params.model_dump(mode="json")
-    begun = into / ".request.json"  # until the manifest, which holds it too, is written
-    same_request(begun, request)
+    """Download every file named in the params; a body that is no whole CoNLL-U is refused."""
+    fetch = Fetch("ud", params, politeness, into)
     wanted = [
         (language, bank, file)
         for language, banks in sorted(params.treebanks.items())
@@ -70,32 +58,8 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         for file in bank.files
     ]
     for language, bank, file in Bar(wanted, desc="treebanks", unit="file"):
-        path = into / language / file
-        if not path.exists():
-            url = params.address.format(treebank=bank.name, tag=bank.tag, file=file)
-            write_bytes(path, get(url, politeness, _wrong))
-    licences = sorted({bank.licence for banks in params.treebanks.values() for bank in banks})
-    write_manifest(
-        into,
-        {
-            "source": "ud",
-            "address": params.address,
-            "retrieved": into.name,
-            "licence": " AND ".join(licences),
-            "citation": CITATION,
-            "request": request,
-            "counts": {"files": len(wanted), "languages": len(params.treebanks)},
-        },
-    )
-    begun.unlink()
-
-
-def _wrong(body: bytes) -> str | None:
-    try:
-        for _ in words(body.decode("utf-8")):
-            pass
-    except UnicodeDecodeError:
-        return "not UTF-8"
-    except ValueError as error:
-        return str(error)
-    return None
+        url = params.address.format(treebank=bank.name, tag=bank.tag, file=file)
+        fetch.file(f"{language}/{file}", url, unreadable(lambda body: words(body.decode())))
+    licence = " AND ".join(sorted({bank.licence for _, bank, _ in wanted}))
+    counts = {"files": len(wanted), "languages": len(params.treebanks)}
+    fetch.close(params.address, licence, CITATION, counts)

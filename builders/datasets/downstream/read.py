@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import csv
 import io
-import json
-import re
 import unicodedata
 import zipfile
 import zlib
@@ -15,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.readers.tagged_texts import normal
+from plumbline.builders.readers.table import decoded, json_lines, records
+from plumbline.builders.readers.tweeteval import normal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,13 +116,16 @@ def read(corpus: Corpus, part: str, body: bytes) -> list[Text]:
         With what is wrong and where.
     """
     try:
-        text = body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{part}: not UTF-8") from error
-    if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
-        raise ValueError(f"{part}: a web page in place of the file")
+        text = decoded(body)
+    except ValueError as error:
+        raise ValueError(f"{part}: {error}") from error
+    rows: Iterator[tuple[int, dict[str, Any]]]
+    if corpus.layout == "jsonl":
+        rows = json_lines(text, corpus.columns, "text")
+    else:
+        delimiter = DELIMITERS[corpus.layout]
+        rows = records(text, corpus.columns, delimiter, corpus.head, quoted=corpus.quoted)
     found: dict[str, Text] = {}
-    rows = _jsonl(corpus, text) if corpus.layout == "jsonl" else _table(corpus, text)
     for number, (place, row) in enumerate(rows, start=1):
         try:
             made = _text(corpus, part, number, row)
@@ -184,36 +185,3 @@ def _groups(corpus: Corpus, value: Any) -> tuple[str, ...]:
         raise ValueError(f"groups: {value!r} is not a list of texts")
     named = (each.strip() for each in value)
     return tuple(dict.fromkeys(name for name in named if name))
-
-
-def _table(corpus: Corpus, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if corpus.quoted else csv.QUOTE_NONE
-    rows = csv.reader(
-        io.StringIO(text, newline=""),
-        delimiter=DELIMITERS[corpus.layout],
-        quoting=quoting,
-        strict=corpus.quoted,
-    )
-    try:
-        head = corpus.head or next(rows, [])
-        if lacking := sorted(set(corpus.columns.values()) - set(head)):
-            raise ValueError(f"line 1: no column {', '.join(lacking)}")
-        wanted = {key: head.index(column) for key, column in corpus.columns.items()}
-        for row in rows:
-            if len(row) != len(head):
-                raise ValueError(f"line {rows.line_num}: {len(row)} fields, not {len(head)}")
-            yield rows.line_num, {key: row[place] for key, place in wanted.items()}
-    except csv.Error as error:  # a quote that is never closed: half a file
-        raise ValueError(f"line {rows.line_num}: {error}") from error
-
-
-def _jsonl(corpus: Corpus, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
-        try:
-            row = json.loads(line)
-        except ValueError as error:
-            raise ValueError(f"line {number}: not JSON") from error
-        wanted = corpus.columns["text"]
-        if not isinstance(row, dict) or not isinstance(row.get(wanted), str):
-            raise ValueError(f"line {number}: no object with a text {wanted!r}")  # noqa: TRY004
-        yield number, {key: row.get(column) for key, column in corpus.columns.items()}

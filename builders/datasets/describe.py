@@ -1,0 +1,51 @@
+"""Tables of counts for the cards of datasets, as Markdown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from plumbline.builders.core.parquet import REJECTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    import polars as pl
+
+
+def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the rows of each config, by name."""
+    import polars as pl
+
+    for path in sorted(folder.glob("*.parquet")):
+        if path.name != REJECTS:
+            yield path.stem, pl.read_parquet(path)
+
+
+def table(head: str, rows: Iterable[Sequence[Any]], title: str = "", text: str = "") -> list[str]:
+    """Return a table, with its title and a paragraph before it, as lines.
+
+    Parameters
+    ----------
+    head
+        Columns, with ``|`` between them; a colon before the name of those of numbers.
+    rows
+        Cells; whole numbers are written with commas, truth as yes and no.
+    """
+    columns = [name.strip() for name in head.split("|")]
+    lines = [f"### {title}", ""] if title else []
+    lines += [text, ""] if text else []
+    lines.append(f"| {' | '.join(name.removeprefix(':') for name in columns)} |")
+    lines.append(f"|{'|'.join('---:' if name[0] == ':' else '---' for name in columns)}|")
+    return lines + [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def page(*tables: Sequence[str]) -> str:
+    """Return tables with empty lines between them."""
+    return "\n\n".join("\n".join(lines) for lines in tables) + "\n"

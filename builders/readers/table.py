@@ -1,0 +1,131 @@
+"""Tables as text: CSV, TSV and JSON lines, held to their columns; every error says where."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+
+def decoded(body: bytes, *, whole: bool = False) -> str:
+    """Return the text of a file.
+
+    Parameters
+    ----------
+    whole
+        Whether it must end with a line break, as one that was cut short does not.
+
+    Raises
+    ------
+    ValueError
+        If it is not UTF-8, a web page, or cut short.
+    """
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError("not UTF-8") from error
+    if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
+        raise ValueError("a web page in place of the file")
+    if whole and not text.endswith("\n"):
+        raise ValueError("cut short: no line break at its end")
+    return text
+
+
+def lines(body: bytes, *, whole: bool = False) -> list[str]:
+    """Return the lines of a file; a text in them may hold other separators of lines."""
+    return decoded(body, whole=whole).replace("\r\n", "\n").removesuffix("\n").split("\n")
+
+
+def table(
+    body: bytes, columns: Sequence[str], delimiter: str = ",", *, more: bool = False
+) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    """Return the header of a file that must have just these columns, and number and fields of rows.
+
+    Parameters
+    ----------
+    more
+        Whether the file may have others after these.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where; the header is line 1.
+    """
+    text = decoded(body, whole=True)
+    head, *rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)) or [[]]
+    if head[: len(columns)] != list(columns) or (len(head) > len(columns)) > more:
+        raise ValueError(f"line 1: not the columns {', '.join(columns)}")
+    for number, fields in enumerate(rows, start=2):
+        if len(fields) != len(head):
+            raise ValueError(f"line {number} has {len(fields)} columns, not {len(head)}")
+    return head, list(enumerate(rows, start=2))
+
+
+def records(
+    text: str,
+    columns: Mapping[Any, str],
+    delimiter: str = ",",
+    head: Sequence[str] = (),
+    *,
+    quoted: bool = True,
+    strict: bool = True,
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield line and fields of a table's rows, under names of one's own.
+
+    Parameters
+    ----------
+    columns
+        Name of a column in the file, by the name that it is to have.
+    head
+        Names of the columns where the file has none.
+    quoted
+        Whether quotes hold fields together; else they are text.
+    strict
+        Whether a quote that stands or is missing where none may is an error.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
+    file = io.StringIO(text, newline="")
+    rows = csv.reader(file, delimiter=delimiter, quoting=quoting, strict=strict and quoted)
+    try:
+        head = head or next(rows, [])
+        if lacking := sorted(set(columns.values()) - set(head)):
+            raise ValueError(f"line 1: no column {', '.join(lacking)}")
+        wanted = {name: head.index(column) for name, column in columns.items()}
+        for row in rows:
+            if row and len(row) != len(head):
+                raise ValueError(f"line {rows.line_num}: {len(row)} fields, not {len(head)}")
+            if row:
+                yield rows.line_num, {name: row[place] for name, place in wanted.items()}
+    except csv.Error as error:  # a quote that is never closed: half a file
+        raise ValueError(f"line {rows.line_num}: {error}") from error
+
+
+def json_lines(
+    text: str, columns: Mapping[Any, str], needed: str
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield line and values of objects, under names of one's own; ``needed`` must be a text.
+
+    Raises
+    ------
+    ValueError
+        With what is wrong and where.
+    """
+    for number, line in enumerate(re.split(r"\r?\n", text.rstrip("\r\n")), start=1):
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ValueError(f"line {number}: not JSON") from error
+        wanted = columns[needed]
+        if not isinstance(row, dict) or not isinstance(row.get(wanted), str):
+            raise ValueError(f"line {number}: no object with a text {wanted!r}")  # noqa: TRY004
+        yield number, {name: row.get(column) for name, column in columns.items()}
