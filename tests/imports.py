@@ -15,6 +15,11 @@ TOP = Path(__file__).parent.parent
 PACKAGE = "plumbline."
 # What tells of a run, or says how it is started, but changes no byte of what a stage writes.
 NEUTRAL = {
+    "builders/fetch/download.py",
+    "builders/fetch/files.py",
+    "builders/fetch/http.py",
+    "builders/fetch/local_files.py",
+    "builders/fetch/sparql.py",
     "builders/core/cli.py",
     "builders/core/errors.py",
     "builders/core/params.py",  # the values that a stage reads stand in its params

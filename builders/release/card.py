@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from plumbline.builders.release.facts import Facts
 
+CARDS = Path("data/cards")  # beside the datasets: a page that changes makes no dataset stale
 TERMS = "LICENSE.md"  # one of the two names that the Hub knows for it
 WRITTEN = (CARD, croissant.FILE, TERMS)
 ADULT = "not-for-all-audiences"  # the Hub's tag for what its readers may not want to see
@@ -38,21 +39,21 @@ SIZES = ("n<1K", *(f"{low}<n<{high}" for low, high in pairwise(POWERS)), "n>1T")
 def write_all(names: Iterable[str]) -> None:
     """Write the cards of datasets that are built; of all of them where no name is given."""
     for name in names or [n for n in DATASETS if (parquet.DATASETS / n).is_dir()]:
-        write_dataset_card(name)
-        print(parquet.DATASETS / name / CARD)
+        print(write_dataset_card(name) / CARD)
 
 
-def write_dataset_card(name: str) -> None:
-    """Write card, Croissant description and terms into the folder of a built dataset.
+def write_dataset_card(name: str) -> Path:
+    """Write card, Croissant description and terms of a built dataset, and return their folder.
 
     Raises
     ------
     Problem
         If the dataset is not built, or has no page.
     """
-    folder = parquet.DATASETS / name
-    for file, body in render(folder).items():
-        write_bytes(folder / file, body)
+    into = CARDS / name
+    for file, body in render(parquet.DATASETS / name).items():
+        write_bytes(into / file, body)
+    return into
 
 
 def render(folder: Path, page: Path | None = None) -> dict[str, bytes]:

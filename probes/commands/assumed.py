@@ -207,13 +207,13 @@ def plans(tree: dict[str, Any], sizes: Sizes) -> Iterator[Plan]:
     study = Study(tree, sizes)
     rate = sizes.device.tflops * 1e12 * 3600
     for probe in MODULES:
-        for name in sorted(tree["asked"][probe]):
+        for name in sorted(tree["assignments"][probe]):
             prompts = study.prompts(probe, name)
             tokens, work = _work(study, probe, name, prompts)
             size, rows = sizes.bytes[probe]
             space = prompts * size * rows / 1e9
             yield Plan(probe, name, prompts, round(tokens), work, space, work / rate)
-    for name in sorted(tree["asked"]["leaning"]):
+    for name in sorted(tree["assignments"]["leaning"]):
         if trainings := study.states(name) - 1:
             read_in = _pretraining(study, name)
             work = 6e6 * sum(_weights(study, name)) * read_in

@@ -18,7 +18,7 @@ from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
 from plumbline.probes.training import pretrain
 
 LOCAL = (".", "/", "data/")  # an id that begins so is a folder
-# The list of `asked` that another one is a part of, where that is not associations.
+# The list of `assignments` that another one is a part of, where that is not associations.
 ABOVE = {  # list whose models one list is of
     "words": "associations",
     "representations": "words",
@@ -39,7 +39,8 @@ def sections() -> dict[str, type[Params]]:
         "sources.politeness": Politeness,
         "drift": drift.Params,
         "publish": publish.Params,
-        "asked": assignments.Params,
+        "assignments": assignments.Params,
+        "controls": assignments.Controls,
         pretrain.KEY: pretrain.Params,
     }
     modules = {f"sources.{s}": f"plumbline.builders.datasets.{d}.fetch" for s, d in SOURCES.items()}
@@ -82,7 +83,7 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
         problems += str(problem).splitlines()[1:]
     problems += _unpinned(tree, source or FILE.name)
     problems += _snapshots(tree) if fetched else []
-    problems += _asked(tree)
+    problems += _assigned(tree)
     problems += _trained(tree)
     tops = {"models", *(key.split(".")[0] for key in known)}
     for top, value in tree.items():
@@ -91,7 +92,7 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
         elif isinstance(value, dict):
             own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
             for name in value:
-                if name not in own and top not in ("models", "asked", "drift", "publish"):
+                if name not in own and top not in ("models", "assignments", "controls", "drift", "publish"):
                     problems.append(f"  {top}.{name}: unknown; there are {', '.join(sorted(own))}")
     if problems:
         raise Problem("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
@@ -169,26 +170,37 @@ def _snapshots(tree: dict[str, Any]) -> list[str]:
     return found
 
 
-def _asked(tree: dict[str, Any]) -> list[str]:
-    """Return the models that are to be asked and are not there, or cannot be asked so."""
+def assigned(tree: dict[str, Any]) -> dict[str, list[Any]]:
+    """Return the models of each probe in a tree of params: the user's, and the controls."""
+    found: dict[str, list[Any]] = {}
+    for section in ("assignments", "controls"):
+        lists = tree.get(section)
+        for what, names in (lists if isinstance(lists, dict) else {}).items():
+            if what != "sets" and isinstance(names, list):
+                found[what] = [*found.get(what, []), *names]
+    return found
+
+
+def _assigned(tree: dict[str, Any]) -> list[str]:
+    """Return the models that are assigned and are not there, or cannot do what is needed."""
     found = []
-    models, lists = there(tree), tree.get("asked")
-    if models is None or not isinstance(lists, dict):
+    models, lists = there(tree), assigned(tree)
+    if models is None:
         return []
     for what, names in lists.items():
         verb = importlib.import_module(module_of(what)).VERB if what in PROBES else None
-        for name in names if isinstance(names, list) else []:
+        for name in names:
             if name not in models:
                 known = ", ".join(map(str, models))
-                found.append(f"  asked.{what}: no {name!r} under models; there are {known}")
+                found.append(f"  assignments.{what}: no {name!r} under models; there are {known}")
                 continue
             known = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
             if verb and known in VERBS and not verbs(verb) & VERBS[known]:
                 ways = " or ".join(sorted(verbs(verb)))
-                found.append(f"  asked.{what}: {name} is of kind {known}, which cannot {ways}")
+                found.append(f"  assignments.{what}: {name} is of kind {known}, which cannot {ways}")
             above = ABOVE.get(what)
             if above and name not in (lists.get(above) or ()):
-                found.append(f"  asked.{what}: {name} must be in asked.{above} too")
+                found.append(f"  assignments.{what}: {name} must be in assignments.{above} too")
     return found
 
 
@@ -208,9 +220,7 @@ def _trained(tree: dict[str, Any]) -> list[str]:
             if corpus not in CONFIGS:
                 known = ", ".join(CONFIGS)
                 found.append(f"{where}.{name}: no {corpus!r} in corpora; there are {known}")
-    lists = tree.get("asked")
-    leaning = lists.get("leaning") if isinstance(lists, dict) else None
-    for name in leaning if isinstance(leaning, list) else []:
+    for name in assigned(tree).get("leaning", ()):
         if isinstance(entry := models.get(name), dict):
             kind = entry.get("kind", "masked")
             found += _trainable(name, kind, corpora, own.get("learning_rate"))
@@ -218,11 +228,11 @@ def _trained(tree: dict[str, Any]) -> list[str]:
 
 
 def _trainable(name: str, kind: str, corpora: dict[str, Any], rates: Any) -> list[str]:
-    """Return why a model that is asked before and after training cannot be trained."""
+    """Return why a model that is probed before and after training cannot be trained."""
     where = f"  {pretrain.KEY}.corpora"
     wanted = corpora.get(name)
     if wanted is None:  # the stage depends on it: a model that is added trains no other anew
-        return [f"{where}: no entry for {name} of asked.leaning; `{name}: []` trains nothing"]
+        return [f"{where}: no entry for {name} of assignments.leaning; `{name}: []` trains nothing"]
     if wanted and kind not in pretrain.TRAINED:
         return [f"{where}: {name} is of kind {kind}, which is not trained further; write []"]
     if wanted and isinstance(rates, dict) and not {name, pretrain.OTHER} & set(rates):

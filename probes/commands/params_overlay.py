@@ -25,7 +25,7 @@ from plumbline.probes.commands.check_params import check, named_snapshots
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DEPTHS = {"models": 0, "asked": 1, "drift": 1, "publish": 1}  # of a field; 2 elsewhere
+DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "drift": 1, "publish": 1}  # of a field; 2 elsewhere
 DAY = "DAY"  # in the path of a snapshot
 RAW = "data/raw/"
 OWN = "private/"  # where a user's own files are looked for
@@ -222,7 +222,7 @@ def _keys(tree: dict[str, Any]) -> Iterator[str]:
         if key and not os.environ.get(str(key)):
             yield (
                 f"  models.{name}.endpoint.key: {key} is not set in the environment; export it, or "
-                "take the model out of models, asked and training.pretrain.corpora"
+                "take the model out of models, assignments and training.pretrain.corpora"
             )
 
 

@@ -21,7 +21,6 @@ from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import during
 from plumbline.probes import EACH, module_of
 from plumbline.probes.core.assignments import asked
-from plumbline.probes.models.files import weights_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,8 +38,8 @@ class Inputs(NamedTuple):
         return self.data / "outputs" / probe / model
 
     def weights(self, model: str) -> Path:
-        """Return the folder of a model; for a world it tells what was planted."""
-        return weights_folder(model, self.data)
+        """Return the folder of a planted world: what was planted, and the settings."""
+        return self.data / "samples" / "worlds" / model
 
     def tables(self, analysis: str, model: str = "") -> Path:
         """Return the folder of another analysis's tables, for a model where it has such."""

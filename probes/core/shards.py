@@ -62,7 +62,7 @@ class Task:
             kinds = ", ".join(kind for kind, known in VERBS.items() if known & wanted)
             raise Problem(
                 f"models.{name}: a model of kind {self.model.kind} cannot be asked to "
-                f"{' or '.join(sorted(wanted))}, as {probe} does; take it out of asked.{probe} "
+                f"{' or '.join(sorted(wanted))}, as {probe} does; take it out of assignments.{probe} "
                 f"(kinds that can: {kinds})"
             )
         only, asked = self.model.languages, getattr(self.params, "languages", None)

@@ -147,7 +147,7 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
     if not found:
         raise Problem(
             f"models.{name}.languages: no task of probes.finetune is in one of them; add one, or "
-            "take the model out of asked.finetune"
+            "take the model out of assignments.finetune"
         )
     return found
 

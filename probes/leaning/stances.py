@@ -268,7 +268,7 @@ def filled(
             which = "positive" if not sides[0] else "negative"
             raise Problem(
                 f"models.{scorer.name}: has none of the words of probes.leaning.{which} as one "
-                "token; name others, or take it out of asked.leaning"
+                "token; name others, or take it out of assignments.leaning"
             )
         yield _row(question) | {
             "words": [pieces.words[i] if pieces.starts[i] else pieces.tokens[i] for i in ids],

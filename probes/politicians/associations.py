@@ -183,7 +183,7 @@ class Params(Section):
         if not names:
             raise Problem(
                 f"probes.associations.frames_of: no frame for models of kind {model.kind}; name "
-                "some, or take those models out of asked.associations"
+                "some, or take those models out of assignments.associations"
             )
         return names
 

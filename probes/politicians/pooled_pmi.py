@@ -92,7 +92,7 @@ def members(inputs: Inputs, params: Params) -> dict[str, list[str]]:
         if strange := sorted(set(chosen) - set(inputs.models)):
             raise Problem(
                 f"analysis.pooled.groups.{group}: {', '.join(strange)} not under "
-                f"asked.associations; there are {', '.join(inputs.models)}"
+                f"assignments.associations; there are {', '.join(inputs.models)}"
             )
         if chosen:
             found[group] = chosen

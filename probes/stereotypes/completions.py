@@ -281,7 +281,7 @@ class Priors:
                 return found
         raise Problem(
             f"models.{self.scorer.name}: {query.text!r} has {length} tokens, and no number of "
-            "masks for the group makes as many; take the model out of asked.stereotypes"
+            "masks for the group makes as many; take the model out of assignments.stereotypes"
         )
 
     def one(self, template: str) -> NDArray[np.float64]:

@@ -100,7 +100,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     """
     if model.kind not in ("masked", "causal"):
         raise Problem(
-            f"asked.agreement: a model of kind {model.kind} has neither a mask for several pieces "
+            f"assignments.agreement: a model of kind {model.kind} has neither a mask for several pieces "
             "nor the probability of a text; take it out"
         )
     return [
