@@ -15,7 +15,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status (:data:`plumbline.builders.core.cli.STATUSES`)."""
     parser = argparse.ArgumentParser(prog="python -m plumbline.validation", description=__doc__)
     parser.add_argument(
-        "name",
+        "command",
         nargs="+",
         choices=[*NAMES, "docs"],
         metavar="NAME",
@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     )
     cli.options(parser)
     given = parser.parse_args(arguments)
-    return cli.run(given, "validation", lambda: _run(given.name))
+    return cli.run(given, "validation", lambda: _run(given.command))
 
 
 def _run(names: list[str]) -> None:

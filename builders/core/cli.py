@@ -46,6 +46,10 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = 
         )
 
 
+def _words(command: str | list[str]) -> str:
+    return command if isinstance(command, str) else " ".join(command)
+
+
 def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -> int:
     """Run a command and return its exit status, one of :data:`STATUSES`, or what it returns.
 
@@ -57,7 +61,7 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -
     if getattr(given, "traceback", False):
         os.environ[TRACEBACK] = "1"
     begun = time.monotonic()
-    _event("start", command=f"{program} {given.command}")
+    _event("start", command=f"{program} {_words(given.command)}")
     status = FINE
     try:
         status = do() or FINE
