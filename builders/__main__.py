@@ -121,24 +121,19 @@ def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) ->
 
 def diff(given: argparse.Namespace) -> int:
     """Print what differs between two versions of a folder; 1 if that is asked for and any does."""
+    from plumbline.builders.versions.diff import LIMIT, as_json, as_text, folder_of
     from plumbline.builders.versions.diff import diff as differences
-    from plumbline.builders.versions.diff import folder_of
-    from plumbline.builders.versions.diff_json import written
-    from plumbline.builders.versions.diff_text import LIMIT, lines
 
     _, kind, name, *_ = folder_of(given.name).parts
     known = kind == "datasets" and name in NAMES
-    key = (
-        importlib.import_module(f"plumbline.builders.datasets.{name}.build").SCHEMA.key
-        if known
-        else ()
-    )
-    found = differences(given.name, given.rev1, given.rev2, key=key, only=tuple(given.config))
+    module = f"plumbline.builders.datasets.{name}.build"
+    schema = importlib.import_module(module).SCHEMA if known else None
+    only = tuple(given.config)
+    found = differences(given.name, given.rev1, given.rev2, schema=schema, only=only)
     if given.json:
-        sys.stdout.writelines(written(found))
+        sys.stdout.write(as_json(found))
     else:
-        for line in lines(found, None if given.all else LIMIT):
-            print(line)
+        print("\n".join(as_text(found, None if given.all else LIMIT)))
     return int(given.exit_code and found.any)
 
 

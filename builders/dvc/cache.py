@@ -119,6 +119,11 @@ def files(item: Item) -> dict[str, Path] | None:
         if not path.is_dir():
             return {"": path}
         return {p.relative_to(path).as_posix(): p for p in _files(path)}
+    return stored(item)
+
+
+def stored(item: Item) -> dict[str, Path] | None:
+    """Return where DVC's cache has the files of an output, by their paths in it: all, or None."""
     then = listing(item.md5) if item.md5.endswith(".dir") else {"": item.md5}
     found = {name: cached(md5) for name, md5 in (then or {}).items()}
     kept = {name: where for name, where in found.items() if where is not None}

@@ -127,7 +127,7 @@ def _changed(commit: str) -> tuple[set[str], set[str]]:
     said = git("log", *shown, commit, "--", f"*{LOCK}").decode()
     lines = [line for line in said.splitlines() if line]
     commits = {line[1:] for line in lines if line.startswith("\0")}
-    return commits, {line for line in lines if PurePosixPath(line).name == LOCK}
+    return commits, {line for line in lines if _is_lock(line)}
 
 
 def names(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
@@ -158,17 +158,21 @@ def file_at(commit: str, path: str) -> bytes | None:
     return contents(set(blob.values())).popitem()[1] if blob else None
 
 
-def at(history: History, place: int = 0) -> list[Entry]:
-    """Return the stages of all locks in one commit, the newest if none is given."""
-    commit, locks = history.commits[place].id, sorted(history.locks[place])
-    beside = {path: PurePosixPath(path).with_name(PIPELINE).as_posix() for path, _ in locks}
-    blobs = names((commit, pipeline) for pipeline in beside.values())
+def entries_at(commit: str) -> list[Entry]:
+    """Return the stages of all locks in a commit."""
+    listed = git("ls-tree", "-r", "--name-only", "-z", commit).decode().split("\0")
+    beside = {p: PurePosixPath(p).with_name(PIPELINE).as_posix() for p in listed if _is_lock(p)}
+    blobs = names((commit, path) for pair in beside.items() for path in pair)
     texts = contents(set(blobs.values()))
     found = []
-    for path, blob in locks:
-        pipeline = texts.get(blobs.get((commit, beside[path]), ""), b"")
-        found += entries(path, history.texts[blob], pipeline.decode())
+    for path, pipeline in beside.items():
+        bodies = (texts.get(blobs.get((commit, p), ""), b"").decode() for p in (path, pipeline))
+        found += entries(path, *bodies)
     return found
+
+
+def _is_lock(path: str) -> bool:
+    return PurePosixPath(path).name == LOCK
 
 
 def locked(history: History, path: str, md5: str) -> tuple[Commit | None, Commit | None]:
@@ -190,7 +194,7 @@ def maker(history: History, path: str, md5: str) -> Entry | None:
     """Return the stage that wrote those bytes, as the newest commit has it that knows them."""
     for place, locks in enumerate(history.locks):
         if any(history.has(lock, path, md5) for lock in locks):
-            made = (e for e in at(history, place) if md5 in e.text)
+            made = (e for e in entries_at(history.commits[place].id) if md5 in e.text)
             return next(e for e in made if any(_is(out, path, md5) for out in e.outs))
     return None
 

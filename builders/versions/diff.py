@@ -1,27 +1,49 @@
-"""Comparing two versions of a dataset, of outputs or of tables, in the words of what they hold."""
+"""Comparing two versions of a dataset, of outputs or of tables, by what they mean.
+
+``diff.txt.j2`` is the report in words; docs/comparing.md says what each key of the JSON holds.
+"""
 
 from __future__ import annotations
 
 import filecmp
+import json
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.parquet import DATASETS, REJECTS
+from plumbline.builders.core.schema import Schema
 from plumbline.builders.release.terms import DEPTHS, PRETRAINED
-from plumbline.builders.versions import resolve, roles
-from plumbline.builders.versions.compare import AFTER, BEFORE, Compared, Key, Side, compare, match
-from plumbline.builders.versions.configs import key_of, sides_of
-from plumbline.builders.versions.movement import Moved, moved
+from plumbline.builders.versions import resolve
+from plumbline.builders.versions.compare import (
+    AFTER,
+    BEFORE,
+    CHANGES,
+    SIGNIFICANT,
+    Compared,
+    Key,
+    Side,
+    compare,
+    match,
+    moved,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import polars as pl
 
-    from plumbline.builders.versions.configs import Sides
     from plumbline.builders.versions.resolve import Version
-    from plumbline.builders.versions.roles import Meaning
+
+LIMIT = 10  # of every list, unless all is asked for
+WIDTH = 60  # of a text
+CONFIGS = "configs"
+UNITS = {"outputs": ("response", "responses"), "tables": ("estimate", "estimates")}
+RANKED = ("word", "token")  # in lists of a model a row is named by what is at a rank
+Sides = tuple[Side | None, Side | None]  # None: that version has not got the config
 
 
 class Rejected(NamedTuple):
@@ -48,12 +70,11 @@ class Difference:
 
     name: str
     kind: str
-    meaning: Meaning
+    schema: Schema
     versions: tuple[Version, Version]
     added: dict[str, int] = field(default_factory=dict)  # configs, and their rows
     removed: dict[str, int] = field(default_factory=dict)
     configs: dict[str, Compared] = field(default_factory=dict)
-    moved: dict[str, Moved] = field(default_factory=dict)
     rejects: list[Rejected] = field(default_factory=list)
     across: Across | None = None
 
@@ -61,15 +82,15 @@ class Difference:
     def any(self) -> bool:
         """Whether anything differs; the text of a card is not looked at."""
         rejects = any(one.before != one.after for one in self.rejects)
-        return (
-            bool(self.added or self.removed) or rejects or any(map(differs, self.configs.values()))
+        return bool(self.added or self.removed or rejects) or any(
+            found.any for found in self.configs.values()
         )
 
-
-def differs(found: Compared) -> bool:
-    """Tell whether anything differs in a config."""
-    columns = found.new_columns or found.lost_columns or found.retyped
-    return bool(len(found.added) or len(found.removed) or found.changed or columns)
+    @property
+    def cards_differ(self) -> bool:
+        """Whether both have a card, of different text."""
+        texts = {version.card.text for version in self.versions}
+        return len(texts - {""}) > 1
 
 
 def folder_of(named: str) -> Path:
@@ -98,7 +119,7 @@ def folder_of(named: str) -> Path:
 
 
 def diff(
-    named: str, first: str, second: str, *, key: tuple[str, ...] = (), only: tuple[str, ...] = ()
+    named: str, first: str, second: str, *, schema: Schema | None = None, only: tuple[str, ...] = ()
 ) -> Difference:
     """Compare two versions.
 
@@ -108,8 +129,8 @@ def diff(
         A dataset's name, or a folder of outputs or tables.
     first, second
         The versions, see :func:`plumbline.builders.versions.resolve.find`.
-    key
-        What names a row, as the dataset's schema has it; empty where it has none: the cards say it.
+    schema
+        Of a dataset that the project has: its key and roles; else what the versions state.
     only
         Configs to compare; empty: all.
 
@@ -119,52 +140,85 @@ def diff(
         If a version cannot be read, or a config is in neither.
     """
     folder = folder_of(named)
-    kind, name = folder.parts[1], folder.parts[2]
-    meaning = roles.meaning(kind, name)
+    kind = folder.parts[1]
+    schema = schema or Schema((), (), UNITS.get(kind, ("row", "rows")))
     with TemporaryDirectory() as scratch:
-        both = (
-            resolve.find(first, folder, Path(scratch)),
-            resolve.find(second, folder, Path(scratch)),
-        )
-        found = Difference(folder.relative_to("data").as_posix(), kind, meaning, both)
-        sides = sides_of(both, only)
-        for config, pair in sides.items():
-            before, after = pair
-            if before is None or after is None:
-                one = before or after
-                assert one is not None
-                (found.added if before is None else found.removed)[config] = one.rows()
-                continue
-            named_by = key_of(both, config, (before, after), key, meaning)
-            found.configs[config], found.moved[config] = _config(
-                (before, after), named_by, meaning, kind
-            )
-        found.rejects = _rejects(both, only)
-        if meaning.across:
+        one, other = (resolve.find(rev, folder, Path(scratch)) for rev in (first, second))
+        found = Difference(folder.relative_to("data").as_posix(), kind, schema, (one, other))
+        sides = _sides(found.versions, only)
+        for config, (before, after) in sides.items():
+            if before and after:
+                key = _key(found, config, (before, after))
+                found.configs[config] = _config((before, after), key, schema, kind)
+            elif before:
+                found.removed[config] = before.rows()
+            elif after:
+                found.added[config] = after.rows()
+        found.rejects = _rejects(found.versions, only)
+        if schema.across:
             found.across = _across(found, sides)
     return found
 
 
-def _config(
-    sides: tuple[Side, Side], key: Key, meaning: Meaning, kind: str
-) -> tuple[Compared, Moved]:
-    if _same_bytes(*sides):
-        rows = sides[0].rows()
-        none = sides[0].read(key.columns).clear()
-        return Compared((rows, rows), key, none, none), Moved()
-    matched = match(sides, key)
-    found = compare(sides, matched, meaning.shown)
-    return found, moved(sides, matched, found, meaning, kind)
+def _sides(both: tuple[Version, Version], only: tuple[str, ...]) -> dict[str, Sides]:
+    """Return each config in each version, None where a version has not got it."""
+    ways = [_configs(version) for version in both]
+    names = sorted({*ways[0], *ways[1]})
+    for config in only:
+        if config not in names:
+            raise Problem(
+                f"--config {config}: in neither version; there are {', '.join(names) or 'none'}"
+            )
+    return {
+        name: (ways[0].get(name), ways[1].get(name)) for name in names if not only or name in only
+    }
 
 
-def _same_bytes(one: Side, other: Side) -> bool:
-    return (
+def _configs(version: Version) -> dict[str, Side]:
+    """Return the configs of a version, as its card has them, else as its files are called."""
+    files: dict[str, list[Path]] = {}
+    for name, path in version.files.items():
+        config = version.card.config(name) if version.card.files else name.split("/")[0]
+        if config and name != REJECTS:
+            files.setdefault(config.removesuffix(resolve.PARQUET), []).append(path)
+    found = {}
+    for name, paths in files.items():
+        labels = version.card.labels.get(name, {})
+        kinds = Side(paths, {}).types() if labels else {}
+        coded = {c: names for c, names in labels.items() if "int" in kinds.get(c, "")}
+        found[name] = Side(paths, coded)
+    return found
+
+
+def _key(found: Difference, config: str, sides: tuple[Side, Side]) -> Key:
+    """Return what names a row: by the schema, else by a card, else all columns of text."""
+    types = [side.types() for side in sides]
+    shared = [column for column in types[1] if column in types[0]]
+    stated = [(v.card.keys.get(config, ()), "card") for v in reversed(found.versions)]
+    for columns, source in [(found.schema.key, "schema"), *stated]:
+        if columns and {*columns} <= {*shared}:
+            better = next((c for c in RANKED if c in shared), "")
+            if found.kind == "outputs" and better and better not in columns:
+                columns = tuple(better if c == "rank" else c for c in columns)  # noqa: PLW2901
+            return Key(columns, source)
+    texts = tuple(c for c in shared if all(t[c].startswith(("str", "label")) for t in types))
+    return Key(texts, "all columns of text") if texts else Key((), "order of the rows")
+
+
+def _config(sides: tuple[Side, Side], key: Key, schema: Schema, kind: str) -> Compared:
+    one, other = sides
+    pairs = list(zip(one.paths, other.paths, strict=False))
+    if (
         one.labels == other.labels
         and len(one.paths) == len(other.paths)
-        and all(
-            filecmp.cmp(*pair, shallow=False) for pair in zip(one.paths, other.paths, strict=True)
-        )
-    )
+        and all(filecmp.cmp(*pair, shallow=False) for pair in pairs)
+    ):
+        none = one.read(key.columns).clear()
+        return Compared((one.rows(), one.rows()), key, none, none)
+    matched = match(sides, key)
+    found = compare(sides, matched, schema.role("label"))
+    found.moved = moved(sides, matched, found, schema, kind)
+    return found
 
 
 def _rejects(both: tuple[Version, Version], only: tuple[str, ...]) -> list[Rejected]:
@@ -173,12 +227,11 @@ def _rejects(both: tuple[Version, Version], only: tuple[str, ...]) -> list[Rejec
 
     frames = []
     for version in both:
+        kinds = {"config": pl.String, "reason": pl.String, "number": pl.Int64}
+        frame = pl.DataFrame(schema=kinds)
         if REJECTS in version.files:
-            frame = Side([version.files[REJECTS]], {}).read(["config", "reason", "number"])
-            frames.append(frame.group_by("config", "reason").agg(pl.col("number").sum()))
-        else:
-            kinds = {"config": pl.String, "reason": pl.String, "number": pl.Int64}
-            frames.append(pl.DataFrame(schema=kinds))
+            frame = Side([version.files[REJECTS]], {}).read(kinds)
+        frames.append(frame.group_by("config", "reason").agg(pl.col("number").sum()))
     joined = frames[0].join(
         frames[1], on=["config", "reason"], how="full", coalesce=True, suffix="_2"
     )
@@ -194,54 +247,27 @@ def _across(found: Difference, sides: dict[str, Sides]) -> Across | None:
     if len(keys) != 1 or any(one.repeated for one in found.configs.values()):
         return None
     by = list(keys.pop())
-    shown = [c for c in found.meaning.shown if c not in by]
+    shown = [c for c in found.schema.role("label") if c not in by]
     changes: dict[str, list[pl.DataFrame]] = {}
     for config in sorted(found.configs, key=_english_first):
-        one = found.configs[config]
-        for column, rows in one.changes.items():
+        for column, rows in found.configs[config].changes.items():
             changes.setdefault(column, []).append(rows.with_columns(configs=pl.lit(config)))
-    told = {}
-    for column, parts in changes.items():
-        whole = pl.concat(parts, how="vertical_relaxed")
-        group = [*by, BEFORE, AFTER]
-        # A person's name is another in each language: the first of them stands beside the key.
-        first = [pl.col(c).first() for c in shown if c in whole.columns]
-        once = whole.group_by(group, maintain_order=True).agg(*first, pl.col("configs").sort())
-        order = [*by, *(c for c in shown if c in whole.columns), BEFORE, AFTER, "configs"]
-        told[column] = once.select(order).sort(by, maintain_order=True)
+    told = {
+        column: _once(pl.concat(parts, how="vertical_relaxed"), [*by, BEFORE, AFTER], shown)
+        .select(*by, pl.exclude(*by, BEFORE, AFTER, CONFIGS), BEFORE, AFTER, CONFIGS)
+        .sort(by, maintain_order=True)
+        for column, parts in changes.items()
+    }
     came = went = pl.DataFrame(schema=dict.fromkeys([*by, *shown], pl.String))
-    if (
-        found.added
-        or found.removed
-        or any(len(one.added) or len(one.removed) for one in found.configs.values())
-    ):
-        all_before, all_after = (_all(sides, i, by) for i in (0, 1))
-        came = _told_once(all_after.join(all_before, on=by, how="anti"), sides, 1, by, shown)
-        went = _told_once(all_before.join(all_after, on=by, how="anti"), sides, 0, by, shown)
+    some = any(len(one.added) or len(one.removed) for one in found.configs.values())
+    if found.added or found.removed or some:
+        before, after = (_things(sides, i, by, shown) for i in (0, 1))
+        came, went = after.join(before, on=by, how="anti"), before.join(after, on=by, how="anti")
     return Across(came, went, told)
 
 
-def _all(sides: dict[str, Sides], i: int, by: list[str]) -> pl.DataFrame:
-    import polars as pl
-
-    whole: pl.DataFrame | None = None
-    for pair in sides.values():
-        side = pair[i]
-        if side is not None:
-            keys = side.read(by)
-            whole = (keys if whole is None else pl.concat([whole, keys])).unique()
-    assert whole is not None
-    return whole
-
-
-def _told_once(
-    things: pl.DataFrame,
-    sides: dict[str, Sides],
-    i: int,
-    by: list[str],
-    shown: list[str],
-) -> pl.DataFrame:
-    """Return things with what is shown beside their key, and the configs that they stand in."""
+def _things(sides: dict[str, Sides], i: int, by: list[str], shown: list[str]) -> pl.DataFrame:
+    """Return what a version has in any config, with the configs that it stands in."""
     import polars as pl
 
     parts = []
@@ -249,12 +275,195 @@ def _told_once(
         side = sides[config][i]
         if side is not None:
             there = [c for c in shown if c in side.types()]
-            rows = side.read([*by, *there]).join(things, on=by, how="semi")
-            parts.append(rows.with_columns(configs=pl.lit(config)))
-    whole = pl.concat(parts, how="diagonal_relaxed")
-    first = [pl.col(c).first() for c in shown if c in whole.columns]
-    return whole.group_by(by, maintain_order=True).agg(*first, pl.col("configs").sort()).sort(by)
+            parts.append(side.read([*by, *there]).with_columns(configs=pl.lit(config)))
+    return _once(pl.concat(parts, how="diagonal_relaxed"), by, shown).sort(by)
+
+
+def _once(rows: pl.DataFrame, by: list[str], shown: list[str]) -> pl.DataFrame:
+    """Return each thing once: a person's name is another in each language, the first is shown."""
+    import polars as pl
+
+    first = [pl.col(c).first() for c in shown if c in rows.columns]
+    return rows.group_by(by, maintain_order=True).agg(*first, pl.col(CONFIGS).sort())
 
 
 def _english_first(config: str) -> tuple[bool, str]:
     return config != "en", config
+
+
+def as_json(found: Difference) -> str:
+    """Return all that differs as JSON."""
+    across = found.across
+    tree = {
+        "name": found.name,
+        "before": _version(found.versions[0]),
+        "after": _version(found.versions[1]),
+        "differs": found.any,
+        "configs_added": found.added,
+        "configs_removed": found.removed,
+        "rejects": [one._asdict() for one in found.rejects],
+        "across_configs": across and vars(across),
+        "configs": {n: _as_tree(one, found.schema) for n, one in found.configs.items()},
+    }
+    return json.dumps(_plain(tree), ensure_ascii=False, indent=1, default=str) + "\n"
+
+
+def _version(version: Version) -> dict[str, Any]:
+    return {"named": version.named, "told": version.told, "version": version.card.version}
+
+
+def _as_tree(found: Compared, schema: Schema) -> dict[str, Any]:
+    moved = found.moved
+    tree: dict[str, Any] = {
+        "rows": list(found.rows),
+        "added": len(found.added),
+        "removed": len(found.removed),
+        "changed": found.changed,
+        "key": list(found.key.columns),
+        "key_from": found.key.source,
+        "repeated_keys": found.repeated,
+        "columns_added": found.new_columns,
+        "columns_removed": found.lost_columns,
+        "columns_retyped": found.retyped,
+        "changed_by_column": {name: len(rows) for name, rows in found.changes.items()},
+        "rows_added": found.added,
+        "rows_removed": found.removed,
+        "changes": found.changes,
+    }
+    if moved.sentiment is not None and schema.sentiment:
+        tree["sentiment"] = {"of": " - ".join(schema.sentiment), "moved": moved.sentiment}
+    if moved.suggested:
+        tree["suggestions"] = {"kept": moved.kept, **moved.suggested}
+    if moved.estimates:
+        tree["estimates"] = {
+            name: {
+                "changed": len(rows),
+                "judged": moved.judged[name],
+                "beyond": int(rows["beyond"].sum()),
+                "disjoint": int(rows["disjoint"].sum()),
+                "rows": rows,
+            }
+            for name, rows in moved.estimates.items()
+        }
+    if moved.crossed:
+        tree["adjusted_p_crossed"] = moved.crossed
+    if moved.nats:
+        tree["nats"] = {name: spread._asdict() for name, spread in moved.nats.items()}
+    return tree
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with rows of frames as mappings, and null for what is no number in JSON."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    if hasattr(value, "to_dicts"):
+        value = value.to_dicts()
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
+
+
+def as_text(found: Difference, limit: int | None = LIMIT) -> list[str]:
+    """Return the report in words, the largest first; ``limit`` None: lists are whole."""
+    from jinja2 import Environment, FileSystemLoader
+
+    def listed(rows: pl.DataFrame, how: str, configs: int) -> list[str]:
+        items = [WAYS[how](row, configs) for row in rows[:limit].iter_rows(named=True)]
+        more = len(rows) - len(items)
+        return [*items, *([f"and {more:,} more"] if more else [])]
+
+    loader = FileSystemLoader(Path(__file__).parent)
+    environment = Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701 - text
+    one, several = found.schema.unit
+    text = environment.get_template("diff.txt.j2").render(
+        difference=found,
+        schema=found.schema,
+        first=[*found.schema.role("tracked"), *found.schema.role("label")],
+        total=sum(config.rows[1] for config in found.configs.values()),
+        rejects=sorted(
+            (r for r in found.rejects if r.before != r.after),
+            key=lambda r: -abs(r.after - r.before),
+        ),
+        limit=limit,
+        significant=SIGNIFICANT,
+        n=lambda of: f"{of if isinstance(of, int) else len(of):,}",
+        many=lambda rows: f"{len(rows):,} {one if len(rows) == 1 else several}",
+        said=_said,
+        listed=listed,
+        shared=_shared,
+        by_importance=_by_importance,
+        by_engine=_by_engine,
+        only_here=lambda here, told, by: here.join(told, on=by, how="anti") if len(told) else here,
+    )
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _by_importance(
+    changes: dict[str, pl.DataFrame], first: list[str]
+) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield the columns that matter in their order, then others by number; large changes first."""
+    import polars as pl
+
+    others = sorted((c for c in changes if c not in first), key=lambda c: -changes[c].height)
+    for column in [*(c for c in first if c in changes), *others]:
+        rows = changes[column]
+        if rows[BEFORE].dtype.is_numeric() and rows[AFTER].dtype.is_numeric():
+            far = (pl.col(AFTER).cast(pl.Float64) - pl.col(BEFORE).cast(pl.Float64)).abs()
+            rows = rows.sort(far, descending=True, nulls_last=True, maintain_order=True)
+        yield column, rows
+
+
+def _by_engine(found: Any) -> Iterator[tuple[str, dict[str, pl.DataFrame], int]]:
+    parts = found.suggested
+    engines = {*found.kept, *(e for part in parts.values() for e in part["engine"].unique())}
+    for engine in sorted(engines) if parts else ():
+        of = {
+            n: parts[n].filter(engine=engine).drop("engine") if n in parts else () for n in CHANGES
+        }
+        yield engine, of, found.kept.get(engine, 0)
+
+
+def _shared(rows: pl.DataFrame) -> str:
+    """Return the one change that all rows have, or nothing."""
+    pairs = rows.select(BEFORE, AFTER).unique()
+    return " -> ".join(map(_said, pairs.row(0))) if len(pairs) == 1 else ""
+
+
+def _move(row: dict[str, Any], configs: int) -> str:
+    was, now = row[BEFORE], row[AFTER]
+    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (was, now))
+    by = f" ({now - was:+.4g})" if numbers else ""
+    skipped = (BEFORE, AFTER, "moved", "turned", "significant")
+    return f"{_name(row, configs, skipped)}: {_said(was)} -> {_said(now)}{by}"
+
+
+def _interval(row: dict[str, Any], _: int) -> str:
+    ends = [(when, f"{when}_low", f"{when}_high") for when in (BEFORE, AFTER)]
+    skipped = (*ends[0], *ends[1], "moved", "beyond", "disjoint")
+    was, now = (
+        f"{_said(row[v])} ({_said(row[low])} to {_said(row[high])})" for v, low, high in ends
+    )
+    apart = ", intervals apart" if row["disjoint"] else ""
+    return f"{_name(row, 0, skipped)}: {was} -> {now}{apart}"
+
+
+def _name(row: dict[str, Any], configs: int, skipped: tuple[str, ...] = ()) -> str:
+    told = " ".join(_said(v) for c, v in row.items() if c not in skipped and c != CONFIGS)
+    where = row.get(CONFIGS) or []
+    if not where:
+        return told
+    return f"{told} (all configs)" if len(where) == configs > 1 else f"{told} ({', '.join(where)})"
+
+
+WAYS = {"name": _name, "move": _move, "interval": _interval}
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_said, value))}]"[:WIDTH]
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: "nothing"}[value]
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = " ".join(str(value).split()) or '""'
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 1]}…"

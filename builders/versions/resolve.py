@@ -1,47 +1,42 @@
 """Versions of a folder under data/: as it is now, at a commit, on the Hub, or anywhere on disk.
 
 A commit is read from its dvc.lock files and the DVC cache, in a seventh of the time that DVC takes
-for it; DVC itself is asked only for what the cache lacks, where a remote may have it.
+for it; DVC itself is used only for what the cache lacks, where a remote may have it.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.front_matter import CARD
 from plumbline.builders.core.yaml_text import parse
+from plumbline.builders.dvc import cache, git
+from plumbline.builders.dvc.lock import Item
 from plumbline.builders.release import hub
+from plumbline.builders.versions import cards
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
+
+    from plumbline.builders.versions.cards import Card
 
 WORKSPACE = "workspace"
 ON_HUB = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)@(?P<revision>[\w./-]+)")
-STATED = re.compile(r"^Version (\S+); sha256", re.MULTILINE)
 PARQUET = ".parquet"
 
 
 @dataclass(frozen=True)
 class Version:
-    """One version of a folder: its card, and where each of its parquet files can be read."""
+    """One version of a folder: what it states, and where its parquet files can be read."""
 
     named: str  # as the user named it
     told: str  # what that is
     files: dict[str, Path]  # by path inside the folder
-    card: str = ""  # its text
-
-    @property
-    def stated(self) -> str | None:
-        """The version that the card states."""
-        found = STATED.search(self.card)
-        return found[1] if found else None
+    card: Card
 
 
 def find(named: str, folder: Path, scratch: Path) -> Version:
@@ -93,23 +88,16 @@ def _version(named: str, told: str, files: dict[str, Path]) -> Version:
     data = {name: path for name, path in sorted(files.items()) if name.endswith(PARQUET)}
     if not data:
         raise Problem(f"{named}: no parquet file there; only folders of rows can be compared")
-    card = files[CARD].read_text(encoding="utf-8") if CARD in files else ""
-    return Version(named, told, data, card)
-
-
-def _git(*arguments: str) -> str | None:
-    """Return what git says, or nothing if it does not know."""
-    command = ["git", *arguments]
-    try:
-        done = subprocess.run(command, check=False, capture_output=True)  # noqa: S603
-    except FileNotFoundError as error:
-        raise Problem("git: not installed; install it, or name folders to compare") from error
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+    return Version(named, told, data, cards.read(files))
 
 
 def _commit(named: str) -> str | None:
-    asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{named}^{{commit}}")
-    return (_git(*asked) or "").strip() or None
+    try:
+        return git.resolve(named)
+    except Problem as problem:
+        if str(problem).startswith("git: "):
+            raise
+        return None
 
 
 def _locked(commit: str, named: str, folder: Path, scratch: Path) -> dict[str, Path]:
@@ -120,63 +108,33 @@ def _locked(commit: str, named: str, folder: Path, scratch: Path) -> dict[str, P
             f"{folder}: in no dvc.lock of {named} ({commit[:10]}); it was not made there, or has "
             "another name"
         )
-    cache, remote = _storage()
     wanted: dict[str, Path] = {}
     for out in outs:
-        listed = _listed(cache, out)
-        if listed is None:
-            return _brought(commit, named, folder, scratch, remote)
-        for path, md5 in listed:
-            if path.is_relative_to(folder) and path.suffix in (PARQUET, ".md"):
-                wanted[path.relative_to(folder).as_posix()] = _cached(cache, md5)
-    if not all(path.is_file() for path in wanted.values()):
-        return _brought(commit, named, folder, scratch, remote)
+        stored = cache.stored(out)
+        if stored is None:
+            return _brought(commit, named, folder, scratch)
+        for inside, path in stored.items():
+            where = Path(out.path) / inside
+            if where.is_relative_to(folder):
+                wanted[where.relative_to(folder).as_posix()] = path
     return wanted
 
 
-def _outs(commit: str, folder: Path) -> Iterator[dict[str, Any]]:
+def _outs(commit: str, folder: Path) -> Iterator[Item]:
     """Yield the outputs of stages, and what was added by hand, that are or hold the folder."""
-    tree = (_git("ls-tree", "-r", "--name-only", "-z", commit) or "").split("\0")
-    above = {p.as_posix() for p in (folder, *folder.parents)}
-    for path in (p for p in tree if p.rpartition("/")[2] == "dvc.lock" or p.endswith(".dvc")):
-        added = path.endswith(".dvc")
-        if added and path.removesuffix(".dvc") not in above:
-            continue
-        text = _git("show", f"{commit}:./{path}") or ""
-        if (
-            not added
-            and f"path: {folder}" not in text
-            and not any(f"path: {part}\n" in text for part in above)
-        ):
-            continue  # to parse a lock takes longer than to read it
-        found = parse(text)
-        stages = [found] if added else (found.get("stages") or {}).values()
-        for out in (out for stage in stages for out in stage.get("outs") or ()):
-            where = Path(path).parent / out["path"] if added else Path(out["path"])
-            if folder.is_relative_to(where) or where.is_relative_to(folder):
-                yield out | {"path": where.as_posix()}
-                if folder.is_relative_to(where):
-                    return  # an output is that of one stage: no other lock has more of it
+    for entry in git.entries_at(commit):
+        for out in entry.outs:
+            if folder.is_relative_to(out.path) or Path(out.path).is_relative_to(folder):
+                yield out
+    for parent in (folder, *folder.parents):
+        pointer = git.file_at(commit, f"{parent.as_posix()}.dvc") if parent.name else None
+        for out in (parse(pointer) or {}).get("outs") or () if pointer else ():
+            yield Item(parent.as_posix(), str(out.get("md5") or ""))
 
 
-def _listed(cache: Path, out: dict[str, Any]) -> Iterable[tuple[Path, str]] | None:
-    """Return paths and hashes of the files of an output; None if the cache does not know them."""
-    where, md5 = Path(out["path"]), str(out.get("md5") or "")
-    if not md5.endswith(".dir"):
-        return [(where, md5)]
-    path = _cached(cache, md5)
-    if not path.is_file():
-        return None
-    entries = json.loads(path.read_text(encoding="utf-8"))
-    return [(where / entry["relpath"], entry["md5"]) for entry in entries]
-
-
-def _cached(cache: Path, md5: str) -> Path:
-    return cache / "files" / "md5" / md5[:2] / md5[2:]
-
-
-def _storage() -> tuple[Path, dict[str, Any]]:
-    """Return DVC's cache, and its remotes as they are configured now: empty if there is none."""
+def _brought(commit: str, named: str, folder: Path, scratch: Path) -> dict[str, Path]:
+    """Bring what the cache lacks from the remote into the scratch folder."""
+    from dvc.api import DVCFileSystem
     from dvc.config import Config, ConfigError
     from dvc.exceptions import NotDvcRepoError
 
@@ -184,33 +142,24 @@ def _storage() -> tuple[Path, dict[str, Any]]:
         config = Config.from_cwd()
     except (ConfigError, NotDvcRepoError) as error:
         raise Problem(f"DVC cannot be used here ({_said(error)}); mend .dvc/config") from error
-    remotes = config.get("remote") or {}
-    named = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
-    cache = Path((config.get("cache") or {}).get("dir") or ".dvc/cache")
-    return cache, {"core": {"remote": named}, "remote": dict(remotes)} if named else {}
-
-
-def _brought(
-    commit: str, named: str, folder: Path, scratch: Path, remote: dict[str, Any]
-) -> dict[str, Path]:
-    """Bring what the cache lacks from the remote into the scratch folder."""
+    remotes = dict(config.get("remote") or {})
+    remote = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
     if not remote:
         raise Problem(
             f"{folder}: the DVC cache lacks it as it was at {named} ({commit[:10]}), and DVC has "
             f"no remote; add one, or `git checkout {named}` and `dvc fetch {folder}` where one is"
         )
-    from dvc.api import DVCFileSystem
-
     into = scratch / commit
     try:
         # The remotes of now: those in the configuration of that commit may be gone, or not yet be.
-        there = DVCFileSystem(rev=commit, config=remote)
+        now: dict[str, Any] = {"core": {"remote": remote}, "remote": remotes}
+        there = DVCFileSystem(rev=commit, config=now)
         there.get(folder.as_posix(), into.as_posix(), recursive=True)
     except Exception as error:  # DVC, its remotes and their clients raise errors of many families
         raise Problem(
-            f"{folder}: neither the DVC cache nor its remote {remote['core']['remote']} gives it "
-            f"as it was at {named} ({_said(error)}); `git checkout {named}` and `dvc fetch "
-            f"{folder}` where it can be reached"
+            f"{folder}: neither the DVC cache nor its remote {remote} gives it as it was at "
+            f"{named} ({_said(error)}); `git checkout {named}` and `dvc fetch {folder}` where it "
+            "can be reached"
         ) from error
     return {p.relative_to(into).as_posix(): p for p in into.rglob("*") if p.is_file()}
 

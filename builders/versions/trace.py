@@ -64,7 +64,9 @@ def trace(named: str, revision: str | None = None) -> Trace:
     path, _, wanted = named.partition("#")
     file = _inside(path)
     past = history.read(history.resolve(revision or "HEAD"))
-    graph = lineage.Graph(past, history.at(past) if revision else locks.here())
+    graph = lineage.Graph(
+        past, history.entries_at(past.commits[0].id) if revision else locks.here()
+    )
     item = start(file, graph, revision)
     found = Trace(file, graph.add(item), graph.nodes, past.commits[0], revision, past.shallow)
     lineage.code(graph)

@@ -99,7 +99,7 @@ def test_people_in_words(told):
         "    Q2 Bob (all configs): male -> female",
         "birth date changed: 2",
         "    Q4 Dan (en): 1950-01-01 -> 1960-05-06",
-        "label changed: 1",
+        "name changed: 1",
         "    Q1 (fr): Ann-fr -> Anne",
         "other columns changed: popularity 1",
         "fr: 3 -> 4 rows: 2 added, 1 removed, 2 changed (named by qid: schema)",
@@ -130,8 +130,8 @@ def test_codes_are_compared_by_what_they_stand_for(told):
 def test_the_same_bytes_under_other_labels_differ(told):
     write("a", MADE["politicians"], {"en": [{"qid": "Q1", "gender": 0}]})
     write("b", MADE["politicians"], {"en": [{"qid": "Q1", "gender": 0}]})
-    page = Path("b/README.md")
-    page.write_text(page.read_text("utf-8").replace("'0': male", "'0': man"), "utf-8")
+    facts = Path("b/build.json")
+    facts.write_text(facts.read_text("utf-8").replace('"male"', '"man"'), "utf-8")
     assert Path("a/en.parquet").read_bytes() == Path("b/en.parquet").read_bytes()
     en = told("politicians", "--json")["configs"]["en"]
     assert [(r["before"], r["after"]) for r in en["changes"]["gender"]] == [("male", "man")]

@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from lib.made_versions import ANSWER, ESTIMATE, answer, compared, estimate, write
 
+from plumbline.builders import DATASETS
 from plumbline.builders.__main__ import main
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.versions import roles
 
 
 @pytest.fixture(autouse=True)
@@ -187,24 +187,13 @@ def test_infinity_is_null_in_json(told):
     assert "    1: 1 -> inf (+inf)" in told("anything")
 
 
-@pytest.mark.parametrize("name", sorted(roles.DATASETS))
-def test_roles_name_columns_that_a_dataset_has(name):
-    schema = importlib.import_module(f"builders.{name}").SCHEMA
-    has, role = {c.name for c in schema.columns}, roles.DATASETS[name]
-    named = {*role.shown, *role.first, *role.words, *role.instead, *role.instead.values()}
-    for part in (role.sentiment, role.suggested):
-        named |= set(part.columns) if part else set()
-    assert named - has <= {"parties"}  # of builds that ask for them
-    assert set(role.instead) <= set(schema.key)
-
-
-@pytest.mark.parametrize("name", sorted(roles.OUTPUTS))
-def test_a_row_of_a_list_is_named_by_what_is_in_it(name):
-    schemas = importlib.import_module(f"probes.{name}").SCHEMAS.values()
-    for rank, better in roles.OUTPUTS[name].instead.items():
-        ranked = [schema for schema in schemas if rank in schema.key]
-        assert ranked
-        assert all(better in {c.name for c in schema.columns} for schema in ranked)
+def test_every_key_and_role_is_of_a_column():
+    for name in DATASETS:
+        schema = importlib.import_module(f"plumbline.builders.datasets.{name}.build").SCHEMA
+        has = {c.name for c in schema.columns}
+        assert {*schema.key, *(schema.sentiment or ())} <= has, name
+        told = [len(schema.role(role)) for role in ("group", "text", "engines", "ranks")]
+        assert told in ([0, 0, 0, 0], [1, 2, 1, 1]), name
 
 
 def invented(seed: int) -> list[dict]:
