@@ -105,7 +105,7 @@ def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) ->
     import json
 
     from plumbline.builders.core.snapshot import write_bytes
-    from plumbline.builders.versions import render, trace_text
+    from plumbline.builders.versions import render
     from plumbline.builders.versions.trace import as_json
     from plumbline.builders.versions.trace import trace as traced
 
@@ -115,7 +115,7 @@ def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) ->
     if whole:
         text = json.dumps(as_json(found), ensure_ascii=False, indent=1, default=str)
     else:
-        text = "\n".join(trace_text.text(found))
+        text = render.text(found)
     print(text)
 
 

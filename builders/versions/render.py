@@ -1,218 +1,305 @@
-"""A trace as a picture: from the snapshots on the left to the row on the right, as SVG.
+"""A trace as people read it: an indented tree in words, each thing once, or a picture as SVG.
 
-Drawn in greys alone, with what each box is written in it; the text can be selected, and a pointer
-on a box shows its whole path and hash.
+The picture goes from the snapshots on the left to the row on the right, in greys alone; its text
+can be selected, and a pointer on a box shows its whole path and hash.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections import Counter
-from html import escape
-from itertools import pairwise
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
-from plumbline.builders.versions import layers, trace_text
+from plumbline.builders.dvc.git import is_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from networkx import DiGraph
+
+    from plumbline.builders.dvc.git import Commit
+    from plumbline.builders.versions.cards import Row
     from plumbline.builders.versions.lineage import Node
-    from plumbline.builders.versions.rows import Row
     from plumbline.builders.versions.trace import Trace
 
-BOX = 216.0  # width
-BETWEEN = 64.0  # layers
-LINE = 15.0  # height of a line of text
-PAD = 8.0
-EDGE = 20.0
-LETTER = 6.1  # mean width of a letter at 12 pixels
+SHORT = 100  # of a value; --json has all of it
+ESTIMATE = ("value", "low", "high", "n", "cluster", "method", "null", "p", "p_bh")
+FILES = 2  # of a snapshot, that are named with their sha256
 ROW = "row"
-FILL = {"snapshot": "#ffffff", "dataset": "#f2f2f2", "model": "#e2e2e2", ROW: "#ffffff"}
-STYLE = """
-text { font: 12px system-ui, "Segoe UI", Helvetica, Arial, "DejaVu Sans", sans-serif; fill: #111 }
-.kind { font-size: 11px; fill: #444 }
-.name { font-weight: 600 }
-.box { stroke: #555; stroke-width: 1 }
-.snapshot .box { stroke-dasharray: 2 2 }
-.row .box { stroke: #111; stroke-width: 2 }
-.differs .box { stroke: #111; stroke-width: 3; stroke-dasharray: 7 3 }
-.way { fill: none; stroke: #888; stroke-width: 1 }
-.legend { fill: #444 }
-.head { font-size: 14px; font-weight: 600 }
-"""
+BOX, BETWEEN, GAP = 216, 64, 14  # pixels: width of a box, between layers, between boxes
+LINE, PAD, EDGE = 15, 8, 20
+LETTER = 6.1  # mean width of a letter at 12 pixels
 
 
-class Box(NamedTuple):
-    """What is drawn of a node."""
+def text(found: Trace) -> str:
+    """Return a trace in words: what differs first, then the row, then all that is behind it."""
+    template = _template(
+        "trace.txt.j2",
+        found=found,
+        steps=list(_steps(found)),
+        parts=_parts(found.row) if found.row else (),
+        n=lambda number: f"{number:,}",
+        short=_short,
+        commit=commit,
+        title=title,
+        verdict=verdict,
+    )
+    said = [template.head(), template.row() if found.row else "", template.tree()]
+    blocks = ["\n".join(line for line in part.splitlines() if line.strip()) for part in said]
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _template(name: str, **context: Any) -> Any:
+    from jinja2 import Environment, FileSystemLoader
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=name.endswith(".svg.j2"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(name, globals=context).module
+
+
+def _parts(row: Row) -> list[tuple[str, dict[str, Any]]]:
+    """Return what is told of a row: what names it, its estimate, and the rest."""
+    estimate = {k: v for k, v in row.values.items() if k in ESTIMATE and "value" in row.values}
+    numbers = {k: v for k, v in estimate.items() if not isinstance(v, str)}
+    words = [("", {k: v}) for k, v in estimate.items() if isinstance(v, str)]
+    rest = {k: v for k, v in row.values.items() if k not in estimate}
+    return [("named by", row.names), ("estimate", numbers), *words, ("has", rest)]
+
+
+@dataclass
+class Step:
+    """A node as it stands in the tree."""
+
+    node: Node
+    indent: str
+    where: str = ""  # it is told: above or below; empty: here
+    report: Node | None = None
+    params: tuple[str, ...] = ()  # sections that are told here
+    again: tuple[str, ...] = ()  # and that were told before
+
+    @property
+    def code(self) -> int:
+        """How many files of code its stage reads."""
+        return sum(is_code(dep.path) for dep in self.node.stage.deps) if self.node.stage else 0
+
+    @property
+    def files(self) -> str:
+        """The first files of a snapshot, with their hashes."""
+        files = list((self.node.facts.get("files") or {}).items())
+        named = [f"{name} {sha256[:8]}" for name, sha256 in files[:FILES]]
+        more = [f"{len(files) - FILES} more"] if len(files) > FILES else []
+        return ", ".join(named + more)
+
+
+def _steps(found: Trace) -> Iterator[Step]:
+    """Yield the nodes in the order of the tree, each told where it is nearest to the row."""
+    import networkx as nx
+
+    graph, reports = _graph(found), _reports(found)
+    nearest = {found.output: "", **dict(nx.bfs_predecessors(graph, found.output))}
+    seen: set[str] = set()
+
+    def walk(key: str, indent: str) -> Iterator[Step]:
+        node = found.nodes[key]
+        step = Step(node, indent, report=reports.get(key))
+        given = {n: f"{n}: {v}" for n, v in (node.stage.params if node.stage else {}).items()}
+        step.params = tuple(n for n, whole in given.items() if whole not in seen)
+        step.again = tuple(n for n, whole in given.items() if whole in seen)
+        seen.update(given.values(), [key])
+        yield step
+        for inner in graph.successors(key):
+            if nearest[inner] == key:
+                yield from walk(inner, f"{indent}    ")
+            else:
+                where = "above" if inner in seen else "below"
+                yield Step(found.nodes[inner], f"{indent}    ", where)
+
+    yield from walk(found.output, "")
+
+
+def _reports(found: Trace) -> dict[str, Node]:
+    """Return the reports of validation that are told with their dataset, by the dataset's key."""
+    return {
+        node.inputs[0]: node
+        for node in found.nodes.values()
+        if node.kind == "validation" and node.key != found.output and node.inputs
+    }
+
+
+def _graph(found: Trace) -> DiGraph[str]:
+    """Return what was made of what, from the output on; reports told with a dataset left out."""
+    import networkx as nx
+
+    told = {report.key for report in _reports(found).values()}
+    graph: DiGraph[str] = nx.DiGraph()
+    for key, node in found.nodes.items():
+        if key not in told:
+            graph.add_node(key)
+            graph.add_edges_from((key, inner) for inner in node.inputs if inner not in told)
+    return graph
+
+
+def title(node: Node) -> str:
+    """Return a node's path, what it is, its version and its hash."""
+    version = f" {node.facts['version']}" if "version" in node.facts else ""
+    return f"{node.path}  [{node.kind}{version}, {node.item.md5[:8]}]"
+
+
+def verdict(node: Node) -> str:
+    """Say what the validation found."""
+    success = node.facts.get("success")
+    if success is None:
+        return "the report is not here as locked"
+    return f"{'valid' if success else 'NOT VALID'}, {node.facts.get('warnings', 0)} warnings"
+
+
+def commit(of: Commit | None) -> str:
+    """Return a commit with its day, or that there is none."""
+    return f"{of.id[:8]} ({of.date[:10]})" if of else "no commit"
+
+
+def _short(value: Any) -> str:
+    """Return a value on one line, cut where it is long."""
+    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    line = " ".join(told.split())
+    return line if len(line) <= SHORT else f"{line[: SHORT - 4]} ..."
+
+
+@dataclass
+class Box:
+    """What is drawn of a node, and where."""
 
     kind: str
     name: str
     lines: tuple[str, ...]
     whole: str  # shown under the pointer
-    differs: bool
+    differs: bool = False
+    x: int = 0
+    y: float = 0
+    width: int = BOX
 
     @property
-    def height(self) -> float:
+    def word(self) -> str:
+        """The kind, without what is told of it."""
+        return re.split(r"[ ,]", self.kind)[0]
+
+    @property
+    def height(self) -> int:
         """Height in pixels."""
         return 2 * PAD + LINE * (2 + len(self.lines))
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """Each line with its style, cut to the width."""
+        lines = [("kind", self.kind), ("name", self.name), *(("more", one) for one in self.lines)]
+        return [(style, _cut(line)) for style, line in lines]
 
 
 def picture(found: Trace) -> str:
     """Return a trace as the text of an SVG file."""
-    boxes, edges = _boxes(found)
-    plan = layers.layout({key: box.height for key, box in boxes.items()}, edges)
-    depth = max(place.layer for place in plan.boxes.values()) + 1
-    width = max(2 * EDGE + depth * BOX + (depth - 1) * BETWEEN, 640)
-    heading = _wrapped(found.headline, width)
-    top = 2 * EDGE + LINE * 1.4 * len(heading)
-    low = top + max(p.middle + boxes[k].height / 2 for k, p in plan.boxes.items())
-    legend = _wrapped(
-        f"Code as in {trace_text.commit(found.top)} unless a box says otherwise. Since: the first "
-        "commit that had these bytes. Rows: those that share the columns that name the row.",
-        width,
-    )
-    height = low + 2 * EDGE + LINE * 1.4 * len(legend)
-    parts = [
-        (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-            f'width="{width:.0f}" height="{height:.0f}" role="img" '
-            'aria-labelledby="trace-title trace-desc">'
-        ),
-        f'<title id="trace-title">Where {escape(found.file)} comes from</title>',
-        f'<desc id="trace-desc">{escape(_described(found, boxes, depth))}</desc>',
-        f"<style>{STYLE}</style>",
-        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
-        *_lines("head", heading, EDGE),
-        *dict.fromkeys(part for way in plan.ways.values() for part in _way(way, top)),
-        *(_drawn(boxes[key], place, top) for key, place in plan.boxes.items()),
-        *_lines("legend", legend, low + EDGE),
-        "</svg>",
-    ]
-    return "\n".join(parts) + "\n"
-
-
-def _lines(style: str, lines: list[str], top: float) -> Iterator[str]:
-    for i, line in enumerate(lines):
-        y = top + LINE * 1.4 * (i + 0.7)
-        yield f'<text class="{style}" x="{EDGE:.0f}" y="{y:.1f}">{escape(line)}</text>'
-
-
-def _described(found: Trace, boxes: dict[str, Box], depth: int) -> str:
-    """Say for those who do not see it what is drawn."""
-    counted = Counter(re.split(r"[ ,]", box.kind)[0] for box in boxes.values())
-    held = ", ".join(f"{kind}: {number}" for kind, number in counted.items())
-    said = (
-        f"{found.headline}. Boxes in {depth} layers, left to right from the snapshots to what is "
-        f"traced ({held}); each line leads from what was read to what was made of it."
-    )
-    return " ".join([said, *found.differs])
-
-
-def _boxes(found: Trace) -> tuple[dict[str, Box], list[tuple[str, str]]]:
-    """Return the boxes by key, and the edges; a dataset's report is told in its box."""
-    reports = {report.key for report in trace_text.folded(found).values()}
-    shown = {key: node for key, node in found.nodes.items() if key not in reports}
-    boxes = {key: _box(found, node) for key, node in shown.items()}
-    edges = [(a, key) for key, node in shown.items() for a in trace_text.inputs(found, node)]
+    graph = _graph(found).reverse()
+    boxes = {key: _box(found, found.nodes[key]) for key in graph}
     if found.row:
         boxes[ROW] = _row_box(found.row, found.file)
-        edges.append((found.output, ROW))
-    return boxes, edges
+        graph.add_edge(found.output, ROW)
+    depth = _place(graph, boxes)
+    width = max(2 * EDGE + depth * BOX + (depth - 1) * BETWEEN, 640)
+    heading = _wrapped(found.headline, width)
+    top = 2 * EDGE + 21 * len(heading)
+    for box in boxes.values():
+        box.y += top
+    low = max(box.y + box.height for box in boxes.values())
+    legend = _wrapped(
+        f"Code as in {commit(found.top)} unless a box says otherwise. Since: the first commit that "
+        "had these bytes. Rows: those that share the columns that name the row.",
+        width,
+    )
+    ends = [(boxes[a], boxes[b]) for a, b in graph.edges]
+    drawn = _template(
+        "trace.svg.j2",
+        found=found,
+        width=width,
+        height=low + 2 * EDGE + 21 * len(legend),
+        layers=depth,
+        kinds=Counter(box.word for box in boxes.values()),
+        heading=heading,
+        legend=legend,
+        low=low,
+        boxes=list(boxes.values()),
+        ways=[(a.x + BOX, a.y + a.height / 2, b.x, b.y + b.height / 2) for a, b in ends],
+    )
+    return f"{drawn}\n"
+
+
+def _place(graph: DiGraph[str], boxes: dict[str, Box]) -> int:
+    """Put each box right of all that it was made of, near the height of that; return the layers."""
+    import networkx as nx
+
+    layers = [list(layer) for layer in nx.topological_generations(graph)]
+    tall = max(sum(boxes[key].height + GAP for key in layer) for layer in layers)
+    for i, layer in enumerate(layers):
+        near = {key: [boxes[a].y for a in graph.predecessors(key)] for key in layer}
+        layer.sort(key=lambda key: (sum(near[key]) / max(len(near[key]), 1), key))
+        at = (tall - sum(boxes[key].height + GAP for key in layer)) / 2
+        for key in layer:
+            boxes[key].x, boxes[key].y = EDGE + i * (BOX + BETWEEN), at
+            at += boxes[key].height + GAP
+    return len(layers)
 
 
 def _box(found: Trace, node: Node) -> Box:
-    version = f" {node.facts['version']}" if "version" in node.facts else ""
-    report = trace_text.folded(found).get(node.key)
-    checked = f", {trace_text.verdict(report).split(',')[0]}" if report else ""
-    parts = PurePosixPath(node.path).parts
-    name = "/".join(parts[2:]) or node.path
+    facts = node.facts
+    version = f" {facts['version']}" if "version" in facts else ""
+    report = _reports(found).get(node.key)
+    checked = f", {verdict(report).split(',')[0]}" if report else ""
+    name = "/".join(PurePosixPath(node.path).parts[2:]) or node.path
     lines = []
-    if node.kind == "snapshot" and "retrieved" in node.facts:
-        lines = [f"retrieved {node.facts['retrieved']}", str(node.facts["licence"])]
+    if node.kind == "snapshot" and "retrieved" in facts:
+        lines = [f"retrieved {facts['retrieved']}", str(facts["licence"])]
     elif node.kind == "model":
-        lines = [f"revision {str(node.facts.get('revision') or 'not known')[:8]}"]
-        lines += [f"{node.facts['planted']}, seed {node.facts['seed']}"] * ("seed" in node.facts)
-    lines += [
-        f"{part.config}: {part.rows:,} of {part.of:,} rows"
-        for part in found.behind.get(node.key, ())
-        if part.matched
-    ][:3]
+        lines = [f"revision {str(facts.get('revision') or 'not known')[:8]}"]
+        lines += [f"{facts['planted']}, seed {facts['seed']}"] * ("seed" in facts)
+    behind = [part for part in found.behind.get(node.key, ()) if part.matched]
+    lines += [f"{part.config}: {part.rows:,} of {part.of:,} rows" for part in behind[:3]]
     if node.stage:
-        lines.append(f"since {trace_text.commit(node.first)}" if node.first else "in no commit")
+        lines.append(f"since {commit(node.first)}" if node.first else "in no commit")
     if node.stage and node.code != found.top:
-        lines.append(f"code of {trace_text.commit(node.code)}")
+        lines.append(f"code of {commit(node.code)}")
     differs = node.here.state == "differs" or bool(node.code_differs)
-    if differs:
-        lines.append("DIFFERS here")
+    lines += ["DIFFERS here"] * differs
+    whole = "\n".join([title(node), *([node.stage.command] if node.stage else [])])
     kind = f"{node.kind}{version}{checked}"
-    whole = "\n".join([trace_text.title(node), *([node.stage.command] if node.stage else [])])
     return Box(kind, name, (*lines, node.item.md5[:8]), whole, differs)
 
 
 def _row_box(of: Row, file: str) -> Box:
-    value = of.values.get("value")
-    estimate = f"{value:.4g}" if isinstance(value, float) else ""
-    ends = [of.values.get(end) for end in ("low", "high")]
-    if estimate and all(isinstance(end, float) for end in ends):
-        estimate += f" [{ends[0]:.4g}, {ends[1]:.4g}]"
-    named = tuple(f"{key}: {value}" for key, value in of.names.items())
-    lines = (*named, *([f"value {estimate}"] if estimate else []))
-    name = f"row {of.number:,} of {of.of:,}"
-    return Box(ROW, name, lines, f"{file}, row {of.number}", differs=False)
+    value, *ends = (of.values.get(name) for name in ("value", "low", "high"))
+    named = [f"{key}: {name}" for key, name in of.names.items()]
+    if isinstance(value, float):
+        known = all(isinstance(end, float) for end in ends)
+        interval = f" [{ends[0]:.4g}, {ends[1]:.4g}]" if known else ""
+        named.append(f"value {value:.4g}{interval}")
+    return Box(ROW, f"row {of.number:,} of {of.of:,}", tuple(named), f"{file}, row {of.number}")
 
 
-def _drawn(box: Box, place: layers.Place, top: float) -> str:
-    x = EDGE + place.layer * (BOX + BETWEEN)
-    y = top + place.middle - box.height / 2
-    word = re.split(r"[ ,]", box.kind)[0]
-    rounded = 12 if word == "model" else 2
-    lines = [("kind", box.kind), ("name", box.name), *(("more", line) for line in box.lines)]
-    texts = [
-        f'<text class="{style}" x="{x + PAD:.1f}" y="{y + PAD + LINE * (i + 0.8):.1f}">'
-        f"{escape(_cut(line, BOX - 2 * PAD))}</text>"
-        for i, (style, line) in enumerate(lines)
-    ]
-    return "\n".join(
-        [
-            f'<g class="{word}{" differs" if box.differs else ""}">',
-            f"<title>{escape(box.whole)}</title>",
-            (
-                f'<rect class="box" x="{x:.1f}" y="{y:.1f}" width="{BOX:.0f}" '
-                f'height="{box.height:.1f}" rx="{rounded}" fill="{FILL.get(word, "#ffffff")}"/>'
-            ),
-            *texts,
-            "</g>",
-        ]
-    )
+def _cut(line: str) -> str:
+    """Shorten a line to the room that there is in a box."""
+    room, end = (BOX - 2 * PAD) / LETTER, 0
+    for end, letter in enumerate(line, 1):  # noqa: B007
+        room -= 2 if east_asian_width(letter) in "WF" else 1
+        if room < 1:
+            break
+    return line if end == len(line) else f"{line[:end]}…"
 
 
-def _way(way: list[layers.Place], top: float) -> Iterator[str]:
-    """Yield the parts of a line: curves between layers, straight where it passes one."""
-    for last, place in pairwise(way):
-        x = EDGE + last.layer * (BOX + BETWEEN) + BOX
-        left, bend = x + BETWEEN, x + BETWEEN / 2
-        y, height = top + last.middle, top + place.middle
-        along = "" if place is way[-1] else f"h{BOX:.0f}"
-        curve = f"C{bend:.1f} {y:.1f} {bend:.1f} {height:.1f} {left:.1f} {height:.1f}"
-        yield f'<path class="way" d="M{x:.1f} {y:.1f}{curve}{along}"/>'
-
-
-def _width(text: str) -> float:
-    return sum(2 * LETTER if east_asian_width(c) in "WF" else LETTER for c in text)
-
-
-def _cut(text: str, room: float) -> str:
-    """Shorten a text to the room that there is."""
-    if _width(text) <= room:
-        return text
-    while text and _width(f"{text}…") > room:
-        text = text[:-1]
-    return f"{text}…"
-
-
-def _wrapped(text: str, room: float) -> list[str]:
-    return textwrap.wrap(text, int((room - 2 * EDGE) / (LETTER * 1.25)))
+def _wrapped(line: str, room: float) -> list[str]:
+    return textwrap.wrap(line, int((room - 2 * EDGE) / (LETTER * 1.25)))

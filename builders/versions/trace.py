@@ -17,19 +17,16 @@ from plumbline.builders.dvc import cache as kept
 from plumbline.builders.dvc import git as history
 from plumbline.builders.dvc import lock as locks
 from plumbline.builders.dvc.lock import Item
-from plumbline.builders.versions import cards, lineage, rows
+from plumbline.builders.versions import cards, lineage
 
 if TYPE_CHECKING:
     from plumbline.builders.dvc.git import Commit
+    from plumbline.builders.versions.cards import Behind, Row
     from plumbline.builders.versions.lineage import Graph, Node
-    from plumbline.builders.versions.rows import Behind, Row
 
 NAMED = 6  # files in a message
 ROWS = ("tables", "outputs", "dataset")  # what rows are counted in
-THROUGH = (
-    "tables",
-    "outputs",
-)  # and are followed through: what trained a model is not behind a row
+THROUGH = ("tables", "outputs")  # and are followed through: training texts are not behind a row
 
 
 @dataclass
@@ -164,7 +161,7 @@ def _row(found: Trace, node: Node, inside: str, wanted: str) -> Row:
         raise Problem(f"{found.file}: which file? a row is in one of {_some(tables)}")
     if PurePosixPath(inside).suffix != ".parquet":
         raise Problem(f"{found.file}: has no rows; leave out what follows #, or name a .parquet")
-    return rows.read(path, inside, cards.read(files), wanted)
+    return cards.row(path, inside, cards.read(files), wanted)
 
 
 def _known(found: Trace, node: Node, inside: str) -> None:
@@ -191,7 +188,7 @@ def _count(found: Trace, node: Node) -> None:
             continue
         small = (of.item.size or 0) <= kept.LARGE
         files = kept.files(of.item) if small and found.row.names else None
-        found.behind[of.key] = rows.behind(files, found.row.names) if files else []
+        found.behind[of.key] = cards.behind(files, found.row.names) if files else []
         todo += of.inputs if of.kind in THROUGH else []
 
 
