@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
+import networkx as nx
 import polars as pl
 import pytest
 import yaml
@@ -366,6 +367,34 @@ def test_the_picture_holds_every_step_in_layers_and_in_greys(project):
         assert top.find(f"svg:{tag}[@id='{part}']", space).text
     written = [t.text for t in top.iterfind(".//svg:g/svg:text", space)]
     names = ["toy/2026-01-02", "toy", "probe/model", "counts/model", "row 1 of 3"]
+    places = {
+        group.findall("svg:text", space)[1].text: group.find("svg:rect", space)
+        for group in top.iterfind("svg:g", space)
+    }
+    assert sorted(places) == sorted(names)
+    across = [float(places[name].get("x")) for name in names]
+    assert across == sorted(set(across))  # each step right of the one it was made of
+    assert {"retrieved 2026-01-02", "en: 2 of 6 rows", "word: b", "value 2"} <= set(written)
+    assert len(top.findall("svg:path", space)) == 4
+    for colour in re.findall(r"#([0-9a-f]{3,6})\b", text):
+        third = len(colour) // 3
+        assert colour == colour[:third] * 3
+    width, height = map(float, top.get("viewBox").split()[2:])
+    for rect in places.values():
+        x, y, w, h = (float(rect.get(key)) for key in ("x", "y", "width", "height"))
+        assert 0 <= x < x + w <= width
+        assert 0 <= y < y + h <= height
+
+
+def drawn(**edges):
+    """Return a graph of letters, each with what it is made of, and its boxes as they are placed."""
+    graph = nx.DiGraph([(a, b) for b, made_of in edges.items() for a in made_of])
+    boxes = {key: render.Box("table", key, (), key) for key in graph}
+    return render._place(graph, boxes), boxes
+
+
+def test_layers_stand_right_of_what_they_were_made_of_and_boxes_do_not_overlap():
+    layers, boxes = drawn(d="s", e="t", m="de", o="mdu")
     step = render.BOX + render.BETWEEN
     places = {key: (box.x - render.EDGE) // step for key, box in boxes.items()}
     assert (layers, places) == (4, {"s": 0, "t": 0, "u": 0, "d": 1, "e": 1, "m": 2, "o": 3})
