@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 if TYPE_CHECKING:
     from plumbline.builders.dvc.lock import Item
 
-CARDS = ("README.md", "croissant.json", "LICENSE.md")  # written beside rows by a later stage
 LARGE = 256 * 2**20  # bytes; more is compared by size and number of files alone
 
 State = Literal["as locked", "differs", "not here", "not compared"]
@@ -49,12 +48,6 @@ def digest(files: dict[str, str]) -> str:
     return hashlib.md5(text, usedforsecurity=False).hexdigest() + ".dir"
 
 
-def same(folder: Path, md5: str) -> bool:
-    """Tell whether a folder has the files of that hash, besides which it may have its card."""
-    files = listed(folder)
-    return md5 in (digest(files), digest({n: m for n, m in files.items() if n not in CARDS}))
-
-
 @cache
 def compare(item: Item) -> Here:
     """Compare what is in the working folder with a lock."""
@@ -64,15 +57,14 @@ def compare(item: Item) -> Here:
     if not path.is_dir():
         return Here("as locked" if md5_of(path) == item.md5 else "differs")
     if (item.size or 0) > LARGE:
-        sizes = {p.relative_to(path).as_posix(): p.stat().st_size for p in _files(path)}
-        rows = [size for name, size in sizes.items() if name not in CARDS]
-        known = (item.size, item.files)
-        alike = known in ((sum(some), len(some)) for some in (sizes.values(), rows))
-        return Here("not compared" if alike else "differs")
-    if same(path, item.md5):
+        sizes = [p.stat().st_size for p in _files(path)]
+        same = (sum(sizes), len(sizes)) == (item.size, item.files)
+        return Here("not compared" if same else "differs")
+    files = listed(path)
+    if digest(files) == item.md5:
         return Here("as locked")
-    files, then = listed(path), listing(item.md5) or {}
-    names = sorted({*files, *then} - ({*CARDS} - {*then})) if then else []
+    then = listing(item.md5) or {}
+    names = sorted({*files, *then}) if then else []
     return Here("differs", tuple(n for n in names if files.get(n) != then.get(n)))
 
 

@@ -1,7 +1,7 @@
 """The stages as the ``dvc.lock`` files have them: what made what, of what, with what parameters.
 
-DVC's own API takes many seconds for the same. A lock is read stage by stage, since parsing all of
-its YAML takes longer than everything else here.
+DVC's own API takes many seconds for the same. A lock is split into stages, and only those that
+matter are parsed: YAML takes longer than everything else here.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ from plumbline.builders.core.yaml_text import parse
 LOCK = "dvc.lock"
 PIPELINE = "dvc.yaml"
 NAME = re.compile(r"^  (?! )(?P<name>.+):\n", re.MULTILINE)  # of a stage, as DVC writes it
-OUTS = re.compile(r"^    outs:\n(?P<list>(?:    (?:- |  ).*\n?)*)", re.MULTILINE)
-DEPS = re.compile(r"^    deps:\n(?P<list>(?:    (?:- |  ).*\n?)*)", re.MULTILINE)
 MARKS = re.compile(r"^(<{7}|>{7}) ", re.MULTILINE)  # of git, in a conflict
-PLAIN = re.compile(r"(?P<start>    - |      )(?P<key>\w+): (?P<value>[\w./][^#:'\"]*)")
 
 
 @dataclass(frozen=True)
@@ -61,47 +58,30 @@ class Entry:
     @cached_property
     def outs(self) -> tuple[Item, ...]:
         """What the stage writes."""
-        return self._list(OUTS)
+        return self._items("outs")
 
     def stage(self) -> Stage:
         """Return the whole stage."""
-        rest = DEPS.sub("", self.text)
-        tree = dict(next(iter(self._parse(rest).values())))
         params: dict[str, Any] = {}
-        for part in (tree.get("params") or {}).values():
+        for part in (self._tree.get("params") or {}).values():
             params |= part
-        command = str(tree.get("cmd", ""))
-        return Stage(self.name, self.lock, command, self._list(DEPS), params, self.outs)
+        command = str(self._tree.get("cmd", ""))
+        return Stage(self.name, self.lock, command, self._items("deps"), params, self.outs)
 
-    def _list(self, part: re.Pattern[str]) -> tuple[Item, ...]:
-        found = part.search(self.text)
-        listed = found["list"] if found else ""
-        return tuple(
-            Item(within(self.folder, i["path"]), i.get("md5", ""), i.get("size"), i.get("nfiles"))
-            for i in _plain(listed) or self._parse(listed) or ()
-        )
-
-    def _parse(self, text: str) -> Any:
+    @cached_property
+    def _tree(self) -> dict[str, Any]:
         try:
-            return parse(text)
+            return dict(next(iter(parse(self.text).values())))
         except yaml.YAMLError as error:
             raise Problem(
                 f"{self.lock}, stage {self.name}: not valid YAML; `git checkout` the file"
             ) from error
 
-
-def _plain(listed: str) -> list[dict[str, Any]] | None:
-    """Parse a list as DVC mostly writes it, without quotes: much faster than all of YAML."""
-    found: list[dict[str, Any]] = []
-    for line in listed.splitlines():
-        match = PLAIN.fullmatch(line)
-        if match is None:
-            return None
-        if match["start"].strip():
-            found.append({})
-        value = match["value"]
-        found[-1][match["key"]] = int(value) if match["key"] in ("size", "nfiles") else value
-    return found
+    def _items(self, part: str) -> tuple[Item, ...]:
+        return tuple(
+            Item(within(self.folder, i["path"]), i.get("md5", ""), i.get("size"), i.get("nfiles"))
+            for i in self._tree.get(part) or ()
+        )
 
 
 def within(folder: str, path: str) -> str:

@@ -8,6 +8,7 @@ description and, where the Hub knows no name for the licence, the terms.
 from __future__ import annotations
 
 import importlib
+import os
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -51,12 +52,13 @@ def write_dataset_card(name: str) -> Path:
         If the dataset is not built, or has no page.
     """
     into = CARDS / name
-    for file, body in render(parquet.DATASETS / name).items():
+    folder = parquet.DATASETS / name
+    for file, body in render(folder, files_at=os.path.relpath(folder, into)).items():
         write_bytes(into / file, body)
     return into
 
 
-def render(folder: Path, page: Path | None = None) -> dict[str, bytes]:
+def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[str, bytes]:
     """Return the card of a folder under ``data``, and what stands beside it, by file name.
 
     Raises
@@ -94,7 +96,7 @@ def render(folder: Path, page: Path | None = None) -> dict[str, bytes]:
         origin=facts.built.origin,
         fingerprint=parquet.fingerprint(folder),
     )
-    described = croissant.describe(facts, front)
+    described = croissant.describe(facts, front, files_at)
     written = {CARD: text.encode(), croissant.FILE: croissant.text(described).encode()}
     if front.get("license_link") == TERMS:
         terms = _template("terms.md.j2").render(name=front.get("license_name"), sources=sources)

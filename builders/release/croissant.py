@@ -69,19 +69,23 @@ REJECTS = Schema(
 )
 
 
-def describe(facts: Facts, front: dict[str, Any]) -> dict[str, Any]:
+def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[str, Any]:
     """Return the description of a folder whose parquet files are all there.
 
     Parameters
     ----------
     front
         The front matter of its card.
+    files_at
+        Where the files are, relative to the description; empty: beside it.
     """
     folder, origin = facts.folder, facts.built.origin
     schemas = dict(facts.built.schemas)
     if (folder / parquet.REJECTS).is_file():
         schemas[parquet.REJECTS.removesuffix(".parquet")] = REJECTS
-    distribution: list[Any] = [_file(folder, path) for path in sorted(folder.rglob("*.parquet"))]
+    distribution: list[Any] = [
+        _file(folder, path, files_at) for path in sorted(folder.rglob("*.parquet"))
+    ]
     records: list[Any] = []
     for config, schema in schemas.items():
         pattern = parquet.REJECTS if schema is REJECTS else facts.built.files.format(config=config)
@@ -131,7 +135,7 @@ def published(described: dict[str, Any], address: str, repository: str, version:
         if entry["@type"] == "cr:FileSet":
             distribution.append(entry | {"containedIn": {"@id": "repository"}})
         else:
-            where = f"{url}/resolve/{version}/{entry['contentUrl']}"
+            where = f"{url}/resolve/{version}/{entry['@id']}"
             distribution.append(entry | {"contentUrl": where})
     if any(entry["@type"] == "cr:FileSet" for entry in distribution):
         distribution.append(_repository(url, version))
@@ -162,13 +166,13 @@ def named(folder: Path, page: str) -> str:
     return f"{page}-{own}" if folder.parent.name == page else page
 
 
-def _file(folder: Path, path: Path) -> dict[str, Any]:
+def _file(folder: Path, path: Path, files_at: str) -> dict[str, Any]:
     inside = path.relative_to(folder).as_posix()
     return {
         "@type": "cr:FileObject",
         "@id": inside,
         "name": inside,
-        "contentUrl": inside,
+        "contentUrl": f"{files_at}/{inside}" if files_at else inside,
         "contentSize": f"{path.stat().st_size} B",
         "encodingFormat": PARQUET,
         "sha256": digest(path),

@@ -264,7 +264,7 @@ def _as_locked(folder: Path) -> None:
     for entry in lock.here(needed=False):
         for out in entry.outs:
             where = Path(out.path)
-            if where in (folder, folder.parent) and not cache.same(where, out.md5):
+            if where in (folder, folder.parent) and cache.digest(cache.listed(where)) != out.md5:
                 raise Problem(
                     f"{where}: not what {entry.lock} has for {entry.name}; `make repro` or `dvc "
                     "checkout` first, so that what is published can be made again"

@@ -65,14 +65,16 @@ def rows(path, number=50):
 
 def check(folder):
     """Hold what a description says and yields against the files themselves."""
-    found = loaded(folder / croissant.FILE)
-    described = json.loads((folder / croissant.FILE).read_text("utf-8"))
+    path = card.write_dataset_card(folder.name) / croissant.FILE
+    found = loaded(path)
+    described = json.loads(path.read_text("utf-8"))
     files = {entry["@id"]: entry["sha256"] for entry in described["distribution"]}
     assert sorted(files) == sorted(p.name for p in folder.glob("*.parquet"))
     wanted = {path.removesuffix(".parquet") for path in files}
     assert wanted <= {record.uuid for record in found.metadata.record_sets}
     for name in wanted:
         assert records(found, name) == rows(folder / f"{name}.parquet"), name
+    return described
 
 
 @pytest.fixture
@@ -94,9 +96,7 @@ def test_every_dataset_reads_through_croissant_as_through_polars(name, small):
         facts = {"success": True, "fingerprint": parquet.fingerprint(folder)}
         parquet.VALIDATION.mkdir(exist_ok=True)
         (parquet.VALIDATION / f"{needed}.json").write_text(json.dumps(facts), "utf-8")
-    card.write_dataset_card(name)
-    check(folder)
-    described = json.loads((folder / croissant.FILE).read_text("utf-8"))
+    described = check(folder)
     assert [key for key in RESPONSIBLE if f"rai:{key}" not in described] == []
     assert described["rai:dataCollectionTimeFrame"][0].startswith("2026-11-2")
 

@@ -80,13 +80,15 @@ def test_a_dataset_goes_to_the_hub_in_one_commit_and_loads_by_name_and_version(
     sha, _, files = repo.commits[-1]
     assert repo.tags == {"1.2.0": sha}
     folder = mine / "data/datasets/words"
+    cards = mine / "data/cards/words"
     assert run(mine, hub, "-m", "plumbline.builders", "cards", "words").returncode == 0
-    assert sorted(files) == [".gitattributes", *sorted(p.name for p in folder.iterdir())]
-    for path in folder.iterdir():
-        if path.name not in {"README.md", "croissant.json"}:  # these name the repository
-            assert hub.blobs[files[path.name]] == path.read_bytes()
+    made = {path.name: path for path in [*folder.iterdir(), *cards.iterdir()]}
+    assert sorted(files) == [".gitattributes", *sorted(made)]
+    for name, path in made.items():
+        if name not in {"README.md", "croissant.json"}:  # these name the repository
+            assert hub.blobs[files[name]] == path.read_bytes()
     shown = hub.blobs[files["README.md"]].decode()
-    here = (folder / "README.md").read_text("utf-8")
+    here = (cards / "README.md").read_text("utf-8")
     assert shown == here.replace('load_dataset("data/datasets/words"', f'load_dataset("{REPO}"')
     assert repo.private  # the card's licence is `other`
     assert repo.gated is False

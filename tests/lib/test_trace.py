@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
