@@ -267,7 +267,8 @@ def _box(found: Trace, node: Node) -> Box:
         lines = [f"retrieved {facts['retrieved']}", str(facts["licence"])]
     elif node.kind == "model":
         lines = [f"revision {str(facts.get('revision') or 'not known')[:8]}"]
-        lines += [f"{facts['planted']}, seed {facts['seed']}"] * ("seed" in facts)
+        if "seed" in facts:
+            lines.append(f"{facts['planted']}, seed {facts['seed']}")
     behind = [part for part in found.behind.get(node.key, ()) if part.matched]
     lines += [f"{part.config}: {part.rows:,} of {part.of:,} rows" for part in behind[:3]]
     if node.stage:
