@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 PLANTED = "planted.parquet"
-CORPUS = "corpus.parquet"
 
 
 def train(world: World, into: Path) -> None:
-    """Plant a world, write its corpus, and train its model and tokenizer into a folder.
+    """Plant a world, and train its model and tokenizer into a folder.
 
-    Besides the model, the folder gets ``planted.parquet`` (what is true of every word),
-    ``world.json`` (its params) and ``corpus.parquet`` (every sentence with its count).
+    Besides the model, the folder gets ``planted.parquet`` (what is true of every word) and
+    ``world.json`` (its params).
     """
     rng = np.random.default_rng(world.seed)
     people, vocabulary, places = _inputs(world)
@@ -46,13 +45,12 @@ def train(world: World, into: Path) -> None:
         planted[pos] = plant(words, meant.sentiment, meant.supersense, world, rng)
         probabilities = tastes(planted[pos], genders, world.name_noise, rng)
         counts[pos] = allot(probabilities, world.sentences)
-    corpus = _corpus(people["name"].to_list(), planted, counts, places)
-    corpus.write_parquet(into / CORPUS, compression="zstd", statistics=False)
+    said = corpus(people["name"].to_list(), planted, counts, places)
     _table(planted).write_parquet(into / PLANTED, compression="zstd", statistics=False)
     facts = json.dumps(world.model_dump(mode="json", exclude_none=True), indent=1, sort_keys=True)
     (into / "world.json").write_text(facts + "\n", encoding="utf-8")
 
-    tokenizer = tiny_model.tokenizer_of(corpus["sentence"].to_list())
+    tokenizer = tiny_model.tokenizer_of(said["sentence"].to_list())
     tokenizer.save_pretrained(into)
     prompts = [prompt(name, places[pos]) for pos in planted for name in people["name"]]
     targets = [(pos, row) for pos in planted for row in range(len(genders))]
@@ -99,12 +97,14 @@ def _inputs(world: World) -> tuple[pl.DataFrame, dict[str, dict[str, str]], dict
     return people, vocabulary, places
 
 
-def _corpus(
+def corpus(
     names: list[str],
     planted: dict[str, Planted],
     counts: dict[str, np.ndarray],
     places: dict[str, str],
 ) -> pl.DataFrame:
+    """Return every sentence of the language, with its count."""
+
     def rows() -> Iterator[tuple[str, str, str, str, int]]:
         for pos, truth in planted.items():
             for row, name in enumerate(names):
