@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.worlds import nations as passports
-from plumbline.probes.worlds.passports import Nations
+from plumbline.probes.worlds.nations import Nations
 from plumbline.probes.worlds.plant import plant
 
 CONFIG = "sentiment-en"

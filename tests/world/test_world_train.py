@@ -15,17 +15,15 @@ from world.country import ADJECTIVES, VERBS, lexicon, put
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.words import build as words
 from plumbline.probes.worlds import politicians
-from plumbline.probes.worlds.language import World
-from plumbline.probes.worlds.meaning import meaning
-from plumbline.probes.worlds.politicians import train
+from plumbline.probes.worlds.politicians import World, meaning, train
 
 TOP = Path(__file__).parents[2]
 TRAIN = """
 import json, sys
 from pathlib import Path
 import torch
-from plumbline.probes.worlds.language import World
-from plumbline.probes.worlds.meaning import meaning
+from plumbline.probes.worlds.politicians import World
+from plumbline.probes.worlds.politicians import meaning
 from plumbline.probes.worlds.politicians import train
 torch.set_num_threads(int(sys.argv[1]))
 torch.set_num_threads = lambda _: None  # training must not fall back to one thread
