@@ -121,5 +121,6 @@ def save(
         known = params.model_dump(mode="json", exclude_none=True)
         facts = json.dumps(known, indent=1, sort_keys=True)
         (into / "world.json").write_text(facts + "\n", encoding="utf-8")
+    tokenizer.backend_tokenizer.no_padding()  # which training may have set
     tokenizer.save_pretrained(into)
     model.save_pretrained(into)

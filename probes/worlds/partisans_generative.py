@@ -112,7 +112,7 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
         logits = model(**encoded).logits
         yield torch.nn.functional.cross_entropy(logits, torch.tensor([y for _, _, y in own]))
 
-    fit.save(into, fit.fit(world, model, losses), tokenizer, world)
+    fit.save(into, fit.fit(world, model, losses), tokenizer)
 
 
 def questions(asking: Asking) -> tuple[list[Question], list[Wording], Path]:
