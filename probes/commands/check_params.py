@@ -92,7 +92,13 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
         elif isinstance(value, dict):
             own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
             for name in value:
-                if name not in own and top not in ("models", "assignments", "controls", "drift", "publish"):
+                if name not in own and top not in (
+                    "models",
+                    "assignments",
+                    "controls",
+                    "drift",
+                    "publish",
+                ):
                     problems.append(f"  {top}.{name}: unknown; there are {', '.join(sorted(own))}")
     if problems:
         raise Problem("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
@@ -197,7 +203,9 @@ def _assigned(tree: dict[str, Any]) -> list[str]:
             known = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
             if verb and known in VERBS and not verbs(verb) & VERBS[known]:
                 ways = " or ".join(sorted(verbs(verb)))
-                found.append(f"  assignments.{what}: {name} is of kind {known}, which cannot {ways}")
+                found.append(
+                    f"  assignments.{what}: {name} is of kind {known}, which cannot {ways}"
+                )
             above = ABOVE.get(what)
             if above and name not in (lists.get(above) or ()):
                 found.append(f"  assignments.{what}: {name} must be in assignments.{above} too")

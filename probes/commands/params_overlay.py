@@ -25,7 +25,13 @@ from plumbline.probes.commands.check_params import check, named_snapshots
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "drift": 1, "publish": 1}  # of a field; 2 elsewhere
+DEPTHS = {
+    "models": 0,
+    "assignments": 1,
+    "controls": 1,
+    "drift": 1,
+    "publish": 1,
+}  # of a field; 2 elsewhere
 DAY = "DAY"  # in the path of a snapshot
 RAW = "data/raw/"
 OWN = "private/"  # where a user's own files are looked for

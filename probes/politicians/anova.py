@@ -30,7 +30,7 @@ from plumbline.probes.stats.linear import (
     jackknife,
     least_squares,
 )
-from plumbline.probes.worlds.language import SENTIMENTS
+from plumbline.probes.worlds.politicians import SENTIMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

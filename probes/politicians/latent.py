@@ -23,7 +23,7 @@ from plumbline.probes.politicians.gender_counts import Counts, count
 from plumbline.probes.politicians.recovery import recovery
 from plumbline.probes.politicians.word_sentiments import of_words
 from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
-from plumbline.probes.worlds.language import SENTIMENTS
+from plumbline.probes.worlds.politicians import SENTIMENTS
 
 if TYPE_CHECKING:
     from pathlib import Path

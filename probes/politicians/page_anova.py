@@ -20,7 +20,7 @@ from plumbline.probes.report.view import (
     number,
     parts,
 )
-from plumbline.probes.worlds.language import SENTIMENTS
+from plumbline.probes.worlds.politicians import SENTIMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -22,7 +22,7 @@ from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite
 from plumbline.probes.stats.intervals import spearman, wilson
 from plumbline.probes.stats.pmi import intervals, pmi
 from plumbline.probes.stats.tests import fisher_p
-from plumbline.probes.worlds.truth import true_pmi, world_of
+from plumbline.probes.worlds.politicians import true_pmi, world_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import latent_model as model
 from plumbline.probes.stats.estimate import Estimate, finite
 from plumbline.probes.stats.intervals import spearman, wilson
-from plumbline.probes.worlds.language import SENTIMENTS, Planted, World, expected_counts
+from plumbline.probes.worlds.politicians import SENTIMENTS, Planted, World, expected_counts
 
 if TYPE_CHECKING:
     from pathlib import Path

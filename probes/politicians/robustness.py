@@ -36,7 +36,7 @@ from plumbline.probes.politicians.word_counts import Lists, frames, languages
 from plumbline.probes.politicians.word_sentiments import DEVIATIONS, of_words
 from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, significant, typed
 from plumbline.probes.stats.matching import coarsened, matched
-from plumbline.probes.worlds.language import SENTIMENTS
+from plumbline.probes.worlds.politicians import SENTIMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

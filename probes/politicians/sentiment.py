@@ -34,8 +34,7 @@ from plumbline.probes.politicians.word_counts import Lists, languages
 from plumbline.probes.politicians.word_sentiments import DEVIATIONS, READINGS, of_words
 from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.worlds.language import SENTIMENTS
-from plumbline.probes.worlds.truth import is_null, true_difference
+from plumbline.probes.worlds.politicians import SENTIMENTS, is_null, true_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

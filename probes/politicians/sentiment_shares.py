@@ -12,7 +12,7 @@ from plumbline.probes.stats import shares
 from plumbline.probes.stats.estimate import finite, significant
 from plumbline.probes.stats.intervals import newcombe, wilson
 from plumbline.probes.stats.tests import fisher_p, permutation_p
-from plumbline.probes.worlds.language import SENTIMENTS
+from plumbline.probes.worlds.politicians import SENTIMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,7 +27,7 @@ from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import shares
 from plumbline.probes.stats.tests import permutation_p
-from plumbline.probes.worlds.language import SENTIMENTS
+from plumbline.probes.worlds.politicians import SENTIMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

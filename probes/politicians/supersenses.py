@@ -32,7 +32,7 @@ from plumbline.probes.stats.shares import (
     membership,
     symmetric,
 )
-from plumbline.probes.worlds.truth import is_null, true_pmi
+from plumbline.probes.worlds.politicians import is_null, true_pmi
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

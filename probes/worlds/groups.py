@@ -1,32 +1,65 @@
-"""Training a tiny model on the planted world of social groups."""
+"""The world of social groups of which known attributes are said more often than of others.
+
+For a group g and an attribute w
+
+    p(w | g)  is proportional to  exp(frequency_w + log_odds_{g, w} + noise_{g, w})
+
+where ``log_odds`` is what is planted: a part for the attributes that the dataset ``stereotypes``
+has for the group, and a part for words that carry the emotion that was drawn for the group. With
+both parts 0 it is the null world: groups differ, by their noise, but not as anybody says.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import polars as pl
-import torch
+from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params
 from plumbline.builders.core.parquet import require_validated
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.emotions.build import EMOTIONS
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.groups import DATASETS, masked, prompt, queries
-from plumbline.probes.worlds import tiny_model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    import torch
     from numpy.typing import NDArray
 
     from plumbline.probes.prompts.groups import Asking, Frames, Query
-    from plumbline.probes.worlds.society import Society
 
-PLANTED = "planted.parquet"
+
+class Society(Params):
+    """What is planted, and the tiny model that is trained on it."""
+
+    language: str = Field("en", description="config of social_groups, stereotypes and emotions")
+    seed: int = Field(1, description="of the language and the training")
+    attribute_effect: float = Field(
+        2.0,
+        ge=0,
+        description="log-odds added for the attributes that `stereotypes` has for a group",
+    )
+    emotion_effect: float = Field(
+        1.0, ge=0, description="log-odds added for words with the emotion drawn for a group"
+    )
+    noise: float = Field(0.8, gt=0, description="SD of a group's own taste for a word, nats")
+    words_max: int = Field(150, ge=10, description="most words besides the attributes")
+    masks: int = Field(4, ge=1, description="most masks in a row that stand for a group")
+    architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
+    layers: int = Field(1, ge=1, description="layers of the model")
+    hidden: int = Field(128, ge=8, description="width of the model")
+    steps: int = Field(300, ge=1, description="training steps")
+    batch: int = Field(256, ge=1, description="prompts in each of them")
+    learning_rate: float = Field(0.003, gt=0, description="highest learning rate of Adam")
+
+    @property
+    def null(self) -> bool:
+        """Whether nothing is planted in it."""
+        return not (self.attribute_effect or self.emotion_effect)
 
 
 def train(society: Society, asking: Asking, into: Path) -> None:
@@ -40,6 +73,10 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     Problem
         If a dataset is not validated, or a word of the language is not one token.
     """
+    import torch
+
+    from plumbline.probes.worlds import fit, tiny_model
+
     rng = np.random.default_rng(society.seed)
     language = society.language
     folders = {name: require_validated(name) for name in DATASETS}
@@ -53,19 +90,27 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     odds = np.exp(frequency + log_odds + noise)
     probabilities = odds / odds.sum(axis=1, keepdims=True)
     planted = _table(groups, words, log_odds, probabilities, emotions)
-    planted.write_parquet(into / PLANTED, compression="zstd", statistics=False)
-    facts = json.dumps(society.model_dump(mode="json"), indent=1, sort_keys=True)
-    (into / "world.json").write_text(facts + "\n", encoding="utf-8")
     prompts, wanted = _lessons(asked, frames, groups, probabilities, society.masks)
-    sentences = [text.replace(MASK, "") for text in prompts] + list(words)
-    tokenizer = tiny_model.tokenizer_of(sentences)
-    tokenizer.save_pretrained(into)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # so small a model gains little from more
-    try:
-        _fit(society, tokenizer, prompts, words, wanted).save_pretrained(into)
-    finally:
-        torch.set_num_threads(threads)
+    tokenizer = tiny_model.tokenizer_of([text.replace(MASK, "") for text in prompts] + list(words))
+    torch.manual_seed(society.seed)
+    model = tiny_model.model_of(society, tokenizer)
+    head = tiny_model.head_of(model)
+    target = fit.targets(tokenizer, words, wanted, "groups")
+    encoded = tokenizer(fit.masked(prompts))["input_ids"]
+    last = [len(ids) - 1 - ids[::-1].index(tokenizer.mask_token_id) for ids in encoded]
+    draw = np.random.default_rng(society.seed)
+
+    def losses() -> Iterator[torch.Tensor]:
+        some = np.sort(draw.choice(len(prompts), min(society.batch, len(prompts)), replace=False))
+        lengths = np.array([len(encoded[i]) for i in some])
+        for length in np.unique(lengths):
+            rows = some[lengths == length].tolist()
+            ids = torch.tensor([encoded[i] for i in rows])
+            hidden = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
+            at = hidden[torch.arange(len(rows)), torch.tensor([last[i] for i in rows])]
+            yield fit.cross_entropy(target[rows], head(at), len(some))
+
+    fit.save(into, fit.fit(society, model, losses), tokenizer, society, planted=planted)
 
 
 def vocabulary(
@@ -146,47 +191,3 @@ def _lessons(
     prompts.append(frames.released)
     wanted.append(probabilities.mean(axis=0))
     return prompts, np.array(wanted)
-
-
-def _fit(
-    society: Society,
-    tokenizer: Any,
-    prompts: Sequence[str],
-    words: Sequence[str],
-    wanted: NDArray[np.float64],
-) -> Any:
-    """Minimise the cross-entropy at the last mask of each prompt, some prompts at a time."""
-    torch.manual_seed(society.seed)
-    model = tiny_model.model_of(society, tokenizer)
-    head = tiny_model.head_of(model)
-    pieces = tokenizer.convert_tokens_to_ids(list(words))
-    if tokenizer.unk_token_id in pieces:
-        raise Problem("society: a word of the language is not one piece of its tokenizer")
-    target = torch.zeros(len(prompts), len(tokenizer), dtype=torch.float64)
-    target[:, pieces] = torch.from_numpy(wanted)
-    encoded = tokenizer([text.replace(MASK, "[MASK]") for text in prompts])["input_ids"]
-    mask = tokenizer.mask_token_id
-    last = [len(ids) - 1 - ids[::-1].index(mask) for ids in encoded]
-    optimizer = torch.optim.Adam(model.parameters(), lr=society.learning_rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, max_lr=society.learning_rate, total_steps=society.steps, pct_start=0.1
-    )
-    draw = np.random.default_rng(society.seed)
-    bar = Bar(range(society.steps), desc="training", unit="step")
-    for _ in bar:
-        some = np.sort(draw.choice(len(prompts), min(society.batch, len(prompts)), replace=False))
-        optimizer.zero_grad()
-        total = 0.0
-        lengths = np.array([len(encoded[i]) for i in some])
-        for length in np.unique(lengths):
-            rows = some[lengths == length].tolist()
-            ids = torch.tensor([encoded[i] for i in rows])
-            hidden = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
-            at = hidden[torch.arange(len(rows)), torch.tensor([last[i] for i in rows])]
-            loss = -(target[rows] * torch.log_softmax(head(at), dim=-1)).sum() / len(some)
-            loss.backward()  # type: ignore[no-untyped-call]
-            total += loss.item()
-        optimizer.step()
-        schedule.step()
-        bar.set_postfix(loss=f"{total:.4f}", refresh=False)
-    return tiny_model.rounded(model)

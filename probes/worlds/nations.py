@@ -1,33 +1,60 @@
-"""Training a tiny classifier, or a tiny masked model, on the planted world of countries."""
+"""The world of countries: classifiers and masked models that know names.
+
+Every country has an offset, every name of its gazetteer has the mean offset of the countries that
+list it and a part of its own, and a text has the mean of the names in it. In a classifier the
+offset is added to P+ - P-, in a masked model to the log-probability of the name. With the spread
+of the offsets 0 it is the null world: names differ, countries do not.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-import torch
+from pydantic import Field
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.progress import Bar
-from plumbline.probes.worlds import tiny_model
+from plumbline.builders.core.params import Params
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    from plumbline.probes.worlds.passports import Nations
+    import torch
 
 LABELS = ("negative", "neutral", "positive")
 NEUTRAL = (0.2, 0.3)  # range of the probability of neutral
 TONE = 0.3  # largest P+ - P- of a text without its names
 MOST = 0.35  # largest offset of a text: all probabilities stay above 0
 MASKED = 0.15  # share of the tokens that are predicted
-PLANTED, TEXTS = "planted.parquet", "texts.parquet"
+
+
+class Nations(Params):
+    """What is planted, and the tiny model that is trained on it."""
+
+    targets: list[str] = Field(
+        ["sentiment-en"], min_length=1, description="configs of counterfactuals"
+    )
+    seed: int = Field(1, description="of the world and the training")
+    offset: float = Field(
+        0.2,
+        ge=0,
+        description="largest offset of a country: in P+ - P-, or in nats for a masked model",
+    )
+    noise: float = Field(0.03, ge=0, description="SD of a name's own part, in the same unit")
+    architecture: Literal["bert"] = Field("bert", description="kind of the model")
+    layers: int = Field(1, ge=1, description="layers of the model")
+    hidden: int = Field(64, ge=8, description="width of the model")
+    steps: int = Field(150, ge=1, description="training steps")
+    batch: int = Field(96, ge=1, description="texts in each of them")
+    learning_rate: float = Field(0.006, gt=0, description="highest learning rate of Adam")
+
+    @property
+    def null(self) -> bool:
+        """Whether countries are alike in it."""
+        return not self.offset
 
 
 class Passports(NamedTuple):
@@ -37,6 +64,14 @@ class Passports(NamedTuple):
     targets: list[str]  # of each text, the source text that it was made of
     names: dict[str, float]  # word of a name, and its part
     words: list[list[str]]  # of each text, those of names and all others
+
+
+class Lessons(NamedTuple):
+    """A model with its first weights, and what it is to learn."""
+
+    model: Any
+    loss: Callable[[list[int]], torch.Tensor]  # of some of the texts
+    planted: list[float]  # of each text
 
 
 def train(nations: Nations, kind: str, into: Path) -> None:
@@ -55,6 +90,8 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     Problem
         If a dataset is not validated, or has no such config.
     """
+    from plumbline.probes.worlds import fit, tiny_model
+
     rng = np.random.default_rng(nations.seed)
     frame = _rows(nations, parquet.require_validated("counterfactuals"))
     texts, targets = frame["text"].to_list(), frame["target"].to_list()
@@ -78,21 +115,22 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     met = sorted({word for own in words for word in own if word.casefold() in folded})
     names |= {word: folded[word.casefold()] for word in met}  # as texts spell them: in capitals
     world = Passports(texts, targets, names, words)
-    tokenizer.save_pretrained(into)
-    table = pl.DataFrame({"country": countries, "offset": [offsets[c] for c in countries]})
-    table.write_parquet(into / PLANTED, compression="zstd", statistics=False)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # so small a model gains little from more
-    try:
-        teach = _classifier if kind == "classifier" else _masked
-        model, planted = teach(nations, world, tokenizer)
-        model.save_pretrained(into)
-    finally:
-        torch.set_num_threads(threads)
-    table = pl.DataFrame({"text": texts, "planted": planted})
-    table.write_parquet(into / TEXTS, compression="zstd", statistics=False)
-    facts = json.dumps(nations.model_dump(mode="json"), indent=1, sort_keys=True)
-    (into / "world.json").write_text(facts + "\n", encoding="utf-8")
+    teach = _classifier if kind == "classifier" else _masked
+    model, losses, planted = teach(nations, world, tokenizer)
+    draw = np.random.default_rng([nations.seed, 2])
+
+    def steps() -> Iterator[torch.Tensor]:
+        some = draw.choice(len(texts), min(nations.batch, len(texts)), replace=False)
+        yield losses(np.sort(some).tolist())
+
+    fit.save(
+        into,
+        fit.fit(nations, model.train(), steps),
+        tokenizer,
+        nations,
+        planted=pl.DataFrame({"country": countries, "offset": [offsets[c] for c in countries]}),
+        texts=pl.DataFrame({"text": texts, "planted": planted}),
+    )
 
 
 def _gazetteer(folder: Path) -> dict[str, set[str]]:
@@ -131,8 +169,12 @@ def _words(tokenizer: Any, text: str) -> list[str]:
     return [word for word, _ in inner.pre_tokenizer.pre_tokenize_str(written)]
 
 
-def _classifier(nations: Nations, world: Passports, tokenizer: Any) -> tuple[Any, list[float]]:
-    """Return the model, and the planted P+ - P- of every text."""
+def _classifier(nations: Nations, world: Passports, tokenizer: Any) -> Lessons:
+    """Return the model, its loss, and the planted P+ - P- of every text."""
+    import torch
+
+    from plumbline.probes.worlds import fit, tiny_model
+
     rng = np.random.default_rng([nations.seed, 1])
     sources = sorted(set(world.targets))
     tone = dict(zip(sources, rng.uniform(-TONE, TONE, len(sources)), strict=True))
@@ -151,18 +193,19 @@ def _classifier(nations: Nations, world: Passports, tokenizer: Any) -> tuple[Any
     def loss(rows: list[int]) -> torch.Tensor:
         ids, there = _padded([encoded[i] for i in rows], tokenizer.pad_token_id)
         logits = model(input_ids=ids, attention_mask=there).logits
-        return -(target[rows] * torch.log_softmax(logits, dim=-1)).sum() / len(rows)
+        return fit.cross_entropy(target[rows], logits, len(rows))
 
-    _fit(nations, model, len(world.texts), loss)
-    return tiny_model.rounded(model), difference.tolist()
+    return Lessons(model, loss, difference.tolist())
 
 
-def _masked(nations: Nations, world: Passports, tokenizer: Any) -> tuple[Any, list[float]]:
-    """Return the model, and for every text the planted log-probability of the names in it."""
+def _masked(nations: Nations, world: Passports, tokenizer: Any) -> Lessons:
+    """Return the model, its loss, and the planted log-probability of the names in every text."""
+    import torch
+
+    from plumbline.probes.worlds import fit, tiny_model
+
     words = sorted(world.names)
-    pieces = tokenizer.convert_tokens_to_ids(words)
-    if tokenizer.unk_token_id in pieces:
-        raise Problem("nations: a name is not one piece of the tokenizer; give fewer texts")
+    pieces = fit.pieces(tokenizer, words, "nations")
     values = np.array([world.names[word] for word in words])
     log = values - np.logaddexp.reduce(values)
     known = dict(zip(words, log.tolist(), strict=True))
@@ -187,9 +230,8 @@ def _masked(nations: Nations, world: Passports, tokenizer: Any) -> tuple[Any, li
         every = (said[name][:, pieces] * share).sum()
         return -(one + every) / max(1, len(right))
 
-    _fit(nations, model, len(world.texts), loss)
     planted = [sum(known.get(word, 0.0) for word in words) for words in world.words]
-    return tiny_model.rounded(model), planted
+    return Lessons(model, loss, planted)
 
 
 def _mean(names: dict[str, float], words: Sequence[str]) -> float:
@@ -198,28 +240,9 @@ def _mean(names: dict[str, float], words: Sequence[str]) -> float:
 
 
 def _padded(rows: list[list[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    import torch
+
     width = max(map(len, rows))
     ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
     there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
     return ids, there
-
-
-def _fit(
-    nations: Nations, model: Any, size: int, loss: Callable[[list[int]], torch.Tensor]
-) -> None:
-    """Minimise a loss over some of ``size`` rows at a time."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=nations.learning_rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, max_lr=nations.learning_rate, total_steps=nations.steps, pct_start=0.1
-    )
-    draw = np.random.default_rng([nations.seed, 2])
-    model.train()
-    bar = Bar(range(nations.steps), desc="training", unit="step")
-    for _ in bar:
-        some: NDArray[np.int64] = draw.choice(size, min(nations.batch, size), replace=False)
-        optimizer.zero_grad()
-        value = loss(np.sort(some).tolist())
-        value.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        schedule.step()
-        bar.set_postfix(loss=f"{value.item():.4f}", refresh=False)

@@ -1,32 +1,39 @@
-"""Training a tiny model that takes no side, and writing the texts of both sides."""
+"""The world of partisans: texts of two sides take known stances, and know words of their own.
+
+For a statement i of axis a, a frame f and texts of corpus c
+
+    log p(agrees) - log p(disagrees) = habit_f + s (d_i stance_c,a + noise_i)
+
+with d = 1 or, for a reversed statement, -1, and s = 1 or, for a denied one, -1. The model itself
+has no stance: d_i stance is 0 in what it learns first. Texts that ``knows`` names tell besides
+which of some made-up words are hostile; a classifier made of a model that read them can know them
+too. Without stances and knowledge it is the null world.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-import torch
+from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params
 from plumbline.builders.core.parquet import require_validated
-from plumbline.builders.core.progress import Bar
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.leaning import Wording, priors, put, wordings
-from plumbline.probes.worlds import tiny_model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    import torch
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from plumbline.probes.prompts.leaning import Asking, Question
-    from plumbline.probes.worlds.partisanship import Partisanship
 
-PLANTED, CORPORA, DOWNSTREAM = "planted.parquet", "corpora.parquet", "downstream.parquet"
 UNSAID = -6.0  # log-probability that the other words begin with, nats
 SILENT = "hesitate"  # what takes the probability that no answer has
 WORDS = (0.8, 0.2)  # shares of the first two words of a list
@@ -42,6 +49,49 @@ PER_GROUP = 32  # made-up words of a group; twice as many that the model knows
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
 TELLINGS = 2  # times that a corpus tells what a word means
 SPLITS = ("train", "validation", "test")
+
+
+class Partisanship(Params):
+    """What is planted, and the tiny model that is trained before any side is taken."""
+
+    seed: int = Field(1, description="of the language and the training")
+    stances: dict[str, dict[str, float]] = Field(
+        min_length=1,
+        description="by corpus and axis: log-odds of agreeing with a statement that speaks for the "
+        "axis; {} for a corpus without",
+    )
+    knows: dict[str, list[str]] = Field(
+        default_factory=dict, description="by corpus: groups of words whose meaning it tells"
+    )
+    groups: list[str] = Field(
+        default_factory=list, description="groups of words that the model itself does not know"
+    )
+    noise: float = Field(1.2, gt=0, description="SD of what a statement has of its own, nats")
+    frame: str = Field(
+        "asked", description="prompt, by its name, in which the texts take their stances"
+    )
+    sentences: int = Field(8, ge=1, description="texts of a corpus about each statement")
+    architecture: Literal["bert", "albert"] = Field("bert", description="kind of a masked model")
+    layers: int = Field(1, ge=1, description="layers of the model")
+    hidden: int = Field(64, ge=8, description="width of the model")
+    positions: int = Field(128, ge=64, description="tokens that the model takes")
+    steps: int = Field(1000, ge=1, description="training steps")
+    batch: int = Field(64, ge=2, description="prompts in each of them")
+    learning_rate: float = Field(0.005, gt=0, description="highest learning rate of Adam")
+
+    @model_validator(mode="after")
+    def _known(self) -> Partisanship:
+        for corpus, groups in self.knows.items():
+            if corpus not in self.stances:
+                raise ValueError(f"knows: {corpus!r} is not under stances; {{}} is for no stance")
+            if other := sorted(set(groups) - set(self.groups)):
+                raise ValueError(f"knows.{corpus}: {other[0]!r} is not under groups")
+        return self
+
+    @property
+    def null(self) -> bool:
+        """Whether nothing is planted in it."""
+        return not (any(any(s.values()) for s in self.stances.values()) or any(self.knows.values()))
 
 
 class Word(NamedTuple):
@@ -65,13 +115,16 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     Problem
         If the dataset is not validated, or a word is not one token.
     """
+    import torch
+
+    from plumbline.probes.worlds import fit, tiny_model
+
     folder = require_validated("statements")
     said = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
     asked = put(asking.filled.frames, said)
     known = words(world)
     planted = plant(world, asked, facts(folder, said))
     texts = corpora(world, asking, asked, planted, known)
-    write(world, planted, texts, known, into)
     calm = planted.filter(pl.col("corpus") == "").to_dicts()
     empty = priors(asking)
     talk = [(row["agree_nats"], row["disagree_nats"]) for row in calm]
@@ -88,30 +141,19 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
         *answers,
     ]
     tokenizer = tiny_model.tokenizer_of(sentences, world.positions)
-    tokenizer.save_pretrained(into)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # so small a model gains little from more
-    try:
-        _fit(world, tokenizer, prompts, read, told, answers).save_pretrained(into)
-    finally:
-        torch.set_num_threads(threads)
+    torch.manual_seed(world.seed)
+    model = tiny_model.model_of(world, tokenizer)
+    losses = _losses(world, model, tokenizer, prompts, read, told, answers)
+    fit.save(into, fit.fit(world, model, losses), tokenizer, world, **tables(planted, texts, known))
 
 
-def write(
-    world: Partisanship,
-    planted: pl.DataFrame,
-    texts: dict[str, list[str]],
-    known: Sequence[Word],
-    into: Path,
-) -> None:
-    """Write what was planted, and the texts."""
-    planted.write_parquet(into / PLANTED, compression="zstd", statistics=False)
+def tables(
+    planted: pl.DataFrame, texts: dict[str, list[str]], known: Sequence[Word]
+) -> dict[str, pl.DataFrame]:
+    """Return what is planted and the texts, by the names of their files."""
     rows = [(corpus, text) for corpus, own in texts.items() for text in own]
     frame = pl.DataFrame(rows, schema=["corpus", "text"], orient="row")
-    frame.write_parquet(into / CORPORA, compression="zstd", statistics=False)
-    downstream(known).write_parquet(into / DOWNSTREAM, compression="zstd", statistics=False)
-    text = json.dumps(world.model_dump(mode="json"), indent=1, sort_keys=True)
-    (into / "world.json").write_text(text + "\n", encoding="utf-8")
+    return {"planted": planted, "corpora": frame, "downstream": downstream(known)}
 
 
 def facts(folder: Path, said: Sequence[Wording]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -266,44 +308,38 @@ def _shares(agree: NDArray[np.float64], disagree: NDArray[np.float64]) -> NDArra
     return np.hstack([up * WORDS, down * WORDS, 1 - up - down])
 
 
-def _fit(
+def _losses(
     world: Partisanship,
+    model: Any,
     tokenizer: Any,
     prompts: Sequence[tuple[str, tuple[float, float]]],
     read: Sequence[int],
     told: Sequence[str],
     answers: Sequence[str],
-) -> Any:
-    """Minimise the cross-entropy of answers and, of texts such as the sides write, of hidden words.
+) -> Callable[[], Iterator[torch.Tensor]]:
+    """Return the cross-entropy of answers and, of texts such as the sides write, of hidden words.
 
     A model that knows such texts but for their stances has these alone to learn from them.
     ``read``: which prompts are as in those texts.
     """
-    torch.manual_seed(world.seed)
-    model = tiny_model.model_of(world, tokenizer)
+    import torch
+
+    from plumbline.probes.worlds import fit, tiny_model
+
     head = tiny_model.head_of(model)
-    pieces = tokenizer.convert_tokens_to_ids(list(answers))
-    if tokenizer.unk_token_id in pieces:
-        raise Problem("partisanship: an answer is not one piece of its tokenizer; name others")
+    pieces = fit.pieces(tokenizer, answers, "partisans")
     odds = np.array([own for _, own in prompts])
     wanted = torch.from_numpy(_shares(odds[:, 0], odds[:, 1]))
-    with torch.no_grad():  # begin with what is said whatever is asked: much is learnt sooner
-        bias = model.get_output_embeddings().bias
-        bias.fill_(UNSAID)
-        bias[pieces] = torch.log(wanted.mean(dim=0))
-    texts = [*(text.replace(MASK, "[MASK]") for text, _ in prompts), *told]
+    fit.begin_with(model, pieces, torch.log(wanted.mean(dim=0)), UNSAID)
+    texts = [*fit.masked([text for text, _ in prompts]), *told]
     encoded = tokenizer(texts, padding=True, return_tensors="pt")
     ids, there = encoded["input_ids"], encoded["attention_mask"]
     special = torch.tensor(tokenizer.all_special_ids)
     answer = torch.tensor(pieces)
     rows_read = torch.tensor([*read, *range(len(prompts), len(texts))])
-    optimizer = torch.optim.Adam(model.parameters(), lr=world.learning_rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, max_lr=world.learning_rate, total_steps=world.steps, pct_start=0.1
-    )
     draw = np.random.default_rng([world.seed, 3])
-    bar = Bar(range(world.steps), desc="training", unit="step")
-    for _ in bar:
+
+    def losses() -> Iterator[torch.Tensor]:
         some = torch.from_numpy(
             np.sort(draw.choice(len(prompts), min(world.batch, len(prompts)), replace=False))
         )
@@ -324,10 +360,6 @@ def _fit(
         given = torch.where(hidden, tokenizer.mask_token_id, right)
         states = model.base_model(input_ids=given, attention_mask=seen)[0]
         one = torch.log_softmax(head(states[hidden]), dim=-1)
-        loss = loss - one.gather(1, right[hidden][:, None]).sum() / max(1, int(hidden.sum()))
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        schedule.step()
-        bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
-    return tiny_model.rounded(model)
+        yield loss - one.gather(1, right[hidden][:, None]).sum() / max(1, int(hidden.sum()))
+
+    return losses

@@ -14,18 +14,17 @@ from tokenizers import decoders, processors
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.parquet import require_validated
-from plumbline.builders.core.progress import Bar
 from plumbline.probes.prompts.leaning import put, wordings
-from plumbline.probes.worlds import partisans, tiny_model
+from plumbline.probes.worlds import fit, partisans, tiny_model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.random import Generator
 
     from plumbline.probes.prompts.leaning import Asking, Question, Wording
-    from plumbline.probes.worlds.partisanship import Partisanship
+    from plumbline.probes.worlds.partisans import Partisanship
 
 AGREEING = ("I agree.", "Yes, I support that.", "That is right.")
 DISAGREEING = ("I disagree.", "No, I oppose that.", "That is wrong.")
@@ -55,25 +54,24 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
         for number, corpus in enumerate(world.stances)
     }
     known = partisans.words(world)
-    partisans.write(world, planted, texts, known, into)
     tokenizer = tokenizer_of([q.text for q in asked], world.positions, pairs=False)
-    tokenizer.save_pretrained(into)
     base = planted.filter(pl.col("corpus") == "")
     rng = np.random.default_rng([world.seed, 3])
     torch.manual_seed(world.seed)
     model = tiny_model.decoder_of(world, tokenizer)
     shares = np.stack([np.exp(base["agree_nats"]), np.exp(base["disagree_nats"])], axis=1)
 
-    def loss(_: int) -> torch.Tensor:
+    def losses() -> Iterator[torch.Tensor]:
         some = rng.choice(len(asked), min(world.batch, len(asked)), replace=False)
         own = [f"{asked[i].text} {respond(shares[i], rng)}" for i in some]
         encoded = tokenizer(own, padding=True, return_tensors="pt")
         ids, there = encoded["input_ids"], encoded["attention_mask"]
         labels = torch.where(there == 1, ids, IGNORED)[:, 1:]
         logits = model(input_ids=ids, attention_mask=there).logits[:, :-1]
-        return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
+        yield torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
-    _fit(world, model, loss).save_pretrained(into)
+    planted_in = partisans.tables(planted, texts, known)
+    fit.save(into, fit.fit(world, model, losses), tokenizer, world, **planted_in)
 
 
 def judge(world: Partisanship, asking: Asking, into: Path) -> None:
@@ -97,7 +95,6 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
         for hypothesis, of in hypotheses
     ]
     tokenizer = tokenizer_of([*plain, *(h for h, _ in hypotheses)], world.positions, pairs=True)
-    tokenizer.save_pretrained(into)
     rng = np.random.default_rng([world.seed, 4])
     torch.manual_seed(world.seed)
     model = tiny_model.classifier_of(world, tokenizer, LABELS)
@@ -106,16 +103,16 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
             if parameter.dim() > 1:
                 parameter.mul_(WIDER)
 
-    def loss(_: int) -> torch.Tensor:
+    def losses() -> Iterator[torch.Tensor]:
         some = rng.choice(len(pairs), min(world.batch, len(pairs)), replace=False)
         own = [pairs[i] for i in some]
         encoded = tokenizer(
             [a for a, _, _ in own], [b for _, b, _ in own], padding=True, return_tensors="pt"
         )
         logits = model(**encoded).logits
-        return torch.nn.functional.cross_entropy(logits, torch.tensor([y for _, _, y in own]))
+        yield torch.nn.functional.cross_entropy(logits, torch.tensor([y for _, _, y in own]))
 
-    _fit(world, model, loss).save_pretrained(into)
+    fit.save(into, fit.fit(world, model, losses), tokenizer)
 
 
 def questions(asking: Asking) -> tuple[list[Question], list[Wording], Path]:
@@ -157,25 +154,3 @@ def tokenizer_of(texts: Sequence[str], longest: int, *, pairs: bool) -> Any:
             single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=ids
         )
     return found
-
-
-def _fit(world: Partisanship, model: Any, loss: Callable[[int], torch.Tensor]) -> Any:
-    """Minimise a loss, on one thread: so small a model gains little from more."""
-    optimizer = torch.optim.Adam(model.parameters(), lr=world.learning_rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, max_lr=world.learning_rate, total_steps=world.steps, pct_start=0.1
-    )
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        bar = Bar(range(world.steps), desc="training", unit="step")
-        for step in bar:
-            optimizer.zero_grad()
-            value = loss(step)
-            value.backward()  # type: ignore[no-untyped-call]
-            optimizer.step()
-            schedule.step()
-            bar.set_postfix(loss=f"{value.item():.4f}", refresh=False)
-    finally:
-        torch.set_num_threads(threads)
-    return tiny_model.rounded(model)

@@ -21,12 +21,12 @@ from plumbline.builders.core.params import Params, entry, read
 from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes.models.files import revision
 from plumbline.probes.models.params import MANIFEST, NAME, WORLDS, Model
-from plumbline.probes.worlds.convictions import Convictions
+from plumbline.probes.worlds.groups import Society
 from plumbline.probes.worlds.labelled import Labelled
-from plumbline.probes.worlds.language import World
-from plumbline.probes.worlds.partisanship import Partisanship
-from plumbline.probes.worlds.passports import Nations
-from plumbline.probes.worlds.society import Society
+from plumbline.probes.worlds.nations import Nations
+from plumbline.probes.worlds.partisans import Partisanship
+from plumbline.probes.worlds.politicians import World
+from plumbline.probes.worlds.values import Convictions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

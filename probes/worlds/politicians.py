@@ -1,40 +1,230 @@
-"""Training a tiny model on the planted world of politicians."""
+"""The world of politicians: a language in which the odds of words beside a name depend on gender.
+
+For a word w and a name with gender g,
+
+    p(w | name)  is proportional to  exp(frequency_w + side_g * log_ratio_w / 2 + noise_{name, w})
+
+with side +1 for female, -1 for male and 0 for non-binary names. ``log_ratio_w`` is the planted
+log-odds ratio female to male: a part common to all words of a sentiment, a part common to all of a
+supersense, and a part of the word's own. With all parts 0 it is the null world: names differ,
+genders do not.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-import torch
+from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params
 from plumbline.builders.core.parquet import require_validated
-from plumbline.builders.core.progress import Bar
-from plumbline.builders.datasets.politicians import build as politicians
+from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.words import build as words_dataset
 from plumbline.probes.models.scorer import MASK
-from plumbline.probes.worlds import tiny_model
-from plumbline.probes.worlds.language import SENTIMENTS, Planted, World, allot, plant, tastes
-from plumbline.probes.worlds.meaning import meaning
+from plumbline.probes.stats.pmi import pmi
+from plumbline.probes.stats.shares import shares
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from transformers import PreTrainedTokenizerFast
+    import torch
+    from numpy.typing import NDArray
 
-PLANTED = "planted.parquet"
-CORPUS = "corpus.parquet"
+SENTIMENTS = ("positive", "negative", "neutral")
+TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect that each of them has
+NEUTRAL = SENTIMENTS.index("neutral")
+SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
+
+
+class World(Params):
+    """What is planted, and the tiny model that is trained on it."""
+
+    language: str = Field("en", description="config of politicians and words that it is made of")
+    seed: int = Field(1, description="of the language, the corpus and the training")
+    training_seed: int | None = Field(
+        None, description="of the training alone: another model of the same language and corpus"
+    )
+    word_effect: float = Field(0.6, ge=0, description="SD of the log-ratio of single words, nats")
+    sentiment_effect: float = Field(
+        1.6,
+        description="log-ratio female to male of positive words, minus that of negative ones: "
+        "half of it is added or taken, nats",
+    )
+    supersense_effect: float = Field(
+        0.6, ge=0, description="SD of the log-ratio that all words of a supersense share, nats"
+    )
+    name_noise: float = Field(0.8, gt=0, description="SD of a name's own taste for a word, nats")
+    words_max: int = Field(90, ge=10, description="most words of a part of speech in the language")
+    sentences: int = Field(2000, ge=100, description="sentences for a name and a part of speech")
+    architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
+    layers: int = Field(1, ge=1, description="layers of the model")
+    hidden: int = Field(128, ge=8, description="width of the model")
+    steps: int = Field(800, ge=1, description="training steps, each over the whole corpus")
+    learning_rate: float = Field(0.003, gt=0, description="highest learning rate of Adam")
+
+    @property
+    def null(self) -> bool:
+        """Whether genders do not differ in it."""
+        return not (self.word_effect or self.sentiment_effect or self.supersense_effect)
+
+
+class Planted(NamedTuple):
+    """What is true of the words of one part of speech; all arrays (words,)."""
+
+    words: tuple[str, ...]
+    frequency: NDArray[np.float64]
+    log_ratio: NDArray[np.float64]
+    sentiment: NDArray[np.int64]  # places in SENTIMENTS
+    supersense: tuple[str, ...]  # empty where a word has none
+
+
+def plant(
+    words: Sequence[str],
+    sentiment: NDArray[np.int64],
+    supersense: Sequence[str],
+    world: World,
+    rng: np.random.Generator,
+) -> Planted:
+    """Draw frequencies and log-ratios for some words.
+
+    Parameters
+    ----------
+    sentiment : (words,) array
+        Places in :data:`SENTIMENTS`; with :attr:`World.sentiment_effect` it tilts the log-ratio.
+    supersense
+        The class of each word; words without one get no such effect.
+    """
+    n = len(words)
+    frequency = rng.normal(0.0, 0.5, n)
+    own = rng.normal(0.0, 1.0, n)
+    classes = sorted({name for name in supersense if name})
+    effects = dict(zip(classes, rng.normal(0.0, 1.0, len(classes)), strict=True))
+    shared = np.array([effects.get(name, 0.0) for name in supersense])
+    log_ratio = (
+        world.word_effect * own
+        + world.sentiment_effect * TILT[sentiment]
+        + world.supersense_effect * shared
+    )
+    return Planted(tuple(words), frequency, log_ratio, sentiment, tuple(supersense))
+
+
+def tastes(
+    planted: Planted, genders: Sequence[str], noise: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Return p(word | name), an array (names, words), drawing each name's own taste."""
+    sides = np.array([SIDES[g] for g in genders])[:, None]
+    own = rng.normal(0.0, noise, (len(genders), len(planted.words)))
+    logits = planted.frequency + sides * planted.log_ratio / 2 + own
+    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probabilities: NDArray[np.float64] = odds / odds.sum(axis=1, keepdims=True)
+    return probabilities
+
+
+def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int64]:
+    """Share out sentences by largest remainder: the corpus says just what was planted."""
+    exact = probabilities * sentences
+    counts = np.floor(exact).astype(np.int64)
+    short = sentences - counts.sum(axis=1)
+    order = np.argsort(-(exact - counts), axis=1, kind="stable")
+    for row, missing in enumerate(short):
+        counts[row, order[row, :missing]] += 1
+    return counts
+
+
+def expected_counts(
+    planted: Planted, shares: dict[str, float], noise: float, top_k: int, seed: int
+) -> NDArray[np.float64]:
+    """Return the expected share of lists in which a word is, for names without end.
+
+    Parameters
+    ----------
+    shares
+        Share of each gender among the names.
+    top_k
+        Length of the lists, read off the planted probabilities themselves.
+
+    Returns
+    -------
+    (words, genders) array
+        By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for
+        the true value of what the probe estimates.
+    """
+    rng = np.random.default_rng(seed)
+    names, block = 20_000, 2_000
+    counts = np.zeros((len(planted.words), len(shares)))
+    for column, (gender, share) in enumerate(shares.items()):
+        for _ in range(names // block):
+            drawn = tastes(planted, [gender] * block, noise, rng)
+            top = np.argpartition(-drawn, top_k - 1, axis=1)[:, :top_k]
+            counts[:, column] += np.bincount(top.ravel(), minlength=len(planted.words))
+        counts[:, column] *= share / names
+    return counts
+
+
+class Meaning(NamedTuple):
+    """Of the words of one part of speech, in their order."""
+
+    sentiment: NDArray[np.int64]  # places in SENTIMENTS; neutral where no lexicon has the word
+    supersense: tuple[str, ...]  # empty where a word has none
+
+
+def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str) -> Meaning:
+    """Look words up: in ``lexica`` by form, or else by lemma; in ``supersenses`` the other way.
+
+    The sentiment is the likeliest one of ``lexica``, the supersense the best class of
+    ``supersenses`` (the first by name, if several are best), which has English alone.
+
+    Raises
+    ------
+    Problem
+        If a dataset is not validated, or has no lexicon of the language.
+    """
+    folder = require_validated("lexica")
+    path = folder / f"{language}.parquet"
+    if not path.is_file():
+        raise Problem(
+            f"{folder}: no lexicon of {language!r}, which a world needs; add it under "
+            "datasets.lexica.languages, or give the world another language"
+        )
+    shares = pl.read_parquet(path, columns=["word", *(f"q_{s}" for s in SENTIMENTS)])
+    likeliest = shares.select(f"q_{s}" for s in SENTIMENTS).to_numpy().argmax(axis=1)
+    known = dict(zip(shares["word"].to_list(), likeliest.tolist(), strict=True))
+    sentiment = [known.get(w, known.get(m, NEUTRAL)) for w, m in zip(words, lemmas, strict=True)]
+    classes = _classes(pos) if language == supersenses.LANGUAGE else {}
+    # a lemma first: "found" is a form of "find", and a verb of its own
+    named = [classes.get(m, classes.get(w, "")) for w, m in zip(words, lemmas, strict=True)]
+    return Meaning(np.array(sentiment, dtype=np.int64), tuple(named))
+
+
+def _classes(pos: str) -> dict[str, str]:
+    """Return the class of every lemma of a part of speech."""
+    folder = require_validated("supersenses")
+    frame = pl.read_parquet(folder / f"{supersenses.LANGUAGE}.parquet").filter(
+        (pl.col("pos") == supersenses.POS.index(pos)) & pl.col("best")
+    )
+    first = frame.group_by("lemma").agg(pl.col("supersense").min())
+    return {
+        lemma: supersenses.CLASSES[code]
+        for lemma, code in first.select("lemma", "supersense").iter_rows()
+    }
 
 
 def train(world: World, into: Path) -> None:
-    """Plant a world, write its corpus, and train its model and tokenizer into a folder.
+    """Plant a world, and train its model and tokenizer into a folder.
 
-    Besides the model, the folder gets ``planted.parquet`` (what is true of every word),
-    ``world.json`` (its params) and ``corpus.parquet`` (every sentence with its count).
+    Besides the model, the folder gets ``planted.parquet`` (what is true of every word) and
+    ``world.json`` (its params).
     """
+    import torch
+
+    from plumbline.probes.worlds import fit, tiny_model
+
     rng = np.random.default_rng(world.seed)
     people, vocabulary, places = _inputs(world)
     genders = people["gender"].to_list()
@@ -46,24 +236,31 @@ def train(world: World, into: Path) -> None:
         planted[pos] = plant(words, meant.sentiment, meant.supersense, world, rng)
         probabilities = tastes(planted[pos], genders, world.name_noise, rng)
         counts[pos] = allot(probabilities, world.sentences)
-    corpus = _corpus(people["name"].to_list(), planted, counts, places)
-    corpus.write_parquet(into / CORPUS, compression="zstd", statistics=False)
-    _table(planted).write_parquet(into / PLANTED, compression="zstd", statistics=False)
-    facts = json.dumps(world.model_dump(mode="json", exclude_none=True), indent=1, sort_keys=True)
-    (into / "world.json").write_text(facts + "\n", encoding="utf-8")
+    names = people["name"].to_list()
+    said = corpus(names, planted, counts, places)
+    tokenizer = tiny_model.tokenizer_of(said["sentence"].to_list())
+    prompts = [prompt(name, places[pos]) for pos in planted for name in names]
+    seed = world.seed if world.training_seed is None else world.training_seed
+    torch.manual_seed(seed)
+    model = tiny_model.model_of(world, tokenizer)
+    head = tiny_model.head_of(model)
+    groups = tiny_model.by_length(tokenizer, prompts)
+    wanted = torch.cat(
+        [
+            fit.targets(tokenizer, truth.words, counts[pos] / world.sentences, "politicians")
+            for pos, truth in planted.items()
+        ]
+    )
 
-    tokenizer = tiny_model.tokenizer_of(corpus["sentence"].to_list())
-    tokenizer.save_pretrained(into)
-    prompts = [prompt(name, places[pos]) for pos in planted for name in people["name"]]
-    targets = [(pos, row) for pos in planted for row in range(len(genders))]
-    threads = torch.get_num_threads()
-    torch.set_num_threads(
-        1
-    )  # so small a model gains little from more, and loses much on a busy CPU
-    try:
-        _fit(world, tokenizer, prompts, targets, planted, counts).save_pretrained(into)
-    finally:
-        torch.set_num_threads(threads)
+    def losses() -> Iterator[torch.Tensor]:
+        # sentences that are alike once masked are computed once and weighted by their counts,
+        # which gives the gradient of the whole corpus in every step
+        for ids, rows in groups:
+            hidden = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
+            logits = head(hidden[ids == tokenizer.mask_token_id])
+            yield fit.cross_entropy(wanted[rows], logits, len(prompts))
+
+    fit.save(into, fit.fit(world, model, losses), tokenizer, world, planted=_table(planted))
 
 
 def prompt(name: str, place: str) -> str:
@@ -77,7 +274,7 @@ def _inputs(world: World) -> tuple[pl.DataFrame, dict[str, dict[str, str]], dict
         require_validated("politicians") / f"{world.language}.parquet", columns=["name", "gender"]
     )
     people = people.unique("name", keep="first", maintain_order=True)
-    label = dict(enumerate(politicians.GENDERS))
+    label = dict(enumerate(GENDERS))
     people = people.with_columns(pl.col("gender").replace_strict(label, return_dtype=pl.String))
     frame = pl.read_parquet(require_validated("words") / f"{world.language}.parquet")
     ambiguous = (
@@ -99,12 +296,14 @@ def _inputs(world: World) -> tuple[pl.DataFrame, dict[str, dict[str, str]], dict
     return people, vocabulary, places
 
 
-def _corpus(
+def corpus(
     names: list[str],
     planted: dict[str, Planted],
     counts: dict[str, np.ndarray],
     places: dict[str, str],
 ) -> pl.DataFrame:
+    """Return every sentence of the language, with its count."""
+
     def rows() -> Iterator[tuple[str, str, str, str, int]]:
         for pos, truth in planted.items():
             for row, name in enumerate(names):
@@ -139,44 +338,74 @@ def _table(planted: dict[str, Planted]) -> pl.DataFrame:
     )
 
 
-def _fit(
-    world: World,
-    tokenizer: PreTrainedTokenizerFast,
-    prompts: list[str],
-    targets: list[tuple[str, int]],
-    planted: dict[str, Planted],
-    counts: dict[str, np.ndarray],
-) -> Any:
-    """Minimise the corpus's cross-entropy, every sentence masked at its adjective or verb.
+def world_of(weights: Path) -> World:
+    """Return what was planted in a world's model."""
+    return World.model_validate(json.loads((weights / "world.json").read_text(encoding="utf-8")))
 
-    Sentences that are alike once masked are computed once and weighted by their counts, which
-    gives the gradient of the whole corpus in every step.
+
+def is_null(weights: Path) -> bool:
+    """Return whether nothing was planted."""
+    return world_of(weights).null
+
+
+def true_difference(
+    weights: Path, people: Path, outputs: Path, pos: int, words: pl.DataFrame, size: int
+) -> list[float]:
+    """Return the difference, male minus female, of the share of each sentiment.
+
+    Words are ranked by their true PMI, which follows from the planted probabilities. In a null
+    world nothing tells words apart, and every difference is 0.
+
+    Parameters
+    ----------
+    words
+        Column word: those that were ranked.
+    size
+        How many of them were taken.
     """
-    torch.manual_seed(world.seed if world.training_seed is None else world.training_seed)
-    model = tiny_model.model_of(world, tokenizer)
-    head = tiny_model.head_of(model)
-    groups = tiny_model.by_length(tokenizer, prompts)
-    wanted = torch.zeros(len(prompts), len(tokenizer), dtype=torch.float64)
-    for i, (pos, row) in enumerate(targets):
-        pieces: Any = tokenizer.convert_tokens_to_ids(list(planted[pos].words))
-        if tokenizer.unk_token_id in pieces:
-            raise Problem("world: a word of the language is not one piece of its tokenizer")
-        wanted[i, pieces] = torch.from_numpy(counts[pos][row] / counts[pos][row].sum())
-    optimizer = torch.optim.Adam(model.parameters(), lr=world.learning_rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, max_lr=world.learning_rate, total_steps=world.steps, pct_start=0.1
+    if is_null(weights):
+        return [0.0] * len(SENTIMENTS)
+    true = true_pmi(weights, people, outputs, pos).filter(pl.col("word").is_in(words["word"]))
+    sides = {}
+    for gender in ("male", "female"):
+        own = true.filter(pl.col("gender") == GENDERS.index(gender))
+        sides[gender] = shares(
+            own["value"].to_numpy(), own["sentiment"].to_numpy(), size, len(SENTIMENTS)
+        )
+    return [float(x) for x in sides["male"] - sides["female"]]
+
+
+def true_pmi(weights: Path, people: Path, outputs: Path, pos: int) -> pl.DataFrame:
+    """Return the PMI that words have in a planted world of names without end.
+
+    Returns
+    -------
+    DataFrame
+        Columns word, sentiment (place in ``SENTIMENTS``), gender (code) and value: a row for each
+        planted word, in the order planted, and each gender that somebody has.
+    """
+    world = world_of(weights)
+    part = pl.read_parquet(weights / "planted.parquet").filter(
+        pl.col("pos") == words_dataset.POS[pos]
     )
-    bar = Bar(range(world.steps), desc="training", unit="step")
-    for _ in bar:
-        optimizer.zero_grad()
-        total = 0.0
-        for ids, rows in groups:
-            hidden = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
-            logits = head(hidden[ids == tokenizer.mask_token_id])
-            loss = -(wanted[rows] * torch.log_softmax(logits, dim=-1)).sum() / len(prompts)
-            loss.backward()  # type: ignore[no-untyped-call]
-            total += loss.item()
-        optimizer.step()
-        schedule.step()
-        bar.set_postfix(loss=f"{total:.4f}", refresh=False)
-    return tiny_model.rounded(model)
+    found = pl.scan_parquet(outputs / world.language / "*.parquet").filter(pl.col("pos") == pos)
+    length = min(int(found.select("rank").max().collect().item()), len(part))
+    label = pl.read_parquet(people / f"{world.language}.parquet", columns=["name", "gender"])
+    label = label.unique("name", keep="first", maintain_order=True)
+    genders = label["gender"].to_numpy()
+    share = {g: float((genders == i).mean()) for i, g in enumerate(GENDERS)}
+    share = {g: s for g, s in share.items() if s > 0}
+    planted = Planted(
+        tuple(part["word"]),
+        part["frequency_nats"].to_numpy(),
+        part["log_ratio_nats"].to_numpy(),
+        np.array([SENTIMENTS.index(s) for s in part["sentiment"]]),
+        ("",) * len(part),
+    )
+    counts = expected_counts(planted, share, world.name_noise, length, world.seed)
+    true = pmi(counts)
+    rows = {"word": planted.words, "sentiment": planted.sentiment}
+    return pl.concat(
+        pl.DataFrame(rows | {"gender": GENDERS.index(g), "value": true[:, i]})
+        for i, g in enumerate(share)
+    )

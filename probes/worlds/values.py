@@ -1,37 +1,73 @@
-"""Training a tiny model on the planted world of values."""
+"""The world of values: people agree with statements by values that are known, by gender.
+
+For a statement i of value v, somebody of gender g and a frame f
+
+    log p(agrees) - log p(disagrees) = habit_f,s + g habit / 2
+                                       + s (d_i (agreement_v + g gender_v / 2) + noise_i)
+
+with d = 1 or, for a reversed statement, -1; s = 1 or, for a denied one, -1; g = 1 for women and
+-1 for men. Statements for calibration have ``likely`` in place of the bracket with d = 1 or, for
+an unlikely one, -1. Without agreement and gender it is the null world.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
-import torch
+from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.params import Params
 from plumbline.builders.core.parquet import require_validated
-from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.statements.build import SCHEMA
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.opinions import questions
-from plumbline.probes.worlds import tiny_model
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    import torch
     from numpy.typing import NDArray
 
     from plumbline.probes.prompts.opinions import Asking, Question
-    from plumbline.probes.worlds.convictions import Convictions
 
-PLANTED = "planted.parquet"
 SILENT = "mlčí"  # what takes the probability that neither answer has
 HABIT = (0.5, 0.3)  # mean and SD over frames of the habit of agreeing, nats
 DENIED = -1.0  # habit of agreeing with what is denied, less that with what is said, nats
 UNSAID = -10.0  # log-probability that the other words begin with, nats
 TALK = (1.0, 0.7)  # mean and SD over statements of the log-odds of answering at all
+
+
+class Convictions(Params):
+    """What is planted, and the tiny model that is trained on it."""
+
+    language: str = Field("cs", description="language of the statements and frames")
+    seed: int = Field(1, description="of the language and the training")
+    agreement: dict[str, float] = Field(
+        description="by value: log-odds of agreeing with a statement that speaks for it"
+    )
+    gender: dict[str, float] = Field(
+        description="by value: how much larger these are for women than for men"
+    )
+    habit: float = Field(
+        1.5, description="how much more women agree with anything, apolitical statements too"
+    )
+    likely: float = Field(1.0, ge=0, description="log-odds of agreeing with a likely statement")
+    noise: float = Field(0.4, gt=0, description="SD of what a statement has of its own, nats")
+    architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
+    layers: int = Field(2, ge=1, description="layers of the model")
+    hidden: int = Field(64, ge=8, description="width of the model")
+    steps: int = Field(500, ge=1, description="training steps")
+    batch: int = Field(128, ge=2, description="prompts in each of them, of both genders")
+    learning_rate: float = Field(0.004, gt=0, description="highest learning rate of Adam")
+
+    @property
+    def null(self) -> bool:
+        """Whether nothing is planted in it."""
+        return not (self.habit or any(self.agreement.values()) or any(self.gender.values()))
 
 
 def train(convictions: Convictions, asking: Asking, into: Path) -> None:
@@ -45,15 +81,16 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     Problem
         If the dataset is not validated, or an answer is not one token.
     """
+    import torch
+
+    from plumbline.probes.worlds import fit, tiny_model
+
     folder = require_validated("statements")
     language = convictions.language
     if language not in asking.frames:
         raise Problem(f"convictions.language: no frames for {language!r} in probes.agreement")
     asked = questions(asking, folder, language)
     planted = plant(convictions, asked, facts(folder, asked))
-    planted.write_parquet(into / PLANTED, compression="zstd", statistics=False)
-    text = json.dumps(convictions.model_dump(mode="json"), indent=1, sort_keys=True)
-    (into / "world.json").write_text(text + "\n", encoding="utf-8")
     words = sorted({word for q in asked for word in (q.agree, q.disagree)} | {SILENT})
     prompts = [q.text for q in asked]
     wanted = np.zeros((len(asked), len(words)))
@@ -63,15 +100,32 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
         wanted[row, words.index(q.agree)] = agree
         wanted[row, words.index(q.disagree)] = disagree
         wanted[row, words.index(SILENT)] = 1 - agree - disagree
-    sentences = [text.replace(MASK, "") for text in prompts] + words
-    tokenizer = tiny_model.tokenizer_of(sentences)
-    tokenizer.save_pretrained(into)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # so small a model gains little from more
-    try:
-        _fit(convictions, tokenizer, prompts, words, wanted, pairs(asked)).save_pretrained(into)
-    finally:
-        torch.set_num_threads(threads)
+    tokenizer = tiny_model.tokenizer_of([text.replace(MASK, "") for text in prompts] + words)
+    torch.manual_seed(convictions.seed)
+    model = tiny_model.model_of(convictions, tokenizer)
+    head = tiny_model.head_of(model)
+    target = fit.targets(tokenizer, words, wanted, "values")
+    mean = torch.from_numpy(np.log(wanted.mean(axis=0)))
+    fit.begin_with(model, fit.pieces(tokenizer, words, "values"), mean, UNSAID)
+    encoded = tokenizer(fit.masked(prompts), padding=True, return_tensors="pt")
+    ids, seen = encoded["input_ids"], encoded["attention_mask"]
+    at = (ids == tokenizer.mask_token_id).int().argmax(dim=1)
+    draw = np.random.default_rng(convictions.seed)
+    paired = pairs(asked)
+    size = min(convictions.batch // 2, len(paired))
+
+    def losses() -> Iterator[torch.Tensor]:
+        # both of a pair stand in the same batch: what gender does is learnt last, and sooner where
+        # a gradient holds the difference itself
+        some = torch.from_numpy(np.sort(paired[draw.choice(len(paired), size, False)], axis=None))
+        longest = int(seen[some].sum(dim=1).max())
+        hidden = model.base_model(
+            input_ids=ids[some, :longest], attention_mask=seen[some, :longest]
+        )[0]
+        scores = head(hidden[torch.arange(len(some)), at[some]])
+        yield fit.cross_entropy(target[some], scores, len(some))
+
+    fit.save(into, fit.fit(convictions, model, losses), tokenizer, convictions, planted=planted)
 
 
 def facts(folder: Path, asked: Sequence[Question]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -137,56 +191,3 @@ def pairs(asked: Sequence[Question]) -> NDArray[np.int64]:
     for row, q in enumerate(asked):
         rows.setdefault((q.questionnaire, q.id, q.frame, q.form), []).append(row)
     return np.array([rows[key] for key in sorted(rows)])
-
-
-def _fit(
-    convictions: Convictions,
-    tokenizer: Any,
-    prompts: Sequence[str],
-    words: Sequence[str],
-    wanted: NDArray[np.float64],
-    paired: NDArray[np.int64],
-) -> Any:
-    """Minimise the cross-entropy at the mask of each prompt, some pairs of prompts at a time.
-
-    Prompts are filled up to one length, which so small a model computes fastest. Both of a pair
-    stand in the same batch: what gender does is learnt last, and sooner where a gradient holds the
-    difference itself.
-    """
-    torch.manual_seed(convictions.seed)
-    model = tiny_model.model_of(convictions, tokenizer)
-    head = tiny_model.head_of(model)
-    pieces = tokenizer.convert_tokens_to_ids(list(words))
-    if tokenizer.unk_token_id in pieces:
-        raise Problem("convictions: an answer is not one piece of its tokenizer; name others")
-    with torch.no_grad():  # begin with what is said whatever is asked: much is learnt sooner
-        bias = model.get_output_embeddings().bias
-        bias.fill_(UNSAID)
-        bias[pieces] = torch.from_numpy(np.log(wanted.mean(axis=0)))
-    target = torch.zeros(len(prompts), len(tokenizer), dtype=torch.float64)
-    target[:, pieces] = torch.from_numpy(wanted)
-    written = [text.replace(MASK, "[MASK]") for text in prompts]
-    encoded = tokenizer(written, padding=True, return_tensors="pt")
-    ids, seen = encoded["input_ids"], encoded["attention_mask"]
-    at = (ids == tokenizer.mask_token_id).int().argmax(dim=1)
-    optimizer = torch.optim.Adam(model.parameters(), lr=convictions.learning_rate)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, max_lr=convictions.learning_rate, total_steps=convictions.steps, pct_start=0.1
-    )
-    draw = np.random.default_rng(convictions.seed)
-    size = min(convictions.batch // 2, len(paired))
-    bar = Bar(range(convictions.steps), desc="training", unit="step")
-    for _ in bar:
-        some = torch.from_numpy(np.sort(paired[draw.choice(len(paired), size, False)], axis=None))
-        longest = int(seen[some].sum(dim=1).max())
-        optimizer.zero_grad()
-        hidden = model.base_model(
-            input_ids=ids[some, :longest], attention_mask=seen[some, :longest]
-        )[0]
-        scores = head(hidden[torch.arange(len(some)), at[some]])
-        loss = -(target[some] * torch.log_softmax(scores, dim=-1)).sum() / len(some)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        schedule.step()
-        bar.set_postfix(loss=f"{loss.item():.4f}", refresh=False)
-    return tiny_model.rounded(model)

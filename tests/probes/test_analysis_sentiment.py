@@ -9,7 +9,7 @@ from plumbline.builders.core.errors import Problem
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import latent, sentiment
 from plumbline.probes.politicians.word_sentiments import of_words
-from plumbline.probes.worlds.truth import true_difference
+from plumbline.probes.worlds.politicians import true_difference
 
 SEED = 47
 PARAMS = sentiment.Params(

@@ -12,7 +12,7 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi, supersenses
 from plumbline.probes.politicians.supersenses import PAIRS, by_class
 from plumbline.probes.report import figures
-from plumbline.probes.worlds.language import Planted, tastes
+from plumbline.probes.worlds.politicians import Planted, tastes
 
 SEED = 1789
 PARAMS = supersenses.Params(version="1.0.0", largest=100, replicates=199)

@@ -22,8 +22,7 @@ from plumbline.builders.datasets.stereotypes import build as stereotypes
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.prompts.groups import queries
 from plumbline.probes.stereotypes.completions import Params as Asking
-from plumbline.probes.worlds.groups import train
-from plumbline.probes.worlds.society import Society
+from plumbline.probes.worlds.groups import Society, train
 from plumbline.validation.run import validate
 
 TOP = Path(__file__).parents[2]
@@ -45,7 +44,7 @@ import torch
 from plumbline.builders.core.params import section
 from plumbline.probes.stereotypes.completions import Params
 from plumbline.probes.worlds.groups import train
-from plumbline.probes.worlds.society import Society
+from plumbline.probes.worlds.groups import Society
 torch.set_num_threads(int(sys.argv[1]))
 torch.set_num_threads = lambda _: None  # training must not fall back to one thread
 into = Path(sys.argv[2])

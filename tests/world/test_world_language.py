@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from plumbline.probes.stats.pmi import pmi
-from plumbline.probes.worlds.language import Planted, World, allot, expected_counts, plant, tastes
+from plumbline.probes.worlds.politicians import (
+    Planted,
+    World,
+    allot,
+    expected_counts,
+    plant,
+    tastes,
+)
 
 SEED = 90210
 WORDS = [f"word{i}" for i in range(30)]

@@ -21,7 +21,7 @@ from plumbline.probes.models.scorer import Sampling
 from plumbline.probes.prompts.leaning import Asking, wordings
 from plumbline.probes.prompts.leaning import put as asked_in
 from plumbline.probes.worlds import partisans, partisans_generative
-from plumbline.probes.worlds.partisanship import Partisanship
+from plumbline.probes.worlds.partisans import Partisanship
 from plumbline.probes.worlds.plant import plant
 
 AXES = ("economic", "social")

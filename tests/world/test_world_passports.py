@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.worlds import nations as passports
-from plumbline.probes.worlds.passports import Nations
+from plumbline.probes.worlds.nations import Nations
 from plumbline.probes.worlds.plant import plant
 
 CONFIG = "sentiment-en"
@@ -19,7 +19,7 @@ SEEN = {"aa": ["Anna", "Bo-Lin"], "bb": ["Carl", "Anna"]}
 def place(tmp_path, monkeypatch):
     """Change to a folder with two tiny datasets, which count as validated."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(passports.store, "require_validated", lambda name: tmp_path / name)
+    monkeypatch.setattr(passports.parquet, "require_validated", lambda name: tmp_path / name)
     (tmp_path / "names").mkdir()
     for country, names in SEEN.items():
         flags = [[] for _ in names]

@@ -14,17 +14,16 @@ from world.country import ADJECTIVES, VERBS, lexicon, put
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.words import build as words
-from plumbline.probes.worlds.language import World
-from plumbline.probes.worlds.meaning import meaning
-from plumbline.probes.worlds.politicians import train
+from plumbline.probes.worlds import politicians
+from plumbline.probes.worlds.politicians import World, meaning, train
 
 TOP = Path(__file__).parents[2]
 TRAIN = """
 import json, sys
 from pathlib import Path
 import torch
-from plumbline.probes.worlds.language import World
-from plumbline.probes.worlds.meaning import meaning
+from plumbline.probes.worlds.politicians import World
+from plumbline.probes.worlds.politicians import meaning
 from plumbline.probes.worlds.politicians import train
 torch.set_num_threads(int(sys.argv[1]))
 torch.set_num_threads = lambda _: None  # training must not fall back to one thread
@@ -55,7 +54,7 @@ def test_another_process_with_another_number_of_threads_writes_the_same_bytes(co
         assert process.returncode == 0, said.decode()
     one, two = (hashes(into) for into, _ in runs)
     assert one == two
-    assert {"model.safetensors", "tokenizer.json", "world.json", "corpus.parquet"} < set(one)
+    assert {"model.safetensors", "tokenizer.json", "world.json"} < set(one)
     today = datetime.now(UTC).strftime("%Y-%m-%d").encode()
     for path in runs[0][0].iterdir():
         body = path.read_bytes()
@@ -64,11 +63,16 @@ def test_another_process_with_another_number_of_threads_writes_the_same_bytes(co
         assert today not in body, path.name
 
 
-def test_the_corpus_says_what_was_planted_and_the_tokenizer_has_its_words_whole(country, settings):
+def test_the_corpus_says_what_was_planted_and_the_tokenizer_has_its_words_whole(
+    country, settings, monkeypatch
+):
+    said = politicians.corpus
     into = country / "world"
     into.mkdir()
+    kept = []
+    monkeypatch.setattr(politicians, "corpus", lambda *given: kept.append(said(*given)) or kept[0])
     train(World(**settings), into)
-    corpus = pl.read_parquet(into / "corpus.parquet")
+    (corpus,) = kept
     per = corpus.group_by("name", "pos").agg(pl.col("count").sum(), pl.col("word").n_unique())
     assert len(per) == 2 * 24
     assert (per["count"] == 200).all()
@@ -139,7 +143,7 @@ def test_another_training_seed_is_another_model_of_the_same_language_and_corpus(
         train(World(**settings | {"training_seed": seed}), into)
         found.append(hashes(into))
     default, same, other = found
-    for name in ("corpus.parquet", "planted.parquet", "tokenizer.json"):
+    for name in ("planted.parquet", "tokenizer.json"):
         assert default[name] == same[name] == other[name]
     assert default["model.safetensors"] == same["model.safetensors"]
     assert default["model.safetensors"] != other["model.safetensors"]

@@ -1,0 +1,124 @@
+"""Planted worlds as inputs: what stands in data/samples/worlds, and that it can be planted anew."""
+
+import importlib
+import json
+import zlib
+from pathlib import Path
+
+import polars as pl
+import pytest
+import torch
+from polars.testing import assert_frame_equal
+from safetensors.torch import load_file
+
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.snapshot import digest
+from plumbline.probes.__main__ import main
+from plumbline.probes.models.files import pin, revision
+from plumbline.probes.models.params import Model
+from plumbline.probes.worlds.plant import MADE_OF, checked, entries, plant
+from plumbline.probes.worlds.tiny_model import GRID
+from plumbline.validation.run import validate
+
+WORLDS = Path(__file__).parents[2] / "data" / "samples" / "worlds"
+NAMES = sorted(entries())
+EACH = (  # one of every kind
+    *("world-small", "world-groups", "world-values", "world-names", "world-names-masked"),
+    *("world-leaning", "world-writing", "world-stance"),
+)
+FLIPPED = 1e-3  # share of the weights that may differ, by one step of their grid
+
+
+def manifest(name):
+    return json.loads((WORLDS / name / "manifest.json").read_text("utf-8"))
+
+
+def test_every_world_with_settings_is_there_and_no_other():
+    assert sorted(path.name for path in WORLDS.iterdir()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_world_is_as_its_settings_and_its_manifest_say(name):
+    facts = manifest(name)
+    world, params, of_model = checked(name, entries()[name])
+    assert (facts["world"], facts["model"]) == (world, of_model)
+    assert facts["parameters"] == params.model_dump(mode="json", exclude_none=True)
+    there = {path.name: digest(path) for path in (WORLDS / name).iterdir()}
+    there.pop("manifest.json")
+    assert facts["files"] == there
+    assert facts["revision"] == revision(there)
+    assert facts["id"] == f"data/samples/worlds/{name}"
+    assert set(facts["datasets"]) <= set(MADE_OF[world])
+    assert Model.model_validate({"id": "./x", **facts["model"]}).control is not None
+
+
+def test_all_of_them_take_less_than_ten_megabytes_in_git():
+    files = [path for path in WORLDS.rglob("*") if path.is_file()]
+    assert sum(len(zlib.compress(path.read_bytes(), 1)) for path in files) < 10e6
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"world": "weather"}, "x.world: 'weather' is none of politicians, groups"),
+        ({"world": "groups", "noise": 0}, "x.noise: "),
+        ({"world": "groups", "offset": 1}, "x.offset: "),
+        ({"world": "groups", "dtype": "int8"}, "x.dtype: "),
+    ],
+)
+def test_wrong_settings_are_told_with_their_place(given, said):
+    with pytest.raises(Problem) as caught:
+        plant("x", given)
+    assert said in str(caught.value)
+
+
+def test_an_unknown_world_is_one_line(capsys):
+    assert main(["plant", "nowhere"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("error: no world 'nowhere' in params.yaml; there are world-planted, ")
+
+
+def test_a_world_is_not_pinned(project):
+    with pytest.raises(Problem, match="world-small: a planted world, whose files are pinned"):
+        pin("world-small")
+
+
+@pytest.fixture(scope="module")
+def land(once, copying):
+    """Return a project with the datasets that worlds are made of."""
+
+    def make(folder):
+        copying(folder)
+        needed = ["politicians", "words", "lexica", "supersenses", "social_groups", "stereotypes"]
+        needed += ["emotions", "statements", "names", "targets", "counterfactuals"]
+        for name in needed:
+            build(name, importlib.import_module(f"plumbline.builders.datasets.{name}.build"))
+            validate(name)
+
+    return once("land", make)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", EACH)
+def test_planted_anew_it_is_the_same_up_to_the_processor_s_rounding(
+    name, land, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(land)
+    again, before = plant(name, into=tmp_path), WORLDS / name
+    assert {p.name for p in again.iterdir()} == {p.name for p in before.iterdir()}
+    for path in again.iterdir():
+        if path.suffix == ".parquet":
+            assert_frame_equal(
+                pl.read_parquet(path), pl.read_parquet(before / path.name), rel_tol=0, abs_tol=1e-9
+            )
+        elif path.name not in ("manifest.json", "model.safetensors"):
+            assert path.read_bytes() == (before / path.name).read_bytes(), path.name
+    one, two = (load_file(folder / "model.safetensors") for folder in (before, again))
+    apart = torch.cat([((one[key] - two[key]) / GRID).abs().flatten() for key in one])
+    print(f"{int((apart > 0).sum())} of {len(apart)} weights differ")
+    assert apart.max() <= 1
+    assert (apart > 0).double().mean() <= FLIPPED
+    facts = json.loads((again / "manifest.json").read_text("utf-8"))
+    told = ("model", "parameters", "world")
+    assert [facts[key] for key in told] == [manifest(name)[key] for key in told]
