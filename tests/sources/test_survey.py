@@ -23,7 +23,10 @@ def test_a_missing_file_a_web_page_and_a_half_are_told(tmp_path):
     with pytest.raises(Problem, match=r"simulated\.csv: no such file of answers; docs"):
         survey.fetch(survey_params(str(tmp_path)), POLITE, tmp_path / "a")
     with files(FOLDER) as address:
-        for wrong, told in ((web_page, "a web page in place of the file"), (half, r"cut short|columns")):
+        for wrong, told in (
+            (web_page, "a web page in place of the file"),
+            (half, r"cut short|columns"),
+        ):
             with misbehaving(address, always(wrong)) as server:
                 into = tmp_path / told[:3]
                 with pytest.raises(Problem, match=told):

@@ -35,7 +35,7 @@ def respondents(body: bytes) -> list[Respondent]:
     head, rows = table(body, FIRST, more=True)
     items = head[len(FIRST) :]
     if not items or len(set(items)) < len(items) or "" in items:
-        raise ValueError("line 1: no items, or one that has no name, or that of another")
+        raise ValueError("line 1: no item, or one that has no name, or one that another has")
     found: dict[str, Respondent] = {}
     for number, fields in rows:
         person = _respondent(fields, items, number)
