@@ -25,13 +25,7 @@ class Respondent(NamedTuple):
 
 
 def respondents(body: bytes) -> list[Respondent]:
-    """Return the respondents of a CSV file: :data:`FIRST`, then a column for each item.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
-    """
+    """Return the respondents of a CSV file: :data:`FIRST`, then a column for each item."""
     head, rows = table(body, FIRST, more=True)
     items = head[len(FIRST) :]
     if not items or len(set(items)) < len(items) or "" in items:
