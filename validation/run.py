@@ -37,11 +37,6 @@ def validate(name: str) -> dict[str, Any]:
     -------
     dict
         The report: deterministic, the same for the same bytes and params.
-
-    Raises
-    ------
-    Problem
-        If an expectation fails; nothing is written then, so that no later stage can run.
     """
     folder = parquet.DATASETS / name
     report: dict[str, Any] = {
@@ -108,13 +103,7 @@ def render(names: list[str]) -> Path:
 
 
 def plan(name: str) -> list[Table]:
-    """Return all tables of a dataset with their checks.
-
-    Raises
-    ------
-    Problem
-        If the dataset is not built or its floors are missing from the params.
-    """
+    """Return all tables of a dataset with their checks."""
     own = importlib.import_module(f"plumbline.validation.datasets.{name}")
     builder = importlib.import_module(f"plumbline.builders.datasets.{name}.build")
     params = section(f"validation.{name}", own.Params)

@@ -17,6 +17,7 @@ from plumbline.builders.core import parquet as store
 from plumbline.builders.core.params import Params as Section
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from plumbline.builders.core.schema import Schema
@@ -57,6 +58,59 @@ def holds(column: str, share: float = 1.0, *, warning: bool = False) -> Check:
     """Expect a boolean column to be true, in at least this share of the rows."""
     arguments = {"column": column, "value_set": [True], "mostly": share}
     return Check("ExpectColumnValuesToBeInSet", arguments, warning)
+
+
+def checked(
+    name: str,
+    frame: pl.DataFrame,
+    key: int = 1,
+    shares: Mapping[str, float] | None = None,
+    warn: Collection[str] = (),
+) -> Table:
+    """Return a table whose first columns name a row, and whose others must be true.
+
+    Parameters
+    ----------
+    shares
+        Smallest share of the rows in which a column is true, where that is not all of them.
+    warn
+        Columns that only warn.
+    """
+    columns, shares = frame.columns, shares or {}
+    checks = [holds(c, shares.get(c, 1.0), warning=c in warn) for c in columns[key:]]
+    return Table(name, frame, columns[:key], checks)
+
+
+def listed(
+    name: str, columns: str, rows: Sequence[Sequence[object]], key: int, warn: Collection[str] = ()
+) -> Table:
+    """Return :func:`checked` of rows; the names of the columns stand in one text."""
+    return checked(name, pl.DataFrame(rows, columns.split(), orient="row"), key, warn=warn)
+
+
+def spaced(column: str, line: bool = False) -> pl.Expr:
+    """Return whether a text has single spaces, and none at its ends; ``line``: of each line."""
+    text = pl.col(column)
+    if line:
+        text = text.str.replace_all(r"[^\S\n]+", " ").str.replace_all(r" ?\n[ \n]*", "\n")
+    else:
+        text = text.str.replace_all(r"\s+", " ")
+    return (text.str.strip_chars() == pl.col(column)).alias("single_spaces")
+
+
+def composed(column: str) -> pl.Expr:
+    """Return whether a text is in NFC."""
+    return (pl.col(column) == pl.col(column).str.normalize("NFC")).alias("composed")
+
+
+def lettered(column: str) -> pl.Expr:
+    """Return whether a text has a letter."""
+    return pl.col(column).str.contains(r"\p{L}").alias("has_a_letter")
+
+
+def filled(column: str) -> pl.Expr:
+    """Return whether a text has a character."""
+    return (pl.col(column).str.len_chars() > 0).alias("has_a_character")
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
@@ -109,9 +163,7 @@ def _types(schema: Schema, folder: Path) -> Table:
         for wanted in schema.arrow():
             have = str(found.field(wanted.name).type) if wanted.name in found.names else "missing"
             rows.append((config, wanted.name, str(wanted.type), have, str(wanted.type) == have))
-    columns = ["config", "column", "declared", "found", "as_declared"]
-    frame = pl.DataFrame(rows, schema=columns, orient="row")
-    return Table("types", frame, columns[:4], [holds("as_declared")])
+    return listed("types", "config column declared found as_declared", rows, 4)
 
 
 def _configs(params: Params, folder: Path) -> Table:
@@ -146,16 +198,7 @@ def _rejects(params: Params, folder: Path) -> Table:
         )
         share = count / inputs.get(config, count)
         out.append((config, reason, count, round(share, 6), ceiling, share <= ceiling))
+    kinds = [pl.String, pl.String, pl.Int64, pl.Float64, pl.Float64, pl.Boolean]
     columns = ["config", "reason", "count", "share", "ceiling", "under_ceiling"]
-    frame = pl.DataFrame(
-        out,
-        schema=dict(
-            zip(
-                columns,
-                [pl.String, pl.String, pl.Int64, pl.Float64, pl.Float64, pl.Boolean],
-                strict=True,
-            )
-        ),
-        orient="row",
-    )
-    return Table("rejects", frame, columns[:5], [holds("under_ceiling")])
+    frame = pl.DataFrame(out, dict(zip(columns, kinds, strict=True)), orient="row")
+    return checked("rejects", frame, 5)

@@ -32,11 +32,6 @@ def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[di
     ------
     dict
         Texts; empty where the file has no value, ISO 8601 where it has a date.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where: not of the format, cut short, without a column.
     """
     with path.open("rb") as file:
         beginning = file.read(256).lstrip()[:15].lower()

@@ -69,13 +69,7 @@ class Corpus(Section):
         return f"{language}/{self.name}.{ENDINGS[self.format]}"
 
     def articles(self, file: Path) -> Iterator[Article]:
-        """Yield the articles of its file.
-
-        Raises
-        ------
-        ValueError
-            With what is wrong and where.
-        """
+        """Yield the articles of its file."""
         wanted = {n: c for n, c in self.columns.model_dump().items() if c is not None}
         for record in records(file, self.format, wanted):
             own = record.get("article") or _made(record["outlet"], record["text"])
@@ -94,13 +88,7 @@ def _made(outlet: str, text: str) -> str:
 
 
 def declared(snapshot: Snapshot, language: str, instead: str) -> list[Corpus]:
-    """Return the corpora of a language as the snapshot's manifest declares them.
-
-    Raises
-    ------
-    Problem
-        If there is none; ``instead`` is what a user may do but fetch it.
-    """
+    """Return the corpora of a language as the snapshot's manifest declares them."""
     try:
         found = snapshot.manifest["request"]["corpora"][language]
         corpora = [Corpus.model_validate(corpus) for corpus in found]
@@ -115,13 +103,7 @@ def declared(snapshot: Snapshot, language: str, instead: str) -> list[Corpus]:
 def every(
     snapshot: Snapshot, corpora: list[Corpus], language: str
 ) -> Iterator[tuple[Corpus, Article]]:
-    """Yield all articles of some corpora of a snapshot, one in memory at a time.
-
-    Raises
-    ------
-    Problem
-        If a file cannot be read.
-    """
+    """Yield all articles of some corpora of a snapshot, one in memory at a time."""
     for corpus in corpora:
         path = snapshot.folder / corpus.path(language)
         try:

@@ -84,13 +84,7 @@ class Listed(NamedTuple):
 
 
 def entries(entry: List, body: bytes) -> Iterator[Listed]:
-    """Yield the entries of a list, in its order.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
-    """
+    """Yield the entries of a list, in its order."""
     text = decoded(body)
     yield from {"table": _table, "nested": _nested, "flat": _flat}[entry.layout](entry, text)
 

@@ -13,13 +13,7 @@ Binding = dict[str, dict[str, str]]
 
 
 def bindings(body: bytes) -> list[Binding]:
-    """Return the rows of a result.
-
-    Raises
-    ------
-    ValueError
-        If the body is not one whole SELECT result: cut short, HTML, or another JSON.
-    """
+    """Return the rows of a result."""
     tree: Any = json.loads(body)
     try:
         rows = tree["results"]["bindings"]

@@ -28,11 +28,6 @@ def tweeteval(
         Number, tab and name in each line.
     whole
         Whether the files must end with a line break.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
     """
     bodies = {"mapping": mapping, "texts": texts, "labels": labels}
     found = {}

@@ -133,9 +133,9 @@ def test_native_spelling_takes_the_countrys_own(tmp_path):
     [
         ("country,kind,name\n", "line 1: no column rank"),
         (HEAD, "no name in it"),
-        (HEAD + "fr,male,1\n", "line 2: not as many fields"),
+        (HEAD + "fr,male,1\n", "line 2: . fields, not ."),
         (HEAD + "fr,male,first,Jean\n", "line 2: rank 'first' is no number"),
-        ("<!DOCTYPE html>\n", "a web page in place of the list"),
+        ("<!DOCTYPE html>\n", "a web page in place of the file"),
     ],
 )
 def test_a_list_that_is_none_is_refused_with_the_line(text, wrong):

@@ -178,10 +178,10 @@ def test_what_is_not_in_the_snapshot_is_named():
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        (HEAD.replace("\t", ","), "its columns are not"),
+        (HEAD.replace("\t", ","), "line 1: not the columns"),
         (HEAD, "no row in it"),
         (HEAD + "why are kids so\tage\tkids\tmean\tgoogle", "cut short"),
-        (HEAD + "why are kids so\tage\tkids\tgoogle\n", "row 1 has 4 columns"),
+        (HEAD + "why are kids so\tage\tkids\tgoogle\n", "line 2 has 4 columns"),
         (HEAD + "why are kids so\tage\tkids\t\tgoogle\n", "row 1 has an empty field"),
         (HEAD + "why are kids so\tage\tkids\tmean\tbing\n", "'bing' is none of the engines"),
         (HEAD + "why are kids so\tage\tkid\tmean\tgoogle\n", "'kid' is not in its query"),

@@ -43,8 +43,8 @@ def test_the_sample_is_what_its_program_draws():
 @pytest.mark.parametrize(
     ("text", "wrong"),
     [
-        ("respondent,gender\n", "line 1: not the columns respondent, gender, infected and then"),
-        ("respondent,gender,infected\n", "line 1: not the columns"),
+        ("respondent,gender\n", "line 1: not the columns respondent, gender, infected"),
+        ("respondent,gender,infected\n", "line 1: no item"),
         ("respondent,gender,infected,a,a\n", "one that another has"),
         (HEAD, "no respondent in it"),
         (HEAD + "r1,female,no,1,5", "cut short"),

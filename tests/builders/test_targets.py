@@ -99,10 +99,10 @@ def test_a_text_counts_once_and_other_splits_are_counted(tmp_path):
     ("changes", "bodies", "wrong"),
     [
         ({}, ["a\tb\n"], "line 1: no column label, text"),
-        ({}, ["text\tlabel\nx\n"], "line 2: not as many fields"),
+        ({}, ["text\tlabel\nx\n"], "line 2: . fields, not ."),
         ({}, ["text\tlabel\n"], "test: no text in it"),
         ({}, ["<html>"], "a web page in place of the file"),
-        ({"layout": "jsonl"}, ['{"a": 1}\n'], "line 1: not a JSON object with a text 'text'"),
+        ({"layout": "jsonl"}, ['{"a": 1}\n'], "line 1: no object with a text 'text'"),
         ({"layout": "jsonl"}, ["[1\n"], "line 1: not JSON"),
         (
             {"columns": {"id": "id", "text": "text"}},

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from plumbline.builders.datasets.corpora.pool import LEAST, Pool, rank
+from plumbline.builders.datasets.corpora.sample import LEAST, Pool, rank
 
 
 def held(items, limit) -> list[tuple[int, int]]:

@@ -133,7 +133,7 @@ def test_a_web_page_and_a_missing_list_are_told(tmp_path):
     with (
         files(LIST.parent) as address,
         misbehaving(address, always(web_page)) as server,
-        pytest.raises(Problem, match="a web page in place of the list"),
+        pytest.raises(Problem, match="a web page in place of the file"),
     ):
         names.fetch(names_params(f"{server.address}/common.csv"), POLITE, tmp_path / "a")
     with pytest.raises(Problem, match=r"nowhere\.csv: no such list of names"):

@@ -11,8 +11,7 @@ from pydantic import Field
 from plumbline.builders.core import parquet as store
 from plumbline.builders.datasets.corpora.build import CONFIGS, PERIODS, SCHEMA, TURN
 from plumbline.builders.datasets.corpora.reddit_dump import MENTION
-from plumbline.validation.suite import Check, Table, holds
-from plumbline.validation.suite import Params as Base
+from plumbline.validation import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 NAMES = ("author", "user", "writer")  # that no column may have in its name
 
 
-class Params(Base):
+class Params(suite.Params):
     """Floors, and how unlike the sizes of the corpora may be."""
 
     dated_min_share: float = Field(ge=0, le=1, description="smallest share of texts with a date")
@@ -32,7 +31,7 @@ class Params(Base):
     )
 
 
-def tables(params: Params, folder: Path) -> list[Table]:
+def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: texts clean and once, dates in their period, sizes alike, no authors."""
     found, sizes, columns, own = [], [], [], []
     for config in store.configs(folder):
@@ -52,14 +51,14 @@ def tables(params: Params, folder: Path) -> list[Table]:
         sizes.append((config, words, str(by_period), enough))
         names = pq.read_schema(folder / f"{config}.parquet").names
         columns += [(config, name, not any(n in name.lower() for n in NAMES)) for name in names]
-    return [*found, _once(own), _sizes(sizes, params), _columns(columns)]
+    no_author = suite.listed("columns", "config column no_author", columns, 2)
+    return [*found, _once(own), _sizes(sizes, params), no_author]
 
 
-def _texts(config: str, frame: pl.LazyFrame, params: Params) -> Table:
+def _texts(config: str, frame: pl.LazyFrame, params: Params) -> suite.Table:
     """Hold every row to what its own columns say of it, and to its config."""
     kind, _, leaning = config.partition("-")
     text, when = pl.col("text"), pl.col("date").str.to_date("%Y-%m-%d", strict=False)
-    clean = text.str.replace_all(r"[^\S\n]+", " ").str.replace_all(r" ?\n[ \n]*", "\n")
     period = (
         pl.when(when.is_null())
         .then(PERIODS.index("unknown"))
@@ -68,9 +67,9 @@ def _texts(config: str, frame: pl.LazyFrame, params: Params) -> Table:
     flagged = pl.col("flags").list.contains("date")
     texts = frame.select(
         "id",
-        (clean.str.strip_chars() == text).alias("clean"),
-        (text == text.str.normalize("NFC")).alias("composed"),
-        text.str.contains(r"\p{L}").alias("has_a_letter"),
+        suite.spaced("text", line=True).alias("clean"),
+        suite.composed("text"),
+        suite.lettered("text"),
         (text.str.count_matches(r"\S+") == pl.col("words")).alias("as_many_words"),
         (period == pl.col("period")).alias("in_its_period"),
         ((pl.col("date") == "") == when.is_null()).alias("date_or_empty"),
@@ -80,9 +79,7 @@ def _texts(config: str, frame: pl.LazyFrame, params: Params) -> Table:
         ~text.str.contains(_MENTION).alias("no_names_of_users"),
         when.is_not_null().alias("dated"),
     ).collect()
-    checks: list[Check] = [holds(c) for c in texts.columns[1:-1]]
-    checks.append(holds("dated", params.dated_min_share))
-    return Table(f"texts-{config}", texts, ["id"], checks)
+    return suite.checked(f"texts-{config}", texts, shares={"dated": params.dated_min_share})
 
 
 # Rust's regular expressions look behind at nothing: the character before is part of the match.
@@ -94,7 +91,7 @@ def _is(column: str, label: str) -> pl.Expr:
     return pl.col(column) == (labels.index(label) if label in labels else -1)
 
 
-def _once(own: list[pl.LazyFrame]) -> Table:
+def _once(own: list[pl.LazyFrame]) -> suite.Table:
     """Hold that no id and no text, small and capital letters alike, is there twice."""
     frame = (
         pl.concat(own)
@@ -106,10 +103,10 @@ def _once(own: list[pl.LazyFrame]) -> Table:
         )
         .collect()
     )
-    return Table("once", frame, ["config", "id"], [holds("id_once"), holds("text_once")])
+    return suite.checked("once", frame, 2)
 
 
-def _sizes(sizes: list[tuple[str, int, str, bool]], params: Params) -> Table:
+def _sizes(sizes: list[tuple[str, int, str, bool]], params: Params) -> suite.Table:
     least = min(words for _, words, _, _ in sizes)
     there = {config for config, *_ in sizes}
     rows = [
@@ -117,12 +114,5 @@ def _sizes(sizes: list[tuple[str, int, str, bool]], params: Params) -> Table:
         for config, words, periods, enough in sizes
     ]
     rows += [(config, 0, "", False, False, False) for config in CONFIGS if config not in there]
-    columns = ["config", "words", "by_period", "comparable", "enough_of_each_period", "there"]
-    frame = pl.DataFrame(rows, schema=columns, orient="row")
-    return Table("sizes", frame, columns[:3], [holds(c) for c in columns[3:]])
-
-
-def _columns(rows: list[tuple[str, str, bool]]) -> Table:
-    columns = ["config", "column", "no_author"]
-    frame = pl.DataFrame(rows, schema=columns, orient="row")
-    return Table("columns", frame, columns[:2], [holds("no_author")])
+    columns = "config words by_period comparable enough_of_each_period there"
+    return suite.listed("sizes", columns, rows, 3)

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import parquet
 from plumbline.builders.datasets.counterfactuals.build import READINGS
-from plumbline.validation.suite import Params as Base
-from plumbline.validation.suite import Table, holds
+from plumbline.builders.datasets.describe import frames
+from plumbline.validation import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +20,7 @@ WORD = re.compile(r"\w+")
 PAIR = ("target", "country", "gender", "entity", "draw")  # what a placebo shares with its row
 
 
-class Params(Base):
+class Params(suite.Params):
     """Floors, and how many may be as they were."""
 
     texts_min: int = Field(ge=1, description="fewest originals of a config")
@@ -31,11 +30,10 @@ class Params(Base):
     )
 
 
-def tables(params: Params, folder: Path) -> list[Table]:
+def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: rows have their originals and differ in the entity alone, in pairs."""
     found, rows = [], []
-    for config in parquet.configs(folder):
-        frame = pl.read_parquet(folder / f"{config}.parquet")
+    for config, frame in frames(folder):
         codes = {name: READINGS.index(name) for name in READINGS}
         original = pl.col("reading") == codes["original"]
         other = frame.select(
@@ -51,7 +49,7 @@ def tables(params: Params, folder: Path) -> list[Table]:
             for base, text, entity in joined.select("base", "text", "entity").iter_rows()
         ]
         paired = pl.all_horizontal(pl.col(c) == pl.col(f"{c}_of") for c in PAIR)
-        checked = joined.select(
+        texts_of = joined.select(
             "id",
             (original == (pl.col("of") == "")).alias("only_originals_stand_alone"),
             (original | (pl.col("reading_of") == wanted).fill_null(value=False)).alias("of_exists"),
@@ -63,17 +61,14 @@ def tables(params: Params, folder: Path) -> list[Table]:
             (~placebo | (pl.col("text") != pl.col("text_of"))).alias("placebo_differs"),
             (original | (pl.col("text") != pl.col("base"))).alias("changed"),
         )
-        checks = [holds(c) for c in checked.columns[1:-1]]
-        checks.append(holds("changed", 1 - params.same_max_share))
-        found.append(Table(f"rows-{config}", checked, ["id"], checks))
+        shares = {"changed": 1 - params.same_max_share}
+        found.append(suite.checked(f"rows-{config}", texts_of, shares=shares))
         texts = frame.filter(original).height
         places = frame.filter(~original)["country"].n_unique()
         floors = (texts >= params.texts_min, places >= params.countries_min)
         rows.append((config, texts, places, *floors))
-    columns = ["config", "texts", "countries", "enough_texts", "enough_countries"]
-    sizes = pl.DataFrame(rows, schema=columns, orient="row")
-    checks = [holds("enough_texts"), holds("enough_countries")]
-    return [*found, Table("sizes", sizes, columns[:3], checks)]
+    columns = "config texts countries enough_texts enough_countries"
+    return [*found, suite.listed("sizes", columns, rows, 3)]
 
 
 def only_the_entity(original: str, text: str, entity: str) -> bool:

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import parquet
+from plumbline.builders.datasets.describe import frames
 from plumbline.builders.datasets.downstream.build import SEVERAL, TASKS
 from plumbline.builders.datasets.downstream.read import SPLITS
-from plumbline.validation.suite import Params as Base
-from plumbline.validation.suite import Table, holds
+from plumbline.validation import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Params(Base):
+class Params(suite.Params):
     """Floors, classes and groups, and how alike the splits are."""
 
     labels: dict[str, list[str]] = Field(
@@ -37,11 +36,10 @@ class Params(Base):
     leaks: bool = Field(False, description="whether a text may stand in two splits")
 
 
-def tables(params: Params, folder: Path) -> list[Table]:
+def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: texts, splits that share nothing and are alike, groups that are known."""
     found, classes, groups = [], [], []
-    for config in parquet.configs(folder):
-        frame = pl.read_parquet(folder / f"{config}.parquet")
+    for config, frame in frames(folder):
         found.append(_texts(config, frame, params))
         classes += _classes(config, frame, params)
         counts = dict(frame["mapped"].explode().drop_nulls().value_counts().iter_rows())
@@ -50,20 +48,14 @@ def tables(params: Params, folder: Path) -> list[Table]:
             number = counts.get(group, 0)
             over = group not in told or number >= params.group_min
             groups.append((config, group, number, not told or group in told, over))
-    columns = ["config", "class", "split", "texts", "share", "over_floor", "alike"]
-    by_class = pl.DataFrame(classes, schema=columns, orient="row")
-    tables = [
-        *found,
-        Table("classes", by_class, columns[:5], [holds("over_floor"), holds("alike")]),
-    ]
+    columns = "config class split texts share over_floor alike"
+    tables = [*found, suite.listed("classes", columns, classes, 5)]
     if groups:
-        columns = ["config", "group", "texts", "known", "over_floor"]
-        by_group = pl.DataFrame(groups, schema=columns, orient="row")
-        tables.append(Table("groups", by_group, columns[:3], [holds("known"), holds("over_floor")]))
+        tables.append(suite.listed("groups", "config group texts known over_floor", groups, 3))
     return tables
 
 
-def _texts(config: str, frame: pl.DataFrame, params: Params) -> Table:
+def _texts(config: str, frame: pl.DataFrame, params: Params) -> suite.Table:
     """Return what must hold of each text."""
     text, wanted = pl.col("text"), params.labels.get(config)
     folded = text.str.to_lowercase()
@@ -80,11 +72,11 @@ def _texts(config: str, frame: pl.DataFrame, params: Params) -> Table:
     once = (
         pl.lit(value=True) if params.leaks else ~pl.struct(folded, "label", "split").is_duplicated()
     )
-    checked = frame.select(
+    texts = frame.select(
         "id",
-        (text == text.str.replace_all(r"\s+", " ").str.strip_chars()).alias("single_spaces"),
-        (text == text.str.normalize("NFC")).alias("composed"),
-        (text.str.len_chars() > 0).alias("has_a_character"),
+        suite.spaced("text"),
+        suite.composed("text"),
+        suite.filled("text"),
         (~text.str.contains(r"\p{Cc}")).alias("no_control_character"),
         alone.alias("in_one_split"),
         once.alias("once_in_a_class"),
@@ -94,7 +86,7 @@ def _texts(config: str, frame: pl.DataFrame, params: Params) -> Table:
         (number <= pl.col("groups").list.len()).alias("no_group_made_up"),
         (pl.col("source") != "").alias("has_a_source"),
     )
-    return Table(f"texts-{config}", checked, ["id"], [holds(c) for c in checked.columns[1:]])
+    return suite.checked(f"texts-{config}", texts)
 
 
 def _classes(config: str, frame: pl.DataFrame, params: Params) -> list[tuple[object, ...]]:

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import parquet
+from plumbline.builders.datasets.describe import frames
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.validation.suite import Params as Base
-from plumbline.validation.suite import Table, holds
+from plumbline.validation import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Params(Base):
+class Params(suite.Params):
     """Floors, and the fewest words of each affect."""
 
     affect_min: int = Field(ge=0, description="fewest words in a config, for each of ten affects")
@@ -25,32 +24,27 @@ class Params(Base):
     )
 
 
-def tables(params: Params, folder: Path) -> list[Table]:
+def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: words are words, each affect has some, few words are of both signs."""
     found, rows, judged = [], [], []
-    for config in parquet.configs(folder):
-        frame = pl.read_parquet(folder / f"{config}.parquet")
+    for config, frame in frames(folder):
         for name in AFFECTS:
             number = int(frame[name].sum())
             rows.append((config, name, number, params.affect_min, number >= params.affect_min))
+        own = (pl.col("word") == pl.col("english")) | pl.lit(config != "en")
         words = frame.select(
             "word",
             "english",
-            pl.col("word").str.contains(r"\p{L}").alias("word_has_a_letter"),
-            ((pl.col("word") == pl.col("english")) | pl.lit(config != "en")).alias(
-                "english_word_is_its_own"
-            ),
+            suite.lettered("word").alias("word_has_a_letter"),
+            own.alias("english_word_is_its_own"),
             (~(pl.col("positive") & pl.col("negative"))).alias("of_one_sign"),
         )
-        one_sign = holds("of_one_sign", 1 - params.both_max_share)
-        checks = [holds("word_has_a_letter"), holds("english_word_is_its_own"), one_sign]
-        found.append(Table(f"words-{config}", words, ["word", "english"], checks))
+        shares = {"of_one_sign": 1 - params.both_max_share}
+        found.append(suite.checked(f"words-{config}", words, 2, shares))
         judged.append(
             frame.select("english", pl.concat_str(pl.col(a).cast(pl.Int8) for a in AFFECTS))
         )
-    columns = ["config", "affect", "words", "floor", "over_floor"]
-    sizes = pl.DataFrame(rows, schema=columns, orient="row")
-    found.append(Table("affects", sizes, columns[:4], [holds("over_floor")]))
+    found.append(suite.listed("affects", "config affect words floor over_floor", rows, 4))
     same = (
         pl.concat(judged)
         .rename({AFFECTS[0]: "affects"})
@@ -58,5 +52,4 @@ def tables(params: Params, folder: Path) -> list[Table]:
         .agg((pl.col("affects").n_unique() == 1).alias("same_judgement_in_all_languages"))
         .sort("english")
     )
-    found.append(Table("english", same, ["english"], [holds("same_judgement_in_all_languages")]))
-    return found
+    return [*found, suite.checked("english", same)]

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import parquet
+from plumbline.builders.datasets.describe import frames
 from plumbline.builders.datasets.lexica.build import AXES
-from plumbline.validation.suite import Params as Base
-from plumbline.validation.suite import Table, holds
+from plumbline.validation import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Params(Base):
+class Params(suite.Params):
     """Floors and ceilings."""
 
     axis_min_share: float = Field(
@@ -30,17 +29,15 @@ class Params(Base):
     )
 
 
-def tables(params: Params, folder: Path) -> list[Table]:
+def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: mass and views agree, shares sum to 1, sides agree, none is empty."""
-    found = []
-    rows = []
+    found, rows = [], []
     mass = pl.sum_horizontal(f"beta_{axis}" for axis in AXES)
     share = pl.sum_horizontal(f"q_{axis}" for axis in AXES)
     scores = pl.col("view_scores").list
     side = pl.col("q_positive") - pl.col("q_negative")
     lengths = [pl.col(c).list.len() == pl.col("views") for c in ("view_names", "view_values")]
-    for config in parquet.configs(folder):
-        words = pl.read_parquet(folder / f"{config}.parquet")
+    for config, words in frames(folder):
         frame = words.select(
             "word",
             (mass - 3 == pl.col("views")).alias("mass_is_three_and_views"),
@@ -53,14 +50,9 @@ def tables(params: Params, folder: Path) -> list[Table]:
             ((scores.max() > -0.5) | (side < 0)).alias("blame_is_negative"),
             (pl.col("seed_sd").fill_null(0) <= params.seed_sd_max).alias("seeds_agree"),
         )
-        checks = [
-            *(holds(c) for c in frame.columns if c not in ("word", "seeds_agree")),
-            holds("seeds_agree", 0.99, warning=True),
-        ]
-        found.append(Table(f"mass-{config}", frame, ["word"], checks))
+        shares = {"seeds_agree": 0.99}
+        found.append(suite.checked(f"mass-{config}", frame, shares=shares, warn=shares))
         for sign, axis in ((1, "positive"), (-1, "negative")):
             lean = float((words.select(side).to_series() * sign > 0).mean() or 0)  # type: ignore[arg-type]
             rows.append((config, axis, round(lean, 4), lean >= params.axis_min_share))
-    columns = ["config", "axis", "share", "over_floor"]
-    leaning = pl.DataFrame(rows, schema=columns, orient="row")
-    return [*found, Table("axes", leaning, columns[:3], [holds("over_floor")])]
+    return [*found, suite.listed("axes", "config axis share over_floor", rows, 3)]

@@ -8,16 +8,16 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core import parquet
+from plumbline.builders.datasets.describe import frames
 from plumbline.builders.datasets.politicians.build import GENDERS, SCHEMA
 from plumbline.builders.datasets.politicians.script import script_of
-from plumbline.validation.suite import Check, Table, holds
-from plumbline.validation.suite import Params as Base
+from plumbline.validation import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Params(Base):
+class Params(suite.Params):
     """Floors and ceilings, and the fewest people of each gender."""
 
     gender_min: dict[Literal["male", "female", "non-binary"], int] = Field(
@@ -28,12 +28,12 @@ class Params(Base):
     )
 
 
-def tables(params: Params, folder: Path) -> list[Table]:
+def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames across languages: one person one gender and birth date, names, scripts."""
     return [_people(folder), _genders(params, folder), *_names(params, folder)]
 
 
-def _people(folder: Path) -> Table:
+def _people(folder: Path) -> suite.Table:
     frame = (
         pl.concat(
             pl.scan_parquet(folder / f"{config}.parquet").select("qid", "gender", "birth_date")
@@ -47,33 +47,26 @@ def _people(folder: Path) -> Table:
         .sort("qid")
         .collect()
     )
-    checks = [holds("one_gender_in_all_languages"), holds("one_birth_date_in_all_languages")]
-    return Table("people", frame, ["qid"], checks)
+    return suite.checked("people", frame)
 
 
-def _genders(params: Params, folder: Path) -> Table:
+def _genders(params: Params, folder: Path) -> suite.Table:
     rows = []
-    for config in parquet.configs(folder):
-        column = pl.read_parquet(folder / f"{config}.parquet", columns=["gender"])["gender"]
+    for config, frame in frames(folder):
         for label, floor in sorted(params.gender_min.items()):
-            count = int((column == SCHEMA["gender"].code(label)).sum()) if label in GENDERS else 0
+            code = SCHEMA["gender"].code(label) if label in GENDERS else -1
+            count = int((frame["gender"] == code).sum())
             rows.append((config, label, count, floor, count >= floor))
-    columns = ["config", "gender", "people", "floor", "over_floor"]
-    frame = pl.DataFrame(rows, schema=columns, orient="row")
-    return Table("genders", frame, columns[:4], [holds("over_floor")])
+    return suite.listed("genders", "config gender people floor over_floor", rows, 4)
 
 
-def _names(params: Params, folder: Path) -> list[Table]:
+def _names(params: Params, folder: Path) -> list[suite.Table]:
     found = []
-    for config in parquet.configs(folder):
-        names = pl.scan_parquet(folder / f"{config}.parquet").select("qid", "name")
-        script = script_of(config)
-        columns = [pl.col("name").str.contains(r"\p{L}").alias("name_has_a_letter")]
-        checks: list[Check] = [holds("name_has_a_letter")]
-        if script:
+    for config, people in frames(folder):
+        frame = people.select("qid", "name", suite.lettered("name").alias("name_has_a_letter"))
+        if script := script_of(config):
             plausible = pl.col("name").str.contains(rf"[\p{{{script}}}]")
-            columns.append(plausible.alias("name_in_script"))
-            checks.append(holds("name_in_script", params.script_min_share, warning=True))
-        frame = names.with_columns(columns).collect()
-        found.append(Table(f"names-{config}", frame, ["qid", "name"], checks))
+            frame = frame.with_columns(plausible.alias("name_in_script"))
+        shares = {"name_in_script": params.script_min_share}
+        found.append(suite.checked(f"names-{config}", frame, 2, shares, warn=shares))
     return found

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import parquet
+from plumbline.builders.datasets.describe import frames
 from plumbline.builders.datasets.social_groups.read import KINDS
-from plumbline.validation.suite import Params as Base
-from plumbline.validation.suite import Table, holds
+from plumbline.validation import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Params(Base):
+class Params(suite.Params):
     """Floors, and the fewest groups of a category."""
 
     category_min: int = Field(ge=0, description="fewest groups in a category of a config")
@@ -25,31 +24,25 @@ class Params(Base):
     )
 
 
-def tables(params: Params, folder: Path) -> list[Table]:
+def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: spellings are tidy, few differ, categories are of one kind and large."""
     found, rows = [], []
-    for config in parquet.configs(folder):
-        frame = pl.read_parquet(folder / f"{config}.parquet")
-        tidy = [
-            (pl.col(c) == pl.col(c).str.replace_all(r"\s+", " ").str.strip_chars())
-            for c in ("category", "group", "name")
-        ]
+    for config, frame in frames(folder):
         names = frame.select(
             "category",
             "group",
-            pl.all_horizontal(tidy).alias("single_spaces"),
-            pl.col("group").str.contains(r"\p{L}").alias("has_a_letter"),
-            (pl.col("group") == pl.col("name")).alias("one_spelling"),
+            pl.all_horizontal(suite.spaced(c) for c in ("category", "group", "name")).alias(
+                "single_spaces"
+            ),
+            suite.lettered("group"),
             (pl.col("kind").n_unique().over("category") == 1).alias("one_kind_a_category"),
+            (pl.col("group") == pl.col("name")).alias("one_spelling"),
         )
-        checks = [holds(c) for c in ("single_spaces", "has_a_letter", "one_kind_a_category")]
-        checks.append(holds("one_spelling", 1 - params.respelled_max_share))
-        found.append(Table(f"names-{config}", names, ["category", "group"], checks))
+        shares = {"one_spelling": 1 - params.respelled_max_share}
+        found.append(suite.checked(f"names-{config}", names, 2, shares))
         sizes = frame.group_by("category", "kind").len().sort("category")
         rows += [
             (config, category, KINDS[kind], number, number >= params.category_min)
             for category, kind, number in sizes.iter_rows()
         ]
-    columns = ["config", "category", "kind", "groups", "over_floor"]
-    frame = pl.DataFrame(rows, schema=columns, orient="row")
-    return [*found, Table("categories", frame, columns[:4], [holds("over_floor")])]
+    return [*found, suite.listed("categories", "config category kind groups over_floor", rows, 4)]

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import parquet
+from plumbline.builders.datasets.describe import frames
 from plumbline.builders.datasets.statements.formats import COMPASS_OPTIONS as OPTIONS
 from plumbline.builders.datasets.statements.read import ENDINGS, POLARITIES
-from plumbline.validation.suite import Params as Base
-from plumbline.validation.suite import Table, holds
+from plumbline.validation import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Params(Base):
+class Params(suite.Params):
     """Floors, and how even the halves are."""
 
     axis_min: int = Field(ge=1, description="fewest statements of an axis in a config")
@@ -33,44 +32,34 @@ class Params(Base):
     )
 
 
-def tables(params: Params, folder: Path) -> list[Table]:
+def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: texts fit into a frame, halves are even, opposites are mutual."""
     found, rows = [], []
-    for config in parquet.configs(folder):
-        frame = pl.read_parquet(folder / f"{config}.parquet")
+    for config, frame in frames(folder):
         text, moves = pl.col("text"), pl.col("weight") != 0
         pair = {row["id"]: (row["opposite"], row["reversed"]) for row in frame.to_dicts()}
         mutual = [
             not other or (pair[other][0] == name and pair[other][1] != turned)
             for name, (other, turned) in ((name, pair[name]) for name in frame["id"])
         ]
+        kinds = pl.sum_horizontal(pl.col("axis") != "", pl.col("polarity").is_not_null(), ~moves)
         texts = frame.select(
             "id",
             "axis",
             "text",
-            (text == text.str.replace_all(r"\s+", " ").str.strip_chars()).alias("single_spaces"),
-            (text == text.str.normalize("NFC")).alias("composed"),
+            suite.spaced("text"),
+            suite.composed("text"),
             (~text.str.contains(r"^\p{Lu}\p{Ll}")).alias("begins_small"),
             pl.all_horizontal(~text.str.ends_with(e) for e in ENDINGS).alias("no_final_stop"),
             (text.n_unique().over("id") == 1).alias("one_text_an_id"),
-            (
-                pl.sum_horizontal(pl.col("axis") != "", pl.col("polarity").is_not_null(), ~moves)
-                == 1
-            ).alias("axis_or_polarity_or_nothing"),
+            (kinds == 1).alias("axis_or_polarity_or_nothing"),
             _points_fit().alias("points_fit_weight"),
             pl.Series("opposites_are_mutual", mutual),
         )
-        checks = [holds(c) for c in texts.columns[3:]]
-        found.append(Table(f"texts-{config}", texts, ["id", "axis", "text"], checks))
+        found.append(suite.checked(f"texts-{config}", texts, 3))
         rows += _halves(config, frame, params)
-    columns = ["config", "scale", "axis", "statements", "share", "over_floor", "even"]
-    halves = pl.DataFrame(rows, schema=columns, orient="row")
-    languages = _languages(folder)
-    return [
-        *found,
-        Table("halves", halves, columns[:5], [holds("over_floor"), holds("even")]),
-        Table("languages", languages, languages.columns[:3], [holds("same_ids")]),
-    ]
+    halves = suite.listed("halves", "config scale axis statements share over_floor even", rows, 5)
+    return [*found, halves, _languages(folder)]
 
 
 def _points_fit() -> pl.Expr:
@@ -100,20 +89,12 @@ def _halves(config: str, frame: pl.DataFrame, params: Params) -> list[tuple[obje
     return found
 
 
-def _languages(folder: Path) -> pl.DataFrame:
+def _languages(folder: Path) -> suite.Table:
     """Hold the languages of a scale to the same statements."""
-    configs = parquet.configs(folder)
-    frames = {c: pl.read_parquet(folder / f"{c}.parquet") for c in configs}
-    ids = {c: frozenset(f.select("id", "axis", "reversed").iter_rows()) for c, f in frames.items()}
-    first: dict[str, str] = {}
-    for config, frame in frames.items():
-        first.setdefault(frame["scale"][0], config)
-    rows = [
-        (config, frame["scale"][0], first[frame["scale"][0]], ids[config])
-        for config, frame in frames.items()
-    ]
-    return pl.DataFrame(
-        [(c, scale, other, own == ids[other]) for c, scale, other, own in rows],
-        schema=["config", "scale", "first", "same_ids"],
-        orient="row",
-    )
+    first: dict[str, tuple[str, frozenset[object]]] = {}
+    rows = []
+    for config, frame in frames(folder):
+        scale, own = frame["scale"][0], frozenset(frame["id", "axis", "reversed"].iter_rows())
+        other, ids = first.setdefault(scale, (config, own))
+        rows.append((config, scale, other, own == ids))
+    return suite.listed("languages", "config scale first same_ids", rows, 3)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import parquet
+from plumbline.builders.datasets.describe import frames
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, POS
-from plumbline.validation.suite import Params as Base
-from plumbline.validation.suite import Table, holds
+from plumbline.validation import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 ROUNDING = 1e-5  # weights are rounded to six decimals, and a lemma has at most fifteen
 
 
-class Params(Base):
+class Params(suite.Params):
     """Floors, and the fewest lemmas of each part of speech and of each class."""
 
     lemmas_min: dict[Literal["ADJ", "VERB"], int] = Field(
@@ -27,16 +26,15 @@ class Params(Base):
     class_min: int = Field(1, ge=0, description="fewest lemmas with some weight in every class")
 
 
-def tables(params: Params, folder: Path) -> list[Table]:
+def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: weights are shares, every lemma has a best class, all classes occur."""
     found = []
-    for config in parquet.configs(folder):
-        frame = pl.read_parquet(folder / f"{config}.parquet")
+    for config, frame in frames(folder):
         found += [_lemmas(config, frame), _sizes(config, frame, params)]
     return found
 
 
-def _lemmas(config: str, frame: pl.DataFrame) -> Table:
+def _lemmas(config: str, frame: pl.DataFrame) -> suite.Table:
     verb = pl.col("pos") == POS.index("VERB")
     names = pl.Series(CLASSES).to_frame("name").with_row_index("supersense")
     frame = frame.join(names.cast({"supersense": pl.Int64}), on="supersense", how="left")
@@ -57,12 +55,10 @@ def _lemmas(config: str, frame: pl.DataFrame) -> Table:
         )
         .sort("lemma", "pos")
     )
-    return Table(
-        f"lemmas-{config}", lemmas, ["lemma", "pos"], [holds(name) for name in lemmas.columns[2:]]
-    )
+    return suite.checked(f"lemmas-{config}", lemmas, 2)
 
 
-def _sizes(config: str, frame: pl.DataFrame, params: Params) -> Table:
+def _sizes(config: str, frame: pl.DataFrame, params: Params) -> suite.Table:
     rows: list[tuple[str, int, int, bool]] = []
     for label, floor in sorted(params.lemmas_min.items()):
         number = frame.filter(pl.col("pos") == POS.index(label))["lemma"].n_unique()
@@ -70,6 +66,4 @@ def _sizes(config: str, frame: pl.DataFrame, params: Params) -> Table:
     for code, name in enumerate(CLASSES):
         number = len(frame.filter((pl.col("supersense") == code) & (pl.col("weight") > 0)))
         rows.append((name, number, params.class_min, number >= params.class_min))
-    columns = ["group", "lemmas", "floor", "over_floor"]
-    sizes = pl.DataFrame(rows, schema=columns, orient="row")
-    return Table(f"sizes-{config}", sizes, columns[:3], [holds("over_floor")])
+    return suite.listed(f"sizes-{config}", "group lemmas floor over_floor", rows, 3)

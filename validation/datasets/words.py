@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import parquet
+from plumbline.builders.datasets.describe import frames
 from plumbline.builders.datasets.words.build import POS, SCHEMA
-from plumbline.validation.suite import Params as Base
-from plumbline.validation.suite import Table, holds
+from plumbline.validation import suite
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Params(Base):
+class Params(suite.Params):
     """Floors and ceilings, and the fewest words of each part of speech."""
 
     pos_min: dict[Literal["ADJ", "VERB"], int] = Field(
@@ -24,12 +23,10 @@ class Params(Base):
     )
 
 
-def tables(params: Params, folder: Path) -> list[Table]:
+def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: counts add up, forms are words, one place for each part of speech."""
-    found = []
-    rows = []
-    for config in parquet.configs(folder):
-        words = pl.read_parquet(folder / f"{config}.parquet")
+    found, rows = [], []
+    for config, words in frames(folder):
         adds_up = pl.col("treebank_counts").list.sum() == pl.col("count")
         aligned = pl.col("treebank_counts").list.len() == pl.col("treebanks").list.len()
         frame = words.select(
@@ -40,12 +37,9 @@ def tables(params: Params, folder: Path) -> list[Table]:
             pl.col("form").str.contains(r"^[\p{L}\p{M}\x{200c}\x{200d}]+$").alias("form_is_a_word"),
             (pl.col("place").n_unique().over("pos") == 1).alias("one_place"),
         )
-        checks = [holds(c) for c in ("counts_add_up", "form_is_a_word", "one_place")]
-        found.append(Table(f"forms-{config}", frame, ["form", "lemma", "pos"], checks))
+        found.append(suite.checked(f"forms-{config}", frame, 3))
         for label, floor in sorted(params.pos_min.items()):
             code = SCHEMA["pos"].code(label) if label in POS else -1
             count = int((words["pos"] == code).sum())
             rows.append((config, label, count, floor, count >= floor))
-    columns = ["config", "pos", "words", "floor", "over_floor"]
-    counts = pl.DataFrame(rows, schema=columns, orient="row")
-    return [*found, Table("parts-of-speech", counts, columns[:4], [holds("over_floor")])]
+    return [*found, suite.listed("parts-of-speech", "config pos words floor over_floor", rows, 4)]

@@ -126,13 +126,7 @@ def wanted(params: Params) -> tuple[str, ...]:
 
 
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:
-    """Yield the six corpora, sorted by id, and what is left out.
-
-    Raises
-    ------
-    Problem
-        If a file cannot be read, nothing is left of a corpus, or the classifier cannot be loaded.
-    """
+    """Yield the six corpora, sorted by id, and what is left out."""
 
     def texts(want: Callable[[str], bool]) -> Iterator[Found]:
         yield from _articles(snapshots["news"], params, want)

@@ -65,12 +65,6 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     was broken off, read as a stream, and removed as soon as its posts are written; the user's own
     file is read where it lies. A dump whose posts are there is not asked for again. Beside the
     posts of each stands what the whole was: place, bytes, sha256, lines.
-
-    Raises
-    ------
-    Problem
-        If the list or a dump is not there or not of its format, or the folder holds a fetch that
-        was begun with other parameters.
     """
     body = _read(params.communities)
     listed = reddit_dump.communities(body, params.communities)

@@ -58,13 +58,7 @@ class Params(Section):
 
 
 class Classifier:
-    """A loaded classifier.
-
-    Raises
-    ------
-    Problem
-        If it cannot be had, is not the pinned one, or has no such label.
-    """
+    """A loaded classifier."""
 
     def __init__(self, params: Params) -> None:
         import torch

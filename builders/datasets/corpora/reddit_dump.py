@@ -41,11 +41,6 @@ def lines(path: Path, watch: Callable[[bytes], None] = nothing) -> Iterator[byte
     ----------
     watch
         Is shown every piece of the compressed file.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong: a web page, no zstd, damaged, cut short, without line breaks, empty.
     """
     import zstandard
 
@@ -120,11 +115,6 @@ def posts(
         JSON objects with sorted keys: ``id`` (with the prefix t1 or t3 of its kind), ``subreddit``,
         ``created_utc`` as sent, ``title``, ``selftext`` or ``body`` with names of users masked, and
         ``account``: ``bot``, ``deleted`` or empty.
-
-    Raises
-    ------
-    ValueError
-        If a line is not JSON or lacks a field, with its number.
     """
     names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
     wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
@@ -193,13 +183,7 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a dump that was cut down before.
-
-    Raises
-    ------
-    ValueError
-        As :func:`lines`, or if a line is not JSON.
-    """
+    """Yield the records of a dump that was cut down before."""
     for number, line in enumerate(lines(path), start=1):
         yield _object(line, number)
 
@@ -215,13 +199,7 @@ def write(path: Path, found: Iterator[bytes]) -> None:
 
 
 def communities(body: bytes, where: str) -> dict[str, str]:
-    """Return the leaning of each community of a list.
-
-    Raises
-    ------
-    Problem
-        If it is not such a list, or has a community twice.
-    """
+    """Return the leaning of each community of a list."""
     try:
         rows = list(csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
         found = {row["community"].strip(): row["leaning"].strip() for row in rows}

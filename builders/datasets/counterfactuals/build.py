@@ -113,11 +113,6 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     ----------
     inputs
         Folders of the datasets ``targets`` and ``names``.
-
-    Raises
-    ------
-    Problem
-        If a config or country is not there, or what finds people is not installed.
     """
     known = gazetteer.load(inputs["names"])
     countries = _countries(known, params)

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MARK = re.compile(r"\[\[(.+?)\]\]")
-Z = 1.959963984540054  # of a 95% interval
 
 
 class Marked(NamedTuple):
@@ -34,13 +33,7 @@ class Measured(NamedTuple):
 
 
 def read(file: Path) -> list[Marked]:
-    """Read a file with a text a line and ``[[`` ``]]`` around each person.
-
-    Raises
-    ------
-    Problem
-        If it is not there, marks do not pair up, or nobody is marked.
-    """
+    """Read a file with a text a line and ``[[`` ``]]`` around each person."""
     if not file.is_file():
         raise Problem(f"{file}: no such file of texts with the people marked")
     texts = []
@@ -103,9 +96,9 @@ def wilson(successes: int, trials: int) -> tuple[float, float, float]:
     >>> [round(x, 4) for x in wilson(81, 263)]
     [0.308, 0.2553, 0.3662]
     """
+    from statsmodels.stats.proportion import proportion_confint  # slow to import
+
     if not trials:
         return math.nan, 0.0, 1.0
-    p, z2 = successes / trials, Z * Z
-    middle = (p + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = Z / (1 + z2 / trials) * math.sqrt(p * (1 - p) / trials + z2 / (4 * trials**2))
-    return p, middle - half, middle + half
+    low, high = proportion_confint(successes, trials, method="wilson")
+    return successes / trials, float(low), float(high)

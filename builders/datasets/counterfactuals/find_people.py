@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,11 +91,6 @@ def finder(
     ----------
     small
         Words, folded, that are no names in these texts; see :func:`small_words`.
-
-    Raises
-    ------
-    Problem
-        If the model is not installed, or in another version.
     """
     if params.model:
         nlp = _model(params)
@@ -134,11 +130,22 @@ def _model(params: Finder) -> Any:
     return nlp
 
 
+def _light_spacy() -> Any:
+    """Import spaCy without PyTorch, which rules and word lists do not use: half of the seconds."""
+    unloaded = "torch" not in sys.modules
+    if unloaded:
+        sys.modules["torch"] = None  # type: ignore[assignment]  # an ImportError to whoever asks
+    try:
+        import spacy
+    finally:
+        if unloaded:
+            del sys.modules["torch"]
+    return spacy
+
+
 def _ruler(gazetteer: Gazetteer) -> Any:
     """Return a pipeline of spaCy's entity ruler over all usable names, with or without marks."""
-    import spacy
-
-    nlp = spacy.blank("xx")
+    nlp = _light_spacy().blank("xx")
     ruler: Any = nlp.add_pipe("entity_ruler")
     single: set[str] = set()
     several: set[tuple[str, ...]] = set()

@@ -24,13 +24,7 @@ class Match(Section):
 
 
 def lengths(params: Match) -> Callable[[str], int]:
-    """Return a function that counts the tokens of a name inside a sentence.
-
-    Raises
-    ------
-    Problem
-        If the file is missing or another one.
-    """
+    """Return a function that counts the tokens of a name inside a sentence."""
     from tokenizers import Tokenizer
 
     path = Path(params.tokenizer)

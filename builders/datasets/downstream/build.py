@@ -119,13 +119,7 @@ def wanted(params: Params) -> list[str]:
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per text, sorted by id.
-
-    Raises
-    ------
-    Problem
-        If a config is not in the snapshot, or a file is not of its layout.
-    """
+    """Yield one row per text, sorted by id."""
     for config in params.configs:
         corpus = _declared(snapshot, config)
         kept: list[tuple[Text, str]] = []

@@ -74,13 +74,7 @@ class Corpus(Section):
         return f"{config}/{part}.{self.layout}"
 
     def body(self, part: str, kept: bytes) -> bytes:
-        """Return a part's own bytes, out of the archive where it is in one.
-
-        Raises
-        ------
-        ValueError
-            If the archive is damaged, or has no such member.
-        """
+        """Return a part's own bytes, out of the archive where it is in one."""
         member = self.parts[part].partition("#")[2]  # type: ignore[index]
         if not member:
             return kept
@@ -109,11 +103,6 @@ def read(corpus: Corpus, part: str, body: bytes) -> list[Text]:
     """Return the texts of a part, in their order.
 
     Rows with one id that agree in all but their groups are one text with the groups of all.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
     """
     try:
         text = decoded(body)

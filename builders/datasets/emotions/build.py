@@ -71,13 +71,7 @@ class Entry(NamedTuple):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per word and English word, sorted; rejects are words without translation.
-
-    Raises
-    ------
-    Problem
-        If a language has no file, or a file is not in one of the lexicon's two layouts.
-    """
+    """Yield one row per word and English word, sorted; rejects are words without translation."""
     there = set(snapshot.names(""))
     for language in params.languages:
         name = f"{language}/{FILE}"
@@ -105,11 +99,6 @@ def lexicon(body: bytes) -> Iterator[Entry]:
 
     English has a line ``word, affect, 0 or 1`` for each of the ten affects of a word; a
     translation has a line a word: the English word, ten columns of 0 and 1, the translation.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
     """
     numbered = enumerate(lines(body, whole=True), start=1)
     rows = [(number, line.split("\t")) for number, line in numbered if line.strip()]

@@ -101,13 +101,7 @@ class Labelled(NamedTuple):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per text of a corpus, sorted by split; a text is in one split only.
-
-    Raises
-    ------
-    Problem
-        If a file is missing or not of its layout, or a language has no corpus.
-    """
+    """Yield one row per text of a corpus, sorted by split; a text is in one split only."""
     for language in params.languages:
         for corpus in _declared(snapshot, language):
             kept: dict[str, dict[str, str]] = {}

@@ -140,14 +140,7 @@ class Lexicon:
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per word of any view, sorted; rejects are counted by view and reason.
-
-    Raises
-    ------
-    Problem
-        If a file cannot be read, a language has no view or no anchor, or the anchors of an axis do
-        not end on it.
-    """
+    """Yield one row per word of any view, sorted; rejects are counted by view and reason."""
     for language in params.languages:
         lexica = []
         for view in _declared(snapshot, language):
@@ -166,11 +159,6 @@ def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counte
 
     A word has the label that most of its lines have, and is refused where two labels tie; counts
     are added; other numbers are averaged.
-
-    Raises
-    ------
-    Problem
-        If a file of it is missing or not of its format.
     """
     files = {}
     found: dict[str, list[Any]] = {}

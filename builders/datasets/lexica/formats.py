@@ -115,11 +115,6 @@ def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | Refusal]:
         Words are NFC, lower-cased, with spaces for underscores. Labels are known ones; numbers
         finite and, for continuous views, brought linearly to -1 to 1; counts are those of VADER's
         nine ratings; pairs are (positive, negative) from 0 to 1.
-
-    Raises
-    ------
-    ValueError
-        If a file is not text or not of its format.
     """
     for key, address in sorted(view.files.items()):
         plain, member = urldefrag(address)

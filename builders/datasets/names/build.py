@@ -103,11 +103,6 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
     A name's rank is its best one in any list; ties go to the name that more lists have, then to the
     larger count, then by spelling. Its count is that of the first list that has one.
-
-    Raises
-    ------
-    Problem
-        If a list is missing or not of its layout.
     """
     found: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
     order = [entry.name for entry in _declared(snapshot)] + [SOURCE]

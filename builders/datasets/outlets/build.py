@@ -98,12 +98,6 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
     The files are read three times, one article in memory at a time: for paragraphs that repeat, for
     what is to be drawn, and for the texts drawn.
-
-    Raises
-    ------
-    Problem
-        If a file is missing or not of its format, a language has no corpus, or nothing is left of
-        an outlet or of the control.
     """
     lacking = {*params.outlets, CONTROL}
     for language in params.languages:

@@ -129,11 +129,6 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield a row per person and language, sorted by item number, or a reject with its reason.
 
     A person-level reject (config ``*``) stands for that person in every language.
-
-    Raises
-    ------
-    Problem
-        If the snapshot was fetched without one of the languages.
     """
     request = snapshot.manifest["request"]
     if missing := sorted(set(params.languages) - set(request["languages"])):

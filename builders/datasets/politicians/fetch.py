@@ -89,12 +89,6 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """Fetch a whole snapshot into a folder whose name is its date.
 
     Resumable: killed anywhere, the same call continues and ends with the same bytes.
-
-    Raises
-    ------
-    Problem
-        If the endpoint is wrong or stays out of reach, or the folder holds a fetch that was begun
-        with other parameters.
     """
     resume(into)
     request = params.model_dump(mode="json")

@@ -52,13 +52,7 @@ class Params(Section):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
-    """Yield one row per category and group, sorted; nothing is rejected.
-
-    Raises
-    ------
-    Problem
-        If a language has no file, or a file is not a list of groups.
-    """
+    """Yield one row per category and group, sorted; nothing is rejected."""
     there = set(snapshot.names(""))
     for language in params.languages:
         name = f"{language}.csv"

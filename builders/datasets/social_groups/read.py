@@ -23,13 +23,7 @@ class Group(NamedTuple):
 
 
 def groups(body: bytes) -> list[Group]:
-    """Return the groups of a CSV file with the columns category, group, name and kind.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
-    """
+    """Return the groups of a CSV file with the columns category, group, name and kind."""
     found: dict[tuple[str, str], Group] = {}
     for number, fields in table(body, COLUMNS)[1]:
         entry = Group(*fields)

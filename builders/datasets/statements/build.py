@@ -124,13 +124,7 @@ class Params(Section):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
-    """Yield one row per statement and axis, sorted; nothing is rejected.
-
-    Raises
-    ------
-    Problem
-        If a questionnaire is not in the snapshot, or its file is not a list of statements.
-    """
+    """Yield one row per statement and axis, sorted; nothing is rejected."""
     for config in params.configs:
         entry = _declared(snapshot, config)
         name = entry.path(config)

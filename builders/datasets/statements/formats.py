@@ -35,11 +35,6 @@ def scale(body: bytes, layout: Layout, name: str = "") -> list[Statement]:
     ----------
     name
         Of the scale: a published one in the layout csv is held to what is known of it.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
     """
     if layout == "csv":
         return statements(body, name)
@@ -54,11 +49,6 @@ def compass(text: str) -> list[Statement]:
     order; ``text``; ``economic`` and ``social``, four numbers each, which the answers strongly
     disagree, disagree, agree, strongly agree add to the axis. A proposition that moves neither
     axis has a row with no axis and the weight 0.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where; also if the points are not those of which the constants hold.
     """
     found = _json(text)
     entries = found.get("propositions") if isinstance(found, dict) else None
@@ -88,11 +78,6 @@ def eight_values(text: str) -> list[Statement]:
 
     The text is JavaScript: ``questions = [...];``, whose list is JSON, of objects with
     ``question`` and ``effect``, a number for each of ``econ``, ``dipl``, ``govt``, ``scty``.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
     """
     list_of = ASSIGNED.fullmatch(text)
     if not list_of:

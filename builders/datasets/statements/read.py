@@ -38,11 +38,6 @@ def statements(body: bytes, scale: str = "") -> list[Statement]:
     scale
         Name of the scale; one in :data:`ITEMS` must have all of its statements, and axes of
         :data:`VALUES` alone.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
     """
     found: dict[tuple[str, str], Statement] = {}
     worded: dict[str, str] = {}

@@ -88,13 +88,7 @@ class Params(Section):
     cleaning: dict[str, Cleaning] = Field(description="rules of the cleaning, for each language")
 
     def rules(self, language: str) -> Cleaning:
-        """Return the rules of a language.
-
-        Raises
-        ------
-        Problem
-            If there are none.
-        """
+        """Return the rules of a language."""
         if language not in self.cleaning:
             raise Problem(
                 f"params.yaml, datasets.stereotypes.cleaning: no rules for {language!r}; add them "
@@ -108,11 +102,6 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
     Rejected are suggestions that rewrote the query, that added nothing to it, that are no
     searches, and what an engine suggests a second time.
-
-    Raises
-    ------
-    Problem
-        If a config is not in the snapshot, or a file of it cannot be read.
     """
     for name in params.languages:
         yield from _wave(snapshot, params, name)
@@ -121,13 +110,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def asked(snapshot: Snapshot, name: str) -> dict[str, Query]:
-    """Return what a wave asked in a locale, by the text of the query.
-
-    Raises
-    ------
-    Problem
-        If the wave has no such locale, or its list of groups cannot be read.
-    """
+    """Return what a wave asked in a locale, by the text of the query."""
     request = snapshot.manifest["request"]
     if name not in request["locales"]:
         raise Problem(

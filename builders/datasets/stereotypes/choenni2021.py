@@ -30,13 +30,7 @@ class Published(NamedTuple):
 
 
 def published(body: bytes) -> list[Published]:
-    """Return the rows of a file in the authors' format.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
-    """
+    """Return the rows of a file in the authors' format."""
     rows = []
     for line, fields in table(body, COLUMNS, "\t")[1]:
         number = line - 1

@@ -52,13 +52,7 @@ def encoding(body: bytes, content_type: str) -> str:
 
 
 def read(form: str, text: str) -> list[Suggestion]:
-    """Return the suggestions in an answer of one of the :data:`FORMATS`.
-
-    Raises
-    ------
-    ValueError
-        If the text is anything else; with what it is.
-    """
+    """Return the suggestions in an answer of one of the :data:`FORMATS`."""
     text = text.removeprefix("\ufeff").lstrip()
     if text[:1] == "<":
         raise ValueError("a web page, perhaps a captcha")

@@ -147,12 +147,6 @@ def fetch(
     ----------
     now
         The clock by which answers are dated.
-
-    Raises
-    ------
-    Problem
-        If an engine stays throttled or out of reach, a list is missing or wrong, or the folder is
-        not named for a day or holds a fetch that was begun with other parameters.
     """
     try:
         date.fromisoformat(into.name)

@@ -102,11 +102,6 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
     An adjective has all 13 classes, a verb those in which it has a sense. A second line for the
     same adjective is a reject.
-
-    Raises
-    ------
-    Problem
-        If a file is missing or not in its format.
     """
     (language,) = params.languages
     yield from _adjectives(snapshot, language)
@@ -124,13 +119,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 
 def adjectives(body: bytes) -> Iterator[Adjective]:
-    """Yield the lines of a file of adjectives: lemma, its class, all probabilities as JSON.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and the number of the line.
-    """
+    """Yield the lines of a file of adjectives: lemma, its class, all probabilities as JSON."""
     for number, line in enumerate(lines(body, whole=True), start=1):
         fields = line.split("\t")
         if len(fields) != 3:
@@ -154,13 +143,7 @@ def adjectives(body: bytes) -> Iterator[Adjective]:
 
 
 def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
-    """Yield the synsets of a lexicographer file of verbs: identifier and members.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and the synset.
-    """
+    """Yield the synsets of a lexicographer file of verbs: identifier and members."""
     text = decoded(body, whole=True)
     try:
         tree = yaml.load(text, Loader=_Strict)  # noqa: S506 - a subclass of the safe loader

@@ -81,13 +81,7 @@ class Params(Section):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per respondent and item, sorted; rejects are items without an answer.
-
-    Raises
-    ------
-    Problem
-        If a survey is not in the snapshot, or its file is not one of answers.
-    """
+    """Yield one row per respondent and item, sorted; rejects are items without an answer."""
     for config in params.configs:
         entry = _declared(snapshot, config)
         name = f"{config}.csv"

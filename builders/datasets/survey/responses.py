@@ -25,17 +25,11 @@ class Respondent(NamedTuple):
 
 
 def respondents(body: bytes) -> list[Respondent]:
-    """Return the respondents of a CSV file: :data:`FIRST`, then a column for each item.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
-    """
+    """Return the respondents of a CSV file: :data:`FIRST`, then a column for each item."""
     head, rows = table(body, FIRST, more=True)
     items = head[len(FIRST) :]
     if not items or len(set(items)) < len(items) or "" in items:
-        raise ValueError("line 1: no items, or one that has no name, or that of another")
+        raise ValueError("line 1: no item, or one that has no name, or one that another has")
     found: dict[str, Respondent] = {}
     for number, fields in rows:
         person = _respondent(fields, items, number)

@@ -121,13 +121,7 @@ class Tagged(NamedTuple):
 
 
 def texts(corpus: Corpus, part: str, bodies: Sequence[bytes]) -> Iterator[Tagged]:
-    """Yield the texts of a split, in their order.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and where.
-    """
+    """Yield the texts of a split, in their order."""
     rows: Iterable[dict[str, Any]]
     if corpus.layout == "tweeteval":
         rows = ({"text": text, "label": label} for text, label in tweeteval(*bodies))
@@ -157,13 +151,7 @@ def wanted(params: Params) -> list[str]:
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per text, in the order of its corpus; a text is there once in a config.
-
-    Raises
-    ------
-    Problem
-        If a file is missing or not of its layout, or a config has no corpus.
-    """
+    """Yield one row per text, in the order of its corpus; a text is there once in a config."""
     otherwise = "declares no readable corpora; fetch it again"
     every = declared(snapshot, Corpus, "corpora", otherwise=otherwise)
     for config in params.configs:

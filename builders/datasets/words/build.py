@@ -78,13 +78,7 @@ class Params(Section):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per form, lemma and part of speech, sorted; rejects are counted by reason.
-
-    Raises
-    ------
-    Problem
-        If a file is not CoNLL-U, or a language has no file.
-    """
+    """Yield one row per form, lemma and part of speech, sorted; rejects are counted by reason."""
     for language in params.languages:
         files = list(snapshot.names(f"{language}/"))
         if not files:

@@ -22,13 +22,7 @@ class Word(NamedTuple):
 
 
 def words(text: str) -> Iterator[Word]:
-    """Yield the words of a treebank.
-
-    Raises
-    ------
-    ValueError
-        With what is wrong and the number of the sentence, if the text is not whole CoNLL-U.
-    """
+    """Yield the words of a treebank."""
     if text.lstrip()[:1] == "<":
         raise ValueError("a web page, not CoNLL-U")
     if not text.endswith("\n\n"):
