@@ -27,7 +27,7 @@ from models.tiny import own_products_agree
 from models.tiny_special import LANGUAGES, SPLIT, WORDS
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import batching, masked
+from plumbline.probes.models import batching, forward
 from plumbline.probes.models.kernels import packed_linear
 
 
@@ -84,7 +84,7 @@ def test_a_word_of_several_pieces_is_read_from_left_to_right(folders, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_neither_batches_nor_cores_change_a_bit(folders, name, monkeypatch):
-    monkeypatch.setattr(masked, "DECIMALS", 12)  # all that float32 has
+    monkeypatch.setattr(forward, "DECIMALS", 12)  # all that float32 has
     names, language = tiny_special.NAMES, SPOKEN.get(name, "")
     prompts = [f"{a} <mask> {b} {c}" for a in names for b in names for c in names][:49]
     prompts += [written(words) for words in TEXTS]
@@ -96,7 +96,7 @@ def test_neither_batches_nor_cores_change_a_bit(folders, name, monkeypatch):
         monkeypatch.setattr(batching, "ROWS", (rows, rows))
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         scorer = loaded(name, folders[name], "float32")
-        if scorer.body.fewest > packed_linear.PAIR and not own_products_agree():
+        if scorer.fewest > packed_linear.PAIR and not own_products_agree():
             pytest.skip("not all products are packed, and those of torch depend on their rows here")
         words = [*WORDS, "kindly"]
         fills = filled(scorer, prompts, words, multi=True, language=language)
