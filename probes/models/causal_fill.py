@@ -75,7 +75,7 @@ class NextWord(Adapter):
             prefixes = [self._prefix(prompt, gap) for prompt in block]
             given, heads, encoded = self._encoded(prefixes)
             self._boundaries(given, heads, known, gap, everyone=everyone)
-            sums = partial(self._sums, prefixes, gap)
+            sums = partial(self._whole_words, prefixes, gap)
             yield self.filled(given, encoded, known, top_k, partial(self._next, encoded), sums)
 
     def predict(
@@ -181,7 +181,9 @@ class NextWord(Adapter):
             out = self.model(input_ids=ids[again], use_cache=False)
         return logsoftmax(self.name, out.logits.squeeze(1)[:texts], self.dtype)
 
-    def _sums(self, prefixes: Sequence[str], gap: str, words: Sequence[str]) -> NDArray[np.float64]:
+    def _whole_words(
+        self, prefixes: Sequence[str], gap: str, words: Sequence[str]
+    ) -> NDArray[np.float64]:
         """Return the log-probability (prompts, words) of words of several pieces."""
         pairs = ((prefix, f"{gap}{word}") for prefix in prefixes for word in words)
         scores = [score.logprob_nats for score in self.logprobs(pairs)]

@@ -314,7 +314,7 @@ class Masked(Body):
             return (chosen * own).sum(1)
 
         lengths = [len(ids) for ids in encoded]
-        alone = method == "aula" and self.where.type == "cpu"
+        alone = method == "aula" and self.batches.where.type == "cpu"
         # attention in the open differs in its last digits with the place of a text in its batch
         shapes = range(len(encoded)) if alone else lengths
         return self.batches.collect(shapes, lengths, launch, np.zeros(len(sentences)))

@@ -29,6 +29,7 @@ from models.tiny_special import LANGUAGES, SPLIT, WORDS
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.models import batching, forward
 from plumbline.probes.models.kernels import packed_linear
+from plumbline.probes.models.scorer import METHODS
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +171,7 @@ def test_each_token_of_a_sentence_is_read_unmasked(folders, name, method):
 
 
 @pytest.mark.parametrize("name", ["bart", "mbart"])
-@pytest.mark.parametrize("method", masked.METHODS)
+@pytest.mark.parametrize("method", METHODS)
 def test_a_decoder_has_no_pseudo_log_likelihood(folders, name, method):
     scorer = loaded(name, folders[name])
     with pytest.raises(Problem, match=r"models\.tiny: M?Bart\w+ has no pseudo-log-likelihood"):
