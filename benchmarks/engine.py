@@ -232,7 +232,7 @@ def rate(folder: Path, dtype: str) -> list[tuple[str, list[float]]]:
         rates = {kind: product_rate(products, precision) for kind, products in kinds.items()}
         for kind in kinds:
             usual = (before[kind] + rates[kind]) / 2
-            for what, short in (("computed", engine.body.narrow), ("of the plain forward", False)):
+            for what, short in (("computed", engine.narrow), ("of the plain forward", False)):
                 done = flops([lengths[i] for i in portion], short=short)
                 found.setdefault(f"operations {what}, of the rate of {kind}", []).append(
                     done / spent / usual

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import io
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from plumbline.builders.core.progress import Bar
 from plumbline.probes import PROBES
-from plumbline.probes.commands.operations import operations
 from plumbline.probes.core.assignments import asked
 from plumbline.probes.core.shards import Shard, Task, Worker
 from plumbline.probes.models.files import pointer
+from plumbline.probes.models.masked import Masked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 TRAINS = "TRAINS"  # in modules of probes that cannot be tried for a few seconds
 BRING = "make repro STAGE=weights@"
@@ -120,3 +123,32 @@ def table(found: list[Plan]) -> str:
             rest = f"{p.tokens:,} | {p.operations:.3g} | {p.gigabytes:.3f} | {p.hours:.2f} |"
         lines.append(f"| {p.probe} | {p.model} | {p.prompts:,} | {rest}")
     return "\n".join(lines)
+
+
+def operations(scorer: Any, lengths: Sequence[int], verb: str) -> float:
+    """Return the operations of matrix products for texts of these lengths, in tokens.
+
+    The head is counted where it is computed: to ``fill`` at one place of each text, to
+    ``represent`` nowhere. A copy of the model without weights is asked, on torch's ``meta`` device.
+    """
+    model = scorer.model
+    with torch.device("meta"):
+        bare = type(model)(model.config).eval()
+    total = 0.0
+    for length, times in Counter(lengths).items():
+        ids = torch.zeros(1, length, dtype=torch.long, device="meta")
+        body = getattr(bare, bare.base_model_prefix, bare)
+        options = {"input_ids": ids}
+        if bare.config.is_encoder_decoder:  # two tokens: the start, and T5's sentinel
+            options["decoder_input_ids"] = ids[:, :2]
+        with FlopCounterMode(display=False) as whole:
+            bare(**options)
+        with FlopCounterMode(display=False) as inner:
+            body(**options)
+        head = whole.get_total_flops() - inner.get_total_flops()
+        if isinstance(scorer, Masked) or (verb == "fill" and not bare.config.is_encoder_decoder):
+            head /= length
+        if verb == "represent":
+            head = 0
+        total += times * (inner.get_total_flops() + head)
+    return total

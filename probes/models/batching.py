@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
@@ -21,6 +22,9 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 T = TypeVar("T")
 BLOCK = 4096  # texts tokenised and sorted by length at once: bounds memory
@@ -43,6 +47,13 @@ def cores() -> int:
     if named and not named.isdigit():
         raise Problem(f"PLUMBLINE_CORES: {named!r} is not a number of cores")
     return int(named or 0) or len(os.sched_getaffinity(0))
+
+
+def blocks(items: Iterable[T]) -> Iterator[list[T]]:
+    """Yield items by the block, in their order."""
+    source = iter(items)
+    while block := list(islice(source, BLOCK)):
+        yield block
 
 
 class Batches:
@@ -92,6 +103,21 @@ class Batches:
                 finish(*pending.popleft())
         while pending:
             finish(*pending.popleft())
+
+    def collect(
+        self,
+        shapes: Sequence[Hashable],
+        tokens: Sequence[int],
+        launch: Callable[[list[int]], torch.Tensor],
+        into: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Compute all rows as :meth:`run` does, into an array, without gradients; return it."""
+
+        def finish(rows: list[int], done: torch.Tensor) -> None:
+            into[rows] = done.double().cpu().numpy()
+
+        self.run(shapes, tokens, torch.inference_mode()(launch), finish)
+        return into
 
     def cut(self, shapes: Sequence[Hashable], tokens: Sequence[int]) -> Iterator[list[int]]:
         """Yield batches of row numbers, the longest rows first, within the budget of the moment."""

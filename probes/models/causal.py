@@ -6,110 +6,45 @@ Words at the end of a prompt are ranked in :mod:`plumbline.probes.models.causal_
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM
 from transformers.cache_utils import DynamicLayer
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import batching, causal_fill, hidden_states
+from plumbline.probes.models import batching, hidden_states
 from plumbline.probes.models import sampling as sample
-from plumbline.probes.models.batching import Batches
-from plumbline.probes.models.forward import alike, enough, logsoftmax, pretrained
+from plumbline.probes.models.batching import blocks
+from plumbline.probes.models.causal_fill import NextWord
+from plumbline.probes.models.forward import enough, logsoftmax
 from plumbline.probes.models.kernels import prefix_tree
-from plumbline.probes.models.kernels.head_only import CLOSE, CLOSE_ELSE, gated
+from plumbline.probes.models.kernels.head_only import CLOSE, CLOSE_ELSE
 from plumbline.probes.models.scorer import (
     DECIMALS,
     SAMPLING,
-    Filled,
-    Pieces,
-    Predicted,
     Represented,
     Sampling,
     Score,
     Text,
-    Vocabulary,
 )
-from plumbline.probes.models.tokenizer import Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 TRIAL = 48  # tokens of the texts on which shared beginnings must agree with whole texts
 
 
-class Causal:
+class Causal(NextWord):
     """A model that reads and writes from left to right, and its tokenizer."""
 
     continues = True
 
-    def __init__(
-        self,
-        where: Path,
-        name: str,
-        revision: str,
-        *,
-        dtype: str,
-        context: str = "",
-        pickles: bool = False,
-    ) -> None:
-        self.tokens = Tokens(where, name)
-        self.model: Any = pretrained(where, name, dtype, AutoModelForCausalLM, pickles=pickles)
-        self.architecture = type(self.model).__name__
-        self.longest = longest(self.tokens.tokenizer, self.model)
-        self.fewest = alike(self.model)
-        self.gate = gated(self.model, _body(self.model))
-        self.batches = Batches(name, self.model.device)
-        self.name, self.revision, self.dtype = name, revision, dtype
-        self.context = context
-        self.opening = self.tokens.opening()
+    def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
+        super().__init__(where, name, revision, **options)
         self.ends = sample.ends(self.model)
         self.shares = self._shares()
-
-    def facts(self) -> dict[str, str | int]:
-        """Return model, revision, architecture, size of the vocabulary, mask token, dtype."""
-        return {
-            "model": self.name,
-            "revision": self.revision,
-            "architecture": self.architecture,
-            "vocabulary": len(self.tokens),
-            "mask_token": "",
-            "dtype": self.dtype,
-        }
-
-    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Tell which words are one word-initial piece; see ``models.tokenizer``."""
-        return self.tokens.vocabulary(words, language)
-
-    def fill(
-        self,
-        prompts: Iterable[str],
-        words: Sequence[str],
-        top_k: int,
-        *,
-        multi: bool = False,
-        language: str = "",
-    ) -> Iterator[Filled]:
-        """Rank candidate words at the mask that ends each prompt; see :mod:`.nextword`."""
-        return causal_fill.fill(self, prompts, words, top_k, multi=multi, language=language)
-
-    def pieces(self, language: str = "") -> Pieces:
-        """Tell what the tokens of the vocabulary are."""
-        return self.tokens.pieces(language)
-
-    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
-        """Tell in how many tokens each word is written, of those that can be."""
-        return {word: len(tail) for word, tail in self.tokens.candidates(words, language).items()}
-
-    def predict(
-        self, prompts: Iterable[str], top_k: int, *, language: str = ""
-    ) -> Iterator[Predicted]:
-        """Rank all tokens at the mask that ends each prompt; see :mod:`.nextword`."""
-        return causal_fill.predict(self, prompts, top_k, language=language)
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Give the last hidden state of each word alone; see ``models.hidden_states``."""
@@ -139,8 +74,7 @@ class Causal:
             the model has no beginning-of-text token where one is needed, or an answer is not
             finite.
         """
-        source = iter(pairs)
-        while block := list(islice(source, batching.BLOCK)):
+        for block in blocks(pairs):
             yield from self._score([(self._given(prefix), rest) for prefix, rest in block])
 
     def _score(self, pairs: list[tuple[str, str]]) -> list[Score]:
@@ -224,8 +158,7 @@ class Causal:
         Problem
             If a prompt leaves no room for the tokens asked for, or an answer is not finite.
         """
-        source = iter(zip(prompts, seeds, strict=True))
-        while block := list(islice(source, batching.BLOCK)):
+        for block in blocks(zip(prompts, seeds, strict=True)):
             texts = [self._given(prompt) for prompt, _ in block]
             encoded = self.tokens.encode(texts, special=False)
             begun = [[*self._begin(empty=not ids), *ids] for ids in encoded]
@@ -258,10 +191,6 @@ class Causal:
             state["input_ids"] = state["input_ids"][rows]
         else:
             state["past_key_values"].batch_select_indices(rows)
-
-    def _given(self, prefix: str) -> str:
-        """Return a prefix behind the context, with a space between them as for other kinds."""
-        return " ".join(part for part in (self.context, prefix) if part)
 
     @torch.inference_mode()
     def _shares(self) -> bool:
@@ -302,26 +231,3 @@ class Causal:
         if not fine:
             prefix_tree.release(self.model)
         return fine
-
-    def _begin(self, *, empty: bool) -> list[int]:
-        """Return what the tokenizer puts before a text, or where nothing else is, its start."""
-        if self.opening or not empty:
-            return self.opening
-        start = self.tokens.tokenizer.bos_token_id
-        if start is None:
-            start = getattr(self.model.config, "bos_token_id", None)
-        if start is None or start >= len(self.tokens):  # GPT-2's default, whatever the vocabulary
-            raise Problem(
-                f"models.{self.name}: has no beginning-of-text token; give a prefix that is not "
-                "empty"
-            )
-        return [start]
-
-
-def _body(model: Any) -> str:
-    """Return the path of that part of a model whose last states its head reads."""
-    path = str(model.base_model_prefix)
-    if not hasattr(model, path):
-        path = "model"  # Llama 4's prefix is another model's
-    # OPT's and BART's head ask the decoder within
-    return f"{path}.decoder" if hasattr(model.get_submodule(path), "decoder") else path

@@ -1,4 +1,4 @@
-"""Asking an OpenAI-compatible server: the key, the budget, time-outs and retries.
+"""Requests to an OpenAI-compatible server: key, budget, time-outs and retries.
 
 The key is read from the environment for each run and stays within its client. It goes to the one
 address in params.yaml: no redirect is followed, no error repeats it, and an answer that does is
@@ -7,25 +7,27 @@ refused. Other services' keys in ``~/.netrc`` and cookies are left out of it.
 
 from __future__ import annotations
 
+import ipaddress
 import json
+import os
 import time
 from http.cookiejar import DefaultCookiePolicy
-from threading import Event
+from threading import Condition, Event, Lock
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 import requests
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, retry_after
-from plumbline.probes.models import key
-from plumbline.probes.models.budget import Budget
 
 if TYPE_CHECKING:
     from plumbline.probes.models.params import Endpoint
 
 FIRST_WAIT_S = 1.0  # after a failure; doubles each time, with jitter
 LONGEST_WAIT_S = 600.0  # a server that asks for more is left alone
+SECRET = 8  # characters; anything shorter, as local servers have it, is no secret
 SAID = 200  # characters of a server's words that stand in a message
 
 
@@ -37,12 +39,59 @@ class Refused(Problem):
         self.status, self.said = status, said
 
 
+class Spent(Problem):
+    """The budget has no room for the next request."""
+
+
+class Budget:
+    """The tokens that a model may cost, shared by all requests on their way."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.spent, self.guessed = limit, 0, 0
+        self._held = 0  # by requests on their way, the most that they can cost
+        self._over = ""  # why it is
+        self._turn, self._change = Lock(), Condition()
+
+    def hold(self, most: int) -> None:
+        """Set tokens aside for a request, waiting for others to come back if need be.
+
+        Raises
+        ------
+        Spent
+            If the request could go over the limit, with none on its way that could free some;
+            from then on always, since a later row is of no use without it.
+        """
+        # Only one waits and others queue behind it: no later, smaller request slips past.
+        with self._turn, self._change:
+            self._change.wait_for(lambda: not self._held or self._fits(most))
+            if not self._over and not self._fits(most):
+                self._over = (
+                    f"{self.spent:,} of {self.limit:,} tokens are used ({self.guessed:,} of them "
+                    "assumed, one for each byte asked and the longest answer, where the server "
+                    f"did not say), and the next request may take {most:,}"
+                )
+            if self._over:
+                raise Spent(self._over)
+            self._held += most
+
+    def settle(self, most: int, used: int | None) -> None:
+        """Give back what was set aside, and count what was used: all of it where unknown."""
+        with self._change:
+            self._held -= most
+            self.spent += most if used is None else used
+            self.guessed += most if used is None else 0
+            self._change.notify_all()
+
+    def _fits(self, most: int) -> bool:
+        return self.spent + self._held + most <= self.limit
+
+
 class Client:
     """One run's connection to an endpoint; may be used from several threads at once."""
 
     def __init__(self, endpoint: Endpoint, budget: Budget | None = None) -> None:
         self.endpoint, self.budget = endpoint, budget or Budget(endpoint.token_budget)
-        self._key = key.read(endpoint)
+        self._key = read_key(endpoint)
         self._stopped = Event()
         self._session = requests.Session()
         self._session.auth = self._sign  # also keeps requests from looking into ~/.netrc
@@ -148,7 +197,7 @@ class Client:
             answer = None
         if not isinstance(answer, dict):
             raise Busy(f"not JSON under HTTP 200 but {self._said(raw)!r}")
-        if key.stands_in(answer, self._key):
+        if stands_in(answer, self._key):
             raise Problem(f"{what}: the server sends the key back in its answer; nothing was kept")
         if answer.get("error"):
             raise Busy(f"an error under HTTP 200: {self._said(raw)}")
@@ -168,7 +217,7 @@ class Client:
             raise Busy(f"HTTP {status}: {said}", retry_after(headers.get("Retry-After")))
         variable = self.endpoint.key
         if status < 400:
-            to = key.without(headers.get("Location", "").partition("?")[0], self._key)
+            to = without_key(headers.get("Location", "").partition("?")[0], self._key)
             advice = f"it sends on to {to or 'another path'}; write the right endpoint.url"
         elif status in (401, 403) and variable:
             advice = f"check the key in the environment variable {variable}"
@@ -190,7 +239,7 @@ class Client:
         for name in ("error", "message", "detail"):
             said = said[name] if isinstance(said, dict) and said.get(name) else said
         said = said if isinstance(said, str) else json.dumps(said)
-        return key.without(" ".join(said.split()), self._key)[:SAID]
+        return without_key(" ".join(said.split()), self._key)[:SAID]
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         if self._key:
@@ -203,3 +252,67 @@ def used(answer: dict[str, Any], what: str = "total_tokens") -> int | None:
     usage = answer.get("usage")
     count = usage.get(what) if isinstance(usage, dict) else None
     return count if isinstance(count, int) and count >= 0 else None
+
+
+def read_key(endpoint: Endpoint) -> str:
+    """Return the key, or nothing where the endpoint names none.
+
+    Raises
+    ------
+    Problem
+        If the variable is not set, or the address would send the key for others to read.
+    """
+    try:
+        parts = urlsplit(endpoint.url)
+        host, _ = parts.hostname or "", parts.port
+    except ValueError:
+        host = ""
+    if not host:
+        raise Problem(f"endpoint.url: {endpoint.url} is no address of a server")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise Problem(
+            "endpoint.url: has more to it than an address; a key belongs into the environment "
+            "variable that endpoint.key names, not into params.yaml"
+        )
+    if endpoint.key is None:
+        return ""
+    if parts.scheme != "https" and not _loopback(host):
+        raise Problem(
+            f"endpoint.url: http://{host} would send the key in {endpoint.key} for "
+            "anybody on the way to read; use https, or a tunnel that ends on 127.0.0.1"
+        )
+    key = os.environ.get(endpoint.key, "").strip()
+    if not key:
+        raise Problem(
+            f"{endpoint.key}: not set; endpoint.key names this environment variable, put the key "
+            "for the server into it"
+        )
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise Problem(f"{endpoint.key}: what stands in it cannot be a key; no spaces, only ASCII")
+    return key
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _written(key: str) -> str:
+    """Return a key as it stands in JSON."""
+    return json.dumps(key)[1:-1]
+
+
+def without_key(text: str, key: str) -> str:
+    """Take a key out of a text, and any piece of it that is long enough to tell."""
+    for secret in dict.fromkeys((key, _written(key))) if key else ():
+        text = text.replace(secret, "[key]")
+    for start in range(len(key) - SECRET + 1):
+        text = text.replace(key[start : start + SECRET], "[key]")
+    return text
+
+
+def stands_in(answer: object, key: str) -> bool:
+    """Tell whether a key stands in an answer read from JSON."""
+    return len(key) >= SECRET and _written(key) in json.dumps(answer)

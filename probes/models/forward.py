@@ -1,27 +1,28 @@
-"""The weights of a masked model on their device, asked for what stands at single places."""
+"""What adapters of all kinds share: loading, log-probabilities, ranked candidates."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import partial
 from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 from transformers.utils.logging import disable_progress_bar
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.models.batching import device
+from plumbline.probes.models.batching import Batches, device
 from plumbline.probes.models.kernels.activations import whole
-from plumbline.probes.models.kernels.head_only import gated, narrow
 from plumbline.probes.models.kernels.packed_linear import FEWEST, PAIR, pack
-from plumbline.probes.models.tokenizer import longest
+from plumbline.probes.models.scorer import DECIMALS, Filled, Pieces, Predicted, Vocabulary
+from plumbline.probes.models.tokenizer import Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 disable_progress_bar()  # type: ignore[no-untyped-call]
 BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # also: other sizes
@@ -104,152 +105,158 @@ def logsoftmax(name: str, logits: torch.Tensor, dtype: str) -> torch.Tensor:
     return scores
 
 
-class Body:
-    """One model with a mask, whatever its architecture."""
+def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
+    """Return the places (rows, top_k) of the highest scores, of equal ones the first.
+
+    ``torch.topk`` alone leaves it open which of equal ones it takes, and a stable sort of a whole
+    vocabulary takes longer than a small model.
+    """
+    width = scores.shape[1]
+    if 4 * top_k >= width or not top_k:
+        return torch.sort(-scores, dim=1, stable=True).indices[:, :top_k]
+    last = torch.topk(scores, top_k, dim=1).values[:, -1:]
+    wanted = int((scores >= last).sum(1).max())  # with all that equal the last one
+    chosen = torch.topk(scores, wanted, dim=1).indices.sort(dim=1).values
+    order = torch.sort(-scores.gather(1, chosen), dim=1, stable=True).indices[:, :top_k]
+    return chosen.gather(1, order)
+
+
+class Adapter:
+    """One model, its tokenizer and its batches."""
+
+    auto: Any  # the class of transformers that loads it
+    mask_token = ""
 
     def __init__(
-        self, where: Path, name: str, dtype: str, tokenizer: Any, *, pickles: bool = False
-    ) -> None:
-        try:
-            self.kind: str = AutoConfig.from_pretrained(where, trust_remote_code=False).model_type
-        except (OSError, ValueError) as error:
-            said = " ".join(str(error).split())[:300]
-            raise Problem(
-                f"models.{name}: could not be loaded from {where} ({said}); check id and revision "
-                "in params.yaml, and the network if it was not fetched yet"
-            ) from error
-        auto = AutoModelForCausalLM if self.kind == "xlnet" else AutoModelForMaskedLM
-        self.model: Any = pretrained(where, name, dtype, auto, pickles=pickles)
-        self.name, self.tokenizer = name, tokenizer
-        self.architecture = type(self.model).__name__
-        self.longest = longest(tokenizer, self.model)
-        if self.kind == "xlnet":
-            _one_dtype(self.model, getattr(torch, dtype))
-        self.fewest = alike(self.model)
-        self.where = self.model.device
-        if self.kind != "xlnet":
-            self.gate = gated(self.model, self.model.base_model_prefix)
-            self.narrow = narrow(self.model, self.gate, place=1)
-
-    def at(
         self,
-        ids: torch.Tensor,
-        places: torch.Tensor,
-        language: str = "",
-        hidden: Sequence[Sequence[int]] | None = None,
-    ) -> torch.Tensor:
-        """Return the logits (texts, vocabulary) at one place of each text.
+        where: Path,
+        name: str,
+        revision: str,
+        *,
+        dtype: str,
+        context: str = "",
+        pickles: bool = False,
+    ) -> None:
+        self.tokens = Tokens(where, name)
+        self.name, self.revision, self.dtype = name, revision, dtype
+        self.context = f"{context} " if context else ""
+        self.model: Any = self.load(where, pickles=pickles)
+        self.architecture = type(self.model).__name__
+        self.longest = longest(self.tokens.tokenizer, self.model)
+        self.fewest = alike(self.model)
+        self.batches = Batches(name, self.model.device)
+
+    def load(self, where: Path, *, pickles: bool) -> Any:
+        """Return the model from a folder."""
+        return pretrained(where, self.name, self.dtype, self.auto, pickles=pickles)
+
+    def facts(self) -> dict[str, str | int]:
+        """Return model, revision, architecture, size of the vocabulary, mask token, dtype."""
+        return {
+            "model": self.name,
+            "revision": self.revision,
+            "architecture": self.architecture,
+            "vocabulary": len(self.tokens),
+            "mask_token": self.mask_token,
+            "dtype": self.dtype,
+        }
+
+    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
+        """Tell which words are one word-initial piece; see ``models.tokenizer``."""
+        return self.tokens.vocabulary(words, language)
+
+    def pieces(self, language: str = "") -> Pieces:
+        """Tell what the tokens of the vocabulary are."""
+        return self.tokens.pieces(language)
+
+    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
+        """Tell in how many tokens each word is written, of those that can be."""
+        return {word: len(tail) for word, tail in self.tokens.candidates(words, language).items()}
+
+    def known(
+        self, words: Sequence[str], language: str, *, multi: bool
+    ) -> dict[str, tuple[int, ...]]:
+        """Return the pieces of each candidate, those of several only where wanted."""
+        found = self.tokens.candidates(words, language)
+        return {word: tail for word, tail in found.items() if multi or len(tail) == 1}
+
+    def filled(
+        self,
+        prompts: Sequence[str],
+        encoded: Sequence[Sequence[int]],
+        known: dict[str, tuple[int, ...]],
+        top_k: int,
+        score: Callable[[list[int]], torch.Tensor],
+        sums: Callable[[list[str]], NDArray[np.float64]],
+    ) -> Filled:
+        """Rank candidates for a block of prompts.
 
         Parameters
         ----------
-        ids
-            Tokens (texts, length) with masks in them.
-        places
-            Where to look, (texts,).
-        hidden
-            The places of each text whose token no other may see; only XLNet needs to be told.
+        known
+            The pieces of each candidate.
+        score
+            Returns log-probabilities (rows, vocabulary) of some prompts: for words of one piece.
+        sums
+            Returns those (prompts, words) of words of several pieces.
         """
-        texts, length = ids.shape
-        looked = enough(self.fewest, texts).to(ids.device)
-        if self.kind == "xlnet":
-            blind = [hidden[i] for i in looked.tolist()] if hidden is not None else None
-            return self._permuted(ids[looked], places[looked], blind)[:texts]
-        ids = ids[enough(self.fewest, texts, length).to(ids.device)]
-        with self.gate.at(looked, places[looked]):
-            logits: torch.Tensor = self.model(input_ids=ids, **self._options(ids, language)).logits
-        return logits[:texts].reshape(texts, -1)
+        tails = list(known.values())
+        single = [i for i, tail in enumerate(tails) if len(tail) == 1]
+        several = [i for i, tail in enumerate(tails) if len(tail) > 1]
+        first = self.batches.move([tails[i][0] for i in single])
+        summed = sums([list(known)[i] for i in several]) if several else None
 
-    def all(
-        self, ids: torch.Tensor, language: str = "", *, attention: bool = False
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return logits (texts, length, vocabulary), and the attention (texts, length) tokens get.
+        def every(rows: list[int]) -> torch.Tensor:
+            scores = score(rows)[:, first]
+            if summed is None:
+                return scores
+            found = scores.new_empty(len(rows), len(tails), dtype=torch.float64)
+            found[:, single] = scores.double()
+            found[:, several] = torch.from_numpy(summed[rows]).to(found)
+            return found
 
-        The attention is averaged over layers, heads and the tokens that pay it.
-        """
-        texts, length = ids.shape
-        if not attention:  # else every text comes alone, and has no company to differ in
-            ids = ids[enough(self.fewest, texts, length).to(ids.device)]
-        options = self._options(ids, language)
-        out = self.model(input_ids=ids, output_attentions=attention, **options)
-        if not attention:
-            return out.logits[:texts], None
-        received = torch.stack([layer.mean(dim=(1, 2)) for layer in out.attentions]).mean(0)
-        return out.logits[:texts], received[:texts]
+        best, values = self._ranked(encoded, min(top_k, len(known)), every)
+        pieces = np.array([len(tail) for tail in tails], np.int32)
+        return Filled(prompts, tuple(known), pieces, best, values, *self._sizes(encoded))
 
-    def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
-        """Return the last hidden states (texts, length, width), those that a head would read.
+    def predicted(
+        self,
+        prompts: Sequence[str],
+        encoded: Sequence[Sequence[int]],
+        top_k: int,
+        score: Callable[[list[int]], torch.Tensor],
+    ) -> Predicted:
+        """Rank all tokens for a block of prompts, by scores as in :meth:`filled`."""
+        names = len(self.tokens)  # a head may be wider: its last columns are of no token
+        best, values = self._ranked(encoded, min(top_k, names), lambda rows: score(rows)[:, :names])
+        lengths, unknown = self._sizes(encoded)
+        return Predicted(prompts, lengths, best, values, unknown)
 
-        BART's and mBART's are the encoder's: their decoder's stand for the token to come.
-        """
-        texts, length = ids.shape
-        ids = ids[enough(self.fewest, texts, length).to(ids.device)]
-        if self.kind == "xlnet":
-            kinds = torch.where(ids == self.tokenizer.cls_token_id, 2, 0)
-            out = self.model.transformer(input_ids=ids, token_type_ids=kinds)
-        else:
-            out = self.gate.inner(input_ids=ids, **self._options(ids, language))
-        last = out.get("encoder_last_hidden_state")
-        found: torch.Tensor = out[0] if last is None else last
-        return found[:texts]
+    def _sizes(
+        self, encoded: Sequence[Sequence[int]]
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return how many tokens each text has, and how many of them are unknown."""
+        unknown = [self.tokens.unknown(ids) for ids in encoded]
+        return np.array([len(ids) for ids in encoded], np.int32), np.array(unknown, np.int32)
 
-    @contextmanager
-    def attentive(self, wanted: bool) -> Iterator[None]:
-        """Compute attention in the open while wanted: the fast kernels do not give it out."""
-        before = self.model.config._attn_implementation  # noqa: SLF001 no public way to read it
-        if wanted:
-            self.model.set_attn_implementation("eager")
-        try:
-            yield
-        finally:
-            if wanted:
-                self.model.set_attn_implementation(before)
+    def _ranked(
+        self,
+        encoded: Sequence[Sequence[int]],
+        top_k: int,
+        score: Callable[[list[int]], torch.Tensor],
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Return the places (texts, top_k) of the highest scores, and the scores, rounded."""
+        best = np.zeros((len(encoded), top_k), np.int32)
+        values = np.zeros((len(encoded), top_k))
 
-    def _options(self, ids: torch.Tensor, language: str) -> dict[str, torch.Tensor]:
-        """Return what else an architecture must be told: XLM the language of every token."""
-        config = self.model.config
-        if hasattr(self.tokenizer, "src_lang") and not language:
-            raise Problem(f"models.{self.name}: must be told the language of what it reads")
-        if self.kind != "xlm" or not config.use_lang_emb or config.n_langs < 2:
-            return {}
-        numbers = getattr(config, "lang2id", None) or {}
-        if language not in numbers:
-            known = ", ".join(sorted(numbers))
-            raise Problem(
-                f"models.{self.name}: knows no language {language!r}, only {known}; set languages"
-            )
-        return {"langs": torch.full_like(ids, numbers[language])}
+        def launch(rows: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+            scores = torch.round(score(rows).double(), decimals=DECIMALS)
+            order = leading(scores, top_k)
+            return order, scores.gather(1, order)
 
-    def _permuted(
-        self, ids: torch.Tensor, places: torch.Tensor, hidden: Sequence[Sequence[int]] | None
-    ) -> torch.Tensor:
-        """Ask XLNet: nobody sees the hidden places, one of which is the target of the query.
+        def finish(rows: list[int], done: tuple[torch.Tensor, torch.Tensor]) -> None:
+            best[rows], values[rows] = (part.cpu().numpy() for part in done)
 
-        Yang et al. 2019, section 2.3: the permutation mask hides a token from all others, the
-        target mapping asks for one place's prediction from the query stream.
-        """
-        texts, length = ids.shape
-        blind = torch.zeros(texts, length, length, device=ids.device, dtype=self.model.dtype)
-        if hidden is None:
-            blind[torch.arange(texts, device=ids.device), :, places] = 1
-        else:
-            for row, out_of_sight in enumerate(hidden):
-                blind[row, :, list(out_of_sight)] = 1
-        target = torch.zeros(texts, 1, length, device=ids.device, dtype=self.model.dtype)
-        target[torch.arange(texts, device=ids.device), 0, places] = 1
-        kinds = torch.where(ids == self.tokenizer.cls_token_id, 2, 0)
-        logits: torch.Tensor = self.model(
-            input_ids=ids, perm_mask=blind, target_mapping=target, token_type_ids=kinds
-        ).logits
-        return logits.reshape(texts, -1)
-
-
-def _one_dtype(xlnet: Any, dtype: torch.dtype) -> None:
-    """Bring all of XLNet to its dtype: transformers leaves attention and positions in float32."""
-    xlnet.to(dtype)
-    plain = xlnet.transformer.relative_positional_encoding
-
-    def cast(*given: Any, **options: Any) -> torch.Tensor:
-        positions: torch.Tensor = plain(*given, **options).to(dtype)
-        return positions
-
-    xlnet.transformer.relative_positional_encoding = cast
+        lengths = [len(ids) for ids in encoded]
+        self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
+        return best, values + 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import Problem
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 
     from plumbline.probes.models.params import Model
     from plumbline.probes.models.scorer import Scorer
+
+ADAPTERS = {  # module and class, by kind
+    "masked": ("masked", "Masked"),
+    "causal": ("causal", "Causal"),
+    "seq2seq": ("seq2seq", "Seq2Seq"),
+    "classifier": ("classifier", "Classifier"),
+}
 
 
 def load(name: str, *, exact: bool = False) -> Scorer:
@@ -82,18 +90,5 @@ def _facts(name: str) -> dict[str, Any]:
 
 def adapter(kind: str) -> Any:
     """Return the class for a kind of model; only its own module is loaded."""
-    if kind == "causal":
-        from plumbline.probes.models.causal import Causal
-
-        return Causal
-    if kind == "seq2seq":
-        from plumbline.probes.models.seq2seq import Seq2Seq
-
-        return Seq2Seq
-    if kind == "classifier":
-        from plumbline.probes.models.classifier import Classifier
-
-        return Classifier
-    from plumbline.probes.models.masked import Masked
-
-    return Masked
+    module, name = ADAPTERS[kind]
+    return getattr(import_module(f"plumbline.probes.models.{module}"), name)

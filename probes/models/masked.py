@@ -9,75 +9,39 @@ that mask nothing.
 from __future__ import annotations
 
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import batching, hidden_states, multi_token, predictions
-from plumbline.probes.models.batching import Batches
-from plumbline.probes.models.forward import Body, logsoftmax
+from plumbline.probes.models import hidden_states
+from plumbline.probes.models.batching import blocks
+from plumbline.probes.models.forward import logsoftmax
+from plumbline.probes.models.masked_forward import Body
 from plumbline.probes.models.scorer import (
     DECIMALS,
     MASK,
     METHODS,
     Filled,
     Method,
-    Pieces,
     Predicted,
     Represented,
     Score,
-    Vocabulary,
 )
-from plumbline.probes.models.tokenizer import Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+
+    from numpy.typing import NDArray
 
 # one mask, read by the decoder at its place: of its own text it sees only what stands before
 DECODERS = ("bart", "mbart", "mvp")
+Step = tuple[int, tuple[int, ...], int]  # pieces of a word, those already in place, the one scored
 
 
-class Masked:
+class Masked(Body):
     """A model with a mask, and its tokenizer."""
-
-    def __init__(
-        self,
-        where: Path,
-        name: str,
-        revision: str,
-        *,
-        dtype: str,
-        context: str = "",
-        pickles: bool = False,
-    ) -> None:
-        self.tokens = Tokens(where, name)
-        if self.tokens.mask_id is None:
-            raise Problem(
-                f"models.{name}: has no mask token, so it is not a masked model; check its kind"
-            )
-        self.body = Body(where, name, dtype, self.tokens.tokenizer, pickles=pickles)
-        self.batches = Batches(name, self.body.where)
-        self.name, self.revision, self.dtype = name, revision, dtype
-        self.context = f"{context} " if context else ""
-
-    def facts(self) -> dict[str, str | int]:
-        """Return model, revision, architecture, size of the vocabulary, mask token, dtype."""
-        return {
-            "model": self.name,
-            "revision": self.revision,
-            "architecture": self.body.architecture,
-            "vocabulary": len(self.tokens),
-            "mask_token": str(self.tokens.tokenizer.mask_token),
-            "dtype": self.dtype,
-        }
-
-    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Tell which words are one word-initial piece; see ``models.tokenizer``."""
-        return self.tokens.vocabulary(words, language)
 
     def fill(
         self,
@@ -106,77 +70,95 @@ class Masked:
             If a prompt is too long for the model, or has not exactly one mask, or the model
             answers with numbers that are not finite.
         """
-        known = self.tokens.candidates(words, language)
-        if not multi:
-            known = {word: tail for word, tail in known.items() if len(tail) == 1}
-        source = iter(prompts)
-        while block := list(islice(source, batching.BLOCK)):
+        known = self.known(words, language, multi=multi)
+        for block in blocks(prompts):
             written = self.tokens.masked([self.context + prompt for prompt in block])
-            yield self._block(written, known, min(top_k, len(known)), language, together)
+            encoded = self.tokens.encode(written, language)
+            for prompt, ids in zip(written, encoded, strict=True):
+                self.tokens.fits(prompt, ids, self.longest)
+                if ids.count(self.mask_id) != 1:
+                    raise Problem(f"models.{self.name}: not exactly one mask in {prompt!r}")
+            places = [ids.index(self.mask_id) for ids in encoded]
+            score = partial(self._at_masks, encoded, [[place] for place in places], language)
+            tails = [tail for tail in known.values() if len(tail) > 1]
+            sums = partial(self._sums, encoded, places, tails, language, together)
+            yield self.filled(written, encoded, known, top_k, score, lambda _, found=sums: found())
 
-    def _block(
+    def _at_masks(
         self,
-        prompts: list[str],
-        known: dict[str, tuple[int, ...]],
-        top_k: int,
+        encoded: list[list[int]],
+        masks: list[list[int]],
+        language: str,
+        rows: list[int],
+    ) -> torch.Tensor:
+        """Return log-probabilities (rows, vocabulary) at the last mask of some texts."""
+        ids = self.batches.move([encoded[i] for i in rows])
+        last = self.batches.move([masks[i][-1] for i in rows])
+        logits = self.at(ids, last, language, [masks[i] for i in rows])
+        return logsoftmax(self.name, logits, self.dtype)
+
+    def _sums(
+        self,
+        encoded: Sequence[list[int]],
+        places: Sequence[int],
+        tails: Sequence[tuple[int, ...]],
         language: str,
         together: bool,
-    ) -> Filled:
-        """Rank the candidates for one block of prompts."""
-        encoded = self.tokens.encode(prompts, language)
-        mask = int(self.tokens.mask_id or 0)
-        for prompt, ids in zip(prompts, encoded, strict=True):
-            self.tokens.fits(prompt, ids, self.body.longest)
-            if ids.count(mask) != 1:
-                raise Problem(f"models.{self.name}: not exactly one mask in {prompt!r}")
-        places = [ids.index(mask) for ids in encoded]
-        tails = list(known.values())
-        single = [i for i, tail in enumerate(tails) if len(tail) == 1]
-        several = [i for i, tail in enumerate(tails) if len(tail) > 1]
-        first = self.batches.move([tails[i][0] for i in single])
-        read = multi_token.together if together else multi_token.sums
-        sums = (
-            read(self, encoded, places, [tails[i] for i in several], language) if several else None
-        )
-        best = np.zeros((len(prompts), top_k), np.int32)
-        values = np.zeros((len(prompts), top_k))
+    ) -> NDArray[np.float64]:
+        """Return the log-probability (prompts, words) of words of several pieces at the mask.
 
-        def launch(rows: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-            ids = self.batches.move([encoded[i] for i in rows])
-            logits = self.body.at(ids, self.batches.move([places[i] for i in rows]), language)
-            scores = logsoftmax(self.name, logits, self.dtype)[:, first].double()
-            if sums is not None:
-                every = scores.new_empty(len(rows), len(tails))
-                every[:, single] = scores
-                every[:, several] = torch.from_numpy(sums[rows]).to(every)
-                scores = every
-            scores = torch.round(scores, decimals=DECIMALS)
-            order = torch.sort(-scores, dim=1, stable=True).indices[:, :top_k]
-            return order, scores.gather(1, order)
+        The mask becomes as many masks as the word has pieces. Each piece is scored with the ones
+        before it in place, or where they are masked ``together`` with none, and the sum is taken.
 
-        def finish(rows: list[int], done: tuple[torch.Tensor, torch.Tensor]) -> None:
-            best[rows] = done[0].cpu().numpy()
-            values[rows] = done[1].cpu().numpy()
+        Parameters
+        ----------
+        encoded, places
+            The tokens of each prompt, and where its mask is.
+        tails
+            The pieces of each word.
+        """
+        worst = max(encoded, key=len)
+        text = self.tokens.tokenizer.decode(worst)
+        self.tokens.fits(text, range(len(worst) + max(map(len, tails)) - 1), self.longest)
 
-        lengths = [len(ids) for ids in encoded]
+        def step(tail: tuple[int, ...], n: int) -> Step:
+            return len(tail), () if together else tail[:n], n
+
+        # words that begin alike share their first passes
+        wanted: dict[Step, set[int]] = {}
+        for tail in tails:
+            for n, piece in enumerate(tail):
+                wanted.setdefault(step(tail, n), set()).add(piece)
+        steps = sorted(wanted)
+        pieces = [sorted(wanted[key]) for key in steps]
+        found = [np.zeros((len(encoded), len(each))) for each in pieces]
+        jobs = [(i, s) for i in range(len(encoded)) for s in range(len(steps))]
+
+        def launch(rows: list[int]) -> list[torch.Tensor]:
+            texts, at, hidden = [], [], []
+            for prompt, (length, begun, n) in ((jobs[r][0], steps[jobs[r][1]]) for r in rows):
+                ids, place = encoded[prompt], places[prompt]
+                masks = [self.mask_id] * (length - len(begun))
+                texts.append([*ids[:place], *begun, *masks, *ids[place + 1 :]])
+                at.append(place + n)
+                hidden.append(range(place + len(begun), place + length))
+            logits = self.at(self.batches.move(texts), self.batches.move(at), language, hidden)
+            scores = logsoftmax(self.name, logits, self.dtype).double()
+            return [scores[n, pieces[jobs[r][1]]] for n, r in enumerate(rows)]
+
+        def finish(rows: list[int], done: list[torch.Tensor]) -> None:
+            for r, values in zip(rows, done, strict=True):
+                found[jobs[r][1]][jobs[r][0]] = values.cpu().numpy()
+
+        lengths = [len(encoded[i]) + steps[s][0] - 1 for i, s in jobs]
         self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
-        return Filled(
-            prompts,
-            tuple(known),
-            np.array([len(tail) for tail in tails], np.int32),
-            best,
-            values,
-            np.array(lengths, np.int32),
-            np.array([self.tokens.unknown(ids) for ids in encoded], np.int32),
-        )
-
-    def pieces(self, language: str = "") -> Pieces:
-        """Tell what the tokens of the vocabulary are."""
-        return self.tokens.pieces(language)
-
-    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
-        """Tell in how many tokens each word is written, of those that can be."""
-        return {word: len(tail) for word, tail in self.tokens.candidates(words, language).items()}
+        number = {key: i for i, key in enumerate(steps)}
+        whole = np.zeros((len(encoded), len(tails)))
+        for column, tail in enumerate(tails):
+            for n, piece in enumerate(tail):
+                s = number[step(tail, n)]
+                whole[:, column] += found[s][:, pieces[s].index(piece)]
+        return whole
 
     def predict(
         self, prompts: Iterable[str], top_k: int, *, language: str = ""
@@ -188,27 +170,16 @@ class Masked:
         Problem
             If a prompt has no mask or is too long, or an answer is not finite.
         """
-
-        def ask(encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
-            ids = self.batches.move([encoded[i] for i in rows])
-            masks = [[q for q, own in enumerate(encoded[i]) if own == mask] for i in rows]
-            last = self.batches.move([places[-1] for places in masks])
-            logits = self.body.at(ids, last, language, masks)
-            return logsoftmax(self.name, logits, self.dtype)
-
-        mask = int(self.tokens.mask_id or 0)
-        own = str(self.tokens.tokenizer.mask_token)
-        source = iter(prompts)
-        while block := list(islice(source, batching.BLOCK)):
-            written = [(self.context + prompt).replace(MASK, own) for prompt in block]
+        for block in blocks(prompts):
+            written = [(self.context + prompt).replace(MASK, self.mask_token) for prompt in block]
             encoded = self.tokens.encode(written, language)
-            for text, ids in zip(written, encoded, strict=True):
-                self.tokens.fits(text, ids, self.body.longest)
-                if mask not in ids:
+            masks = [[p for p, own in enumerate(ids) if own == self.mask_id] for ids in encoded]
+            for text, ids, places in zip(written, encoded, masks, strict=True):
+                self.tokens.fits(text, ids, self.longest)
+                if not places:
                     raise Problem(f"models.{self.name}: no mask in {text!r}")
-            yield predictions.block(
-                self.tokens, self.batches, written, encoded, partial(ask, encoded), top_k
-            )
+            score = partial(self._at_masks, encoded, masks, language)
+            yield self.predicted(written, encoded, top_k, score)
 
     def pseudo_logprobs(
         self, sentences: Iterable[str], method: Method = "original", *, language: str = ""
@@ -230,20 +201,19 @@ class Masked:
         """
         if method not in METHODS:
             raise Problem(f"{method!r}: no such method; there are {', '.join(METHODS)}")
-        if self.body.kind in DECODERS:
+        if self.kind in DECODERS:
             raise Problem(
-                f"models.{self.name}: {self.body.architecture} has no pseudo-log-likelihood, its "
+                f"models.{self.name}: {self.architecture} has no pseudo-log-likelihood, its "
                 "decoder reads a token from what stands before it alone; leave it out of this probe"
             )
-        if self.body.kind == "xlnet" and method in METHODS[2:]:
+        if self.kind == "xlnet" and method in METHODS[2:]:
             raise Problem(
                 f"models.{self.name}: {method} reads each token off the unmasked sentence, and "
-                f"{self.body.architecture} never sees the token that it predicts; "
+                f"{self.architecture} never sees the token that it predicts; "
                 f"use {' or '.join(METHODS[:2])}"
             )
-        source = iter(sentences)
-        while block := list(islice(source, batching.BLOCK)):
-            with self.body.attentive(method == "aula"):  # never while the caller has the word
+        for block in blocks(sentences):
+            with self.attentive(method == "aula"):  # never while the caller has the word
                 scores = self._score([self.context + s for s in block], method, language)
             yield from scores
 
@@ -254,8 +224,8 @@ class Masked:
             self.batches,
             words,
             partial(hidden_states.alone, self.tokens, language=language),
-            partial(self.body.states, language=language),
-            self.body.longest,
+            partial(self.states, language=language),
+            self.longest,
         )
 
     def _score(self, sentences: list[str], method: Method, language: str) -> list[Score]:
@@ -264,7 +234,7 @@ class Masked:
         counted: list[list[int]] = []
         (head,) = self.tokens.encode([self.context.rstrip()], language, special=False)
         for text, ids in zip(sentences, encoded, strict=True):
-            self.tokens.fits(text, ids, self.body.longest)
+            self.tokens.fits(text, ids, self.longest)
             own = self.tokens.counted(ids)
             if head:
                 self.tokens.after(self.context, text, [ids[i] for i in own], head)
@@ -304,26 +274,20 @@ class Masked:
                 copies.append((i, place))
                 behind = [q for q in own if q > place and words and words[q] == words[place]]
                 hidden.append((place, *behind))
-        parts = np.zeros(len(copies))
 
         def launch(rows: list[int]) -> torch.Tensor:
             ids = torch.tensor([encoded[copies[r][0]] for r in rows])
             places = torch.tensor([copies[r][1] for r in rows])
             true = ids[torch.arange(len(rows)), places]
             where = [(n, q) for n, r in enumerate(rows) for q in hidden[r]]
-            ids[tuple(torch.tensor(where).t())] = int(self.tokens.mask_id or 0)
+            ids[tuple(torch.tensor(where).t())] = self.mask_id
             masked = [hidden[r] for r in rows] if method == "within_word_l2r" else None
-            logits = self.body.at(
-                self.batches.move(ids), self.batches.move(places), language, masked
-            )
+            logits = self.at(self.batches.move(ids), self.batches.move(places), language, masked)
             scores = logsoftmax(self.name, logits, self.dtype)
             return scores.gather(1, self.batches.move(true).unsqueeze(1)).squeeze(1)
 
-        def finish(rows: list[int], done: torch.Tensor) -> None:
-            parts[rows] = done.double().cpu().numpy()
-
         lengths = [len(encoded[i]) for i, _ in copies]
-        self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
+        parts = self.batches.collect(lengths, lengths, launch, np.zeros(len(copies)))
         starts = np.cumsum([0, *(len(own) for own in counted[:-1])])
         return np.add.reduceat(parts, starts)
 
@@ -336,11 +300,10 @@ class Masked:
         language: str,
     ) -> np.ndarray:
         """Return the sums (sentences,) over all tokens of the unmasked sentences."""
-        sums = np.zeros(len(sentences))
 
         def launch(rows: list[int]) -> torch.Tensor:
             ids = self.batches.move([encoded[i] for i in rows])
-            logits, attention = self.body.all(ids, language, attention=method == "aula")
+            logits, attention = self.all(ids, language, attention=method == "aula")
             scores = logsoftmax(self.name, logits, self.dtype)
             chosen = scores.gather(2, ids.unsqueeze(2)).squeeze(2).double()
             if attention is not None:
@@ -350,12 +313,8 @@ class Masked:
                 own[n, counted[i]] = 1
             return (chosen * own).sum(1)
 
-        def finish(rows: list[int], done: torch.Tensor) -> None:
-            sums[rows] = done.cpu().numpy()
-
         lengths = [len(ids) for ids in encoded]
-        alone = method == "aula" and self.body.where.type == "cpu"
+        alone = method == "aula" and self.batches.where.type == "cpu"
         # attention in the open differs in its last digits with the place of a text in its batch
         shapes = range(len(encoded)) if alone else lengths
-        self.batches.run(shapes, lengths, torch.inference_mode()(launch), finish)
-        return sums
+        return self.batches.collect(shapes, lengths, launch, np.zeros(len(sentences)))

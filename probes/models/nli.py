@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import torch
-from transformers import AutoModelForSequenceClassification
+import numpy as np
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.models.batching import Batches
-from plumbline.probes.models.forward import alike, enough, pretrained
+from plumbline.probes.models.classifier import Labelled
+from plumbline.probes.models.forward import enough
 from plumbline.probes.models.load import brought
 from plumbline.probes.models.scorer import DECIMALS
-from plumbline.probes.models.tokenizer import Tokens, longest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import torch
+
 FOLLOWS = "entail"  # how the label begins, in any case: entailment, ENTAILMENT
 
 
-class Entailment:
+class Entailment(Labelled):
     """A classifier of pairs, loaded under its name in params.yaml."""
 
     def __init__(self, name: str) -> None:
@@ -34,10 +34,8 @@ class Entailment:
         where, params, facts = brought(name)
         if params.kind != "classifier":
             raise Problem(f"models.{name}: of kind {params.kind}; stances need a classifier")
-        self.name, self.revision = name, str(facts["revision"])
-        self.tokens = Tokens(where, name)
-        auto = AutoModelForSequenceClassification
-        self.model: Any = pretrained(where, name, params.dtype, auto, pickles=params.pickles)
+        revision = str(facts["revision"])
+        super().__init__(where, name, revision, dtype=params.dtype, pickles=params.pickles)
         labels = {str(v).casefold(): int(k) for k, v in self.model.config.id2label.items()}
         own = [place for label, place in labels.items() if label.startswith(FOLLOWS)]
         if len(own) != 1:
@@ -46,11 +44,6 @@ class Entailment:
                 "name a model of natural-language inference under probes.leaning.written.stance"
             )
         self.place = own[0]
-        if self.model.config.pad_token_id is None:  # decoders look for the last that is none
-            self.model.config.pad_token_id = -1
-        self.longest = longest(self.tokens.tokenizer, self.model)
-        self.fewest = alike(self.model)
-        self.batches = Batches(name, self.model.device)
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return the logit of entailment of each pair of premise and hypothesis.
@@ -70,22 +63,14 @@ class Entailment:
         rows, kinds = encoded["input_ids"], encoded.get("token_type_ids")
         for (premise, _), ids in zip(pairs, rows, strict=True):
             self.tokens.fits(premise, ids, self.longest)
-        found = [0.0] * len(pairs)
 
         def launch(some: list[int]) -> torch.Tensor:
-            again = enough(self.fewest, len(some))  # rows enough that company changes no digit
+            again = enough(self.fewest, len(some))  # rows enough that the batch changes no digit
             given = {"input_ids": self.batches.move([rows[i] for i in some])[again]}
             if kinds is not None:
                 given["token_type_ids"] = self.batches.move([kinds[i] for i in some])[again]
-            values: torch.Tensor = self.model(**given).logits[: len(some), self.place].double()
-            if not torch.isfinite(values).all():
-                raise Problem(f"models.{self.name}: answers are not finite; check its weights")
-            return values
-
-        def finish(some: list[int], values: torch.Tensor) -> None:
-            for i, value in zip(some, values.tolist(), strict=True):
-                found[i] = round(value, DECIMALS) + 0.0
+            return self.finite(self.model(**given).logits[: len(some), self.place].double())
 
         lengths = [len(ids) for ids in rows]
-        self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
-        return found
+        found = self.batches.collect(lengths, lengths, launch, np.zeros(len(pairs)))
+        return [round(value, DECIMALS) + 0.0 for value in found.tolist()]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from transformers import AutoModelForSeq2SeqLM
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import batching
 from plumbline.probes.models import sampling as sample
-from plumbline.probes.models.batching import Batches
-from plumbline.probes.models.forward import alike, enough, logsoftmax, pretrained
+from plumbline.probes.models.batching import blocks
+from plumbline.probes.models.forward import Adapter, enough, logsoftmax
 from plumbline.probes.models.scorer import (
     DECIMALS,
     MASK,
@@ -22,58 +20,29 @@ from plumbline.probes.models.scorer import (
     Sampling,
     Score,
     Text,
-    Vocabulary,
 )
-from plumbline.probes.models.tokenizer import Tokens, longest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    import torch
+
 GAP = "<extra_id_0>"  # T5's first sentinel: what stands for a gap in the input and opens its text
 
 
-class Seq2Seq:
+class Seq2Seq(Adapter):
     """An encoder-decoder, and its tokenizer."""
 
+    auto = AutoModelForSeq2SeqLM
     continues = False
 
-    def __init__(
-        self,
-        where: Path,
-        name: str,
-        revision: str,
-        *,
-        dtype: str,
-        context: str = "",
-        pickles: bool = False,
-    ) -> None:
-        self.tokens = Tokens(where, name)
-        self.model: Any = pretrained(where, name, dtype, AutoModelForSeq2SeqLM, pickles=pickles)
-        self.architecture = type(self.model).__name__
-        self.longest = longest(self.tokens.tokenizer, self.model)
-        self.fewest = alike(self.model)
-        self.batches = Batches(name, self.model.device)
-        self.name, self.revision, self.dtype = name, revision, dtype
-        self.context = f"{context} " if context else ""
+    def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
+        super().__init__(where, name, revision, **options)
         self.opening = self._opening()
         self.gap = self.tokens.tokenizer.get_vocab().get(GAP)
+        self.mask_token = GAP if self.gap is not None else ""
         self.ends = sample.ends(self.model)
-
-    def facts(self) -> dict[str, str | int]:
-        """Return model, revision, architecture, size of the vocabulary, mask token, dtype."""
-        return {
-            "model": self.name,
-            "revision": self.revision,
-            "architecture": self.architecture,
-            "vocabulary": len(self.tokens),
-            "mask_token": GAP if self.gap is not None else "",
-            "dtype": self.dtype,
-        }
-
-    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Tell which words are one word-initial piece; see ``models.tokenizer``."""
-        return self.tokens.vocabulary(words, language)
 
     def fill(
         self,
@@ -101,58 +70,33 @@ class Seq2Seq:
                 f"models.{self.name}: has no {GAP}, so it cannot fill a mask as T5 does; a model "
                 "with a mask of its own is kind: masked"
             )
-        known = self.tokens.candidates(words, language)
-        if not multi:
-            known = {word: tail for word, tail in known.items() if len(tail) == 1}
-        source = iter(prompts)
-        while block := list(islice(source, batching.BLOCK)):
-            yield self._block(block, known, min(top_k, len(known)), language)
+        known = self.known(words, language, multi=multi)
+        for block in blocks(prompts):
+            written = [self.context + prompt.replace(MASK, GAP) for prompt in block]
+            encoded = self.tokens.encode(written, language)
+            for text, ids in zip(written, encoded, strict=True):
+                if ids.count(self.gap) != 1:
+                    raise Problem(f"models.{self.name}: not exactly one mask in {text!r}")
+                self.tokens.fits(text, ids, self.longest)
+            tails = [list(tail) for tail in known.values() if len(tail) > 1]
+            rows = [(i, [self.gap], tail) for i in range(len(block)) for tail in tails]
+            shape = len(block), len(tails)
+            yield self.filled(
+                written,
+                encoded,
+                known,
+                top_k,
+                partial(self._first, encoded),
+                lambda _, e=encoded, r=rows, s=shape: self._sums(e, r).reshape(s),
+            )
 
-    def _block(
-        self, prompts: list[str], known: dict[str, tuple[int, ...]], top_k: int, language: str
-    ) -> Filled:
-        written = [self.context + prompt.replace(MASK, GAP) for prompt in prompts]
-        encoded = self.tokens.encode(written, language)
-        for text, ids in zip(written, encoded, strict=True):
-            if ids.count(self.gap) != 1:
-                raise Problem(f"models.{self.name}: not exactly one mask in {text!r}")
-            self.tokens.fits(text, ids, self.longest)
-        tails = list(known.values())
-        if all(len(tail) == 1 for tail in tails):
-            found = self._first(encoded, [tail[0] for tail in tails])
-        else:
-            rows = [(i, [self.gap], list(tail)) for i in range(len(prompts)) for tail in tails]
-            found = self._sums(encoded, rows).reshape(len(prompts), len(tails))
-        scores = np.round(found, DECIMALS)
-        order = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
-        return Filled(
-            written,
-            tuple(known),
-            np.array([len(tail) for tail in tails], np.int32),
-            order.astype(np.int32),
-            np.take_along_axis(scores, order, 1),
-            np.array([len(ids) for ids in encoded], np.int32),
-            np.array([self.tokens.unknown(ids) for ids in encoded], np.int32),
-        )
-
-    def _first(self, encoded: list[list[int]], pieces: list[int]) -> np.ndarray:
-        """Return log-probabilities (prompts, pieces) of the token after the sentinel."""
-        found = np.zeros((len(encoded), len(pieces)))
-        index = self.batches.move(pieces)
-
-        def launch(rows: list[int]) -> torch.Tensor:
-            again = enough(self.fewest, len(rows), len(self.opening) + 1)
-            ids = self.batches.move([encoded[i] for i in rows])[again]
-            given = self.batches.move([[*self.opening, int(self.gap or 0)]] * len(ids))
-            logits = self.model(input_ids=ids, decoder_input_ids=given).logits[: len(rows), -1]
-            return logsoftmax(self.name, logits, self.dtype)[:, index].double()
-
-        def finish(rows: list[int], done: torch.Tensor) -> None:
-            found[rows] = done.cpu().numpy()
-
-        lengths = [len(ids) for ids in encoded]
-        self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
-        return found
+    def _first(self, encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
+        """Return log-probabilities (rows, vocabulary) of the token after the sentinel."""
+        again = enough(self.fewest, len(rows), len(self.opening) + 1)
+        ids = self.batches.move([encoded[i] for i in rows])[again]
+        given = self.batches.move([[*self.opening, int(self.gap or 0)]] * len(ids))
+        logits = self.model(input_ids=ids, decoder_input_ids=given).logits[: len(rows), -1]
+        return logsoftmax(self.name, logits, self.dtype)
 
     def logprobs(self, pairs: Iterable[tuple[str, str]], *, language: str = "") -> Iterator[Score]:
         """Score each continuation by the decoder, the prefix being the encoder's input.
@@ -167,8 +111,7 @@ class Seq2Seq:
             the language and is not.
         """
         self._told(language)
-        source = iter(pairs)
-        while block := list(islice(source, batching.BLOCK)):
+        for block in blocks(pairs):
             prefixes = [self.context + prefix.replace(MASK, GAP) for prefix, _ in block]
             encoded = self.tokens.encode(prefixes, language)
             rests = self.tokens.encode([rest for _, rest in block], language, special=False)
@@ -194,7 +137,6 @@ class Seq2Seq:
         rows
             Of each: the number of its input, what the decoder has written, what is scored.
         """
-        found = np.zeros(len(rows))
 
         def launch(chosen: list[int]) -> torch.Tensor:
             ids = self.batches.move([encoded[rows[r][0]] for r in chosen])
@@ -206,14 +148,8 @@ class Seq2Seq:
             each = scores.gather(2, given[:, 1:].unsqueeze(2)).squeeze(2).double()
             return each[:, len(self.opening) - 1 + len(rows[chosen[0]][1]) :].sum(1)
 
-        def finish(chosen: list[int], done: torch.Tensor) -> None:
-            found[chosen] = done.cpu().numpy()
-
         shapes = [(len(encoded[i]), len(before), len(tail)) for i, before, tail in rows]
-        self.batches.run(
-            shapes, [sum(shape) for shape in shapes], torch.inference_mode()(launch), finish
-        )
-        return found
+        return self.batches.collect(shapes, list(map(sum, shapes)), launch, np.zeros(len(rows)))
 
     def generate(
         self,
@@ -236,8 +172,7 @@ class Seq2Seq:
             model must be told the language and is not.
         """
         self._told(language)
-        source = iter(zip(prompts, seeds, strict=True))
-        while block := list(islice(source, batching.BLOCK)):
+        for block in blocks(zip(prompts, seeds, strict=True)):
             texts = [self.context + prompt.replace(MASK, GAP) for prompt, _ in block]
             encoded = self.tokens.encode(texts, language)
             for text, ids in zip(texts, encoded, strict=True):

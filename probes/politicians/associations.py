@@ -25,8 +25,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.words import build as words_dataset
 from plumbline.probes.core.shards import Shard
-from plumbline.probes.models.precision import agreement
-from plumbline.probes.models.scorer import Filled, Fills, Scorer
+from plumbline.probes.models.scorer import Filled, Fills, Scorer, agreement
 from plumbline.probes.politicians.candidates import Candidates, candidates_of
 from plumbline.probes.prompts import politicians as sentences
 from plumbline.probes.prompts.politicians import BARE, FAITHFUL, Frame, Frames, Kind

@@ -27,8 +27,9 @@ from models.tiny import own_products_agree
 from models.tiny_special import LANGUAGES, SPLIT, WORDS
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import batching, masked
+from plumbline.probes.models import batching, forward
 from plumbline.probes.models.kernels import packed_linear
+from plumbline.probes.models.scorer import METHODS
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +85,7 @@ def test_a_word_of_several_pieces_is_read_from_left_to_right(folders, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_neither_batches_nor_cores_change_a_bit(folders, name, monkeypatch):
-    monkeypatch.setattr(masked, "DECIMALS", 12)  # all that float32 has
+    monkeypatch.setattr(forward, "DECIMALS", 12)  # all that float32 has
     names, language = tiny_special.NAMES, SPOKEN.get(name, "")
     prompts = [f"{a} <mask> {b} {c}" for a in names for b in names for c in names][:49]
     prompts += [written(words) for words in TEXTS]
@@ -96,7 +97,7 @@ def test_neither_batches_nor_cores_change_a_bit(folders, name, monkeypatch):
         monkeypatch.setattr(batching, "ROWS", (rows, rows))
         monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
         scorer = loaded(name, folders[name], "float32")
-        if scorer.body.fewest > packed_linear.PAIR and not own_products_agree():
+        if scorer.fewest > packed_linear.PAIR and not own_products_agree():
             pytest.skip("not all products are packed, and those of torch depend on their rows here")
         words = [*WORDS, "kindly"]
         fills = filled(scorer, prompts, words, multi=True, language=language)
@@ -170,7 +171,7 @@ def test_each_token_of_a_sentence_is_read_unmasked(folders, name, method):
 
 
 @pytest.mark.parametrize("name", ["bart", "mbart"])
-@pytest.mark.parametrize("method", masked.METHODS)
+@pytest.mark.parametrize("method", METHODS)
 def test_a_decoder_has_no_pseudo_log_likelihood(folders, name, method):
     scorer = loaded(name, folders[name])
     with pytest.raises(Problem, match=r"models\.tiny: M?Bart\w+ has no pseudo-log-likelihood"):

@@ -77,7 +77,7 @@ def test_xlm_without_language_embeddings_needs_no_language(tmp_path, known):
 
 def test_the_mask_of_xlm_is_its_tokenizer_s_not_its_config_s(folders):
     scorer = loaded("xlm", folders["xlm"])
-    planted = scorer.body.model.config.mask_token_id
+    planted = scorer.model.config.mask_token_id
     assert numbered(folders["xlm"], ["<special1>", "<special3>"]) == [5, 7]
     assert planted == 7
     assert scorer.tokens.mask_id == 5

@@ -37,7 +37,7 @@ def folder(tmp_path_factory):
 
 
 def loaded(where):
-    return Masked(where, "tiny", "r1", dtype="float32").body
+    return Masked(where, "tiny", "r1", dtype="float32")
 
 
 def test_the_last_layer_is_shortened_where_its_parts_are_known(encoder, saved):

@@ -110,9 +110,11 @@ def test_order_budget_and_cores_change_no_bit_in_single_precision(folder, kind, 
 def test_a_prompt_is_computed_once_however_many_words(folder, monkeypatch):
     scorer = loaded(folder("gpt2"))
     forwards = []
-    true = causal_fill._next
+    true = causal_fill.NextWord._next
     monkeypatch.setattr(
-        causal_fill, "_next", lambda s, ids: forwards.append(len(ids)) or true(s, ids)
+        causal_fill.NextWord,
+        "_next",
+        lambda s, ids, rows: forwards.append(len(rows)) or true(s, ids, rows),
     )
     assert len(answers(scorer.fill(PROMPTS, WORDS, 2))) == len(PROMPTS)
     assert sum(forwards) == len(PROMPTS)

@@ -74,22 +74,22 @@ def test_the_approximate_gelu_is_computed_in_one_step(spelt_out):
 
 
 def test_all_products_of_an_encoder_are_packed(encoder, saved):
-    assert Masked(saved, "tiny", "r1", dtype="float32").body.fewest == packed_linear.PAIR
+    assert Masked(saved, "tiny", "r1", dtype="float32").fewest == packed_linear.PAIR
 
 
 @pytest.mark.parametrize("name", ["xlm", "bertweet", "bart", "mbart"])
 def test_so_are_those_of_special_kinds(name, tmp_path):
     own = special(name, tmp_path)
-    assert Masked(own, "tiny", "r1", dtype="float32").body.fewest == packed_linear.PAIR
+    assert Masked(own, "tiny", "r1", dtype="float32").fewest == packed_linear.PAIR
 
 
 def test_rows_are_few_where_all_products_are_packed_and_more_where_weights_are_read(tmp_path):
     tokenizer = wordpiece(SENTENCES)
     own = save(tmp_path / "bert", bert(tokenizer), tokenizer)
-    assert Masked(own, "tiny", "r1", dtype="float32").body.fewest == packed_linear.PAIR
-    assert Masked(own, "tiny", "r1", dtype="float64").body.fewest == packed_linear.FEWEST
+    assert Masked(own, "tiny", "r1", dtype="float32").fewest == packed_linear.PAIR
+    assert Masked(own, "tiny", "r1", dtype="float64").fewest == packed_linear.FEWEST
     xlnet = special("xlnet", tmp_path / "xlnet")
-    assert Masked(xlnet, "tiny", "r1", dtype="float32").body.fewest == packed_linear.FEWEST
+    assert Masked(xlnet, "tiny", "r1", dtype="float32").fewest == packed_linear.FEWEST
 
 
 SMALL = {"vocab_size": 40, "pad_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 0}

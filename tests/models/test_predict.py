@@ -9,8 +9,8 @@ from models.tiny_encoders import ENCODERS, WORDS, Plain, build
 
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.models.causal import Causal
+from plumbline.probes.models.forward import leading
 from plumbline.probes.models.masked import Masked
-from plumbline.probes.models.predictions import leading
 from plumbline.probes.models.scorer import Predicts
 
 PROMPTS = ["a <mask> person", "<mask> <mask> is <mask>", "the very <mask> <mask> <mask> a"]

@@ -333,7 +333,7 @@ def test_mixed_precision_teaches_nearly_the_same(place, change, monkeypatch):
     told, wanted = column(losses("data/pretrained/masked")), column(losses(whole))
     assert told == pytest.approx(wanted, abs=0.1)
     assert told != wanted
-    dtypes = {p.dtype for p in scorer("masked", checkpoints("masked")[1]).body.model.parameters()}
+    dtypes = {p.dtype for p in scorer("masked", checkpoints("masked")[1]).model.parameters()}
     assert dtypes == {torch.float32}
 
 

@@ -56,7 +56,7 @@ def plain(scorer, text):
     ids = tokenizer(text.replace("<mask>", tokenizer.mask_token))["input_ids"]
     last = max(i for i, token in enumerate(ids) if token == tokenizer.mask_token_id)
     with torch.no_grad():
-        logits = scorer.body.model(input_ids=torch.tensor([ids])).logits[0, last]
+        logits = scorer.model(input_ids=torch.tensor([ids])).logits[0, last]
     return torch.log_softmax(logits, -1).numpy(), len(ids)
 
 
