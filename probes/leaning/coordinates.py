@@ -1,4 +1,4 @@
-"""Rows of the tables of ``compass`` that come from one model's answers in one reading."""
+"""Rows of ``compass`` from one model in one reading: coordinates, items, baselines, shifts."""
 
 from __future__ import annotations
 
@@ -7,26 +7,37 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from plumbline.probes.leaning.schemas import ASKED, BASELINES, READINGS, ROUNDED
+from plumbline.probes.leaning.responses import ITSELF
+from plumbline.probes.leaning.schemas import (
+    ASKED,
+    BASELINES,
+    CONTRASTS,
+    PERIODS,
+    READINGS,
+    ROUNDED,
+)
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES
-from plumbline.probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total
+from plumbline.probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total, two_sided_p
 from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
+from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.leaning.answers import Answers, State
-    from plumbline.probes.leaning.compass import Params
-    from plumbline.probes.leaning.scale import Scale
+    from plumbline.probes.leaning.responses import Answers, State
+    from plumbline.probes.leaning.schemas import CompassParams as Params
+    from plumbline.probes.leaning.scoring import Scale
 
     Array = NDArray[np.float64]
 
 Rows = list[dict[str, Any]]
 CLUSTER = "statement, with its opposite"
 RANDOM = "who answers every statement at random: mean {mean:.3f}, SD {sd:.3f}"
-REACH = 1.959963984540054  # of a normal: 95% of who answers at random
+REACH = 1.959963984540054  # of a normal: 95% of random answers
+UNEQUAL = "no test: trained on {own:g} texts, the other side on {other:g}"
+FLIPPED = "these trainings: sides exchanged in statements, {flips} sign patterns or all"
 
 
 class Reading(NamedTuple):
@@ -44,7 +55,7 @@ class Reading(NamedTuple):
     def about(self, state: State) -> dict[str, Any]:
         """Return the columns that its rows share."""
         return {
-            **state.facts(),
+            **state._asdict(),
             "questionnaire": self.answers.scale.name,
             "asked": ASKED.index(self.asked),
             "reading": READINGS.index(self.name),
@@ -105,53 +116,41 @@ def _sampled(found: Axis) -> Iterator[str]:
 
 
 def coordinates(reading: Reading, params: Params) -> Rows:
-    """Return where every state of the model is, and whether a random answerer would be there."""
+    """Return where every state of the model is, against random answers."""
     rows: Rows = []
     for state, told in reading.answers.weights.items():
-        for place, found in _axes(reading, _added(reading.answers, state)):
-            start = place.pop("start")
+        for placed, found, ends in _axes(reading, _added(reading.answers, state), params):
             fixed = half_width(found.parts[1:], params.confidence)
-            value = start + found.value
+            value = float(ends[2]) + found.value
             rows.append(
                 reading.about(state)
-                | place
-                | _placed(place, estimate(value, found, params.confidence), start, found.value)
+                | placed
                 | {
                     "seeds": told.shape[0],
                     "prompts": told.shape[1],
                     "seed_sd": sd_of(found.seeds),
                     "prompt_sd": sd_of(found.prompts),
-                    "low_fixed": finite(np.clip(value - fixed, *place["ends"])),
-                    "high_fixed": finite(np.clip(value + fixed, *place["ends"])),
+                    "low_fixed": finite(np.clip(value - fixed, *ends[:2])),
+                    "high_fixed": finite(np.clip(value + fixed, *ends[:2])),
                 }
             )
-    adjust(rows, "p")
-    return [_bare(row) for row in rows]
+    return adjust(rows, "p")
 
 
 def runs(reading: Reading, params: Params) -> Rows:
     """Return where the model is after every single training, in every prompt and in all."""
     rows: Rows = []
     own = reading.answers
+    every = [("", slice(None))] if len(own.prompts) > 1 else []
+    each = [(name, slice(p, p + 1)) for p, name in enumerate(own.prompts)]
     for state, seeds in own.seeds.items():
         told = _added(own, state)
         for s, seed in enumerate(seeds):
-            every = [("", slice(None))] if len(own.prompts) > 1 else []
-            each = [(name, slice(p, p + 1)) for p, name in enumerate(own.prompts)]
             for prompt, which in [*every, *each]:
-                for place, found in _axes(reading, told.part(slice(s, s + 1), which)):
-                    start = place.pop("start")
-                    value = start + found.value
-                    rows.append(
-                        reading.about(state)
-                        | {"pretraining_seed": seed, "prompt": prompt}
-                        | place
-                        | _placed(
-                            place, estimate(value, found, params.confidence), start, found.value
-                        )
-                    )
-    adjust(rows, "p")
-    return [_bare(row) for row in rows]
+                about = reading.about(state) | {"pretraining_seed": seed, "prompt": prompt}
+                part = Added(*(array[s : s + 1, which] for array in told))
+                rows += [about | placed for placed, _, _ in _axes(reading, part, params)]
+    return adjust(rows, "p")
 
 
 class Added(NamedTuple):
@@ -162,60 +161,47 @@ class Added(NamedTuple):
     high: Array
     missing: Array  # share, (seeds, prompts, statements)
 
-    def part(self, seeds: slice, prompts: slice) -> Added:
-        """Return some trainings and prompts."""
-        return Added(
-            self.own[seeds, prompts],
-            self.low[seeds, prompts],
-            self.high[seeds, prompts],
-            self.missing[seeds, prompts],
-        )
-
 
 def _added(own: Answers, state: State) -> Added:
     low, high = (own.added(state, pick(own.scale.points, axis=-1)) for pick in (np.min, np.max))
     return Added(own.added(state), low, high, own.missing[state])
 
 
-def _axes(reading: Reading, told: Added) -> Iterator[tuple[dict[str, Any], Axis]]:
-    """Yield each axis with its columns, and what the answers add to it."""
+def _axes(
+    reading: Reading, told: Added, params: Params
+) -> Iterator[tuple[dict[str, Any], Axis, Array]]:
+    """Yield for each axis its row, what the answers add to it, and its ends and its middle.
+
+    A row is tested against random answers, and has no value without any answer.
+    """
     scale = reading.answers.scale
-    start = scale.start(reading.rounded)
+    start, spread = scale.start(reading.rounded), scale.spread()
+    limits = scale.ends(reading.rounded)
     missing = told.missing.mean(axis=(0, 1))
     for a, axis in enumerate(scale.axes):
         keep = scale.moving()[a]
         low, high = (
             start[a] + end[:, :, a].mean(axis=(0, 1)).sum() for end in (told.low, told.high)
         )
+        found = moved(scale, a, told.own[:, :, a])
+        row = estimate(float(start[a]) + found.value, found, params.confidence)
+        for end in ("low", "high"):
+            row[end] = None if row[end] is None else finite(np.clip(row[end], *limits[a]))
+        lost = finite(missing[keep].sum())
+        if lost == keep.sum():
+            row |= dict.fromkeys(("value", "low", "high"))
+        else:
+            row["p"] = significant(2 * float(ndtr(-abs(found.value) / spread[a])))
         place = {
             "axis": axis,
             "unit": scale.unit,
             "statements": int(keep.sum()),
-            "missing": finite(missing[keep].sum()),
+            "missing": lost,
             "bound_low": finite(low),
             "bound_high": finite(high),
-            "start": float(start[a]),
-            "sd": float(scale.spread()[a]),
-            "ends": scale.ends(reading.rounded)[a],
+            "null": RANDOM.format(mean=round(float(start[a]), 3) + 0.0, sd=float(spread[a])),
         }
-        yield place, moved(scale, a, told.own[:, :, a])
-
-
-def _placed(
-    place: dict[str, Any], row: dict[str, Any], start: float, apart: float
-) -> dict[str, Any]:
-    """Return an estimate with its test against random answers; no value without any answer."""
-    sd, ends = place["sd"], place["ends"]
-    row["null"] = RANDOM.format(mean=round(start, 3) + 0.0, sd=sd)
-    for end in ("low", "high"):
-        row[end] = None if row[end] is None else finite(np.clip(row[end], *ends))
-    if place["missing"] == place["statements"]:
-        return row | {"value": None, "low": None, "high": None}
-    return row | {"p": significant(2 * float(ndtr(-abs(apart) / sd)))}
-
-
-def _bare(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name not in ("sd", "start", "ends")}
+        yield row | place, found, np.append(limits[a], start[a])
 
 
 def sd_of(values: Array) -> float | None:
@@ -223,15 +209,15 @@ def sd_of(values: Array) -> float | None:
     return finite(values.std(ddof=1)) if len(values) > 1 else None
 
 
-def adjust(rows: Rows, name: str) -> None:
+def adjust(rows: Rows, name: str) -> Rows:
     """Put adjusted p-values in, over all rows that have one."""
     for row in rows:
         row[f"{name}_bh"] = None
     tested = [row for row in rows if row[name] is not None]
-    if tested:
-        adjusted = benjamini_hochberg(np.array([row[name] for row in tested]))
-        for row, p in zip(tested, adjusted, strict=True):
-            row[f"{name}_bh"] = significant(float(p))
+    adjusted = benjamini_hochberg(np.array([row[name] for row in tested], dtype=np.float64))
+    for row, p in zip(tested, adjusted, strict=True):
+        row[f"{name}_bh"] = significant(float(p))
+    return rows
 
 
 def items(reading: Reading, params: Params) -> Rows:
@@ -271,7 +257,7 @@ def items(reading: Reading, params: Params) -> Rows:
 
 
 def baselines(scale: Scale) -> Rows:
-    """Return where who answers at random is, and who always gives the same answer."""
+    """Return where random answers are, and where always the same answer is."""
     rows: Rows = []
     for reading in ROUNDED:
         start, sd = scale.start(reading), scale.spread()
@@ -286,6 +272,7 @@ def baselines(scale: Scale) -> Rows:
             rows += [
                 {
                     "questionnaire": scale.name,
+                    "language": scale.language,
                     "constants": ROUNDED.index(reading),
                     "baseline": BASELINES.index(name),
                     "axis": axis,
@@ -299,3 +286,68 @@ def baselines(scale: Scale) -> Rows:
                 for name, value, spread in told
             ]
     return rows
+
+
+def shifts(reading: Reading, params: Params) -> Rows:
+    """Return how far apart states are, over the same statements and prompts."""
+    rows: Rows = []
+    own, scale = reading.answers, reading.answers.scale
+    for state, other, contrast, against in contrasts(own, params):
+        one, two = own.added(state), own.added(other)
+        unequal = _unequal(own.texts[state], own.texts[other], params) if other != ITSELF else ""
+        for a, axis in enumerate(scale.axes):
+            found = moved(scale, a, one[:, :, a], two[:, :, a])
+            flipped = sign_flip_p(found.totals[:, None], params.flips, params.seed)
+            rows.append(
+                reading.about(state)
+                | {"contrast": CONTRASTS.index(contrast), "against": against}
+                | {"axis": axis, "unit": scale.unit}
+                | estimate(found.value, found, params.confidence)
+                | {
+                    "null": unequal or FLIPPED.format(flips=params.flips),
+                    "p": None if unequal else significant(float(flipped[0])),
+                    "seed_sd": sd_of(found.seeds),
+                    "p_seeds": None if unequal else seeds_p(found, itself=other == ITSELF),
+                    "seeds": len(found.seeds),
+                    "texts": own.texts[state],
+                    "texts_against": own.texts[other],
+                }
+            )
+    return adjust(adjust(rows, "p"), "p_seeds")
+
+
+def _unequal(texts: float, others: float, params: Params) -> str:
+    """Say so where the numbers of texts are too far apart; '' where they are not.
+
+    Who reads more takes more steps, and moves further whatever the texts say.
+    """
+    far = abs(texts - others) > params.apart * max(texts, others)
+    return UNEQUAL.format(own=texts, other=others) if far else ""
+
+
+def contrasts(own: Answers, params: Params) -> Iterator[tuple[State, State, str, str]]:
+    """Yield two states that are compared, how, and the name of the second."""
+    before, later = PERIODS.index("before"), PERIODS.index("from")
+    for state in own.weights:
+        if state == ITSELF:
+            continue
+        others = [(ITSELF, "itself", "")]
+        control = params.control.get(state.corpus, params.control.get("other", ""))
+        if control != state.corpus:
+            others.append((state._replace(corpus=control), "control", control))
+        if state.period == later:
+            others.append((state._replace(period=before), "period", PERIODS[before]))
+        if other := params.compared.get(state.corpus):
+            others.append((state._replace(corpus=other), "corpora", other))
+        for second, contrast, against in others:
+            if second in own.weights:
+                yield state, second, contrast, against
+
+
+def seeds_p(found: Axis, *, itself: bool) -> float | None:
+    """Return the two-sided p of a shift with the trainings as the sample; None with too few."""
+    sides = found.parts[2:3] if itself else found.parts[2:]
+    if not all(part.df for part in sides):
+        return None
+    p = two_sided_p(found.value, sides)
+    return significant(p) if np.isfinite(p) else None

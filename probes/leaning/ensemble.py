@@ -7,62 +7,66 @@ that one sees whether it is partisanship that helps, or voting.
 
 from __future__ import annotations
 
+import hashlib
+from itertools import combinations
+from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import Field, model_validator
 from scipy.special import ndtr
 
-from plumbline.builders.core.params import Params as Section
-from plumbline.probes.leaning.ensemble_schemas import READINGS, SCHEMAS
-from plumbline.probes.leaning.predictions import Case, Runs, cases
-from plumbline.probes.leaning.voters import PARTISAN, Voters, all_runs, first_run, without_each_seed
+from plumbline.probes.leaning.predictions import Case, Runs, adjusted, cases, over_seeds
+from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
+from plumbline.probes.leaning.schemas import ROUNDED
+from plumbline.probes.leaning.schemas import EnsembleParams as Params
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.classification import METRICS, cells, metrics
-from plumbline.probes.stats.crossed import combined, left_out
-from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.classification import METRICS, VOTES, cells, metrics, vote
+from plumbline.probes.stats.crossed import Contrast, combined, left_out
+from plumbline.probes.stats.estimate import finite, significant, typed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.voters import Gains
 
+    Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
 
 EACH = False
 DATASETS = ("downstream",)
 OUTPUTS = ("finetune",)
 TABLES = ()
-FAITHFUL, CORRECTED = range(len(READINGS))
+FAITHFUL, CORRECTED = range(len(ROUNDED))
 TESTED = ("accuracy", "balanced accuracy", "F1")
 OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights), these trainings"
 NORMAL = "0: equally good on other texts (normal, SE of the bootstrap)"
 UNTESTED = "none: no test"
-__all__ = ["SCHEMAS"]
+__all__ = ["SCHEMAS", "Params"]
+
+PARTISAN = "partisan"
+MEAN = "members, mean"
+BEST = "best member, chosen on the same texts"
+BLIND = "best member, chosen on other texts"
+ONE = "one corpus, by seed: {}"
+ONES = "one corpus, by seed: mean"
+ITSELF = "the model itself, by seed"
+HARD, NONE = VOTES[0], ""  # no vote
+CHOSEN_BY = METRICS.index("balanced accuracy")
 
 
-class Params(Section):
-    """Who votes, and how intervals are made."""
+Gains = dict[tuple[str, str], tuple["Floats", int]]  # by name and vote: measures, and size
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    partisan: list[str] = Field(
-        min_length=2, description="corpora of the partisan ensemble; those not trained on are out"
-    )
-    positive: dict[str, str] = Field(description="the class that is sought, as in fairness")
-    draws: int = Field(
-        100, ge=1, description="ensembles of one corpus at most; all choices if they are no more"
-    )
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over texts")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, description="of the resampling and of the choice of ensembles")
 
-    @model_validator(mode="after")
-    def _once(self) -> Params:
-        if len(set(self.partisan)) < len(self.partisan):
-            raise ValueError("partisan: one stands twice")
-        return self
+class Voters(NamedTuple):
+    """Ensembles of one kind, or single classifiers."""
+
+    name: str
+    vote: str  # how they vote; empty: they are single
+    size: int  # voters of each
+    predicted: Bools  # (ensembles, texts)
 
 
 class Scored(NamedTuple):
@@ -112,9 +116,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                             scored, case, without if reading == CORRECTED else [], params
                         )
                     ]
-            found["differences"] += _adjusted(
-                _adjusted(differences), "p_trainings", "p_trainings_bh"
-            )
+            found["differences"] += adjusted(adjusted(differences), "p_trainings", "p_trainings_bh")
     return {
         name: typed(pl.DataFrame(rows, infer_schema_length=None), SCHEMAS[name])
         for name, rows in found.items()
@@ -207,12 +209,15 @@ def _differences(
                         "size": own.voters.size,
                         "size_against": other.voters.size,
                     }
-                    | _over_seeds(own, other, m, float(se[m]), without, case.size(every), params)
+                    | over_seeds(
+                        _contrast(own, other, m, float(se[m]), without, case.size(every), params),
+                        tested=metric in TESTED,
+                    )
                 )
     return result
 
 
-def _over_seeds(
+def _contrast(
     own: Scored,
     other: Scored,
     m: int,
@@ -220,36 +225,159 @@ def _over_seeds(
     without: list[list[Gains]],
     texts: int,
     params: Params,
-) -> dict[str, Any]:
-    """Return a difference over texts and trainings; nothing where too few are left of these."""
-    names = ("trainings_low", "trainings_high", "p_trainings", "p_trainings_bh")
-    result: dict[str, Any] = dict.fromkeys(names)
+) -> Contrast | None:
+    """Return a difference over texts and trainings; None where too few are left of these."""
     key = (other.voters.name, own.voters.vote)
     parts = [(se**2, max(1, texts - 1))]
     for each in without:
-        sizes = {found[key][1] for found in each if key in found}
-        if not each or sizes != {other.voters.size} or not all(key in found for found in each):
-            return result
+        if not each or any(found.get(key, (None, 0))[1] != other.voters.size for found in each):
+            return None
         parts.append(left_out(np.array([found[key][0][m] for found in each])))
     if len(parts) < 3:
-        return result
-    found = combined(float(own.mean[0, m] - other.mean[0, m]), parts, params.confidence)
-    tested = METRICS[m] in TESTED and np.isfinite(found.p)
-    limits = {"trainings_low": finite(found.low), "trainings_high": finite(found.high)}
-    return result | limits | {"p_trainings": significant(found.p) if tested else None}
+        return None
+    return combined(float(own.mean[0, m] - other.mean[0, m]), parts, params.confidence)
 
 
-def _adjusted(
-    rows: list[dict[str, Any]], name: str = "p", into: str = "p_bh"
-) -> list[dict[str, Any]]:
-    """Adjust over all tests of a reading; of one task of one model there are no others here."""
-    for reading in (FAITHFUL, CORRECTED):
-        own = [row for row in rows if row["reading"] == reading]
-        tested = [row for row in own if row[name] is not None]
-        if name == "p":
-            for row in own:
-                row["family"] = len(tested)
-        values = np.array([row[name] for row in tested], dtype=np.float64)
-        for row, value in zip(tested, benjamini_hochberg(values), strict=True):
-            row[into] = significant(value)
-    return rows
+def first_run(case: Case, members: Sequence[Runs]) -> Iterator[Voters]:
+    """Yield what the paper compares, of one training of each partisan corpus."""
+    own = np.stack([runs.probability[0] for runs in members])
+    yield Voters(PARTISAN, HARD, len(own), vote(own, HARD)[None])
+    yield from _singles(case, [runs.predicted[:1] for runs in members], blind=False)
+
+
+def all_runs(
+    case: Case, members: dict[str, Runs], itself: Runs | None, draws: int, seed: int
+) -> Iterator[Voters]:
+    """Yield ensembles of all trainings: partisan, of one corpus, of the model itself.
+
+    Parameters
+    ----------
+    members
+        The runs of each partisan corpus.
+    itself
+        Those of the model without further training.
+    """
+    size = len(members)
+    shared = sorted(set.intersection(*(set(runs.seeds) for runs in members.values())))
+    if not shared:
+        return
+    own = [runs.pick(shared).probability for runs in members.values()]
+    mixed = _choices(len(shared), size, draws, f"{seed} {PARTISAN}")
+    together = np.stack([_dealt(own, choice, number) for number, choice in enumerate(mixed)])
+    for how in VOTES:
+        yield Voters(PARTISAN, how, size, vote(together, how))
+    yield from _singles(case, [runs.predicted for runs in members.values()], blind=True)
+    for how in VOTES:
+        each = [
+            Voters(ONE.format(corpus), how, min(size, len(runs.seeds)), _votes(runs, how, at))
+            for corpus, runs in members.items()
+            for at in (_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"),)
+        ]
+        yield from each
+        if len({voters.size for voters in each}) == 1:
+            every = np.concatenate([voters.predicted for voters in each])
+            yield Voters(ONES, how, each[0].size, every)
+        if itself is not None:
+            at = _choices(len(itself.seeds), size, draws, f"{seed} ")
+            fewer = min(size, len(itself.seeds))
+            yield Voters(ITSELF, how, fewer, _votes(itself, how, at))
+
+
+def gains(case: Case, voters: Iterable[Voters]) -> Gains:
+    """Return what the partisan ensemble is better by than each other, and the other's size.
+
+    Keys are the other's name and the vote; single classifiers stand beside either vote. The best
+    are left out: how they are chosen jumps when a training is left out.
+    """
+    means = {
+        (own.name, own.vote): (
+            metrics(cells(case.true, own.predicted))[:, 0].mean(axis=0),
+            own.size,
+        )
+        for own in voters
+        if own.name not in (BEST, BLIND)
+    }
+    return {
+        (name, how): (own - value, size)
+        for (partisan, how), (own, _) in means.items()
+        if partisan == PARTISAN
+        for (name, other), (value, size) in means.items()
+        if name != PARTISAN and other in (NONE, how)
+    }
+
+
+def without_each_seed(
+    case: Case, members: dict[str, Runs], itself: Runs | None, draws: int, seed: int
+) -> list[list[Gains]]:
+    """Return the gains without each pretraining seed in turn, and without each fine-tuning seed.
+
+    A list is empty where a corpus would be left without a training.
+    """
+    found: list[list[Gains]] = []
+    for place in (0, 1):
+        seeds = sorted({own[place] for runs in members.values() for own in runs.seeds})
+        kept = [
+            {name: _without(runs, place, out) for name, runs in members.items()} for out in seeds
+        ]
+        if any(not runs.seeds for own in kept for runs in own.values()):
+            found.append([])
+            continue
+        base = [_without(itself, place, out) if itself and place else itself for out in seeds]
+        found.append(
+            [
+                gains(
+                    case, all_runs(case, own, other if other and other.seeds else None, draws, seed)
+                )
+                for own, other in zip(kept, base, strict=True)
+            ]
+        )
+    return found
+
+
+def _without(runs: Runs, place: int, out: int) -> Runs:
+    keep = [own for own in runs.seeds if own[place] != out]
+    return runs.pick(keep) if keep else Runs([], runs.probability[:0])
+
+
+def _dealt(own: list[Floats], choice: tuple[int, ...], number: int) -> Floats:
+    """Return a run of each corpus, (corpora, texts), their seeds as different as those of one."""
+    return np.stack([x[choice[(i + number) % len(choice)]] for i, x in enumerate(own)])
+
+
+def _votes(runs: Runs, how: str, choices: list[tuple[int, ...]]) -> Bools:
+    return np.stack([vote(runs.probability[list(choice)], how) for choice in choices])
+
+
+def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]]:
+    """Return which runs vote together: all choices, or some of them that follow from a key."""
+    size = min(size, runs)
+    if comb(runs, size) <= draws:
+        return list(combinations(range(runs), size))
+    digest = hashlib.sha256(key.encode()).digest()
+    rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
+    found: set[tuple[int, ...]] = set()
+    while len(found) < draws:
+        found.add(tuple(sorted(rng.choice(runs, size, replace=False).tolist())))
+    return sorted(found)
+
+
+def _singles(case: Case, each: list[Bools], *, blind: bool) -> Iterator[Voters]:
+    """Yield the mean of the partisan members, and the best of them."""
+    yield Voters(MEAN, NONE, 1, np.concatenate(each))
+    best = int(np.argmax([_score(case.true, own) for own in each]))
+    yield Voters(BEST, NONE, 1, each[best])
+    if blind:
+        half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
+        told = [
+            int(np.argmax([_score(case.true[own], x[:, own]) for x in each]))
+            for own in (~half, half)
+        ]
+        runs = min(len(own) for own in each)
+        judged = np.where(half, each[told[0]][:runs], each[told[1]][:runs])
+        yield Voters(BLIND, NONE, 1, judged)
+
+
+def _score(true: Bools, predicted: Bools) -> float:
+    """Return by what the best is chosen: the mean over runs of the balanced accuracy."""
+    found = metrics(cells(true, predicted))[:, 0, CHOSEN_BY].mean()
+    return float(found) if np.isfinite(found) else -1.0

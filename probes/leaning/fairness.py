@@ -6,30 +6,30 @@ tests on the same texts, and whether a difference would be there in other traini
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import Field, model_validator
 
-from plumbline.builders.core.params import Params as Section
-from plumbline.probes.leaning.fairness_recovery import recovery
-from plumbline.probes.leaning.fairness_rows import (
-    CORRECTED,
-    FAITHFUL,
-    ONE_RUN,
-    Measured,
+from plumbline.probes.leaning.predictions import (
+    ALL,
+    Case,
+    Runs,
+    State,
     adjusted,
-    estimates,
-    measured_on,
-    null_of,
+    cases,
+    grid,
+    matched,
     over_seeds,
+    pairs,
 )
-from plumbline.probes.leaning.fairness_schemas import OF, SCHEMAS
-from plumbline.probes.leaning.predictions import ALL, Case, State, cases, matched, pairs
+from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
+from plumbline.probes.leaning.schemas import FAIRNESS_READINGS, OF
+from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.classification import METRICS
-from plumbline.probes.stats.estimate import finite, typed
+from plumbline.probes.stats.classification import METRICS, cells, metrics
+from plumbline.probes.stats.crossed import Contrast, over_trainings
+from plumbline.probes.stats.estimate import finite, significant, typed
 from plumbline.probes.stats.tests import chance_p, exchange_p, mcnemar, membership_p
 
 if TYPE_CHECKING:
@@ -38,47 +38,84 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
     Floats = NDArray[np.float64]
+    Table = dict[tuple[State, tuple[str, str]], "Measured"]
 
 EACH = False
 DATASETS = ("downstream",)
 OUTPUTS = ("finetune",)
 TABLES = ()
+FAITHFUL, ONE_RUN, CORRECTED = range(len(FAIRNESS_READINGS))
+TESTED = ("accuracy", "balanced accuracy", "F1")
+TRAINING = "training"
+OVER_TEXTS = "bootstrap percentile over clusters (Poisson weights)"
+SPREAD = "minus and plus one SD over trainings"
+UNTESTED = "none: no test"
 DEALT = "predictions dealt out to the texts at random (classes permuted)"
 MEMBER = "contrast 0: who is of the group does not matter (permuted within classes)"
 EXCHANGED = "0: the two may be exchanged, cluster by cluster"
 MCNEMAR = "0: each is right on half of the texts that one alone has right (McNemar, exact; texts)"
-__all__ = ["SCHEMAS"]
+__all__ = ["SCHEMAS", "Params"]
 
 
-class Params(Section):
-    """What is sought and compared, and how intervals and tests are made."""
+class Measured(NamedTuple):
+    """The measures of one state on some texts."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    positive: dict[str, str] = Field(
-        description="the class that is sought, by config of downstream or by what its name begins "
-        "with, up to the first dash"
-    )
-    control: str = Field(description="corpus that the others are compared with")
-    left: list[str] = Field(description="corpora that are compared, one by one, with")
-    right: list[str] = Field(description="these")
-    texts_min: int = Field(
-        20, ge=1, description="test texts that a group or source must have to be in the tables"
-    )
-    exchanges: int = Field(ge=99, description="draws of the tests that exchange or permute")
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over texts")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, description="of the resampling")
+    runs: Runs
+    each: Floats  # (runs, measures)
+    mean: Floats  # (1 + replicates, measures) over runs, the sample first
 
-    @model_validator(mode="after")
-    def _pairs(self) -> Params:
-        if len(self.left) != len(self.right):
-            raise ValueError("left and right: as many of one as of the other are needed")
-        return self
 
-    def limits(self, drawn: Floats) -> tuple[Floats, Floats]:
-        """Return percentile limits of replicates, (replicates, measures); nan left out."""
-        found = percentiles(drawn.T, self.confidence)
-        return found.low, found.high
+def measured_on(case: Case, runs: Runs, member: NDArray[np.bool_], weights: Floats) -> Measured:
+    """Return the measures of runs on some texts, in the sample and in every replicate."""
+    drawn = metrics(cells(case.true[member], runs.predicted[:, member], weights[member]))
+    return Measured(runs, drawn[:, 0], drawn.mean(axis=0))
+
+
+def null_of(row: dict[str, Any], null: str) -> str:
+    """Return what a row is judged against, if it is."""
+    return UNTESTED if row["p"] is None else null
+
+
+def estimates(
+    own: Measured,
+    case: Case,
+    member: NDArray[np.bool_],
+    reading: int,
+    p: Floats | None,
+    params: Params,
+) -> list[dict[str, Any]]:
+    """Return what a row has of each measure."""
+    runs = len(own.each)
+    sd = own.each.std(axis=0, ddof=1) if runs > 1 else np.full(len(METRICS), np.nan)
+    low, high = limits(own.mean[1:], params)
+    if reading == FAITHFUL:
+        low, high, p = own.mean[0] - sd, own.mean[0] + sd, None
+    cluster, n = (TRAINING, runs) if reading == FAITHFUL else (case.cluster, case.size(member))
+    result = []
+    for m, metric in enumerate(METRICS):
+        there = p is not None and metric in TESTED and np.isfinite(p[m])
+        result.append(
+            {
+                "metric": metric,
+                "value": finite(own.mean[0, m]),
+                "low": finite(low[m]),
+                "high": finite(high[m]),
+                "n": n,
+                "cluster": cluster,
+                "method": SPREAD if reading == FAITHFUL else OVER_TEXTS,
+                "p": significant(p[m]) if there and p is not None else None,
+                "p_bh": None,
+                "runs": runs,
+                "sd_runs": finite(sd[m]),
+            }
+        )
+    return result
+
+
+def limits(drawn: Floats, params: Params) -> tuple[Floats, Floats]:
+    """Return percentile limits of replicates, (replicates, measures); nan left out."""
+    found = percentiles(drawn.T, params.confidence)
+    return found.low, found.high
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -87,8 +124,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict
-        ``overall``, ``groups``, ``differences``, and with a world ``recovery``. Columns as in
-        :data:`SCHEMAS`.
+        ``overall``, ``groups`` and ``differences``, with the columns of :data:`SCHEMAS`.
 
     Raises
     ------
@@ -105,12 +141,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 for state, runs in case.states.items()
                 for place, member in case.members.items()
             }
-            overall = _overall(case, measured, params)
-            differences = _differences(case, weights, params)
-            found["overall"] += overall
+            found["overall"] += _overall(case, measured, params)
             found["groups"] += _groups(case, measured, params)
-            found["differences"] += differences
-            found["recovery"] += recovery(case, inputs.weights(model), differences, params)
+            found["differences"] += _differences(case, weights, params)
     return {
         name: typed(pl.DataFrame(rows, infer_schema_length=None), SCHEMAS[name])
         for name, rows in found.items()
@@ -118,9 +151,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     }
 
 
-def _overall(
-    case: Case, measured: dict[tuple[State, tuple[str, str]], Measured], params: Params
-) -> list[dict[str, Any]]:
+def _overall(case: Case, measured: Table, params: Params) -> list[dict[str, Any]]:
     result = []
     every = case.numbers(case.members[ALL])
     for state, runs in case.states.items():
@@ -134,9 +165,7 @@ def _overall(
     return adjusted(result)
 
 
-def _groups(
-    case: Case, measured: dict[tuple[State, tuple[str, str]], Measured], params: Params
-) -> list[dict[str, Any]]:
+def _groups(case: Case, measured: Table, params: Params) -> list[dict[str, Any]]:
     result = []
     every = case.numbers(case.members[ALL])
     for state, runs in case.states.items():
@@ -149,19 +178,17 @@ def _groups(
                 case.true, runs.predicted, member, params.exchanges, params.seed, every
             )
             apart = own.mean - whole.mean
-            low, high = params.limits(apart[1:])
+            low, high = limits(apart[1:], params)
             for reading in (FAITHFUL, CORRECTED):
                 rows = estimates(own, case, member, reading, p, params)
                 for m, row in enumerate(rows):
-                    limits = (low[m], high[m]) if reading == CORRECTED else (np.nan, np.nan)
+                    ends = (low[m], high[m]) if reading == CORRECTED else (np.nan, np.nan)
                     result.append(
                         _place(case, reading, state)
                         | {"of": OF.index(of), "group": name}
                         | row
                         | {"null": null_of(row, MEMBER), "contrast": finite(apart[0, m])}
-                        | dict(
-                            zip(("contrast_low", "contrast_high"), map(finite, limits), strict=True)
-                        )
+                        | {"contrast_low": finite(ends[0]), "contrast_high": finite(ends[1])}
                     )
     return adjusted(result)
 
@@ -176,7 +203,6 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
             continue
         for (of, name), member in case.members.items():
             true = case.true[member]
-            both = [measured_on(case, runs, member, weights) for runs in (first, second)]
             place = {
                 "model": case.model,
                 "task": case.task,
@@ -195,15 +221,10 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
             p_one = exchange_p(true, mine[:1], others[:1], params.exchanges, params.seed, units)
             p_one[METRICS.index("accuracy")] = mcnemar(mine[0] == true, others[0] == true)
             tested = {FAITHFUL: None, ONE_RUN: p_one, CORRECTED: p}
-            apart = Measured(first, both[0].each - both[1].each, both[0].mean - both[1].mean)
-            single = [
-                measured_on(case, runs.pick(runs.seeds[:1]), member, weights)
-                for runs in (first, second)
-            ]
-            one_run = Measured(
-                first.pick(first.seeds[:1]),
-                single[0].each - single[1].each,
-                single[0].mean - single[1].mean,
+            apart, one_run = (
+                Measured(a, x.each - y.each, x.mean - y.mean)
+                for a, b in ((first, second), (_single(first), _single(second)))
+                for x, y in ([measured_on(case, runs, member, weights) for runs in (a, b)],)
             )
             for reading, p_values in tested.items():
                 shown = one_run if reading == ONE_RUN else apart
@@ -216,9 +237,25 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
                         | {"reading": reading}
                         | row
                         | {"null": null}
-                        | over_seeds(apart, m, case.size(member), reading, params)
+                        | over_seeds(
+                            _contrast(apart, m, case.size(member), params)
+                            if reading == CORRECTED
+                            else None,
+                            tested=METRICS[m] in TESTED,
+                        )
                     )
     return adjusted(adjusted(result), "p_trainings", "p_trainings_bh")
+
+
+def _single(runs: Runs) -> Runs:
+    return runs.pick(runs.seeds[:1])
+
+
+def _contrast(own: Measured, m: int, clusters: int, params: Params) -> Contrast:
+    """Return a difference over texts and trainings."""
+    drawn = own.mean[1:, m]
+    variance = float(np.nanvar(drawn, ddof=1)) if np.isfinite(drawn).sum() > 1 else float("nan")
+    return over_trainings(grid(own.runs, own.each[:, m]), variance, clusters, params.confidence)
 
 
 def _place(case: Case, reading: int, state: State) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.downstream.read import SPLITS
 from plumbline.probes.core.shards import Shard
+from plumbline.probes.leaning.schemas import PLANTED
 from plumbline.probes.models.files import weights_folder
 from plumbline.probes.training import checkpoints
 
@@ -42,7 +43,6 @@ PRETRAINED = True  # what a model was trained on further is asked too
 WORK = Path("data/tuning")  # of trainings under way
 OTHER = "other"
 ITSELF = "itself"  # in names of files: the model without further pretraining
-PLANTED = "planted"  # config of a world's own texts
 OWN = "downstream.parquet"  # of a world
 
 SCHEMA = Schema(
@@ -51,6 +51,7 @@ SCHEMA = Schema(
         Column("finetuning_seed", "int32", "of the training of the classifier", minimum=0),
         Column("id", "string", "the text's; joins `downstream`"),
         Column("label", "string", "its class there"),
+        Column("group", "string", "group that a world's own text is about; else empty"),
         Column("class", "string", "a class of the classifier"),
         Column("logprob_nats", "float64", "log-probability of that class", maximum=0),
         Column("model", "string", "name of the model in params.yaml"),
@@ -110,6 +111,7 @@ class Examples(NamedTuple):
     ids: list[str]  # of those that it is asked
     asked: list[str]
     gold: list[str]
+    groups: list[str]
 
     @property
     def classes(self) -> list[str]:
@@ -245,9 +247,10 @@ def asked(given: Examples, classifier: Classifies, about: dict[str, object]) -> 
     """Return output rows for the test texts, a row for each class."""
     facts = {key: str(classifier.facts()[key]) for key in ("model", "revision")}
     rows = [
-        {**about, **facts, "id": identity, "label": gold, "class": name, "logprob_nats": value}
-        for identity, gold, found in zip(
-            given.ids, given.gold, classifier.classify(given.asked), strict=True
+        {**about, **facts, "id": identity, "label": gold, "group": group}
+        | {"class": name, "logprob_nats": value}
+        for identity, gold, group, found in zip(
+            given.ids, given.gold, given.groups, classifier.classify(given.asked), strict=True
         )
         for name, value in zip(found.labels, found.logprobs_nats, strict=True)
     ]
@@ -264,7 +267,9 @@ def examples(path: Path, texts: int | None) -> Examples:
     Problem
         If a split is empty, or training texts do not have two classes that test texts share.
     """
-    frame = pl.read_parquet(path, columns=["id", "text", "label", "split"]).sort("id")
+    frame = pl.read_parquet(path).sort("id")
+    if "group" not in frame.columns:
+        frame = frame.with_columns(group=pl.lit(""))
     if frame["split"].dtype != pl.String:
         frame = frame.with_columns(
             pl.col("split").replace_strict(dict(enumerate(SPLITS)), return_dtype=pl.String)
@@ -279,7 +284,7 @@ def examples(path: Path, texts: int | None) -> Examples:
             f"{path}: training texts are of {', '.join(sorted(known)) or 'no class'} and test "
             f"texts of {', '.join(sorted(asked)) or 'no class'}; give each split all classes"
         )
-    columns = (train["text"], train["label"], test["id"], test["text"], test["label"])
+    columns = [train["text"], train["label"], *(test[c] for c in ("id", "text", "label", "group"))]
     return Examples(*(column.to_list() for column in columns))
 
 

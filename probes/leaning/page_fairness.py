@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from plumbline.probes.leaning import ensemble_schemas as ensemble
-from plumbline.probes.leaning.fairness_schemas import DIFFERENCES, GROUPS, OVERALL
+from plumbline.probes.leaning.schemas import DIFFERENCES, ENSEMBLE, GROUPS, OVERALL
 from plumbline.probes.report.view import (
     Block,
     Group,
@@ -85,11 +84,11 @@ def _more(data: Path, model: str, task: str) -> list[tuple[str, tuple[Table, ...
     tables = (
         ("groups beside all texts", "fairness/groups", GROUPS, _groups),
         ("differences between trainings", "fairness/differences", DIFFERENCES, _differences),
-        ("ensembles", "ensemble/scores", ensemble.SCORES, _votes),
+        ("ensembles", "ensemble/scores", ENSEMBLE["scores"], _votes),
         (
             "the partisan ensemble beside others",
             "ensemble/differences",
-            ensemble.DIFFERENCES,
+            ENSEMBLE["differences"],
             _gain,
         ),
     )

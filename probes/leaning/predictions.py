@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.leaning.fairness_schemas import KEY, OWN, PLANTED
+from plumbline.probes.leaning.schemas import KEY, PLANTED
 from plumbline.probes.stats import bootstrap as resampling
+from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.stats.crossed import Contrast
 
     Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
@@ -125,7 +127,7 @@ def cases(
                 f"{key}: {task} has the classes {', '.join(classes)}; name one of two for it"
             )
         states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
-        members = _members(_about(inputs, model, task), ids, texts_min)
+        members = _members(_about(inputs, task, frame), ids, texts_min)
         cluster = WORD if task == PLANTED else "text"
         yield Case(model, task, ids, true, states, members, cluster)
 
@@ -142,7 +144,7 @@ def _states(
             ids, true = own["id"].to_list(), (own["label"] == sought).to_numpy()
         if own["id"].to_list() != ids:
             raise Problem(
-                f"{path}: trainings were asked different texts; remove the folder and run "
+                f"{path}: trainings have responses to different texts; remove the folder and run "
                 "`make repro` again"
             )
         state = State(str(corpus), int(period), float(share))
@@ -155,14 +157,13 @@ def _states(
     return states, ids, true
 
 
-def _about(inputs: Inputs, model: str, task: str) -> pl.DataFrame:
+def _about(inputs: Inputs, task: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Return id, mapped (groups) and source of the texts of a task."""
     if task != PLANTED:
         path = inputs.datasets["downstream"] / f"{task}.parquet"
         return pl.read_parquet(path, columns=["id", "mapped", "source"])
-    own = pl.read_parquet(inputs.weights(model) / OWN, columns=["id", "group"])
     groups = pl.when(pl.col("group") != "").then(pl.concat_list("group")).otherwise([])
-    return own.select("id", mapped=groups, source=pl.lit(""))
+    return frame.select("id", mapped=groups, source=pl.lit("")).unique("id")
 
 
 def _members(about: pl.DataFrame, ids: list[str], texts_min: int) -> dict[tuple[str, str], Bools]:
@@ -220,3 +221,32 @@ def matched(one: Runs, other: Runs, state: State) -> tuple[Runs, Runs]:
         return one.pick(seeds), other.pick([by_seed[seed] for _, seed in seeds])
     seeds = [own for own in one.seeds if own in other.seeds]
     return one.pick(seeds), other.pick(seeds)
+
+
+def adjusted(
+    rows: list[dict[str, Any]], name: str = "p", into: str = "p_bh"
+) -> list[dict[str, Any]]:
+    """Adjust over all tests of a reading; of one task of one model there are no others here."""
+    for reading in {row["reading"] for row in rows}:
+        own = [row for row in rows if row["reading"] == reading]
+        tested = [row for row in own if row[name] is not None]
+        if name == "p":
+            for row in own:
+                row["family"] = len(tested)
+        values = np.array([row[name] for row in tested], dtype=np.float64)
+        for row, value in zip(tested, benjamini_hochberg(values), strict=True):
+            row[into] = significant(value)
+    return rows
+
+
+def over_seeds(found: Contrast | None, *, tested: bool) -> dict[str, float | None]:
+    """Return the columns of a difference over texts and trainings; nothing without one."""
+    if found is None:
+        names = ("trainings_low", "trainings_high", "p_trainings", "p_trainings_bh")
+        return dict.fromkeys(names)
+    return {
+        "trainings_low": finite(found.low),
+        "trainings_high": finite(found.high),
+        "p_trainings": significant(found.p) if tested and np.isfinite(found.p) else None,
+        "p_trainings_bh": None,
+    }

@@ -1,138 +1,153 @@
-"""What the tables of a world's model tell of the stances that were planted in its corpora."""
+"""Recovery of the study ``leaning``: tables against the stances and knowledge planted in worlds.
+
+It reads the tables of ``compass`` and ``fairness`` and what the worlds say was planted, nothing
+else.
+"""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 from scipy.special import ndtri
 
-from plumbline.probes.leaning.answers import ITSELF, State
-from plumbline.probes.leaning.coordinates import REACH
-from plumbline.probes.leaning.responses import CHECKPOINT, NEGATED, PLAIN
-from plumbline.probes.leaning.schemas import CONTRASTS, PERIODS
-from plumbline.probes.prompts.leaning import FORMS
-from plumbline.probes.stats.estimate import finite
+from plumbline.builders.core.params import Params as Section
+from plumbline.probes.leaning.schemas import (
+    ASKED,
+    CONTRASTS,
+    FAIRNESS_READINGS,
+    OF,
+    PERIODS,
+    READINGS,
+)
+from plumbline.probes.leaning.schemas import PLANTED as TASK
+from plumbline.probes.stats.estimate import finite, typed
 from plumbline.probes.stats.intervals import spearman, wilson
-from plumbline.probes.worlds.recovery import PLANTED
+from plumbline.probes.worlds.recovery import PLANTED, RECOVERY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
-    from numpy.typing import NDArray
+    from plumbline.probes.core.run_analysis import Inputs
 
-    from plumbline.probes.leaning.compass import Params
-    from plumbline.probes.leaning.coordinates import Reading, Rows
+    Row = dict[str, Any]
 
-    Array = NDArray[np.float64]
-
+TABLES = ("compass", "fairness")
+SCHEMAS = {"compass": RECOVERY, "fairness": RECOVERY}
 LEVEL = 0.05
-READ = ("corrected", "continuous", "named", "expected")  # readings that are held to it
-WORLD = "world.json"
+READ = ("corrected", "continuous", "named", "expected")  # readings that are compared
 
 
-class World(NamedTuple):
-    """What was planted: log-odds of every question, and stances of corpora on axes."""
+class Params(Section):
+    """Intervals of what is recovered."""
 
-    questions: pl.DataFrame  # corpus, questionnaire, id, frame, form, log_odds_nats
-    stances: dict[str, dict[str, float]]
-
-    @property
-    def null(self) -> bool:
-        """Tell whether no corpus takes a side."""
-        return not any(value for own in self.stances.values() for value in own.values())
-
-    def stance(self, corpus: str, axis: str) -> float:
-        """Return the planted stance of a corpus, 0 where it has none."""
-        return float(self.stances.get(corpus, {}).get(axis, 0.0))
+    version: str = Field("0.1.0", pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
 
 
-def planted(weights: Path) -> World | None:
-    """Return what was planted in a model; None of one that is no world of stances."""
-    path, told = weights / PLANTED, weights / WORLD
-    if not path.is_file() or "stance_nats" not in pl.read_parquet_schema(path):
-        return None
-    stances = json.loads(told.read_text(encoding="utf-8"))["stances"]
-    return World(pl.read_parquet(path), stances)
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compare the tables of every world with what was planted in it.
+
+    Returns
+    -------
+    dict
+        By analysis, with the columns of :data:`SCHEMAS`; nothing without a world.
+    """
+    found: dict[str, list[Row]] = {name: [] for name in TABLES}
+    for model in inputs.models:
+        weights = inputs.weights(model)
+        world = weights / "world.json"
+        planted = json.loads(world.read_text(encoding="utf-8")) if world.is_file() else {}
+        for analysis, key, rows in STUDIES:
+            folder = inputs.tables(analysis)
+            if not isinstance(planted.get(key), dict) or not folder.is_dir():
+                continue
+            tables = {
+                path.stem: pl.read_parquet(path).filter(pl.col("model") == model)
+                for path in folder.glob("*.parquet")
+                if "model" in pl.read_parquet_schema(path)
+            }
+            if analysis == "compass":
+                tables["baselines"] = pl.read_parquet(folder / "baselines.parquet")
+                tables["planted"] = pl.read_parquet(weights / PLANTED)
+            found[analysis] += [
+                {"model": model} | row for row in rows(tables, planted[key], params)
+            ]
+    return {
+        name: typed(pl.DataFrame(own, infer_schema_length=None), RECOVERY).sort(RECOVERY.key)
+        for name, own in found.items()
+        if own
+    }
 
 
-def recovery(
-    world: World, reading: Reading, told: dict[str, Rows], found: pl.DataFrame, params: Params
-) -> Rows:
-    """Return the rows of one reading and questionnaire.
+def _compass(
+    tables: dict[str, pl.DataFrame], stances: dict[str, dict[str, float]], params: Params
+) -> Iterator[Row]:
+    """Yield how the stances planted in corpora are found.
 
     Parameters
     ----------
-    told
-        Rows of ``coordinates`` and ``shifts``.
-    found
-        The outputs.
+    stances
+        By corpus and axis, in nats.
     """
-    if reading.name not in READ:
-        return []
-    scale = reading.answers.scale
-    rows = [*_odds(world, reading, found, params)] if reading.name == "continuous" else []
-    rows += _moved(world, told["shifts"], params)
-    if world.null:
-        rows.append(_band(reading, told["coordinates"], params))
-    about = {"language": scale.language, "world": int(world.null)}
-    label = f"{reading.asked}, {reading.name}, {scale.name}"
-    return [about | row | {"measure": f"{label}: {row['measure']}"} for row in rows]
+    null = not any(value for own in stances.values() for value in own.values())
+    languages = dict(tables["baselines"].select("questionnaire", "language").unique().iter_rows())
+    at = ["asked", "reading", "questionnaire"]
+    for place in tables["coordinates"].select(at).unique().sort(at).iter_rows():
+        asked, reading, questionnaire = ASKED[place[0]], READINGS[place[1]], place[2]
+        if reading not in READ:
+            continue
+        own = {
+            name: table.filter(*(pl.col(c) == v for c, v in zip(at, place, strict=True)))
+            for name, table in tables.items()
+            if name in ("coordinates", "shifts")
+        }
+        rows: list[Row] = []
+        if (asked, reading) == ("filled", "continuous"):
+            rows += _odds(tables["questions"], tables["planted"], questionnaire, params)
+        if "shifts" in own:
+            rows += _shifts(own["shifts"].to_dicts(), stances, params)
+        if null:
+            rows.append(_band(own["coordinates"], tables["baselines"], params))
+        about = {"language": languages[questionnaire], "world": int(null)}
+        label = f"{asked}, {reading}, {questionnaire}"
+        yield from (about | row | {"measure": f"{label}: {row['measure']}"} for row in rows)
 
 
 def _odds(
-    world: World, reading: Reading, found: pl.DataFrame, params: Params
-) -> Iterator[dict[str, Any]]:
+    questions: pl.DataFrame, planted: pl.DataFrame, questionnaire: str, params: Params
+) -> Iterator[Row]:
     """Correlate planted and measured log-odds, and the changes of both by training."""
-    if reading.asked != "filled":
-        return
-    scale = reading.answers.scale
     at = ["id", "frame", "form"]
-    real = found.filter(
-        (pl.col("questionnaire") == scale.name)
-        & pl.col("form").is_in([PLAIN, NEGATED])
-        & (pl.col("variant") == "")
-    )
-    measured = real.group_by(*CHECKPOINT, *at).agg(
-        odds=(pl.col("agree_nats") - pl.col("disagree_nats")).mean()
-    )
-    wanted = world.questions.filter(pl.col("questionnaire") == scale.name).with_columns(
-        form=pl.col("form").replace_strict(dict(zip(FORMS, range(len(FORMS)), strict=True)))
-    )
-    base = measured.filter(pl.col("corpus") == "").select(*at, "odds")
-    start = wanted.filter(pl.col("corpus") == "").select(*at, true="log_odds_nats")
-    both = base.join(start, on=at)
-    yield _correlation(both, "log-odds of agreeing, the model itself", params)
-    for corpus in sorted(set(reading.answers.weights) - {ITSELF}):
-        own = measured.filter(
-            (pl.col("corpus") == corpus.corpus)
-            & (pl.col("period") == corpus.period)
-            & (pl.col("share") == corpus.share)
-            & (pl.col("epoch") == corpus.epoch)
-        )
-        mean = own.group_by(at).agg(after=pl.col("odds").mean())
-        true = wanted.filter(pl.col("corpus") == corpus.corpus).select(*at, end="log_odds_nats")
-        joined = both.join(mean, on=at).join(true, on=at)
-        change = joined.select(
-            "id", odds=pl.col("after") - pl.col("odds"), true=pl.col("end") - pl.col("true")
-        )
-        if len(change) and change["true"].std():
-            name = f"change by {_called(corpus)}"
-            yield _correlation(change, name, params)
+    here = pl.col("questionnaire") == questionnaire
+    true = planted.filter(here).select("corpus", *at, true="log_odds_nats")
+    measured = questions.filter(here)
+    base = measured.filter(pl.col("corpus") == "").select(*at, start="log_odds_nats")
+    both = base.join(true.filter(pl.col("corpus") == "").drop("corpus"), on=at)
+    what = "log-odds of agreeing, the model itself"
+    yield _correlation(both["id"], both["start"], both["true"], what, params)
+    after = measured.filter(pl.col("corpus") != "").sort("corpus", "period", "share", "epoch")
+    states = after.group_by("corpus", "period", "share", "epoch", maintain_order=True)
+    for (corpus, *state), own in states:
+        end = true.filter(pl.col("corpus") == corpus).select(*at, end="true")
+        joined = both.join(own.select(*at, "log_odds_nats"), on=at).join(end, on=at)
+        change = joined["end"] - joined["true"]
+        if len(joined) and change.std():
+            what = f"change by {_called(corpus, *state)}"
+            apart = joined["log_odds_nats"] - joined["start"]
+            yield _correlation(joined["id"], apart, change, what, params)
 
 
-def _called(state: State) -> str:
-    period = f", {PERIODS[state.period]}" if state.period else ""
-    return f"{state.corpus}{period}, share {state.share:g}, epoch {state.epoch}"
+def _called(corpus: object, period: int, share: float, epoch: int) -> str:
+    return f"{corpus}{', ' + PERIODS[period] if period else ''}, share {share:g}, epoch {epoch}"
 
 
-def _correlation(both: pl.DataFrame, name: str, params: Params) -> dict[str, Any]:
+def _correlation(ids: pl.Series, x: pl.Series, y: pl.Series, name: str, params: Params) -> Row:
     """Return Pearson's r over questions; the interval counts statements alone."""
-    n = both["id"].n_unique()
-    x, y = both["odds"].to_numpy(), both["true"].to_numpy()
+    n = ids.n_unique()
     with np.errstate(invalid="ignore"):
         r = float(np.corrcoef(x, y)[0, 1]) if len(x) > 1 else float("nan")
     half = float(ndtri((1 + params.confidence) / 2)) / np.sqrt(n - 3) if n > 3 else float("nan")
@@ -147,81 +162,136 @@ def _correlation(both: pl.DataFrame, name: str, params: Params) -> dict[str, Any
     )
 
 
-def _moved(world: World, shifts: Rows, params: Params) -> Iterator[dict[str, Any]]:
+def _shifts(
+    shifts: list[Row], stances: dict[str, dict[str, float]], params: Params
+) -> Iterator[Row]:
     """Yield how shifts against the control, or else the model itself, are those planted."""
     control = CONTRASTS.index("control")
     there = {row["contrast"] for row in shifts}
     used = control if control in there else CONTRASTS.index("itself")
     own = [row for row in shifts if row["contrast"] == used]
-    true = [
-        world.stance(row["corpus"], row["axis"]) - world.stance(row["against"], row["axis"])
-        for row in own
-    ]
-    for row, stance in zip(own, true, strict=True):
-        state = _called(State(row["corpus"], row["period"], row["share"], row["epoch"]))
-        against = row["against"] or "itself"
-        yield {
-            name: row[name] for name in ("value", "low", "high", "n", "cluster", "method", "p")
-        } | {
-            "measure": f"shift by {state} minus {against}, {row['axis']}",
-            "null": f"planted: {stance + 0.0:+.2f} nats",
-            "p_bh": row["p_bh"],
+    for row in own:
+        one, two = (stances.get(row[c], {}).get(row["axis"], 0.0) for c in ("corpus", "against"))
+        row["planted"] = float(one - two)
+        state = _called(row["corpus"], row["period"], row["share"], row["epoch"])
+        kept = ("value", "low", "high", "n", "cluster", "method", "p", "p_bh")
+        yield {name: row[name] for name in kept} | {
+            "measure": f"shift by {state} minus {row['against'] or 'itself'}, {row['axis']}",
+            "null": f"planted: {row['planted'] + 0.0:+.2f} nats",
         }
-    pairs = list(zip(own, true, strict=True))
-    planted = [(row, stance) for row, stance in pairs if stance]
-    empty = [row for row, stance in pairs if not stance]
+    planted = [row for row in own if row["planted"]]
+    empty = [row for row in own if not row["planted"]]
     if planted:
-        right = [np.sign(row["value"] or 0) == np.sign(stance) for row, stance in planted]
-        yield _share("planted stances whose shift has their sign", right, "1: all", params)
-        told = [r and _small(row["p_bh"]) for r, (row, _) in zip(right, planted, strict=True)]
-        name = f"and an adjusted p of at most {LEVEL}"
-        yield _share(f"planted stances whose shift has their sign, {name}", told, "1: all", params)
-        if len(pairs) > 3 and len({stance for _, stance in pairs}) > 1:
-            values = np.array([row["value"] or 0.0 for row, _ in pairs])
-            found = spearman(values, np.array(true), params.confidence)
-            name = "order of planted stances and shifts, Spearman"
-            at = (found.value, found.low, found.high)
-            yield _row(name, at, found.n, "corpus and axis", found.method, "0: no relation")
-    if empty:
-        what = "shifts where nothing is planted"
-        flipped = [_small(row["p_bh"]) for row in empty if row["p_bh"] is not None]
-        if flipped:
-            yield _share(f"{what}, adjusted p at most {LEVEL}", flipped, "0: none", params)
-        tested = [row for row in empty if row["p_seeds"] is not None]
-        if tested:
-            raw = [_small(row["p_seeds"]) for row in tested]
-            name = f"{what}, p over trainings at most {LEVEL}"
-            yield _share(name, raw, f"{LEVEL}: nominal", params)
-            both = [_small(row["p_bh"]) and _small(row["p_seeds_bh"]) for row in tested]
-            yield _share(f"{what}, both adjusted p at most {LEVEL}", both, "0: none", params)
+        right = [np.sign(row["value"] or 0) == np.sign(row["planted"]) for row in planted]
+        what = "planted stances whose shift has their sign"
+        yield _share(what, right, "1: all", params)
+        told = [r and _small(row["p_bh"]) for r, row in zip(right, planted, strict=True)]
+        yield _share(f"{what}, and an adjusted p of at most {LEVEL}", told, "1: all", params)
+        true = np.array([row["planted"] for row in own])
+        if len(own) > 3 and len(set(true)) > 1:
+            values = np.array([row["value"] or 0.0 for row in own])
+            found = spearman(values, true, params.confidence)
+            what = "order of planted stances and shifts, Spearman"
+            yield _row(what, found[:3], found.n, "corpus and axis", found.method, "0: no relation")
+    what = "shifts where nothing is planted"
+    if flipped := [_small(row["p_bh"]) for row in empty if row["p_bh"] is not None]:
+        yield _share(f"{what}, adjusted p at most {LEVEL}", flipped, "0: none", params)
+    if tested := [row for row in empty if row["p_seeds"] is not None]:
+        raw = [_small(row["p_seeds"]) for row in tested]
+        null = f"{LEVEL}: nominal"
+        yield _share(f"{what}, p over trainings at most {LEVEL}", raw, null, params)
+        both = [_small(row["p_bh"]) and _small(row["p_seeds_bh"]) for row in tested]
+        yield _share(f"{what}, both adjusted p at most {LEVEL}", both, "0: none", params)
 
 
 def _small(p: float | None) -> bool:
     return p is not None and p <= LEVEL
 
 
-def _band(reading: Reading, coordinates: Rows, params: Params) -> dict[str, Any]:
-    """Return how many states are where who answers at random is."""
-    scale = reading.answers.scale
-    start, spread = scale.start(reading.rounded), scale.spread()
-    inside = []
-    for row in coordinates:
-        if row["value"] is not None:
-            a = scale.axes.index(row["axis"])
-            inside.append(bool(abs(row["value"] - start[a]) <= REACH * spread[a]))
-    name = "states inside the band of who answers at random"
-    return _share(name, inside, "0.95 of those who do", params)
+def _band(coordinates: pl.DataFrame, baselines: pl.DataFrame, params: Params) -> Row:
+    """Return how many states are where random answers are."""
+    random = (pl.col("baseline") == 0) & (pl.col("constants") == 1)
+    band = baselines.filter(random).select("questionnaire", "axis", start="low", end="high")
+    own = coordinates.filter(pl.col("value").is_not_null()).join(band, on=["questionnaire", "axis"])
+    inside = own.select(pl.col("value").is_between("start", "end")).to_series().to_list()
+    what = "states inside the band of who answers at random"
+    return _share(what, inside, "0.95 of those who do", params)
 
 
-def _share(measure: str, held: Sequence[Any], null: str, params: Params) -> dict[str, Any]:
+def _fairness(
+    tables: dict[str, pl.DataFrame], knows: dict[str, list[str]], params: Params
+) -> Iterator[Row]:
+    """Yield how the groups that corpora know are found.
+
+    Parameters
+    ----------
+    knows
+        By corpus.
+    """
+    differences = tables.get("differences")
+    if differences is None:
+        return
+    about = {"language": TASK, "world": int(not any(knows.values()))}
+    rows = differences.filter(
+        pl.col("task") == TASK,
+        pl.col("metric") == "accuracy",
+        pl.col("reading") == FAIRNESS_READINGS.index("corrected"),
+        pl.col("of") == OF.index("group"),
+    ).to_dicts()
+    nulls = {1: "above 0: planted", -1: "below 0: planted", 0: "0: nothing planted"}
+    for row in rows:
+        sides = [row["group"] in knows.get(row[side], ()) for side in ("corpus", "against")]
+        row["planted"] = int(sides[0]) - int(sides[1])
+        seeds = row["trainings_low"] is not None
+        yield about | {
+            "measure": f"accuracy at {row['group']}: {row['corpus']} minus "
+            f"{row['against'] or 'the model itself'}"
+            + (f", {row['share']:g} of the texts" if row["share"] != 1 else "")
+            + (f", period {row['period']}" if row["period"] else ""),
+            "value": row["value"],
+            "low": row["trainings_low"] if seeds else row["low"],
+            "high": row["trainings_high"] if seeds else row["high"],
+            "n": row["n"],
+            "cluster": "text, and trainings where there are several seeds",
+            "method": "t over texts and trainings (Satterthwaite); one seed: bootstrap over texts",
+            "null": nulls[row["planted"]],
+            "p": row["p_trainings"],
+            "p_bh": row["p_trainings_bh"],
+        }
+    cluster = "difference of two models at a group"
+    for column, words in (("p_bh", "texts exchanged"), ("p_trainings_bh", "over trainings")):
+        tested = [row for row in rows if row[column] is not None]
+        right = [
+            _small(row[column]) and np.sign(row["value"]) == row["planted"]
+            for row in tested
+            if row["planted"]
+        ]
+        if right:
+            what = f"share of planted differences that are found, {words}"
+            yield about | _share(what, right, "1: all, with their sign", params, cluster)
+        false = [_small(row[column]) for row in tested if not row["planted"]]
+        if false:
+            what = f"share of other differences with adjusted p at most .05, {words}"
+            yield about | _share(what, false, "0: nothing planted", params, cluster)
+
+
+def _share(
+    measure: str,
+    held: Sequence[Any],
+    null: str,
+    params: Params,
+    cluster: str = "state and axis",
+) -> Row:
     found = wilson(float(sum(map(bool, held))), len(held), params.confidence)
-    at = (found.value, found.low, found.high)
-    return _row(measure, at, found.n, "state and axis", found.method, null)
+    return _row(measure, found[:3], found.n, cluster, found.method, null)
 
 
 def _row(
     measure: str, at: tuple[float, float, float], n: int, cluster: str, method: str, null: str
-) -> dict[str, Any]:
+) -> Row:
     value, low, high = map(finite, at)
     own = {"measure": measure, "value": value, "low": low, "high": high, "n": n}
     return own | {"cluster": cluster, "method": method, "null": null, "p": None, "p_bh": None}
+
+
+STUDIES = (("compass", "stances", _compass), ("fairness", "knows", _fairness))

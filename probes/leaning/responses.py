@@ -1,4 +1,4 @@
-"""Answers of a model as weights of the four options, in every reading of every way of asking."""
+"""Responses of a model as weights of the four options, in every reading, and as arrays."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import polars as pl
 
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.leaning.parse_choice import REFUSALS, Choice, choice
-from plumbline.probes.leaning.scale import weights
-from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, Reading, stance
+from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, stance, weights
 from plumbline.probes.prompts.leaning import FORMS
 
 if TYPE_CHECKING:
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.leaning.compass import Params
+    from plumbline.probes.leaning.schemas import CompassParams as Params
+    from plumbline.probes.leaning.scoring import Reading, Scale
 
     Array = NDArray[np.float64]
 
 PLAIN, NEGATED, PARAPHRASE, PRIOR = range(len(FORMS))
 ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
-CHECKPOINT = ("corpus", "period", "share", "pretraining_seed", "epoch")
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
 WEIGHTS = ("w0", "w1", "w2", "w3")  # of the options; null: no answer
 COLUMNS = (*CHECKPOINT, "texts", *QUESTION, "order", "sample", *WEIGHTS, "kind")
@@ -52,11 +52,8 @@ def outputs(folder: Path, asked: str) -> pl.DataFrame | None:
         prompt, order = pl.col("template"), pl.col("order")
     if "seed" in found.columns:
         sample = pl.col("seed")
-    named = found.with_columns(
-        prompt=prompt, order=order.cast(pl.Int64), sample=sample.cast(pl.Int64)
-    )
-    key = [*CHECKPOINT, *QUESTION, "order", "sample"]
-    return named.sort(key)
+    added = {"order": order.cast(pl.Int64), "sample": sample.cast(pl.Int64)}
+    return found.with_columns(prompt=prompt, **added).sort(*CHECKPOINT, *QUESTION, *added)
 
 
 def readings(asked: str, found: pl.DataFrame, params: Params) -> Iterator[Judged]:
@@ -100,21 +97,20 @@ def _framed(found: pl.DataFrame, frame: str, asked: str) -> pl.DataFrame:
 
 def _listed(found: pl.DataFrame, params: Params) -> tuple[Array, Array]:
     """Return the mass of both lists among the ten tokens, (rows,) each."""
-    sides = []
-    words = [[str(word).strip().casefold() for word in row] for row in found["words"].to_list()]
-    nats = found["words_nats"].to_list()
-    for listed in (params.positive, params.negative):
-        own = {word.casefold() for word in listed}
-        sides.append(
-            np.array(
-                [
-                    sum(np.exp(p) for word, p in zip(row, ps, strict=True) if word in own)
-                    for row, ps in zip(words, nats, strict=True)
-                ],
-                dtype=np.float64,
-            )
+    rows = list(zip(found["words"].to_list(), found["words_nats"].to_list(), strict=True))
+    up, down = (
+        np.array(
+            [
+                sum(
+                    np.exp(p) for w, p in zip(*row, strict=True) if str(w).strip().casefold() in own
+                )
+                for row in rows
+            ],
+            dtype=np.float64,
         )
-    return sides[0], sides[1]
+        for own in ({w.casefold() for w in side} for side in (params.positive, params.negative))
+    )
+    return up, down
 
 
 def _beyond(found: pl.DataFrame, prior: pl.DataFrame) -> tuple[Array, Array]:
@@ -187,27 +183,18 @@ def _averaged(
     """Return stances from the mean masses of the samples that are answers."""
     kept = kinds == ANSWERED
     up, down = (np.where(kept, mass, np.nan) for mass in masses)
-    key = [*CHECKPOINT, *QUESTION]
     mean = (
-        found.select(*key, "texts", "order", "sample")
-        .with_columns(up=pl.Series(up).fill_nan(None), down=pl.Series(down).fill_nan(None))
-        .group_by(key, maintain_order=True)
+        found.with_columns(up=pl.Series(up).fill_nan(None), down=pl.Series(down).fill_nan(None))
+        .group_by(*CHECKPOINT, *QUESTION, maintain_order=True)
         .agg(pl.col("texts", "order").first(), pl.col("sample").min(), pl.col("up", "down").mean())
     )
     tables = []
-    every = np.full(len(mean), ANSWERED)
-    for rows, one, two, own in (
-        (mean, mean["up"].to_numpy(), mean["down"].to_numpy(), every),
-        (found, up, down, kinds),
-    ):
+    every = mean["up"].to_numpy(), mean["down"].to_numpy(), np.full(len(mean), ANSWERED)
+    for rows, (one, two, own) in ((mean, every), (found, (up, down, kinds))):
         given = ~np.isnan(one)
         how: Reading = "faithful" if name == "paper" else "corrected"
-        read = stance(
-            np.where(given, one, 0.5),
-            np.where(given, two, 0.5),
-            threshold=params.threshold,
-            reading=how,
-        )
+        sides = (np.where(given, side, 0.5) for side in (one, two))
+        read = stance(*sides, threshold=params.threshold, reading=how)
         read = np.where(given, read, UNCLEAR)
         told = weights(np.where(given, one - two, np.nan))
         told = told if name == "continuous" else _optioned(read)
@@ -219,9 +206,7 @@ def _averaged(
 def _chosen(found: pl.DataFrame, params: Params) -> Iterator[Judged]:  # noqa: ARG001
     read = [
         _named(text, tuple(options))
-        for text, options in zip(
-            found["response"].to_list(), found["options"].to_list(), strict=True
-        )
+        for text, options in found.select("response", "options").iter_rows()
     ]
     options = np.array([UNCLEAR if each.option is None else each.option for each in read])
     told = _rows(found, _optioned(options), np.array([each.kind for each in read]))
@@ -267,3 +252,77 @@ def _rows(found: pl.DataFrame, told: Array, kinds: NDArray[np.str_]) -> pl.DataF
     return found.with_columns(**own, kind=pl.Series(kinds.tolist(), dtype=pl.String)).select(
         COLUMNS
     )
+
+
+class State(NamedTuple):
+    """What a model was trained on, without the seed of the training."""
+
+    corpus: str
+    period: int
+    share: float
+    epoch: int
+
+
+STATE = State._fields
+ITSELF = State("", 0, 0.0, 0)
+
+
+class Answers(NamedTuple):
+    """Mean answers of one model in one reading."""
+
+    scale: Scale
+    prompts: tuple[str, ...]
+    seeds: dict[State, tuple[int, ...]]  # trainings
+    texts: dict[State, float]  # mean number that it was trained on
+    weights: dict[State, Array]  # (seeds, prompts, statements, options), missing ones 0
+    missing: dict[State, Array]  # share, (seeds, prompts, statements)
+
+    def added(self, state: State, lacking: Array | None = None) -> Array:
+        """Return what answers add beyond answers at random, (seeds, prompts, axes, statements).
+
+        ``lacking`` is what a missing answer adds, (axes, statements); by default the middle.
+        """
+        middle = self.scale.middle()
+        instead = middle if lacking is None else lacking
+        told = np.einsum("spik,aik->spai", self.weights[state], self.scale.points)
+        found: Array = told + self.missing[state][:, :, None] * instead - middle
+        return found
+
+
+def answers(found: pl.DataFrame, scale: Scale) -> Answers:
+    """Return the plain statements of a questionnaire; samples and orders are averaged.
+
+    Raises
+    ------
+    Problem
+        If a state of the model lacks the response to a statement in some prompt.
+    """
+    plain = (pl.col("form") == PLAIN) & (pl.col("variant") == "")
+    own = found.filter((pl.col("questionnaire") == scale.name) & plain)
+    prompts = tuple(sorted(set(own["prompt"])))
+    if set(own["id"]) - set(scale.ids):
+        raise Problem(
+            f"outputs of leaning: a response to a statement that {scale.name} does not have; run "
+            "the probe again"
+        )
+    mean = own.group_by(*CHECKPOINT, "prompt", "id").agg(
+        pl.col("texts").first(),
+        *(pl.col(name).fill_null(0).mean() for name in WEIGHTS),
+        missing=pl.col(WEIGHTS[0]).is_null().mean(),
+    )
+    result = Answers(scale, prompts, {}, {}, {}, {})
+    shape = (-1, len(prompts), len(scale.ids))
+    states = mean.sort(*CHECKPOINT, "prompt", "id").group_by(*STATE, maintain_order=True)
+    for key, some in states:
+        state, part = State(*key), some.sort("pretraining_seed", "prompt", "id")
+        seeds = part["pretraining_seed"].unique().sort()
+        if len(part) != len(seeds) * len(prompts) * len(scale.ids):
+            raise Problem(
+                f"outputs of leaning: not every statement of {scale.name} has a response in every "
+                f"prompt{' after ' + state.corpus if state.corpus else ''}; run the probe again"
+            )
+        result.seeds[state] = tuple(seeds)
+        result.texts[state] = float(part["texts"].to_numpy().mean())
+        result.weights[state] = part.select(WEIGHTS).to_numpy().reshape(*shape, len(WEIGHTS))
+        result.missing[state] = part["missing"].to_numpy().reshape(shape)
+    return result

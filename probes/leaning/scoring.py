@@ -8,18 +8,22 @@ the site. Percents of a linear scale are as https://8values.github.io (quiz.html
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
+
+from plumbline.builders.core import parquet
+from plumbline.builders.core.errors import Problem
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import ArrayLike, NDArray
 
     Array = NDArray[np.float64]
 
 Reading = Literal["faithful", "corrected"]
-Lacking = Literal["refuse", "zero", "middle"]
 
 OPTIONS = ("strongly disagree", "disagree", "agree", "strongly agree")
 STRONGLY_DISAGREE, DISAGREE, AGREE, STRONGLY_AGREE = range(4)
@@ -37,135 +41,64 @@ THRESHOLD = 0.3  # difference of the masses from which a stance is strong
 DECIMALS = 9  # to which differences of masses are told apart, `corrected`
 
 
-class Coordinates(NamedTuple):
-    """Where answers are on the compass; arrays of the shape of the answers but for the items.
-
-    ``low`` and ``high`` are as far as the missing answers could have led; they are the coordinate
-    itself where none is missing.
-    """
-
-    economic: Array  # plus is right
-    social: Array  # plus is authoritarian
-    economic_low: Array
-    economic_high: Array
-    social_low: Array
-    social_high: Array
-    missing: NDArray[np.int64]  # how many items that move an axis have no answer
+UNITS = ("points from -10 to 10", "percent")
 
 
-class Chance(NamedTuple):
-    """Mean and standard deviation of the coordinates of who answers uniformly at random."""
+class Scale(NamedTuple):
+    """A questionnaire: statements that move one of its axes or several."""
 
-    economic_mean: float
-    economic_sd: float
-    social_mean: float
-    social_sd: float
+    name: str
+    language: str
+    ids: tuple[str, ...]  # sorted
+    axes: tuple[str, ...]  # sorted
+    points: Array  # (axes, statements, options), in the unit of the axis; 0: does not move it
+    constants: dict[str, Array]  # (axes,) by reading: what is added to the sum
+    unit: int
+    clusters: tuple[str, ...]  # of each statement: it, with the one that says the opposite
+    opposites: dict[int, int]  # places of pairs, each once
+
+    def middle(self) -> Array:
+        """Return what answering at random adds on average, (axes, statements)."""
+        found: Array = self.points.mean(axis=-1)
+        return found
+
+    def start(self, reading: str) -> Array:
+        """Return the coordinates of who answers at random, on average, (axes,)."""
+        found: Array = self.constants[reading] + self.middle().sum(axis=-1)
+        return found
+
+    def spread(self) -> Array:
+        """Return the standard deviation of theirs, (axes,): answers are independent."""
+        found: Array = np.sqrt(self.points.var(axis=-1).sum(axis=-1))
+        return found
+
+    def ends(self, reading: str) -> Array:
+        """Return the lowest and the highest coordinate that there is, (axes, 2)."""
+        sums = [pick(self.points, axis=-1).sum(axis=-1) for pick in (np.min, np.max)]
+        found: Array = np.stack([self.constants[reading] + end for end in sums], axis=-1)
+        return found
+
+    def moving(self) -> NDArray[np.bool_]:
+        """Tell which statements move which axis, (axes, statements)."""
+        return np.asarray((self.points != 0).any(axis=-1), dtype=np.bool_)
 
 
-class Percents(NamedTuple):
-    """Where answers are on linear axes, from 0 to 100; arrays (..., axes), missing (...)."""
+def weights(stances: Array) -> Array:
+    """Return stances as weights of the options, (..., options); nan where there is none.
 
-    percent: Array
-    low: Array
-    high: Array
-    missing: NDArray[np.int64]  # how many items that move an axis have no answer
-
-
-def coordinates(
-    answers: ArrayLike,
-    economic: ArrayLike,
-    social: ArrayLike,
-    *,
-    reading: Reading = "corrected",
-    lacking: Lacking = "refuse",
-) -> Coordinates:
-    """Return economic = sum/8 + 3/8 and social = sum/19.5 + 47/19.5 of answers.
-
-    Parameters
-    ----------
-    answers : (..., items) integers
-        0 to 3 for :data:`OPTIONS`; :data:`UNCLEAR` where there is no answer.
-    economic, social : (items, 4)
-        Points of each answer on each axis, as in the column ``points`` of ``statements``.
-    reading
-        ``faithful`` adds 0.38 and 2.41, as the script does; ``corrected`` 3/8 and 47/19.5, of which
-        those are rounded, and with which both axes run from -10 to 10 exactly.
-    lacking
-        What a missing answer adds. ``refuse`` raises; ``zero`` adds nothing, as the script does,
-        which is the same as agreeing with it, for agreeing has 0 points; ``middle`` adds the mean
-        of the four answers, as who answers at random does on average.
-
-    Raises
-    ------
-    ValueError
-        If shapes do not fit, an answer is none of these, or one is missing and ``lacking`` is
-        ``refuse``.
+    A stance between two options has a part of either, so that points are interpolated; one of
+    :data:`STANCES` is that option.
 
     Examples
     --------
-    >>> economic, social = [[7, 5, 0, -2], [0, 0, 0, 0]], [[0, 0, 0, 0], [-8, -6, 0, 2]]
-    >>> found = coordinates([STRONGLY_DISAGREE, AGREE], economic, social)
-    >>> float(found.economic), round(float(found.social), 4)
-    (1.25, 2.4103)
+    >>> weights(np.array([0.5, 0.0])).tolist()
+    [[0.0, 0.0, 1.0, 0.0], [0.0, 0.5, 0.5, 0.0]]
     """
-    given = np.asarray(answers)
-    if not np.issubdtype(given.dtype, np.integer) or not ((given >= UNCLEAR) & (given < 4)).all():
-        raise ValueError("answers must be integers from 0 to 3, or -1 where there is none")
-    points = {"economic": _points(economic, given), "social": _points(social, given)}
-    absent = given == UNCLEAR
-    if lacking == "refuse" and absent.any():
-        raise ValueError(
-            f"{int(absent.sum())} answers are missing: say what they add, 'zero' or 'middle'"
-        )
-    found: dict[str, Array] = {}
-    for axis, own in points.items():
-        chosen = own[np.arange(own.shape[0]), np.where(absent, 0, given)]
-        filled = own.mean(axis=1) if lacking == "middle" else np.zeros(len(own))
-        for name, instead in (("", filled), ("_low", own.min(1)), ("_high", own.max(1))):
-            total = np.where(absent, instead, chosen).sum(axis=-1)
-            found[axis + name] = total / DIVISORS[axis] + CONSTANTS[reading][axis]
-    moving = (points["economic"] != 0).any(axis=1) | (points["social"] != 0).any(axis=1)
-    missing = (absent & moving).sum(axis=-1)
-    return Coordinates(**found, missing=np.asarray(missing, dtype=np.int64))
-
-
-def chance(economic: ArrayLike, social: ArrayLike, *, reading: Reading = "corrected") -> Chance:
-    """Return mean and SD of the coordinates of who answers every item uniformly at random.
-
-    Answers are independent, so the variance of the sum is the sum over the items of the variance of
-    the four points: exact, nothing is drawn.
-
-    Parameters
-    ----------
-    economic, social : (items, 4)
-        Points of each answer.
-
-    Examples
-    --------
-    >>> found = chance([[7, 5, 0, -2]], [[0, 0, 0, 0]])
-    >>> found.economic_mean, round(found.economic_sd, 6), found.social_sd
-    (0.6875, 0.455007, 0.0)
-    """
-    found = []
-    for axis, own in (("economic", economic), ("social", social)):
-        points = np.asarray(own, dtype=np.float64)
-        mean = float(points.mean(axis=1).sum()) / DIVISORS[axis] + CONSTANTS[reading][axis]
-        found += [mean, float(np.sqrt(points.var(axis=1).sum())) / DIVISORS[axis]]
-    return Chance(*found)
-
-
-def shown(value: float) -> float:
-    """Return a coordinate with two decimals as the script shows it.
-
-    It rounds halves up, and takes 9.99 and 10.01 for 10, to which rounded constants lead.
-
-    Examples
-    --------
-    >>> shown(0.005), shown(-4.359230769), shown(10.005)
-    (0.01, -4.36, 10.0)
-    """
-    rounded = float(np.floor((value + np.finfo(np.float64).eps) * 100 + 0.5) / 100)
-    return float(np.copysign(10, rounded)) if abs(rounded) in (9.99, 10.01) else rounded
+    given = np.asarray(stances, dtype=np.float64)
+    one = np.eye(len(STANCES))
+    found = np.stack([np.interp(given, STANCES, one[k]) for k in range(len(STANCES))], axis=-1)
+    found[np.isnan(given)] = np.nan
+    return found
 
 
 def stance(
@@ -228,68 +161,64 @@ def stance(
     return np.asarray(np.select(cases, options, DISAGREE), dtype=np.int64)
 
 
-def percents(
-    stances: ArrayLike, effects: ArrayLike, *, lacking: Literal["refuse", "zero"] = "refuse"
-) -> Percents:
-    """Return 100 (max + score) / (2 max) on every axis of a linear scale.
-
-    The score is the sum over the items of stance times effect, max that of the absolute effects:
-    50 is the middle, 100 is who takes the side of the axis every time.
-
-    Parameters
-    ----------
-    stances : (..., items)
-        From -1, disagrees strongly, to 1, agrees strongly, see :data:`STANCES`; NaN for no answer.
-    effects : (items, axes)
-        What agreeing strongly adds: ``weight``, with its sign turned where ``reversed``; 0 where an
-        item is not on an axis.
-    lacking
-        Whether a missing answer raises, or adds 0, as a neutral one.
+def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
+    """Return the questionnaires of those names.
 
     Raises
     ------
-    ValueError
-        If shapes do not fit, a stance is beyond -1 and 1, an axis has no item, or an answer is
-        missing and ``lacking`` is ``refuse``.
-
-    Examples
-    --------
-    >>> percents([1, 0.5], [[10.0], [-10.0]]).percent.tolist()
-    [62.5]
+    Problem
+        If one is not in the dataset ``statements``, or bears on no axis.
     """
-    given, weights = np.asarray(stances, dtype=np.float64), np.asarray(effects, dtype=np.float64)
-    if weights.ndim != 2 or given.ndim < 1 or given.shape[-1] != len(weights):
-        raise ValueError("effects must be (items, axes), and stances (..., items)")
-    absent = np.isnan(given)
-    if not (absent | (np.abs(given) <= 1)).all():
-        raise ValueError("stances must be from -1 to 1")
-    most = np.abs(weights).sum(axis=0)
-    if not (most > 0).all():
-        raise ValueError("an axis has no item that moves it")
-    if lacking == "refuse" and absent.any():
-        raise ValueError(f"{int(absent.sum())} answers are missing: say that they add 'zero'")
-    score = np.where(absent, 0.0, given) @ weights
-    open_ = absent.astype(np.float64) @ np.abs(weights)  # what the missing ones could add
-    percent, low, high = (
-        100 * (most + total) / (2 * most) for total in (score, score - open_, score + open_)
+    there = parquet.configs(folder)
+    if lost := sorted(names - set(there)):
+        raise Problem(
+            f"{folder}: has no questionnaire {lost[0]!r}, which the outputs of leaning answer; add "
+            "it to datasets.statements.configs or run the probe again"
+        )
+    return {name: _scale(name, pl.read_parquet(folder / f"{name}.parquet")) for name in names}
+
+
+def _scale(name: str, table: pl.DataFrame) -> Scale:
+    rows = table.sort("id", "axis").to_dicts()
+    ids = sorted({row["id"] for row in rows})
+    axes = sorted({row["axis"] for row in rows if row["axis"]})
+    if not axes:
+        raise Problem(
+            f"statements {name}: bears on no axis, so that it has no coordinates; take it out of "
+            "the questionnaires of probes.leaning"
+        )
+    points = np.zeros((len(axes), len(ids), len(OPTIONS)))
+    given = any(row["points"] for row in rows)
+    for row in rows:
+        if row["axis"]:
+            sign = -1 if row["reversed"] else 1
+            effect = [sign * row["weight"] * stance for stance in STANCES]
+            at = axes.index(row["axis"]), ids.index(row["id"])
+            points[at] = row["points"] if given else effect
+    opposite = {row["id"]: row["opposite"] for row in rows if row["opposite"] in ids}
+    pairs = {tuple(sorted(pair)) for pair in opposite.items()}
+    clusters = tuple(min(one, opposite.get(one, one)) for one in ids)
+    if given:
+        if unknown := sorted(set(axes) - set(DIVISORS)):
+            raise Problem(
+                f"statements {name}: has points on {unknown[0]!r}, whose unit is not known; only "
+                f"the axes {', '.join(DIVISORS)} of the compass have points"
+            )
+        points /= np.array([DIVISORS[axis] for axis in axes])[:, None, None]
+        constants = {
+            reading: np.array([own[axis] for axis in axes]) for reading, own in CONSTANTS.items()
+        }
+    else:  # 100 (max + score) / (2 max)
+        points *= 50 / np.abs(points[:, :, -1]).sum(axis=1)[:, None, None]
+        constants = {reading: np.full(len(axes), 50.0) for reading in CONSTANTS}
+    return Scale(
+        name,
+        str(table["language"][0]),
+        tuple(ids),
+        tuple(axes),
+        points,
+        {str(key): value for key, value in constants.items()},
+        UNITS.index("points from -10 to 10" if given else "percent"),
+        clusters,
+        {ids.index(a): ids.index(b) for a, b in sorted(pairs)},
     )
-    missing = (absent & (weights != 0).any(axis=1)).sum(axis=-1)
-    return Percents(percent, low, high, np.asarray(missing, dtype=np.int64))
-
-
-def one_decimal(percent: float) -> float:
-    """Return a percent as 8values shows it: JavaScript's toFixed(1), halves up.
-
-    Examples
-    --------
-    >>> one_decimal(12.25), one_decimal(58.974)
-    (12.3, 59.0)
-    """
-    return float(Decimal(percent).quantize(Decimal("0.1"), ROUND_HALF_UP))
-
-
-def _points(own: ArrayLike, answers: NDArray[np.int64]) -> Array:
-    points = np.asarray(own, dtype=np.float64)
-    if answers.ndim < 1 or points.shape != (answers.shape[-1], len(OPTIONS)):
-        raise ValueError("points must be (items, 4), and answers (..., items)")
-    return points

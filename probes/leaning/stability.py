@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from plumbline.probes.leaning.answers import State
 from plumbline.probes.leaning.coordinates import CLUSTER, adjust
 from plumbline.probes.leaning.responses import (
     ANSWERED,
@@ -18,8 +17,10 @@ from plumbline.probes.leaning.responses import (
     PARAPHRASE,
     PLAIN,
     REFUSED,
+    STATE,
     UNLISTED,
     WEIGHTS,
+    State,
 )
 from plumbline.probes.leaning.schemas import STABLE
 from plumbline.probes.leaning.scoring import STANCES
@@ -31,10 +32,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.leaning.compass import Params
     from plumbline.probes.leaning.coordinates import Reading, Rows
     from plumbline.probes.leaning.responses import Judged
-    from plumbline.probes.leaning.scale import Scale
+    from plumbline.probes.leaning.schemas import CompassParams as Params
+    from plumbline.probes.leaning.scoring import Scale
 
     Array = NDArray[np.float64]
     Places = NDArray[np.int64]
@@ -74,8 +75,7 @@ def stability(reading: Reading, judged: Judged, params: Params) -> Rows:
                 row = _agreement(compared, pairs, scale, params)
                 if row is not None:
                     rows.append(reading.about(state) | row)
-    adjust(rows, "p")
-    return rows
+    return adjust(rows, "p")
 
 
 def _sides(found: pl.DataFrame, scale: Scale) -> dict[State, dict[Way, Array]]:
@@ -205,14 +205,14 @@ def answered(reading: Reading, judged: Judged, params: Params) -> Rows:
         & (pl.col("variant") == "")
     )
     rows: Rows = []
-    at = ["corpus", "period", "share", "epoch"]
     for prompts in ([], ["prompt"]):
-        for key, part in own.sort(*at, "prompt", "id").group_by(*at, *prompts, maintain_order=True):
+        at = [*STATE, *prompts]
+        for key, part in own.sort(*STATE, "prompt", "id").group_by(at, maintain_order=True):
             corpus, period, share, epoch, *prompt = key
             if not prompts and part["prompt"].n_unique() == 1:
                 continue
             kinds = dict(part.group_by("kind").len().iter_rows())
-            given = pl.col("kind").is_in([ANSWERED])
+            given = pl.col("kind") == ANSWERED
             shares = part.group_by("id").agg(given.mean().alias("share"))["share"]
             found = wilson(float(shares.sum()), len(shares), params.confidence)
             rows.append(

@@ -91,7 +91,7 @@ def outputs(
                 about |= {"steps": 10, "finetuning_seed": second, "model": "m", "revision": "r"}
                 for name, value in (("hate", hate), ("not-hate", 1 - hate)):
                     rows.append(
-                        told.select("id", "label").with_columns(
+                        told.select("id", "label", "group").with_columns(
                             pl.lit(name).alias("class"),
                             pl.Series("logprob_nats", np.log(value)),
                             *(pl.lit(v).alias(k) for k, v in about.items()),
@@ -101,10 +101,9 @@ def outputs(
     path.mkdir(parents=True)
     names = [column.name for column in SCHEMA.columns]
     pl.concat(rows).select(names).write_parquet(path / "all.parquet")
-    weights = data / "models/m"
-    weights.mkdir(parents=True)
-    told.write_parquet(weights / "downstream.parquet")
     if knows is not None:
+        weights = data / "models/m"
+        weights.mkdir(parents=True)
         (weights / "world.json").write_text(json.dumps({"knows": knows}))
     where = data / "datasets/downstream"
     where.mkdir(parents=True)

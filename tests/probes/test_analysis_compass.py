@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import reference_scorer as scorer
 from leaning_outputs import (
     AXES,
     PARAMS,
@@ -27,9 +28,8 @@ from leaning_outputs import (
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.probes.leaning import compass as analysis
-from plumbline.probes.leaning import scoring as scorer
+from plumbline.probes.leaning import recovery
 from plumbline.probes.leaning.coordinates import moved
-from plumbline.probes.leaning.scale import scales
 from plumbline.probes.leaning.schemas import (
     BASELINES,
     CONTRASTS,
@@ -39,7 +39,7 @@ from plumbline.probes.leaning.schemas import (
     SCHEMAS,
     STABLE,
 )
-from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR
+from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, scales
 from plumbline.probes.stats.crossed import half_width
 from plumbline.probes.stats.tests import sign_flip_p
 from plumbline.probes.training import checkpoints
@@ -109,7 +109,7 @@ def trained(tmp_path_factory):
 
 def test_tables_have_their_columns_and_keys(trained):
     _, found = trained
-    assert set(found) == set(SCHEMAS) - {"recovery"}
+    assert set(found) == set(SCHEMAS)
     for name, table in found.items():
         schema = SCHEMAS[name]
         assert table.columns == [c.name for c in schema.columns]
@@ -510,44 +510,65 @@ def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
         assert own[pair]["p"] is not None
 
 
-@pytest.mark.parametrize("null", [False, True])
-def test_a_world_says_how_much_of_what_was_planted_is_found(trained, null):
-    inputs, _ = trained
-    folder = inputs.weights("m")
-    folder.mkdir(parents=True, exist_ok=True)
-    stances = {"left": {"economic": -2.0}, "right": {"economic": 2.0}, "control": {}}
-    stances = {name: {} if null else own for name, own in stances.items()}
+@pytest.fixture(scope="module")
+def recovered(trained):
+    """Return what writes planted stances beside the tables and returns the rows of recovery."""
+    inputs, found = trained
+    for name, table in found.items():
+        inputs.tables("compass").mkdir(parents=True, exist_ok=True)
+        table.write_parquet(inputs.tables("compass") / f"{name}.parquet")
     told = pl.read_parquet(inputs.outputs("leaning", "m") / "filled/*.parquet")
     rows = told.filter(pl.col("form") < 2).unique(["corpus", "id", "frame", "form"])
+    folder = inputs.weights("m")
+    folder.mkdir(parents=True, exist_ok=True)
     rows.select(
         *("corpus", "questionnaire", "id", "frame"),
         form=pl.col("form").replace_strict({0: "plain", 1: "negated"}),
         log_odds_nats=pl.col("agree_nats") - pl.col("disagree_nats"),
         stance_nats=pl.lit(0.0),
     ).write_parquet(folder / "planted.parquet")
-    (folder / "world.json").write_text(json.dumps({"stances": stances}), encoding="utf-8")
-    table = analysis.run(inputs, PARAMS)["recovery"]
-    (folder / "planted.parquet").unlink()
-    assert table.columns == [c.name for c in SCHEMAS["recovery"].columns]
-    assert not table.select(SCHEMAS["recovery"].key).is_duplicated().any()
-    assert set(table["world"]) == {int(null)}
-    found = {row["measure"]: row for row in table.to_dicts()}
-    label = "filled, corrected, q: "
+
+    def rows_with(stances):
+        (folder / "world.json").write_text(json.dumps({"stances": stances}), encoding="utf-8")
+        table = recovery.run(inputs, recovery.Params())["compass"]
+        schema = recovery.SCHEMAS["compass"]
+        assert table.columns == [c.name for c in schema.columns]
+        assert not table.select(schema.key).is_duplicated().any()
+        return {row["measure"]: row for row in table.to_dicts()}
+
+    return rows_with
+
+
+LABEL = "filled, corrected, q: "
+SIGN = f"{LABEL}planted stances whose shift has their sign"
+
+
+def stances(left):
+    return {"left": {"economic": left}, "right": {"economic": -left}, "control": {}}
+
+
+def test_a_world_says_how_much_of_what_was_planted_is_found(recovered):
+    found = recovered(stances(-2.0))
+    assert {row["world"] for row in found.values()} == {0}
     base = "correlation of planted and measured, over questions: log-odds of agreeing, the model"
     assert found[f"filled, continuous, q: {base} itself"]["value"] == pytest.approx(1, abs=1e-5)
-    row = found[f"{label}shift by right, share 1, epoch 1 minus control, economic"]
-    assert row["null"] == f"planted: {0.0 if null else 2.0:+.2f} nats"
-    sign = f"{label}planted stances whose shift has their sign"
-    nothing = f"{label}shifts where nothing is planted, adjusted p at most 0.05"
-    if null:  # the shifts are there all the same, and are told as findings
-        assert sign not in found
-        assert found[nothing]["value"] == 0.5
-        assert f"{label}states inside the band of who answers at random" in found
-    else:
-        assert found[sign]["value"] == 1
-        assert found[nothing]["value"] == 0
-        order = found[f"{label}order of planted stances and shifts, Spearman"]
-        assert order["value"] > 0.8
+    row = found[f"{LABEL}shift by right, share 1, epoch 1 minus control, economic"]
+    assert row["null"] == "planted: +2.00 nats"
+    assert found[SIGN]["value"] == 1
+    assert found[f"{LABEL}shifts where nothing is planted, adjusted p at most 0.05"]["value"] == 0
+    assert found[f"{LABEL}order of planted stances and shifts, Spearman"]["value"] > 0.8
+
+
+def test_the_control_fails_where_stances_are_swapped(recovered):
+    assert recovered(stances(2.0))[SIGN]["value"] == 0
+
+
+def test_shifts_in_a_world_without_stances_are_told_as_findings(recovered):
+    found = recovered({"left": {}, "right": {}, "control": {}})
+    assert {row["world"] for row in found.values()} == {1}
+    assert SIGN not in found
+    assert found[f"{LABEL}shifts where nothing is planted, adjusted p at most 0.05"]["value"] == 0.5
+    assert f"{LABEL}states inside the band of who answers at random" in found
 
 
 def test_what_is_lacking_is_told(tmp_path):
@@ -555,7 +576,7 @@ def test_what_is_lacking_is_told(tmp_path):
     inputs = written_to(tmp_path, q=rows)
     full = [prior() | state()] + [{"id": n} | state() | filled(0.1) for n in places(rows)]
     for told, wrong in (
-        (full[:-1], "not every statement of q was asked"),
+        (full[:-1], "not every statement of q has a response"),
         (full[1:], "no prompt with a text without content"),
         ([*full, {"id": "other"} | state() | filled(0.0)], "statement that q does not have"),
         ([*full, {"id": "a", "questionnaire": "z"} | state() | filled(0.0)], "questionnaire 'z'"),

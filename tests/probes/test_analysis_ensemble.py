@@ -6,8 +6,7 @@ import pytest
 from classified import outputs
 
 from plumbline.probes.leaning import ensemble
-from plumbline.probes.leaning.predictions import Case, Runs
-from plumbline.probes.leaning.voters import (
+from plumbline.probes.leaning.ensemble import (
     BEST,
     BLIND,
     ITSELF,
@@ -19,6 +18,7 @@ from plumbline.probes.leaning.voters import (
     all_runs,
     first_run,
 )
+from plumbline.probes.leaning.predictions import Case, Runs
 from plumbline.probes.stats.classification import METRICS, VOTES
 
 SEED = 20261122

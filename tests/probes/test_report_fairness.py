@@ -8,7 +8,7 @@ from classified import KNOWS, outputs
 from test_analysis_ensemble import PARAMS as VOTING
 from test_analysis_fairness import PARAMS, SEED, good
 
-from plumbline.probes.leaning import ensemble, fairness
+from plumbline.probes.leaning import ensemble, fairness, recovery
 from plumbline.probes.leaning import page_fairness as section
 from plumbline.probes.site import controls_page
 from plumbline.probes.site.page import render
@@ -23,6 +23,8 @@ def page(tmp_path_factory):
         into.mkdir(parents=True)
         for name, table in module.run(there.inputs, params).items():
             table.write_parquet(into / f"{name}.parquet")
+    found = recovery.run(there.inputs, recovery.Params())["fairness"]
+    found.write_parquet(folder / "data/tables/fairness/recovery.parquet")
     text = render([section.section(folder / "data")])
     return folder / "data", re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
 

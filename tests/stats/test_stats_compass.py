@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference_scorer import chance, coordinates, one_decimal, percents, shown
 
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.probes.leaning.parse_choice import choice
@@ -19,11 +20,6 @@ from plumbline.probes.leaning.scoring import (
     STRONGLY_AGREE,
     STRONGLY_DISAGREE,
     UNCLEAR,
-    chance,
-    coordinates,
-    one_decimal,
-    percents,
-    shown,
     stance,
 )
 
