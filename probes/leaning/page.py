@@ -180,7 +180,7 @@ def _trajectory(own: pl.DataFrame, place: Place) -> str:
             panels,
             labels=(name, "coordinate"),
             title=title,
-            level=levels,
+            levels=levels,
             own=True,
             ticks_at=places,
         )

@@ -10,11 +10,10 @@ from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
-from page_read import Page
-from plumbline.probes.site.page import render
+from page_read import Page, shown
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes import site as report
+from plumbline.probes.politicians import page as politicians
 from plumbline.probes.politicians import subgroups
 from plumbline.probes.report import figures
 from plumbline.probes.site import write
@@ -168,6 +167,9 @@ def test_supersenses_show_every_class_of_a_pair_of_genders_with_its_people(
         cells = [shown_as(r["share_first"]), limits(r, side="_first"), shown_as(r["share_second"])]
         cells += [limits(r, side="_second"), shown_as(r["value"]), limits(r), shown_as(r["p"], 4)]
         assert [*cells, shown_as(r["p_bonferroni"], 3), shown_as(r["p_bh"], 3)] in shown
+    names = {row[0] for row in sections["supersenses"].rows if row[0] != "class"}
+    drawn = "".join(re.findall(r"<svg.*?</svg>", text, re.DOTALL))
+    assert [name for name in names if f">{name}</text>" not in drawn] == []
     one = here.filter((pl.col("first") == 2) & (pl.col("second") == 0)).to_dicts()[0]
     assert f"non-binary ({one['words_first']} words, {one['people_first']} people) and" in text
 
