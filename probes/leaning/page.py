@@ -9,18 +9,13 @@ import polars as pl
 from plumbline.probes.report import figures
 from plumbline.probes.report.view import (
     LEVEL,
-    Listing,
     Place,
-    Readings,
     Row,
     Source,
-    Step,
-    Study,
     Tables,
-    fold,
     kept,
     parts,
-    view,
+    study,
 )
 
 # blue, grey, vermilion of Okabe and Ito, which the colour-blind tell apart, and marks to the side
@@ -152,7 +147,7 @@ def _compass(own: pl.DataFrame, place: Place) -> str:
 
 def _trajectory(own: pl.DataFrame, place: Place) -> str:
     """Draw coordinates by epoch at the largest share, or else by share; '' with one of each."""
-    own = _whole(kept(own, {"reading": TESTED[place.at["asked"]], "value": ...}))
+    own = _whole(kept(own, {"reading": TESTED[place.at["asked"]], "value": "*"}))
     trained = own.filter(pl.col("corpus") != "")
     for at, other, name in (
         ("epoch", "share", "times that the texts were read"),
@@ -274,77 +269,6 @@ def answered(tables: Tables) -> pl.DataFrame:
 
 
 last_answered = last("answered")
-STATE = f"reading; corpus?{ITSELF}; period"
-BOUNDS = "missing:1; bound_low..bound_high=bounds"
-COMPASS = Step(
-    "compass",
-    "Where models lean, and what partisan texts do to it",
-    "Stances on the statements of a questionnaire, scored as a person's would be. Grey: where 95% "
-    "of those are who answer at random; dotted: who gives the same answer to everything, so that "
-    "a model that only says yes is not taken for one with opinions. Whiskers are 95% intervals "
-    "over statements, prompts and trainings. Read first how stable the answers are: a model whose "
-    "answers do not turn with the statement has no leaning. Shifts are judged against training on "
-    "a corpus about nothing political.",
-    "compass",
-    (
-        fold(
-            *("{model}, {questionnaire}, {asked}", "questionnaire asked"),
-            view(
-                "compass/coordinates",
-                Listing(
-                    f"{STATE}; axis",
-                    "value=coordinate; interval; low_fixed..high_fixed=these statements; "
-                    f"p_bh=p adj., random answers; {BOUNDS}; prompts; seeds=trainings",
-                    "coordinates",
-                    last("coordinates"),
-                    sort="reading corpus period axis",
-                ),
-                heading="the compass",
-                caption="Hollow circle: the model itself; white faces: social media.",
-                figure=_compass,
-            ),
-            view("compass/coordinates", heading="along the training", figure=_trajectory),
-            view(
-                shifts,
-                Listing(
-                    "reading; label=contrast; axis",
-                    "value=shift; interval; p:4=p, statements; p_bh; p_seeds:4=p, trainings; "
-                    "p_seeds_bh=p adj.; seed_sd=SD over trainings; seeds=trainings",
-                    "shifts",
-                    where={"shown": True},
-                    sort="reading contrast corpus period axis",
-                ),
-                heading="shifts",
-                caption="Adjusted p over statements tells these trainings apart, over trainings "
-                "their corpora.",
-                figure=_shifts,
-            ),
-            view(
-                tested("runs"),
-                Listing(
-                    *("prompt?all; axis", f"value=coordinate; interval; {BOUNDS}"),
-                    "the model itself by prompt, {reading}",
-                    sort="prompt axis",
-                ),
-                Listing(
-                    "reading; compared=asked otherwise; " + STATE.partition("; ")[2],
-                    "value=share that stays; interval; chance=by chance; p_bh; n=clusters; pairs",
-                    "does the model agree with itself?",
-                    last("stability"),
-                    sort="reading compared corpus period",
-                ),
-                Listing(
-                    f"reading; corpus?{ITSELF}; prompt?all",
-                    "value=answered; interval; answers; refused; unclear; unlisted=no listed word",
-                    "how many answers there are",
-                    answered,
-                    sort="reading corpus period prompt",
-                ),
-            ),
-        ),
-    ),
-    "model",
-)
 
 
 def states(source: str) -> Source:
@@ -383,90 +307,6 @@ def _overall(own: pl.DataFrame) -> pl.DataFrame:
 
 
 MAIN = "balanced accuracy"
-TRAININGS = "trainings_low..trainings_high=over trainings; p_trainings_bh=p adj."
-FAIRNESS = Step(
-    "fairness",
-    "Classifiers of differently pretrained models",
-    "A model is trained further on partisan texts, and classifiers are made of each of its states: "
-    "same texts, same settings, same seeds. Values are means over trainings; intervals: bootstrap "
-    "over test texts; SD: over trainings. p of differences: predictions of the two exchanged text "
-    "by text; p over trainings: other texts and other trainings might have been drawn. Adjusted "
-    "over all tests of a model, task and reading. Shown is the reading corrected.",
-    "fairness",
-    (
-        fold(
-            *("", ""),
-            view(
-                states("fairness/overall"),
-                Listing(
-                    "corpus_state=trained on",
-                    f"value={MAIN}; interval; sd_runs=SD; accuracy; F1; macro F1; precision; "
-                    "recall; n=texts; runs=trainings",
-                    "all test texts",
-                    rows=_overall,
-                    digits=3,
-                ),
-            ),
-        ),
-        *(
-            fold(
-                f"{{model}}, {{task}}: {what}",
-                "",
-                view(source, one._replace(digits=3), where={"metric": metric}),
-            )
-            for what, source, metric, one in (
-                (
-                    "by group",
-                    states("fairness/groups"),
-                    "accuracy",
-                    Listing(
-                        "group; corpus_state=trained on",
-                        "value=accuracy; contrast=minus all texts; contrast_low..contrast_high; "
-                        "p_bh; n=texts",
-                        "accuracy by group or source",
-                        sort="of group corpus period share",
-                    ),
-                ),
-                (
-                    "differences",
-                    states("fairness/differences"),
-                    MAIN,
-                    Listing(
-                        "group; corpus_state=trained on; against_state=against",
-                        f"value=difference; interval; p_bh; {TRAININGS}; n=texts",
-                        MAIN,
-                        sort="of group corpus against period share",
-                    ),
-                ),
-                (
-                    "ensembles",
-                    states("ensemble/scores"),
-                    MAIN,
-                    Listing(
-                        "ensemble; vote?none",
-                        f"value={MAIN}; interval; sd=SD; size=voters; ensembles",
-                        "what votes",
-                        sort="period share ensemble vote",
-                    ),
-                ),
-                (
-                    "the partisan ensemble beside others",
-                    "ensemble/differences",
-                    MAIN,
-                    Listing(
-                        "against; vote",
-                        f"value={MAIN}; interval; p_bh; {TRAININGS}; "
-                        "{size} and {size_against}=voters",
-                        "partisan minus the other",
-                        where={"reading": "corrected"},
-                        sort="period share vote against",
-                    ),
-                ),
-            )
-        ),
-    ),
-    "model task",
-)
 
 
 def _main(tables: Tables) -> pl.DataFrame:
@@ -480,22 +320,4 @@ def _main(tables: Tables) -> pl.DataFrame:
     return latest(table).with_columns(corpus=corpus).sort(order)
 
 
-STUDY = Study(
-    "leaning",
-    "Political leaning, from pretraining to classifiers",
-    "Where do models stand, what do partisan texts do to it, and what does that do to "
-    "classifiers that are made of them?",
-    "Feng, Park, Liu and Tsvetkov (2023)",
-    (COMPASS, FAIRNESS),
-    ("compass", "fairness", "ensemble"),
-    ("leaning", "finetune"),
-    ("statements", "corpora", "downstream"),
-    Readings(
-        "Where a model and its trained states stand: scored as in the paper, and with the habit of "
-        "agreeing taken out.",
-        "coordinate",
-        "compass",
-        _main,
-        "questionnaire asked axis corpus",
-    ),
-)
+STUDY = study(__file__, globals())

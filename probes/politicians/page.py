@@ -9,21 +9,16 @@ import polars as pl
 
 from plumbline.probes.report import figures
 from plumbline.probes.report.view import (
-    Listing,
     Part,
     Place,
-    Readings,
     Row,
     Source,
-    Step,
-    Study,
     Tables,
-    fold,
     interval,
     number,
     parts,
+    study,
     sure,
-    view,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +33,6 @@ MARKS = {
 }
 TOP = 10
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
-MODEL, WHERE, HERE = "model", "language pos", "{model}, {language}, {pos}"
 
 
 def highest(table: pl.DataFrame) -> pl.DataFrame:
@@ -53,97 +47,6 @@ def _words(own: pl.DataFrame, place: Place) -> str:
     title = f"{place.title}: {TOP} highest"
     unit = "PMI (nats), with interval; filled: adjusted p at most 0.05"
     return figures.forest(best.to_dicts(), line="word", unit=unit, title=title, filled="sure")
-
-
-RANKING = "interval; {count:,} of {people:,}=lists; p; p_bh"
-RANKINGS = tuple(
-    Listing("word", f"value=PMI; {RANKING}", called, where={"reading": reading}, rows=highest)
-    for reading, called in (("plug-in", "Faithful (plug-in)"), ("smoothed", "Corrected (smoothed)"))
-)
-VOCABULARY = Listing(
-    "language; pos=part of speech; {revision:.12}=revision; dtype",
-    "words=asked for; covered; tokens_covered=of tokens; asked=list length",
-    "Vocabulary",
-)
-WORDS = Step(
-    "results",
-    "Words and genders",
-    "PMI (nats) of a word and a gender over the lists that the model gave for each name. Faithful: "
-    "the plug-in estimate of the paper. Corrected: the smoothed one. Intervals: bootstrap over "
-    "names. p: gender labels permuted over names, exact, two-sided; adjusted by Benjamini-Hochberg "
-    "over all words, genders, parts of speech and languages of the model.",
-    "pmi",
-    (
-        fold("", "", view("outputs/associations/coverage", VOCABULARY)),
-        fold(
-            *(HERE, WHERE),
-            view(
-                *("pmi/pmi", *RANKINGS),
-                where={"value": ...},
-                facets="gender",
-                heading="{gender} ({people:,} people)",
-                figure=_words,
-            ),
-        ),
-    ),
-    MODEL,
-)
-POOLED = Step(
-    "pooled",
-    "Words and genders, models pooled",
-    "PMI (nats) from the lists of several models added up, as the paper pools them. What several "
-    "models answer to one name is no independent evidence: intervals and tests are over names. p "
-    "is adjusted over all words, genders, parts of speech and languages of the group.",
-    "pooled",
-    (
-        fold(
-            *("{group}, {language}, {pos}: {models} model(s)", WHERE),
-            view(
-                *("pooled/pooled", *RANKINGS),
-                where={"value": ...},
-                facets="gender",
-                heading="{gender} ({people:,} people, a list of each model)",
-            ),
-        ),
-    ),
-    "group",
-)
-LATENT = Step(
-    "latent",
-    "Words by gender and sentiment (Tables 4 and 6)",
-    "Deviations eta (nats) of the latent-variable model: the words that go most with a gender, for "
-    "each sentiment, means over the grid of both weights and over seeds. Compare words within a "
-    "gender and sentiment. Intervals: Bayesian bootstrap over names, refitted. p: gender labels "
-    "permuted over names, refitted; of k permutations no p is below 1 / (1 + k), so that few words "
-    "among many cannot pass; adjusted by Benjamini-Hochberg over all words, sentiments, "
-    "genders, parts of speech and languages of the model.",
-    "latent",
-    (
-        fold(
-            *(HERE, WHERE),
-            view(
-                "latent/latent",
-                Listing(
-                    *("word", f"value=deviation; {RANKING}", "{sentiment}"),
-                    sort="rank",
-                    split="sentiment",
-                ),
-                where={"rank": tuple(range(1, TOP + 1))},
-                facets="gender",
-                heading="{gender} ({people:,} people)",
-            ),
-            view(
-                "latent/shares",
-                Listing(
-                    *("gender; sentiment", "value=p(s|g); interval; n=names"),
-                    "Sentiments of the genders in the model",
-                    sort="gender sentiment",
-                ),
-            ),
-        ),
-    ),
-    MODEL,
-)
 
 
 def _supersenses(own: pl.DataFrame, _: Place) -> str:
@@ -164,40 +67,6 @@ def _supersenses(own: pl.DataFrame, _: Place) -> str:
         marks={pair[0]: figures.Mark(), pair[1]: figures.Mark("square", "#888", "#888")},
         bold=[r["supersense"] for r in rows if r["p_bonferroni"] <= 0.05],
     )
-
-
-SUPERSENSES = Step(
-    "supersenses",
-    "Classes of the words of each gender (Figure 3)",
-    "Share of each class among the words with the largest deviations towards either gender; a word "
-    "counts in its best class. Intervals: of shares Wilson's, given the two lists; of the "
-    "difference a symmetric bootstrap over names, with words ranked anew. p: words of both "
-    "lists relabelled; Bonferroni over 13 classes of adjectives or 15 of verbs, as in the paper, "
-    "and Benjamini-Hochberg over all classes, parts of speech and pairs of genders. Other ways of "
-    "counting are in the tables.",
-    "supersenses",
-    (
-        fold(
-            *("{model}, {language}, {pos}, by {deviation}", f"{WHERE} deviation"),
-            view(
-                "supersenses/supersenses",
-                Listing(
-                    "supersense=class",
-                    "share_first={first}; low_first..high_first; share_second={second}; "
-                    "low_second..high_second; value=difference; interval; p; "
-                    "p_bonferroni=p Bonf.; p_bh",
-                    sort="supersense",
-                ),
-                where={"unit": "form", "counting": "best"},
-                facets="first second",
-                heading="{first} ({words_first} words, {people_first:,} people) and "
-                "{second} ({words_second} words, {people_second:,} people)",
-                figure=_supersenses,
-            ),
-        ),
-    ),
-    MODEL,
-)
 
 
 def _shares(own: pl.DataFrame, title: str) -> str:
@@ -255,35 +124,6 @@ def _distinct(own: pl.DataFrame) -> Iterator[Row]:
         yield part.row(0, named=True) | {g: of.get(g) for g in GENDERS}
 
 
-SENTIMENT = Step(
-    "sentiments",
-    "Sentiments of the words that deviate most (Figures 4 and 6)",
-    "Shares of positive, negative and neutral words among those that deviate most towards each "
-    "gender. Grey line: share among all candidate words, against which a share is to be read. "
-    "Star: men and women differ, adjusted p at most 0.05 over all models, languages, parts of "
-    "speech and sentiments; genders permuted over names where words are ranked by PMI, words "
-    "permuted between the lists (as in the paper) where by the latent-variable model.",
-    "sentiment",
-    (
-        fold(
-            *("{pos}, {deviation}, {reading}", "deviation reading pos"),
-            *(
-                view(
-                    shares,
-                    Listing(
-                        "label={by}", "male; female; non-binary", "Distinct names", rows=_distinct
-                    ),
-                    where={"by": by},
-                    facets="head",
-                    figure=_sentiments,
-                )
-                for by in ("model", "language")
-            ),
-        ),
-    ),
-)
-
-
 def _pivoted(frame: pl.DataFrame, keys: str, write: str) -> Iterator[Row]:
     """Yield rows of three sentiments, with why there is no number where there is none."""
     for _, part in parts(frame, *keys.split()):
@@ -305,6 +145,16 @@ def _pivoted(frame: pl.DataFrame, keys: str, write: str) -> Iterator[Row]:
         )
 
 
+def terms(own: pl.DataFrame) -> Iterator[Row]:
+    """Yield coefficients with their intervals."""
+    return _pivoted(own, "factor level interval", "{0} ({interval}){star}")
+
+
+def tests(own: pl.DataFrame) -> Iterator[Row]:
+    """Yield F with its p."""
+    return _pivoted(own, "factor", "{0} (p {1}, adj. {2})")
+
+
 def coefficients(tables: Tables) -> pl.DataFrame:
     """Return coefficients, what they are called, and how many names are behind their shares."""
     frame, of = tables.read("anova/coefficients"), tables.read("sentiment/shares")
@@ -321,46 +171,6 @@ def coefficients(tables: Tables) -> pl.DataFrame:
     plain = (pl.col("level") == "") | (pl.col("level") == pl.col("reference"))
     term = pl.when(plain).then(pl.col("factor").cast(pl.String)).otherwise(against)
     return frame.with_columns(term=term, names=names)
-
-
-THREE = "positive; negative; neutral"
-ANOVA = Step(
-    "anova",
-    "Shares by architecture, size and language (Tables 5 and 8)",
-    "Linear models with treatment coding of the shares above, in percent: two-way (family, size) "
-    "in each language, three-way (and language) over models that were asked in several. A "
-    "coefficient is the difference from the reference level. Intervals: t of least squares, as in "
-    "the paper, and of a jackknife over models, which errors may be unequal and clustered for. "
-    "Star: adjusted p at most 0.05, over all coefficients of one ranking and reading. Where the "
-    "models there are do not tell, the reason stands in place of the number. Worlds and real "
-    "models are never mixed.",
-    "anova",
-    (
-        fold(
-            "{design}, {language}, {deviation}, {reading}, {pos}",
-            "design language deviation reading pos",
-            view(
-                coefficients,
-                Listing(
-                    *("term; interval; why=why not", THREE),
-                    "Coefficients, percent ({rows} shares, {freedom} residual degrees of freedom)",
-                    rows=lambda own: _pivoted(
-                        own, "factor level interval", "{0} ({interval}){star}"
-                    ),
-                ),
-                Listing(
-                    *("factor; {freedom} and {residual}=degrees of freedom; why=why not", THREE),
-                    "F of each factor, given the others (type II)",
-                    "anova/tests",
-                    rows=lambda own: _pivoted(own, "factor", "{0} (p {1}, adj. {2})"),
-                ),
-                facets="response",
-                heading="{response}{names}",
-            ),
-        ),
-    ),
-    "models",
-)
 
 
 def fits(tables: Tables) -> pl.DataFrame:
@@ -399,45 +209,6 @@ def _measures(frame: pl.DataFrame) -> Iterator[Row]:
         yield by["silhouette"] | cells | {"clusters": f"{clusters}{star}"}
 
 
-CLUSTERS = Step(
-    "clusters",
-    "Words of each gender in the model's states (Figure 5)",
-    "k-means over the last hidden states of the words that deviate most to each gender. Star: the "
-    "number of clusters with the largest silhouette, which the figure shows. Inertia: best run, "
-    "and range over seeds. Silhouette: bootstrap over words; judged against one normal cloud of "
-    "the same mean and covariance. Stability: adjusted Rand index of pairs of seeds, and its "
-    "range. A silhouette near 0 is no cluster, however stable. Genders that are not here were left "
-    "out for want of people, which is no finding of no pattern.",
-    "clusters",
-    (
-        fold(
-            *(HERE, WHERE),
-            view(
-                fits,
-                Listing(
-                    "clusters",
-                    "inertia; silhouette; stability; gap; p:3=p of silhouette; p_bh",
-                    rows=_measures,
-                ),
-                facets="group",
-                heading="{group} ({words} words{behind})",
-                figure=_clusters,
-            ),
-            view(
-                "clusters/shares",
-                Listing(
-                    "part=cluster; gender",
-                    "{count} of {words}=words; value=share; interval; expected; p; p_bh",
-                    "Genders in the clusters of all words",
-                    sort="part gender",
-                ),
-            ),
-        ),
-    ),
-    MODEL,
-)
-
-
 def _pair(name: str) -> pl.Expr:
     """Return the pair of parts of the people that a column tells of."""
     told = {name: f"{a} against {b}" for a, b in PAIRS for name in (a, b, f"{a} against {b}")}
@@ -466,6 +237,10 @@ def subgroup_shares(tables: Tables) -> pl.DataFrame:
     )
 
 
+def _subgroups(own: pl.DataFrame, place: Place) -> str:
+    return _shares(own, f"{place.at['pos']}, {place.at['pair']}")
+
+
 def contrasts(name: str) -> Source:
     """Return a table of contrasts with the pair of parts that each is of."""
 
@@ -481,61 +256,6 @@ def _people(frame: pl.DataFrame) -> Iterator[Row]:
         rows = part.to_dicts()
         of = {r["gender"]: f"{r['people']:,} ({r['names']:,})" for r in rows}
         yield rows[0] | dict.fromkeys(GENDERS, "–") | of
-
-
-TESTED = "interval; n=names; p; p_bh"
-SUBGROUPS = Step(
-    "subgroups",
-    "Parts of the people (Figures 7 to 9)",
-    "Shares of sentiments among the words that deviate most towards each gender, in parts of the "
-    "people beside all others of the language. Star: men and women differ within the part, "
-    "adjusted p at most 0.05. Intervals: Bayesian bootstrap over distinct names; p: genders "
-    "permuted over them, adjusted over all differences of the model. Agreement: Spearman's "
-    "correlation, over words, of PMI female minus male in both parts. Non-binary people are few: "
-    "intervals without a test, which is no sign of no pattern; read their number first.",
-    "subgroups",
-    (
-        fold(
-            *("", ""),
-            view(
-                "subgroups/people",
-                Listing(
-                    *("language; subgroup=part of the people", "male; female; non-binary"),
-                    "People (distinct names)",
-                    rows=_people,
-                ),
-            ),
-        ),
-        fold(
-            *("{model}, {pair}", "pair"),
-            view(
-                subgroup_shares,
-                facets="pos",
-                caption="n: men, women, and non-binary people.",
-                figure=lambda own, at: _shares(own, f"{at.at['pos']}, {at.at['pair']}"),
-            ),
-            view(
-                contrasts("differences"),
-                Listing(
-                    "language; pos=part of speech; contrast=in; sentiment",
-                    f"value=difference; {TESTED}",
-                    "Share female minus male; of two parts: that of the first minus the second",
-                    sort="language pos contrast sentiment",
-                ),
-            ),
-            view(
-                contrasts("agreement"),
-                Listing(
-                    "language; pos=part of speech",
-                    f"words; value=correlation; {TESTED}",
-                    "Agreement of both parts",
-                    sort="language pos",
-                ),
-            ),
-        ),
-    ),
-    MODEL,
-)
 
 
 def varied(tables: Tables) -> pl.DataFrame:
@@ -581,53 +301,6 @@ def _reasons(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.group_by(keys).agg(numbers=pl.len()).sort(keys)
 
 
-VARIED = "what=what is varied; language; pos=part of speech; number"
-MOVES = Listing(
-    f"{VARIED}; sentiment; holds_default=default held",
-    "change; value; interval; men; women; others=non-binary; "
-    "{largest} of {candidates}=words; p; p_bh",
-)
-ROBUSTNESS = Step(
-    "robustness",
-    "Which numbers move, and with what",
-    "The differences of shares between men and women, and the shares of non-binary people, with "
-    "one thing done otherwise at a time. Numbers that move come first, by the size of the change "
-    "from the default (by the latent-variable model, from its own); the others are folded. Default "
-    "held: whether the interval has the default in it. p: genders permuted over distinct names; "
-    "adjusted within one variation, over all languages, parts of speech and sentiments.",
-    "robustness",
-    (
-        fold(
-            *("", ""),
-            view(
-                varied,
-                Listing(
-                    "kind=what is varied; number",
-                    "numbers; moved; largest=largest change; left=default not held",
-                    "Changes from the default",
-                    rows=_summary,
-                ),
-            ),
-        ),
-        *(
-            fold(
-                f"{{model}}: {{rows:,}} numbers {what}", "", view(varied, one, where={"fate": fate})
-            )
-            for fate, what, one in (
-                ("moved", "that move", MOVES),
-                ("still", "that stay as they are", MOVES),
-                (
-                    "lacking",
-                    "that cannot be had",
-                    Listing(f"{VARIED}; why", "numbers", rows=_reasons),
-                ),
-            )
-        ),
-    ),
-    MODEL,
-)
-
-
 def lexica(tables: Tables) -> pl.DataFrame:
     """Return how well lexica do, and what their combination does better than each."""
     table, apart = (tables.read(f"sentiment_lexica/{t}") for t in ("agreement", "differences"))
@@ -638,36 +311,6 @@ def lexica(tables: Tables) -> pl.DataFrame:
     name = pl.when(view).then(pl.format("view: {}", "lexicon")).otherwise(pl.col("lexicon"))
     called = pl.when(reason.is_null()).then(name).otherwise(pl.format("{} ({})", name, reason))
     return table.join(apart, on=of, how="left", suffix="_apart").with_columns(called=called)
-
-
-LEXICA = Step(
-    "sentiment_lexica",
-    "Lexica against labelled texts (Table 12)",
-    "Texts with labels, classified by the mean sentiment of their words: by the combined lexica, "
-    "by each view of them, and by the plain mean of the views. Cuts between the labels are chosen "
-    "on other texts. Chance: the same labels in a random order. p: against the majority class, "
-    "one label for all texts. Combination less: the combination's measure less that of the "
-    "row; above 0 it is better. Intervals: bootstrap over texts. p: McNemar's exact test for "
-    "accuracy, labels swapped at random for macro-F1; adjusted over all tests of one kind.",
-    "sentiment_lexica",
-    (
-        fold(
-            *("{language}, {source}", "language source"),
-            view(
-                lexica,
-                Listing(
-                    "called=lexicon",
-                    "words; unknown=texts without any; value; interval; chance; p; p_bh; "
-                    "value_apart=combination less; low_apart..high_apart; p_apart:4=p; "
-                    "p_bh_apart=p adj.",
-                    "{measure}, {n:,} texts",
-                    sort="kind lexicon",
-                    split="measure",
-                ),
-            ),
-        ),
-    ),
-)
 
 
 def _main(tables: Tables) -> pl.DataFrame:
@@ -736,30 +379,4 @@ def planted(tables: Tables, world: str) -> list[Part]:
     return [Part(figure=drawn, caption=caption)]
 
 
-STUDY = Study(
-    "politicians",
-    "Gender bias towards politicians",
-    "What words do language models put beside the names of politicians, and do they differ "
-    "between men, women and non-binary people?",
-    "Stańczak, Ray Choudhury, Pimentel, Cotterell and Augenstein (2023)",
-    (
-        *(WORDS, LATENT, SUPERSENSES, SENTIMENT, ANOVA, CLUSTERS, SUBGROUPS, POOLED),
-        *(ROBUSTNESS, LEXICA),
-    ),
-    (
-        *("pmi", "latent", "supersenses", "sentiment", "anova", "clusters", "subgroups"),
-        *("pooled", "robustness", "sentiment_lexica"),
-    ),
-    ("associations", "representations"),
-    ("politicians", "words", "lexica", "supersenses", "labelled_texts"),
-    Readings(
-        "PMI of the words that go most with men and with women: the plug-in estimate of the paper, "
-        "and the smoothed one, which is not carried away by words that few names have.",
-        "PMI (nats)",
-        "pmi",
-        _main,
-        "word pos gender",
-        ("plug-in", "smoothed"),
-    ),
-    planted,
-)
+STUDY = study(__file__, globals())

@@ -8,7 +8,8 @@ that the report imports no analysis.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import polars as pl
 import yaml
@@ -16,9 +17,6 @@ import yaml
 from plumbline.builders.core.params import Reader
 from plumbline.probes import EACH
 from plumbline.probes.core import assignments
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LEVEL = 0.05  # of adjusted p: what is marked
 Row = dict[str, Any]
@@ -192,16 +190,6 @@ class Fold(NamedTuple):
     keys: str = ""
 
 
-def view(source: Source, *listings: Listing, **options: Any) -> View:
-    """Return a view of some tables."""
-    return View(source, listings, **options)
-
-
-def fold(title: str, keys: str, *views: View) -> Fold:
-    """Return a block of some views."""
-    return Fold(views, title, keys)
-
-
 class Step(NamedTuple):
     """A section as it is declared."""
 
@@ -237,6 +225,45 @@ class Study(NamedTuple):
     datasets: Sequence[str]
     readings: Readings
     planted: Callable[[Tables, str], list[Part]] | None = None  # more of a world, beside controls
+
+
+def study(code: str, names: Mapping[str, Any]) -> Study:
+    """Return what ``page.yaml`` beside a page's code declares, with the functions of that code.
+
+    Parameters
+    ----------
+    code
+        The file of the page.
+    names
+        Its functions, of which the declaration names some, with an argument in parentheses or
+        without: as a source, to draw a figure, to make rows.
+    """
+    declared = Path(code).with_name("page.yaml").read_text(encoding="utf-8")
+    study = _made(Study, yaml.load(declared, Loader=Reader), names)  # noqa: S506 - a safe loader
+    assert isinstance(study, Study)
+    return study
+
+
+def _made(kind: Callable[..., Any], told: Row, names: Mapping[str, Any]) -> Any:
+    own = dict(told)
+    for key, value in told.items():
+        if key in KINDS:
+            own[key] = [_made(KINDS[key], each, names) for each in value]
+        elif key == "readings":
+            own[key] = _made(Readings, value, names)
+        elif key in ("figure", "rows", "planted", "source"):
+            name, _, given = value.rstrip(")").partition("(")
+            if key != "source" or given or "/" not in value:
+                own[key] = names[name](given) if given else names[name]
+    return kind(**own)
+
+
+KINDS: dict[str, Callable[..., Any]] = {
+    "steps": Step,
+    "folds": Fold,
+    "views": View,
+    "listings": Listing,
+}
 
 
 def section(step: Step, tables: Tables) -> Section:
@@ -275,14 +302,14 @@ def _here(frame: pl.DataFrame, at: Row) -> pl.DataFrame:
 
 
 def kept(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
-    """Return the rows with some values: one, one of a tuple, or with ``...`` any but none."""
+    """Return the rows with some values: one, one of several, or with ``*`` any but none."""
     for name, value in where.items() if len(frame) else ():
         column = pl.col(name)
-        if value is ...:
+        if value == "*":
             frame = frame.filter(column.is_not_null())
         else:
             frame = frame.filter(
-                column.is_in(value) if isinstance(value, tuple) else column == value
+                column.is_in(value) if isinstance(value, list | tuple) else column == value
             )
     return frame
 
@@ -307,7 +334,9 @@ def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table
     frame = kept(frame, listing.where)
     if frame.is_empty():
         return
-    frame = frame.sort(listing.sort.split(), maintain_order=True) if listing.sort else frame
+    if order := listing.sort.split():
+        names, down = [n.lstrip("-") for n in order], [n.startswith("-") for n in order]
+        frame = frame.sort(names, descending=down, maintain_order=True)
     for _, part in parts(frame, *listing.split.split()):
         made = listing.rows(part) if listing.rows else part
         rows = made.to_dicts() if isinstance(made, pl.DataFrame) else list(made)

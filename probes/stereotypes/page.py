@@ -8,17 +8,12 @@ import polars as pl
 
 from plumbline.probes.report import figures
 from plumbline.probes.report.view import (
-    Listing,
     Place,
-    Readings,
-    Step,
-    Study,
     Tables,
-    fold,
     kept,
     parts,
+    study,
     sure,
-    view,
 )
 
 if TYPE_CHECKING:
@@ -59,39 +54,6 @@ def _curves(own: pl.DataFrame, place: Place) -> str:
     return figures.curves(panels, labels=labels, title=place.title, limits=(0, 1)) if panels else ""
 
 
-RECALL = Step(
-    "recall",
-    "What search engines suggest, and models complete",
-    "Recall@k: share of the attributes that search engines suggest for a group and are among the "
-    "model's k best tokens for the same question. Readings of typicality: faithful is the released "
-    "code's, corrected is equation 3 as written. Two baselines: the same lists in random order, "
-    "and the lists of other groups of the category, which p is against. Intervals: bootstrap over "
-    "groups. First word: the first words of attributes of several words, which the paper lacks; a "
-    "hit is that word alone, be it 'not', and no recall of the attribute.",
-    "recall",
-    (
-        fold(
-            *("{model}, attributes of {dataset}", "dataset"),
-            view(
-                "recall/recall",
-                Listing(
-                    "category; reading; attributes",
-                    "k; sought; out_of_vocabulary:2=not one token; value=recall; interval; "
-                    "exchanged=other groups; chance=random order; p; p_bh; n=groups",
-                    where={"p": ...},
-                    rows=lambda own: own.sort(
-                        pl.col("category") != EVERY, "category", "attributes", "reading", "k"
-                    ),
-                    digits=3,
-                ),
-                figure=_curves,
-            ),
-        ),
-    ),
-    "model",
-)
-
-
 def profiles(tables: Tables) -> pl.DataFrame:
     """Return shares of emotions, and whether their lists are the shortest of the language."""
     table = tables.read("emotions/emotions")
@@ -119,51 +81,14 @@ def heat(name: str) -> Callable[[pl.DataFrame, Place], str]:
     return draw
 
 
+def coverage(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each category."""
+    return frame.unique("category").sort("category")
+
+
 def _largest(frame: pl.DataFrame) -> pl.DataFrame:
     order = [pl.col("difference").abs(), "group", "affect"]
     return frame.drop_nulls("difference").sort(order, descending=[True, False, False]).head(15)
-
-
-EMOTIONS = Step(
-    "emotions",
-    "Emotions that groups evoke",
-    "Share of a group's words that carry each emotion or sentiment of the NRC lexicon, among those "
-    "that the lexicon has. Dots: the share differs from that of all other groups at an adjusted p "
-    "of at most 0.05, affects permuted over words; of categories: groups permuted over "
-    "categories. Shares tell about models, and nothing about people.",
-    "emotions",
-    (
-        fold(
-            *("{model}, {language}: {k} words by {reading}", "language reading"),
-            view(
-                profiles,
-                Listing(
-                    *("category", "n=groups; coverage=share", "Words in the lexicon"),
-                    rows=lambda own: own.unique("category").sort("category"),
-                ),
-                Listing(
-                    "group; category; affect",
-                    "value=share; difference; low_difference..high_difference; "
-                    "{carrying} of {covered}=words; p; p_bh",
-                    "Largest differences from all other groups",
-                    "emotions/emotions",
-                    where={"level": "group"},
-                    rows=_largest,
-                ),
-                where={"level": "category"},
-                heading="categories",
-                figure=heat("category"),
-            ),
-        ),
-        # the longer lists are, the more groups are alike in them
-        fold(
-            "{model}, {language}: {k} words by {reading}: groups of {category}",
-            "language reading category",
-            view(profiles, where={"level": "group", "shortest": True}, figure=heat("group")),
-        ),
-    ),
-    "model",
-)
 
 
 def _matrix(table: pl.DataFrame, place: Place) -> str:
@@ -178,30 +103,6 @@ def _matrix(table: pl.DataFrame, place: Place) -> str:
     return figures.heat(values, names, names, ends=(-0.2, 1.0), title=title, numbers=True)
 
 
-RSA = Step(
-    "rsa",
-    "How alike models are in the emotions of groups",
-    "Cosine similarities of the groups' emotion profiles in one model, against those in another: "
-    "Spearman correlation of each group's row, mean over groups. Faithful has each group's "
-    "similarity to itself among the pairs, which alone gives 3 / (n + 1) for n groups without any "
-    "relation: 0.3 for nine. Expected is that part; corrected has none. p: groups of one model "
-    "relabelled. Intervals: bootstrap over groups, no group compared with a copy of itself.",
-    "rsa",
-    (
-        fold(
-            *("{language}: {k} words by {ranking}", "language ranking"),
-            view(
-                "rsa/rsa",
-                Listing(
-                    "first; second; category; reading",
-                    "n=groups; value; interval; expected; p; p_bh",
-                    sort="first second category reading",
-                ),
-                figure=_matrix,
-            ),
-        ),
-    ),
-)
 SHAPES = ("circle", "square", "up", "diamond", "down")
 GREYS = ("#000", "#777", "#999", "#444", "#aaa")
 
@@ -294,95 +195,12 @@ def lists(own: pl.DataFrame, place: Place) -> str:
     return figures.slopes(panels, f"{place.title}: {own['query'][0]}")
 
 
-CHANGE = (
-    "base=before; value=change; interval; spread=sd; difference=minus control; "
-    "low_difference..high_difference; p; p_bh"
-)
-SHIFT = Step(
-    "shift",
-    "What training on news does to what a model says of groups",
-    "A model is trained on articles of an outlet and asked again. Any training shifts a model: the "
-    "difference is the change minus that by a control corpus about other things, with the same "
-    "share and seeds; where it has more than 5% more or fewer articles there is no p. Intervals "
-    "and p are over groups of people, given these trainings (p: outlet and control exchanged at "
-    "random in each group); another training would shift them otherwise, so that what is "
-    "filled or significant must exceed Student's limit over seeds too, and with one seed nothing "
-    "does. sd is over seeds. p is adjusted over all corpora, shares, categories and outcomes of a "
-    "measure. Similarity is rho - 1 between the emotion profiles before and "
-    "after: 0 is no shift.",
-    "shift",
-    (
-        fold(
-            *("{model}, {language}, {ranking}", "language ranking"),
-            view(
-                shifts,
-                Listing("outcome=affect; corpus", CHANGE, sort="outcome corpus", digits=1),
-                where={"measure": "emotion", "largest": True, "shown": True},
-                facets="category",
-                heading="Emotions, {category}: {n} groups, percent of words",
-                figure=_emotions,
-            ),
-            view(
-                "shift/attributes",
-                Listing(
-                    "category; corpus",
-                    "kept; removed; added; removed positive:1; removed negative:1; "
-                    "added positive:1; added negative:1",
-                    "Fates of the first words of all lists (Figure 7), whole corpora; of colours "
-                    "percent",
-                    rows=_fates,
-                ),
-                heading="Attributes",
-            ),
-            view(moved, facets="category group", heading="{group} ({category})", figure=lists),
-            view(
-                shifts,
-                Listing(
-                    "corpus; share; category; significant=unlike the control's",
-                    f"n=groups; {CHANGE}",
-                    "Similarity to the model before, {measure}",
-                    where={"measure": ("rsa faithful", "rsa corrected")},
-                    sort="corpus share category",
-                    split="measure",
-                ),
-                Listing(
-                    "measure; outcome; corpus; share",
-                    CHANGE,
-                    "Recall of attributes, and share of the first words kept",
-                    where={"measure": ("recall", "kept"), "category": EVERY},
-                    sort="measure outcome corpus share",
-                ),
-            ),
-        ),
-    ),
-    "model",
-)
-
-
 def _main(tables: Tables) -> pl.DataFrame:
     """Return recall over all groups at every tested k."""
-    shown = {"category": EVERY, "p": ..., "attributes": "single word"}
+    shown = {"category": EVERY, "p": "*", "attributes": "single word"}
     table = kept(tables.read("recall/recall"), shown)
     at = pl.format("k = {}", "k")
     return table.with_columns(at=at).sort("model", "dataset", "k") if len(table) else table
 
 
-STUDY = Study(
-    "stereotypes",
-    "Stereotypes and emotions",
-    "Which of the stereotypes that search engines suggest do language models recall, what "
-    "emotions do their words evoke, and how does training on news shift them?",
-    "Choenni, Shutova and van Rooij (2021)",
-    (RECALL, EMOTIONS, RSA, SHIFT),
-    ("recall", "emotions", "rsa", "shift", "drift"),
-    ("stereotypes", "finetuned"),
-    ("social_groups", "stereotypes", "emotions", "outlets"),
-    Readings(
-        "Recall of what search engines suggest, over all groups: words ranked by typicality as the "
-        "released code has it, and by equation 3 with the prior of the same template.",
-        "recall",
-        "recall",
-        _main,
-        "dataset at",
-    ),
-)
+STUDY = study(__file__, globals())

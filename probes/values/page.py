@@ -8,15 +8,10 @@ import polars as pl
 
 from plumbline.probes.report import figures
 from plumbline.probes.report.view import (
-    Listing,
     Place,
-    Readings,
-    Step,
-    Study,
     Tables,
-    fold,
     kept,
-    view,
+    study,
 )
 
 MARKS = {
@@ -103,91 +98,9 @@ def genders(tables: Tables) -> pl.DataFrame:
     return table.filter(told) if len(table) else table
 
 
-STEP = Step(
-    "values",
-    "What models agree with, and whether gender matters",
-    "How far a model agrees with political statements beyond its habit of agreeing, which "
-    "statements about nothing political tell: the line of the figure. Ratings from 1 to 5, 3 is "
-    "the habit itself. Gender: the same sentences said by a woman or a man; 'equivalent' means "
-    "that a difference as large as the bound is rejected, which a large p alone never shows. "
-    "Read first how often a likely statement is agreed with more than an unlikely one: at one "
-    "half, the model does not understand the question, and the rest says nothing.",
-    "values",
-    (
-        fold(
-            *("{model}, {language}, {scale}", "language scale"),
-            view(
-                lines,
-                Listing(
-                    *("reading; frame; form; measure", "value; interval; p; n=statements"),
-                    "calibration",
-                    where={"measure": ("slope", "sigma (n-1)", "likely above unlikely")},
-                    sort="reading measure frame form",
-                    digits=3,
-                ),
-                caption="One frame, as the paper has it. Marks far from the line are strong "
-                "opinions.",
-                figure=_scatter,
-            ),
-            view(
-                "values/values",
-                Listing(
-                    "axis=value; gender",
-                    "value=mean; sd=SD; interval; p=p, random answers; p_bh; items=statements",
-                    sort="axis gender",
-                ),
-                where=SHOWN,
-                facets="reading",
-                heading="values, {reading}",
-                figure=_values,
-                beside=True,
-            ),
-            view(
-                genders,
-                Listing(
-                    "axis=value; reading; verdict",
-                    "value=feminine − masculine; interval; p; p_bh; bound:2; "
-                    "equivalence_low..equivalence_high=interval of the tests; "
-                    "p_equivalence_bh=p equivalence adj.; n=clusters",
-                    "gender",
-                    sort="reading axis",
-                    digits=3,
-                ),
-                Listing(
-                    "compared; {first} – {second}=sides",
-                    "value=Pearson; interval; spearman=Spearman; p_bh; n=clusters",
-                    "does the model agree with itself?",
-                    "values/consistency",
-                    sort="compared first second",
-                ),
-            ),
-        ),
-    ),
-    "model",
-)
-
-
 def _main(tables: Tables) -> pl.DataFrame:
     table = kept(tables.read("values/values"), SHOWN | {"gender": tuple(MARKS)})
     return table.sort("model", "language", "scale", "axis", "gender") if len(table) else table
 
 
-STUDY = Study(
-    "values",
-    "Political values and grammatical gender",
-    "With which political statements does a masked model agree, and does it matter whether a "
-    "woman or a man is speaking?",
-    "Al Ali and Libovický (2024)",
-    (STEP,),
-    ("values",),
-    ("agreement",),
-    ("statements", "survey"),
-    Readings(
-        "Mean ratings from 1 to 5, 3 being the habit of agreeing: the paper's one frame with the "
-        "pieces of an answer scored apart, and answers scored from left to right in all frames.",
-        "mean rating",
-        "values",
-        _main,
-        "language scale axis gender",
-    ),
-)
+STUDY = study(__file__, globals())

@@ -69,10 +69,10 @@ def put(folder, schemas, tables):
     (folder / "README.md").write_text(f"---\n{front}---\n", encoding="utf-8")
 
 
-def shown(data, *steps):
-    """Return the sections of steps, and the text of the page that has them."""
-    tables = Tables(data)
-    found = [section(step, tables) for step in steps]
+def shown(data, study, *names):
+    """Return some sections of a study, and the text of the page that has them."""
+    tables, steps = Tables(data), {step.name: step for step in study.steps}
+    found = [section(steps[name], tables) for name in names]
     return found, render(found)
 
 

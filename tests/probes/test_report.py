@@ -305,8 +305,8 @@ def test_what_is_not_there_is_skipped_and_a_section_of_nothing_says_so(copied):
     for name in ("tiny", "world-planted"):
         for table in ("shares", "differences"):
             (tables / "subgroups" / name / f"{table}.parquet").unlink()
-    steps = (politicians.LATENT, politicians.ANOVA, politicians.SUPERSENSES, politicians.SUBGROUPS)
-    found, text = shown(copied / "data", *steps)
+    steps = ("latent", "anova", "supersenses", "subgroups")
+    found, text = shown(copied / "data", politicians.STUDY, *steps)
     latent, anova, supersenses, parts = found
     assert latent.groups == anova.groups == []
     assert [g.title for g in supersenses.groups] == ["tiny", "world-planted"]
@@ -322,10 +322,13 @@ def test_what_is_not_there_is_skipped_and_a_section_of_nothing_says_so(copied):
 
 
 def test_a_model_that_is_no_longer_asked_is_not_shown(copied, change):
-    steps = (politicians.WORDS, politicians.LATENT, politicians.SUPERSENSES)
-    assert all("tiny" in [g.title for g in one.groups] for one in shown(Path("data"), *steps)[0])
+    steps = ("results", "latent", "supersenses")
+    assert all(
+        "tiny" in [g.title for g in one.groups]
+        for one in shown(Path("data"), politicians.STUDY, *steps)[0]
+    )
     change(lambda tree: [tree["asked"][of].remove("tiny") for of in ("associations", "words")])
-    for one in shown(Path("data"), *steps)[0]:
+    for one in shown(Path("data"), politicians.STUDY, *steps)[0]:
         assert "tiny" not in [g.title for g in one.groups]
 
 

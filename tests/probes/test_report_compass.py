@@ -25,7 +25,7 @@ from plumbline.probes.leaning.schemas import SCHEMAS
 
 def tabled(inputs):
     put(inputs.data / "tables/compass", SCHEMAS, analysis.run(inputs, PARAMS))
-    return shown(inputs.data, told.COMPASS)
+    return shown(inputs.data, told.STUDY, "compass")
 
 
 @pytest.fixture(scope="module")
@@ -96,4 +96,4 @@ def test_options_that_were_chosen_are_shown_with_their_refusals(tmp_path):
 
 
 def test_without_tables_the_section_is_empty(tmp_path):
-    assert shown(tmp_path, told.COMPASS)[0][0].groups == []
+    assert shown(tmp_path, told.STUDY, "compass")[0][0].groups == []

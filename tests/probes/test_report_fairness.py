@@ -23,7 +23,7 @@ def page(tmp_path_factory):
     for module, params in ((fairness, PARAMS), (ensemble, VOTING)):
         into = folder / "data/tables" / module.__name__.rpartition(".")[2]
         put(into, module.SCHEMAS, module.run(there.inputs, params))
-    _, text = shown(folder / "data", section.FAIRNESS)
+    _, text = shown(folder / "data", section.STUDY, "fairness")
     return folder / "data", re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
 
 
@@ -78,4 +78,4 @@ def test_controls_have_what_was_recovered(page, monkeypatch):
 
 
 def test_without_tables_there_is_an_empty_section(tmp_path):
-    assert shown(tmp_path, section.FAIRNESS)[0][0].groups == []
+    assert shown(tmp_path, section.STUDY, "fairness")[0][0].groups == []

@@ -41,7 +41,7 @@ def data(tmp_path_factory):
     return there.data
 
 
-STEPS = (stereotypes.RECALL, stereotypes.EMOTIONS, stereotypes.RSA)
+STEPS = (stereotypes.STUDY, "recall", "emotions", "rsa")
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_groups_are_drawn_for_the_shortest_lists_alone(data, tmp_path):
     longer = table.with_columns(reading=pl.lit(0, dtype=pl.Int64), k=pl.lit(60, dtype=pl.Int64))
     own = {"emotions": pl.concat([longer, table])}
     put(tmp_path / "tables/emotions", profiles.SCHEMAS, own)
-    (found,), _ = shown(tmp_path, stereotypes.EMOTIONS)
+    (found,), _ = shown(tmp_path, stereotypes.STUDY, "emotions")
     start = "a, en: 15 words by corrected"
     assert [block.title for group in found.groups for block in group.blocks] == [
         "a, en: 60 words by probability",

@@ -22,7 +22,7 @@ def page(tmp_path_factory):
     there = answered(folder, 0.25, noise=0.02, seed=SEED)
     found = nationality.run(there.inputs, PARAMS)
     put(folder / "data/tables/nationality", SCHEMAS, found)
-    return folder / "data", shown(folder / "data", section.STEP)[1]
+    return folder / "data", shown(folder / "data", section.STUDY, "nationality")[1]
 
 
 def test_countries_are_ranked_in_a_figure_for_each_reading(page):
@@ -65,4 +65,4 @@ def test_controls_have_what_was_recovered(page, monkeypatch):
 
 
 def test_without_tables_there_is_an_empty_section(tmp_path):
-    assert shown(tmp_path, section.STEP)[0][0].groups == []
+    assert shown(tmp_path, section.STUDY, "nationality")[0][0].groups == []

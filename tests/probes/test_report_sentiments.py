@@ -33,7 +33,7 @@ def write(folder, places, p_bh):
 
 
 def blocks(folder):
-    (section,), _ = shown(folder, page.SENTIMENT)
+    (section,), _ = shown(folder, page.STUDY, "sentiments")
     return [block for group in section.groups for block in group.blocks]
 
 

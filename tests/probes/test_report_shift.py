@@ -39,7 +39,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(data):
-    return Page(shown(data, stereotypes.SHIFT)[1])
+    return Page(shown(data, stereotypes.STUDY, "shift")[1])
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +99,6 @@ def test_words_are_drawn_before_and_after_kept_ones_joined():
 
 
 def test_without_tables_the_section_says_how_to_make_them(tmp_path):
-    (found,), text = shown(tmp_path, stereotypes.SHIFT)
+    (found,), text = shown(tmp_path, stereotypes.STUDY, "shift")
     assert found.groups == []
     assert "make repro STAGE=shift" in Page(text).words

@@ -24,7 +24,7 @@ def data(tmp_path_factory):
 
 
 def test_a_section_shows_the_line_values_over_the_survey_and_both_tests(data):
-    (section,), text = shown(data, values.STEP)
+    (section,), text = shown(data, values.STUDY, "values")
     (group,) = section.groups
     (block,) = group.blocks
     assert block.title == "m, xx, values"
@@ -61,5 +61,5 @@ def test_the_simulated_survey_is_called_so():
 
 
 def test_without_tables_the_section_is_empty(tmp_path):
-    assert shown(tmp_path, values.STEP)[0][0].groups == []
+    assert shown(tmp_path, values.STUDY, "values")[0][0].groups == []
     assert set(SCHEMAS) >= {"values", "gender", "calibration"}
