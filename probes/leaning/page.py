@@ -7,16 +7,8 @@ from typing import Any
 import polars as pl
 
 from plumbline.probes.report import figures
-from plumbline.probes.report.view import (
-    LEVEL,
-    Place,
-    Row,
-    Source,
-    Tables,
-    kept,
-    parts,
-    study,
-)
+from plumbline.probes.report.tables import Source, Tables, kept, parts
+from plumbline.probes.report.view import LEVEL, Place, Row, study
 
 # blue, grey, vermilion of Okabe and Ito, which the colour-blind tell apart, and marks to the side
 SIDES = {

@@ -5,13 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from plumbline.probes.report import figures
-from plumbline.probes.report.view import (
-    Place,
-    Tables,
-    kept,
-    study,
-    sure,
-)
+from plumbline.probes.report.tables import Tables, kept
+from plumbline.probes.report.view import Place, study, sure
 
 if TYPE_CHECKING:
     import polars as pl

@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from plumbline.probes.report import figures
-from plumbline.probes.report.view import (
-    Part,
-    Place,
-    Row,
-    Source,
-    Tables,
-    interval,
-    number,
-    parts,
-    study,
-    sure,
-)
+from plumbline.probes.report.tables import Source, Tables, parts
+from plumbline.probes.report.view import Part, Place, Row, interval, number, study, sure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,6 +16,7 @@ from plumbline.probes import ALL, EACH, PROBES
 from plumbline.probes.leaning import page as leaning
 from plumbline.probes.nationality import page as nationality
 from plumbline.probes.politicians import page as politicians
+from plumbline.probes.report.tables import Tables
 from plumbline.probes.report.view import (
     Block,
     Group,
@@ -24,7 +25,6 @@ from plumbline.probes.report.view import (
     Section,
     Study,
     Table,
-    Tables,
     listed,
     section,
 )

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from plumbline.probes.report.view import Study, Table, Tables
+    from plumbline.probes.report.tables import Tables
+    from plumbline.probes.report.view import Study, Table
 
 FOUND, ORDER, HOLD, SILENT = QUESTIONS = (
     "is what was planted found?",

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from plumbline.probes.report.view import Readings, Study, Tables
+    from plumbline.probes.report.tables import Tables
+    from plumbline.probes.report.view import Readings, Study
     from plumbline.probes.site.controls import Check
 
 KEYS = {FOUND: "found", ORDER: "order", HOLD: "coverage"}

@@ -10,7 +10,8 @@ from plumbline.probes.report.view import Block, Group, Listing, Part, Row, Secti
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from plumbline.probes.report.view import Readings, Tables
+    from plumbline.probes.report.tables import Tables
+    from plumbline.probes.report.view import Readings
 
 TITLE = "Faithful and corrected, side by side"
 MOST = 40  # lines of a figure

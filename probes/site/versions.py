@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from plumbline.probes.report.view import Table, Tables
+    from plumbline.probes.report.tables import Tables
+    from plumbline.probes.report.view import Table
 
 PACKAGES = (  # that make numbers
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),

@@ -7,14 +7,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from plumbline.probes.report import figures
-from plumbline.probes.report.view import (
-    Place,
-    Tables,
-    kept,
-    parts,
-    study,
-    sure,
-)
+from plumbline.probes.report.tables import Tables, kept, parts
+from plumbline.probes.report.view import Place, study, sure
 
 if TYPE_CHECKING:
     from collections.abc import Callable

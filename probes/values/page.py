@@ -7,12 +7,8 @@ from typing import Any
 import polars as pl
 
 from plumbline.probes.report import figures
-from plumbline.probes.report.view import (
-    Place,
-    Tables,
-    kept,
-    study,
-)
+from plumbline.probes.report.tables import Tables, kept
+from plumbline.probes.report.view import Place, study
 
 MARKS = {
     "feminine": figures.Mark("circle", "#fff", "#000"),

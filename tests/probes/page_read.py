@@ -5,7 +5,8 @@ from html.parser import HTMLParser
 import yaml
 
 from plumbline.builders.core import parquet
-from plumbline.probes.report.view import Tables, section
+from plumbline.probes.report.tables import Tables
+from plumbline.probes.report.view import section
 from plumbline.probes.site.build import render
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}

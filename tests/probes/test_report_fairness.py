@@ -11,7 +11,7 @@ from test_analysis_fairness import PARAMS, SEED, good
 
 from plumbline.probes.leaning import ensemble, fairness
 from plumbline.probes.leaning import page as section
-from plumbline.probes.report.view import Tables
+from plumbline.probes.report.tables import Tables
 from plumbline.probes.site import controls
 from plumbline.probes.site.build import render
 

@@ -9,7 +9,7 @@ from society import society
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.report import figures
-from plumbline.probes.report.view import Tables
+from plumbline.probes.report.tables import Tables
 from plumbline.probes.site import controls
 from plumbline.probes.site.build import render
 from plumbline.probes.stereotypes import emotions as profiles

@@ -11,7 +11,7 @@ from test_analysis_nationality import PARAMS, SEED
 from plumbline.probes.nationality import nationality
 from plumbline.probes.nationality import page as section
 from plumbline.probes.nationality.schemas import SCHEMAS
-from plumbline.probes.report.view import Tables
+from plumbline.probes.report.tables import Tables
 from plumbline.probes.site import controls
 from plumbline.probes.site.build import render
 
