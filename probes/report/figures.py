@@ -1,241 +1,357 @@
-"""Figures as SVG, readable in grey, the same bytes for the same numbers."""
+"""Figures in five shapes: forest, curves, scatter, heat map and slopes; readable in grey."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator
-
-from plumbline.probes.report.drawing import named, spans, svg
+from plumbline.probes.report.panel import (
+    FAINT,
+    GREY,
+    HOLLOW,
+    Mark,
+    Panel,
+    around,
+    assemble,
+    box,
+    key,
+    wide,
+)
 
 if TYPE_CHECKING:
-    import polars as pl
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-MARKS = {  # marker, face, edge
-    "male": ("s", "black", "black"),
-    "female": ("o", "white", "black"),
-    "non-binary": ("D", "0.75", "0.5"),
-}
+    Row = dict[str, Any]
+    Ends = tuple[float, float]
+
+__all__ = ["FAINT", "Mark", "Panel", "box", "curves", "forest", "heat", "key", "scatter", "slopes"]
+__all__ += ["Curve", "Points"]
 
 
-def recovery(frame: pl.DataFrame) -> str:
-    """Draw planted log-ratio against measured PMI difference, one point a word.
+class Curve(NamedTuple):
+    """Numbers along an axis; with a mark intervals are whiskers, without one they are a band."""
+
+    label: str
+    xs: Sequence[float]
+    ys: Sequence[float | None]
+    stroke: str = "#000"
+    dash: str = ""
+    mark: Mark | None = None
+    lows: Sequence[float | None] = ()
+    highs: Sequence[float | None] = ()
+
+
+class Points(NamedTuple):
+    """Points of one look in a plane, each (x, y), with whiskers (low, high) along both axes."""
+
+    label: str
+    at: Sequence[Ends]
+    mark: Mark
+    across: Sequence[Ends | None] = ()
+    along: Sequence[Ends | None] = ()
+    size: float = 4
+
+
+def forest(
+    rows: Sequence[Row],
+    *,
+    line: str,
+    unit: str,
+    title: str = "",
+    series: str = "",
+    marks: Mapping[str, Mark] | None = None,
+    panel: str = "",
+    panels: Sequence[str] = ("",),
+    filled: str = "",
+    starred: str = "",
+    base: str = "",
+    bold: Collection[str] = (),
+    quartiles: Mapping[str, tuple[float, float, float]] | None = None,
+    limits: Ends | None = None,
+    ticks_at: Sequence[tuple[float, str]] | None = None,
+    zero: Mapping[str, float] | None = None,
+    spread: bool = False,
+    legend: Sequence[tuple[str, str]] = (),
+) -> str:
+    """Draw numbers with intervals, a line for each name, the first on top.
 
     Parameters
     ----------
-    frame
-        Columns planted, contrast, sentiment.
+    rows
+        Keys value, low and high, and those that are named here.
+    series, marks
+        What stands one under the other on a line, with its mark.
+    panel, panels
+        What stands side by side, and in which order.
+    filled, starred, base
+        Whether the mark is full; whether a star stands to the right; where a grey line stands.
+    quartiles
+        A grey bar behind a line: low, median, high.
+    zero
+        What numbers of a panel are held against; 0 unless said otherwise.
+    spread
+        Whether all that stands on a line has a height of its own.
     """
-    figure = Figure(figsize=(5.2, 3.6))
-    axes = figure.add_subplot()
-    axes.axhline(0, color="0.8", lw=0.8)
-    axes.axvline(0, color="0.8", lw=0.8)
-    marks = {"positive": ("^", "black"), "negative": ("v", "0.45"), "neutral": ("o", "0.7")}
-    for sentiment, (marker, colour) in marks.items():
-        part = frame.filter(frame["sentiment"] == sentiment)
-        axes.scatter(
-            part["planted"], part["contrast"], marker=marker, s=18, color=colour, label=sentiment
+    rows = [row for row in rows if row["value"] is not None]
+    marks = marks or {"": Mark()}
+    lines = list(dict.fromkeys(str(row[line]) for row in rows))
+    used = [name for name in marks if not series or any(row[series] == name for row in rows)]
+    placed: list[tuple[float, Row]] = []
+    most = 1
+    for name in panels:
+        for at, text in enumerate(reversed(lines)):
+            own = [r for r in rows if str(r[line]) == text and (not panel or r[panel] == name)]
+            places = len(own) if spread or not series else len(used)
+            most = max(most, places)
+            for n, row in enumerate(own):
+                place = n if spread or not series else used.index(row[series])
+                placed.append((at + 0.35 - 0.7 * (place + 0.5) / places, row))
+    zero = dict.fromkeys(panels, 0.0) if zero is None else zero
+    known = [row[end] for row in rows for end in ("value", "low", "high")]
+    ends = limits or around([*known, *zero.values()])
+    size = (420.0 if len(panels) == 1 else 190.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
+    plots = []
+    for name in panels:
+        plot = Panel(
+            *(ends, (-0.6, len(lines) - 0.4), size),
+            title=name,
+            xticks=ticks_at,
+            yticks=list(enumerate(reversed(lines))) if name == panels[0] else (),
+            labels=(unit if len(panels) == 1 else "", ""),
         )
-    axes.set_xlabel("planted log-odds ratio, female to male (nats)")
-    axes.set_ylabel("measured PMI, female minus male (nats)")
-    axes.legend(title="planted sentiment", frameon=False, fontsize=8)
-    shows = (
-        f"Scatter plot of {len(frame)} words: planted log-odds ratio, female to male, from left to "
-        "right; measured PMI, female minus male, upwards. Marks tell the planted sentiment."
-    )
-    return svg(figure, shows=shows)
-
-
-def words(rows: list[dict[str, Any]], title: str) -> str:
-    """Draw PMI with intervals for some words, one line a word, in the order given."""
-    figure = Figure(figsize=(5.2, 0.24 * len(rows) + 0.9))
-    axes = figure.add_subplot()
-    placed = list(enumerate(reversed(rows)))
-    limits = [
-        (*(row["value"] if row[end] is None else row[end] for end in ("low", "high")), y)
-        for y, row in placed
+        plot.bold = bold
+        for text, (low, middle, high) in (quartiles or {}).items():
+            if text in lines:
+                at = len(lines) - 1 - lines.index(text)
+                plot.rect((low, high), (at - 0.4, at + 0.4), FAINT)
+                plot.spans([(at - 0.4, at + 0.4, middle)], GREY, upright=True)
+        if name in zero:
+            plot.spans([(*plot.y, zero[name])], "#bbb", upright=True)
+        here = [(y, row) for y, row in placed if not panel or row[panel] == name]
+        bases = [(round(y) - 0.42, round(y) + 0.42, r[base]) for y, r in here if base]
+        plot.spans([ends for ends in bases if ends[2] is not None], "#aaa", upright=True)
+        for y in {round(y) for y, row in here if starred and row[starred]}:
+            plot.words((ends[1], y), "*", 'font-size="16"', (2, 7))
+        for called, mark in marks.items():
+            dots = [(y, r) for y, r in here if not series or r[series] == called]
+            _dots(plot, dots, mark, filled)
+        plots.append(plot)
+    entries = [(key(marks[n], marks[n].edge), n or "none") for n in used] if len(used) > 1 else []
+    values = [row["value"] for row in rows]
+    said = [
+        f"{title or unit}. Dots with intervals: {unit}",
+        f"Lines: {', '.join(lines)}",
+        *([f"Panels: {', '.join(panels)}"] if len(panels) > 1 else []),
+        *([f"Marks: {', '.join(used)}"] if len(used) > 1 else []),
+        *([f"From {min(values):.2f} to {max(values):.2f}"] if values else []),
+        *(
+            f"{sum(bool(row[name]) for row in rows)} {what}"
+            for name, what in ((filled, "filled"), (starred, "starred"))
+            if name
+        ),
     ]
-    spans(axes, limits, color="0.4", lw=1.2)
-    for significant, face in ((True, "black"), (False, "white")):
-        own = [
-            (row["value"], y)
-            for y, row in placed
-            if (row["p_bh"] is not None and row["p_bh"] <= 0.05) == significant
-        ]
-        if own:
-            axes.plot(*zip(*own, strict=True), "o", ms=4.5, mfc=face, mec="black")
-    axes.axvline(0, color="0.8", lw=0.8, zorder=0)
-    named(axes.yaxis, range(len(rows)), [r["word"] for r in reversed(rows)])
-    axes.set_xlabel("PMI (nats), with interval; filled: adjusted p at most 0.05")
-    axes.set_title(title, fontsize=9, loc="left")
-    sure = sum(row["p_bh"] is not None and row["p_bh"] <= 0.05 for row in rows)
-    shows = f"{title}. Dots with intervals, the highest on top: PMI {_ends(rows)}; {sure} filled."
-    return svg(figure, shows=shows)
+    below = unit if len(panels) > 1 else ""
+    legend = [*entries, *legend]
+    return assemble([plots], ". ".join(said) + ".", title=title, legend=legend, below=below)
 
 
-def _ends(rows: list[dict[str, Any]]) -> str:
-    """Say from where to where values go."""
-    values = [row["value"] for row in rows if row["value"] is not None]
-    return f"from {min(values):.2f} to {max(values):.2f}" if values else "nowhere"
+def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: str) -> None:
+    """Draw what has one mark: intervals, and dots that are full, then those that are not."""
+    whole = [(r["low"], r["high"], y) for y, r in dots if None not in (r["low"], r["high"])]
+    low, high = plot.x
+    plot.spans([(max(low, a), min(high, b), y) for a, b, y in whole], mark.edge)
+    for full in (True, False):
+        at = [(r["value"], y) for y, r in dots if (not filled or bool(r[filled])) == full]
+        plot.marks(at, mark if full else mark._replace(face=HOLLOW))
 
 
-def sentiments(rows: list[dict[str, Any]], title: str) -> str:
-    """Draw shares of sentiments among the largest deviations, men beside women, as Figures 4 and 6.
-
-    One panel a sentiment, one line a ``label`` (a model, or a language), in the order given.
-
-    Parameters
-    ----------
-    rows
-        Keys label, sentiment, gender (male, female, non-binary), value, low, high, base (the share
-        among all candidates), and significant (whether men and women differ).
-    """
-    return _panels(rows, title, 0.42)
-
-
-def subgroups(rows: list[dict[str, Any]], title: str) -> str:
-    """Draw shares of sentiments in parts of the people, men beside women, as Figures 7 to 9.
+def curves(
+    panels: Mapping[str, Sequence[Curve]],
+    *,
+    labels: tuple[str, str],
+    title: str = "",
+    columns: int = 3,
+    limits: Ends | None = None,
+    levels: Mapping[str, float] | None = None,
+    own: bool = False,
+    ticks_at: Sequence[float] | None = None,
+) -> str:
+    """Draw lines, a panel for each thing.
 
     Parameters
     ----------
-    rows
-        As of :func:`sentiments`, a label for each part, without base.
+    levels
+        By panel, where a grey line stands.
+    own
+        Whether each panel has limits of its own, and its name beside its vertical axis.
     """
-    return _panels([{"base": None, **row} for row in rows], title, 0.55)
-
-
-def _panels(rows: list[dict[str, Any]], title: str, height: float) -> str:
-    labels = list(dict.fromkeys(row["label"] for row in rows))
-    genders = [g for g in MARKS if any(row["gender"] == g for row in rows)]
-    panels = ("positive", "negative", "neutral")
-    figure = Figure(figsize=(7.4, height * len(labels) + 1.5))
-    every = figure.subplots(1, len(panels), sharex=True, sharey=True)
-    for axes, sentiment in zip(every, panels, strict=True):
-        here = [
-            (len(labels) - 1 - labels.index(row["label"]), row)
-            for row in rows
-            if row["sentiment"] == sentiment
-        ]
-        for place, gender in enumerate(genders):
-            marker, face, colour = MARKS[gender]
-            lower = 0.22 * (place - (len(genders) - 1) / 2)
-            own = [(y - lower, row) for y, row in here if row["gender"] == gender]
-            limits = [(row["low"], row["high"], y) for y, row in own]
-            spans(axes, limits, color=colour, lw=1.1)
-            values, ys = [row["value"] for _, row in own], [y for y, _ in own]
-            axes.plot(values, ys, marker, ms=5, mfc=face, mec=colour, color=colour)
-        for y, row in here:
-            if row["gender"] == "male":
-                if row["base"] is not None:
-                    axes.plot([row["base"]] * 2, [y - 0.36, y + 0.36], color="0.7", lw=1)
-                if row["significant"]:
-                    axes.text(1.02, y, "*", ha="left", va="center", fontsize=12, clip_on=False)
-        axes.set_title(sentiment, fontsize=9)
-        axes.set_xlim(0, 1)
-        axes.set_ylim(-0.6, len(labels) - 0.4)
-        quarters = [0, 0.25, 0.5, 0.75, 1]
-        axes.vlines(quarters, -1, len(labels), color="0.93", lw=0.6, zorder=0.5)
-        named(axes.xaxis, quarters, ["0", "25", "50", "75", "100"])
-    named(every[0].yaxis, range(len(labels)), labels[::-1])
-    handles = [
-        Line2D([], [], marker=marker, mfc=face, mec=colour, color=colour, lw=1.1, label=gender)
-        for gender, (marker, face, colour) in MARKS.items()
-        if gender in genders
-    ]
-    if any(row["base"] is not None for row in rows):
-        handles.append(Line2D([], [], color="0.7", lw=1, label="all candidates"))
-    figure.legend(
-        handles=handles, loc="lower center", ncols=len(handles), frameon=False, fontsize=8
-    )
-    every[1].set_xlabel("percent of the words that deviate most; *: men and women differ")
-    apart = sum(1 for row in rows if row["gender"] == "male" and row["significant"])
+    plots: list[Panel] = []
+    every = [c for lines in panels.values() for c in lines]
+    across = around(x for c in every for x in c.xs)
+    for name, lines in panels.items():
+        reach = [v for c in (lines if own else every) for v in (*c.ys, *c.lows, *c.highs)]
+        level = (levels or {}).get(name)
+        vertical = name if own else labels[1] if len(plots) % columns == 0 else ""
+        plot = Panel(
+            *(across, limits or around([*reach, level])),
+            (240.0, 190.0) if own else (180.0, 130.0),
+            title="" if own else name,
+            labels=(labels[0], vertical),
+            xticks=None if ticks_at is None else [(x, f"{x:g}") for x in ticks_at],
+        )
+        if level is not None:
+            plot.spans([(*plot.x, level)], "#bbb")
+        for curve in lines:
+            _curve(plot, curve)
+        plots.append(plot)
+    entries = {c.label: (key(c.mark, c.stroke, c.dash), c.label) for c in every if c.label}
+    grid = [plots[i : i + columns] for i in range(0, len(plots), columns)]
     shows = (
-        f"{title}. Shares of positive, negative and neutral words by gender "
-        f"({', '.join(genders)}) for {len(labels)} lines: {', '.join(labels)}. Dots with "
-        f"intervals; men and women differ in {apart} places."
+        f"{title}. Curves of {labels[1]} against {labels[0]}, a panel for each of "
+        f"{', '.join(panels)}. Lines: {', '.join(entries)}."
     )
-    return svg(figure, title, shows=shows)
+    return assemble(grid, shows, title=title, legend=list(entries.values()))
 
 
-def supersenses(rows: list[dict[str, Any]], genders: tuple[str, str], title: str) -> str:
-    """Draw the share of each class among either gender's words, with intervals.
+def _curve(plot: Panel, curve: Curve) -> None:
+    ends = zip(curve.xs, curve.lows, curve.highs, strict=False)
+    limits = [(x, low, high) for x, low, high in ends if low is not None and high is not None]
+    if curve.mark:
+        plot.spans([(low, high, x) for x, low, high in limits], curve.stroke, upright=True)
+    elif limits:
+        edge = [(x, low) for x, low, _ in limits] + [(x, high) for x, _, high in reversed(limits)]
+        plot.path(edge, f'fill="{FAINT}"')
+    at = [(x, y) for x, y in zip(curve.xs, curve.ys, strict=True) if y is not None]
+    if at:
+        plot.path(at, f'stroke="{curve.stroke}" stroke-dasharray="{curve.dash}"')
+    if curve.mark:
+        plot.marks(at, curve.mark)
 
-    After figure 3 of Stańczak et al. (2023). Classes stand in the order given, the first on top; a
-    class in bold differs between the genders at a Bonferroni-adjusted p of at most 0.05.
+
+def scatter(
+    panels: Mapping[str, Sequence[Points]],
+    *,
+    labels: tuple[str, str],
+    title: str = "",
+    under: Callable[[Panel], None] | None = None,
+    reach: Sequence[Ends] = (),
+    legend: Sequence[tuple[str, str]] = (),
+    size: tuple[float, float] = (360.0, 260.0),
+) -> str:
+    """Draw points in a plane, a panel for each thing.
 
     Parameters
     ----------
-    rows
-        One for each class: supersense (its name), share_, low_ and high_ of first and second, and
-        p_bonferroni.
-    genders
-        Names of the first and the second gender.
+    under
+        Draws what lies under the points.
+    reach
+        Further points that must be inside of the panels.
     """
-    figure = Figure(figsize=(5.2, 0.3 * len(rows) + 1.0))
-    axes = figure.add_subplot()
-    styles = (("first", 0.14, "o", "black"), ("second", -0.14, "s", "0.6"))
-    for (side, shift, marker, colour), gender in zip(styles, genders, strict=True):
-        placed = [(y + shift, row) for y, row in enumerate(reversed(rows))]
-        limits = [(row[f"low_{side}"], row[f"high_{side}"], y) for y, row in placed]
-        spans(axes, limits, color=colour, lw=1.2)
-        values, ys = [row[f"share_{side}"] for _, row in placed], [y for y, _ in placed]
-        axes.plot(values, ys, marker, ms=4.5, color=colour, label=gender, clip_on=False)
-    for y, row in enumerate(reversed(rows)):
-        weight = "bold" if row["p_bonferroni"] <= 0.05 else "normal"
-        named(axes.yaxis, [y], [row["supersense"]], fontweight=weight)
-    axes.yaxis.set_major_locator(FixedLocator(range(len(rows))))
-    axes.set_xlim(left=0)
-    axes.set_xlabel("share of the words, with interval; bold: adjusted p at most 0.05")
-    axes.set_title(title, fontsize=9, loc="left")
-    axes.legend(frameon=False, fontsize=8)
-    apart = [row["supersense"] for row in rows if row["p_bonferroni"] <= 0.05]
+    every = [points for own in panels.values() for points in own]
+    xs, ys = [p[0] for p in reach], [p[1] for p in reach]
+    for points in every:
+        xs += [p[0] for p in points.at] + [v for ends in points.across if ends for v in ends]
+        ys += [p[1] for p in points.at] + [v for ends in points.along if ends for v in ends]
+    plots = []
+    for name, own in panels.items():
+        sides = (labels[0], labels[1] if not plots else "")
+        plot = Panel(around(xs), around(ys), size, title=name, labels=sides)
+        if under:
+            under(plot)
+        for points in own:
+            ends = zip(points.at, points.across, strict=False)
+            plot.spans([(*e, at[1]) for at, e in ends if e], points.mark.edge)
+            ends = zip(points.at, points.along, strict=False)
+            plot.spans([(*e, at[0]) for at, e in ends if e], points.mark.edge, upright=True)
+            plot.marks(points.at, points.mark, points.size)
+        plots.append(plot)
+    entries = {points.label: (key(points.mark), points.label) for points in every}
     shows = (
-        f"{title}. Share of {len(rows)} classes among the words of {genders[0]} and of "
-        f"{genders[1]}, dots with intervals. In bold: {', '.join(apart) or 'none'}."
+        f"{title or 'Scatter plot'}. {sum(len(points.at) for points in every)} points: {labels[0]} "
+        f"from left to right, {labels[1]} upwards. Marks: {', '.join(entries)}."
     )
-    return svg(figure, shows=shows)
+    return assemble([plots], shows, title=title, legend=[*entries.values(), *legend])
 
 
-def clusters(frame: pl.DataFrame, title: str) -> str:
-    """Draw words in the plane of their first two principal components.
-
-    Shades are clusters, markers genders, so that either is read without colour.
+def heat(
+    values: Sequence[Sequence[float | None]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    ends: Ends,
+    title: str = "",
+    marked: Collection[tuple[int, int]] = (),
+    numbers: bool = False,
+    unit: str = "",
+) -> str:
+    """Draw numbers as shades, darker the larger, white where there is none.
 
     Parameters
     ----------
-    frame
-        Columns x, y, part and gender (its label); one row a word.
+    marked
+        Row and column of cells with a dot.
+    numbers
+        Whether the numbers are written into the cells.
     """
-    figure = Figure(figsize=(5.2, 3.9))
-    axes = figure.add_subplot()
-    parts = frame["part"].unique().sort().to_list()
-    shades = mpl.colormaps["viridis"]
-    marks = {"male": "s", "female": "o", "non-binary": "D"}
-    for i, part in enumerate(parts):
-        colour = shades(0.9 * i / max(1, len(parts) - 1))
-        for gender, marker in marks.items():
-            own = frame.filter((frame["part"] == part) & (frame["gender"] == gender))
-            if len(own):
-                axes.scatter(
-                    own["x"],
-                    own["y"],
-                    marker=marker,
-                    s=22,
-                    color=[colour],
-                    edgecolor="black",
-                    linewidth=0.4,
-                    label=f"cluster {part}, {gender} ({len(own)})",
-                )
-    axes.set_xlabel("first principal component of the states")
-    axes.set_ylabel("second principal component")
-    axes.set_title(title, fontsize=9, loc="left")
-    handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="lower center", ncols=2, frameon=False, fontsize=7)
+    side = (46.0, 30.0) if numbers else (34.0, 16.0)
+    size = (side[0] * len(columns), side[1] * len(rows))
+    across = [(c + 0.5, name) for c, name in enumerate(columns)]
+    downwards = [(len(rows) - r - 0.5, name) for r, name in enumerate(rows)]
+    grid = {"xticks": across, "yticks": downwards}
+    plot = Panel((0, len(columns)), (0, len(rows)), size, slanted=True, **grid)
+    for r, row in enumerate(values):
+        for c, value in enumerate(row):
+            if value is None:
+                continue
+            share = min(1.0, max(0.0, (value - ends[0]) / (ends[1] - ends[0])))
+            y = len(rows) - r - 0.5
+            plot.rect((c + 0.02, c + 0.98), (y - 0.47, y + 0.47), _shade(share))
+            ink = HOLLOW if share > 0.55 else "#000"
+            if numbers:
+                look = f'text-anchor="middle" style="fill:{ink}"'
+                plot.words((c + 0.5, y), f"{round(value, 2) + 0.0:.2f}", look, (0, 4))
+            if (r, c) in marked:
+                plot.marks([(c + 0.5, y)], Mark("circle", ink, ink), 2)
+    steps = [ends[0] + (ends[1] - ends[0]) * i / 4 for i in range(5)] if unit else []
+    scale = [(box(_shade(i / 4)), f"{step:g}") for i, step in enumerate(steps)]
+    scale += [("", unit)] if unit else []
     shows = (
-        f"{title}. Scatter plot of {len(frame)} words in the plane of two principal components, "
-        f"in {len(parts)} clusters by shade; marks tell genders: {'; '.join(map(str, labels))}."
+        f"{title}. Heat map of {len(rows)} rows by {len(columns)} columns ({', '.join(columns)}); "
+        f"darker is more. {len(marked)} cells have a dot."
     )
-    return svg(figure, shows=shows)
+    return assemble([[plot]], shows, title=title, legend=scale)
+
+
+def _shade(share: float) -> str:
+    level = round(250 - 220 * share)
+    return f"#{level:02x}{level:02x}{level:02x}"
+
+
+def slopes(
+    panels: Mapping[str, tuple[Sequence[tuple[str, str]], Sequence[tuple[str, str]]]],
+    title: str,
+) -> str:
+    """Draw lists of words before and after, what is in both joined by lines.
+
+    Parameters
+    ----------
+    panels
+        By name: both lists in their order, each word with the look of its text.
+    """
+    plots = []
+    longest = max(len(side) for sides in panels.values() for side in sides)
+    reach = max(wide(word) for sides in panels.values() for side in sides for word, _ in side)
+    for name, (before, after) in panels.items():
+        size = (2 * reach + 60, 15.0 * longest)
+        plot = Panel((0, size[0]), (-longest, 0.5), size, title=name, xticks=(), yticks=())
+        right = {word: -i for i, (word, _) in enumerate(after)}
+        for i, (word, look) in enumerate(before):
+            plot.words((reach, -i), word, f'text-anchor="end" {look}', (0, 4))
+            if word in right:
+                ends = [(reach + 4, -i), (size[0] - reach - 4, right[word])]
+                plot.path(ends, 'stroke="#aaa" class="joined"')
+        for i, (word, look) in enumerate(after):
+            plot.words((size[0] - reach, -i), word, look, (0, 4))
+        plots.append(plot)
+    grid = [plots[i : i + 3] for i in range(0, len(plots), 3)]
+    shows = f"{title}. Lists of words before and after, shared words joined: {', '.join(panels)}."
+    return assemble(grid, shows, title=title)

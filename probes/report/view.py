@@ -1,22 +1,25 @@
-"""What a section of the page is made of, and how numbers are written in it."""
+"""What a page is made of: declarations of a study's tables and figures, and what they come to.
+
+A study declares steps; a step shows views of tables, block by block. Here tables are filtered and
+written as cells.
+"""
 
 from __future__ import annotations
 
-from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+import yaml
 
-from plumbline.builders.datasets.politicians.build import GENDERS
-from plumbline.probes.report.given import asked
+from plumbline.builders.core.params import Reader
+from plumbline.probes.report.tables import Source, Tables, kept, parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from plumbline.builders.core.schema import Schema
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 LEVEL = 0.05  # of adjusted p: what is marked
+Row = dict[str, Any]
 
 
 class Table(NamedTuple):
@@ -53,7 +56,7 @@ class Group(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A step of the study."""
+    """A step of the study, as it is shown."""
 
     name: str  # id on the page
     title: str
@@ -62,38 +65,253 @@ class Section(NamedTuple):
     stage: str  # that makes its tables
 
 
-def labelled(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
-    """Return a table with labels in place of their codes, which sort in the order of the codes."""
-    return table.with_columns(
-        pl.col(c.name).replace_strict(
-            list(range(len(c.labels))), list(c.labels), return_dtype=pl.Enum(c.labels)
-        )
-        for c in schema.columns
-        if c.kind == "label" and c.name in table.columns
+class Place(NamedTuple):
+    """Where on the page something stands."""
+
+    tables: Tables
+    at: Row  # values of the columns that it is of
+    title: str
+
+    def read(self, source: Source, *but: str) -> pl.DataFrame:
+        """Return the rows of a table that are of here, whatever they have in some columns."""
+        return _here(self.tables.read(source), {k: v for k, v in self.at.items() if k not in but})
+
+
+class Listing(NamedTuple):
+    """A table on the page.
+
+    Columns are told as ``name:digits?empty=head``, with ``;`` between them, all but the name as
+    needed. A name ``low..high`` is an interval, ``interval`` that of both; a text with braces is
+    filled with the row's values. Heads and captions may name columns of the first row in braces.
+    """
+
+    words: str  # columns of text
+    numbers: str = ""  # columns of numbers
+    caption: str = ""
+    source: Source = ""  # "": that of the view
+    where: Mapping[str, Any] = {}  # see `kept`
+    sort: str = ""
+    split: str = ""  # columns: a table for each of their values
+    rows: Callable[[pl.DataFrame], pl.DataFrame | Iterable[Row]] | None = None
+    besides: tuple[str, ...] = ()  # columns of which it need not be of here
+    digits: int = 2
+
+
+class View(NamedTuple):
+    """A figure and tables, again for all values of some columns."""
+
+    source: Source
+    listings: Sequence[Listing] = ()
+    where: Mapping[str, Any] = {}
+    facets: str = ""
+    heading: str = ""  # this and the caption may name columns of the first row in braces
+    caption: str = ""
+    figure: Callable[[pl.DataFrame, Place], str] | None = None
+    beside: bool = False  # each next to the one before it
+
+
+class Fold(NamedTuple):
+    """A block for all values of some columns, open where it has no title."""
+
+    views: Sequence[View]
+    title: str = ""  # may name columns of the first row, and {rows}, how many there are
+    keys: str = ""
+
+
+class Step(NamedTuple):
+    """A section as it is declared."""
+
+    name: str
+    title: str
+    note: str
+    stage: str
+    folds: Sequence[Fold]
+    keys: str = ""  # columns: a group for each of their values
+
+
+class Readings(NamedTuple):
+    """The main numbers of a study, in two readings."""
+
+    about: str
+    unit: str
+    stage: str
+    source: Source  # columns model, reading, value, low, high, and these:
+    what: str
+    pair: tuple[str, str] = ("faithful", "corrected")
+
+
+class Study(NamedTuple):
+    """A page of the site."""
+
+    name: str  # of the file, and of the study in the docs
+    title: str
+    about: str
+    paper: str
+    steps: Sequence[Step]
+    analyses: Sequence[str]
+    probes: Sequence[str]
+    datasets: Sequence[str]
+    readings: Readings
+    planted: Callable[[Tables, str], list[Part]] | None = None  # more of a world, beside controls
+
+
+def study(code: str, names: Mapping[str, Any]) -> Study:
+    """Return what ``page.yaml`` beside a page's code declares, with the functions of that code.
+
+    Parameters
+    ----------
+    code
+        The file of the page.
+    names
+        Its functions, of which the declaration names some, with an argument in parentheses or
+        without: as a source, to draw a figure, to make rows.
+    """
+    declared = Path(code).with_name("page.yaml").read_text(encoding="utf-8")
+    study = _made(Study, yaml.load(declared, Loader=Reader), names)  # noqa: S506 - a safe loader
+    assert isinstance(study, Study)
+    return study
+
+
+def _made(kind: Callable[..., Any], told: Row, names: Mapping[str, Any]) -> Any:
+    own = dict(told)
+    for key, value in told.items():
+        if key in KINDS:
+            own[key] = [_made(KINDS[key], each, names) for each in value]
+        elif key == "readings":
+            own[key] = _made(Readings, value, names)
+        elif key in ("figure", "rows", "planted", "source"):
+            name, _, given = value.rstrip(")").partition("(")
+            if key != "source" or given or "/" not in value:
+                own[key] = names[name](given) if given else names[name]
+    return kind(**own)
+
+
+KINDS: dict[str, Callable[..., Any]] = {
+    "steps": Step,
+    "folds": Fold,
+    "views": View,
+    "listings": Listing,
+}
+
+
+def section(step: Step, tables: Tables) -> Section:
+    """Return what a step shows of the tables there are."""
+    groups = []
+    for of in _values(step.keys, [v for fold in step.folds for v in fold.views], tables, {}):
+        blocks = [block for fold in step.folds for block in _blocks(fold, of, tables)]
+        if blocks:
+            groups.append(Group(", ".join(map(str, of.values())), blocks))
+    return Section(step.name, step.title, step.note, groups, step.stage)
+
+
+def _blocks(fold: Fold, of: Row, tables: Tables) -> Iterator[Block]:
+    for own in _values(fold.keys, fold.views, tables, of):
+        at = of | own
+        found = [part for view in fold.views for part in _parts(view, at, tables)]
+        if found:
+            first = kept(_here(tables.read(fold.views[0].source), at), fold.views[0].where)
+            named = first if len(first) else pl.DataFrame(at)
+            yield Block(_filled(fold.title, named) if fold.title else "", found)
+
+
+def _values(keys: str, views: Sequence[View], tables: Tables, of: Row) -> list[Row]:
+    """Return all values of some columns, those of the first view first."""
+    names, found = keys.split(), list[Row]()
+    for view in views if names else ():
+        frame = kept(_here(tables.read(view.source), of), view.where)
+        if len(frame) and set(names) <= set(frame.columns):
+            own = frame.select(names).unique().sort(names).to_dicts()
+            found += [values for values in own if values not in found]
+    return found if names else [{}]
+
+
+def _here(frame: pl.DataFrame, at: Row) -> pl.DataFrame:
+    return kept(frame, {name: value for name, value in at.items() if name in frame.columns})
+
+
+def _parts(view: View, at: Row, tables: Tables) -> Iterator[Part]:
+    frame = kept(_here(tables.read(view.source), at), view.where)
+    if frame.is_empty():
+        return
+    names = view.facets.split()
+    for n, (values, own) in enumerate(parts(frame, *names)):
+        here = at | dict(zip(names, values, strict=True))
+        place = Place(tables, here, ", ".join(str(v) for v in here.values() if v))
+        drawn = view.figure(own, place) if view.figure else ""
+        found = tuple(table for one in view.listings for table in _listed(one, own, place))
+        if drawn or found:
+            heading, caption = (_filled(text, own) for text in (view.heading, view.caption))
+            yield Part(heading, drawn, caption, found, beside=view.beside and n > 0)
+
+
+def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table]:
+    frame = place.read(listing.source, *listing.besides) if listing.source else own
+    frame = kept(frame, listing.where)
+    if frame.is_empty():
+        return
+    if order := listing.sort.split():
+        names, down = [n.lstrip("-") for n in order], [n.startswith("-") for n in order]
+        frame = frame.sort(names, descending=down, maintain_order=True)
+    for _, part in parts(frame, *listing.split.split()):
+        made = listing.rows(part) if listing.rows else part
+        rows = made.to_dicts() if isinstance(made, pl.DataFrame) else list(made)
+        if rows:
+            yield listed(listing, rows, _filled(listing.caption, part))
+
+
+def listed(listing: Listing, rows: Sequence[Row], caption: str = "") -> Table:
+    """Return rows as a table on the page."""
+    words, numbers = (
+        [column(told, listing.digits) for told in text.split(";") if told.strip()]
+        for text in (listing.words, listing.numbers)
     )
+    first = rows[0] if rows else {}
+    heads = [[c[0].format(**first) for c in of] for of in (words, numbers)]
+    cells = [[write(row) for _, write in (*words, *numbers)] for row in rows]
+    return Table(caption, tuple(heads[0]), tuple(heads[1]), cells)
 
 
-def files(data: Path, analysis: str, name: str) -> Iterator[Path]:
-    """Yield the files of a table, of every model that has it and is still asked for."""
-    for model in asked(analysis):
-        path = data / "tables" / analysis / model / f"{name}.parquet"
-        if path.is_file():
-            yield path
+def column(told: str, digits: int = 2) -> tuple[str, Callable[[Row], str]]:
+    """Return head and writer of a column; see :class:`Listing`.
+
+    Examples
+    --------
+    >>> head, write = column("p_bh")
+    >>> head, write({"p_bh": 0.01234})
+    ('p adj.', '0.012')
+    >>> column("low..high:1")[1]({"low": None, "high": 2.5})
+    '−∞ to 2.5'
+    >>> column("{hits} of {n}=hits")[1]({"hits": 3, "n": 4})
+    '3 of 4'
+    """
+    name, _, head = told.strip().partition("=")
+    if "{" in name:
+        return head, name.format_map
+    name, _, empty = name.partition("?")
+    name, _, places = name.partition(":")
+    if name == "interval":
+        name = "low..high"
+    if ".." in name:
+        low, _, high = name.partition("..")
+        return head or "interval", lambda row: interval(row, int(places or digits), low, high)
+    if name == "p" or name.startswith("p_"):
+        digits = 4 if name == "p" else 3
+    plain = "p adj." if name == "p_bh" else name
+    return head or plain, lambda row: cell(row[name], int(places or digits), empty)
 
 
-def tables(
-    data: Path, analysis: str, name: str, schema: Schema
-) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield model and table, with labels, of every model that has the table with rows in it."""
-    for path in files(data, analysis, name):
-        table = pl.read_parquet(path)
-        if len(table):
-            yield path.parent.name, labelled(table, schema)
+def cell(value: Any, digits: int = 2, empty: str = "") -> str:
+    """Write what is in a cell."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value or empty
+    return f"{value:,}" if isinstance(value, int) else number(value, digits)
 
 
-def parts(table: pl.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
-    """Yield values of some columns and the rows that have them, in order of the values."""
-    yield from table.sort(*keys, maintain_order=True).group_by(*keys, maintain_order=True)
+def _filled(text: str, frame: pl.DataFrame) -> str:
+    first = {"rows": len(frame)} | frame.row(0, named=True)
+    return text.format(**first) if "{" in text else text
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -101,59 +319,17 @@ def number(value: float | None, digits: int = 2) -> str:
     return "–" if value is None else f"{round(value, digits) + 0.0:.{digits}f}"
 
 
-def interval(row: dict[str, Any], digits: int = 2, side: str = "") -> str:
-    """Write low and high of a row."""
-    low, high = row[f"low{side}"], row[f"high{side}"]
-    if low is None and high is None:
+def interval(row: Row, digits: int = 2, low: str = "low", high: str = "high") -> str:
+    """Write both ends of an interval of a row."""
+    ends = row[low], row[high]
+    if ends == (None, None):
         return "–"
     return (
-        f"{'−∞' if low is None else number(low, digits)} to "
-        f"{'∞' if high is None else number(high, digits)}"
+        f"{'−∞' if ends[0] is None else number(ends[0], digits)} to "
+        f"{'∞' if ends[1] is None else number(ends[1], digits)}"
     )
 
 
-def counted(people: Iterable[tuple[str, int]]) -> str:
-    """Write how many people, or names, of each gender there are.
-
-    Examples
-    --------
-    >>> counted([("female", 20), ("male", 30)])
-    '30 male, 20 female'
-    """
-    order = sorted(people, key=lambda each: GENDERS.index(each[0]))
-    return ", ".join(f"{n:,} {gender}" for gender, n in order)
-
-
-def grouped(found: Iterable[tuple[str, Block]]) -> list[Group]:
-    """Gather blocks by the title of their group, which come in order."""
-    return [
-        Group(title, [block for _, block in each]) for title, each in groupby(found, lambda x: x[0])
-    ]
-
-
-def ranking(rows: Sequence[dict[str, Any]], caption: str, what: str) -> Table:
-    """Return the table of the highest words, with the lists that they are in.
-
-    Parameters
-    ----------
-    rows
-        Keys word, value, low, high, count, people, p and p_bh.
-    what
-        What the value is.
-    """
-    return Table(
-        caption,
-        ("word",),
-        (what, "interval", "lists", "p", "p adj."),
-        [
-            [
-                r["word"],
-                number(r["value"]),
-                interval(r),
-                f"{r['count']:,} of {r['people']:,}",
-                number(r["p"], 4),
-                number(r["p_bh"], 3),
-            ]
-            for r in rows
-        ],
-    )
+def sure(name: str = "p_bh") -> pl.Expr:
+    """Return whether an adjusted p is there, and small."""
+    return (pl.col(name) <= LEVEL).fill_null(value=False)

@@ -1,8 +1,7 @@
-"""What the controls ask of each analysis, and whether it is as it should be.
+"""The controls: what analyses find of what was planted, and whether it is as it should be.
 
-Every analysis tells in its table ``recovery`` what it finds of what was planted in worlds. Here
-each number is given the question that it answers, by its words, so that an analysis that is added
-answers without more code.
+Every analysis has a table ``recovery``. Here each of its numbers is given the question that it
+answers, by its words, so that an analysis that is added answers without more code.
 """
 
 from __future__ import annotations
@@ -13,11 +12,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import polars as pl
 
 from plumbline.probes import ALL, EACH
-from plumbline.probes.report.view import files
+from plumbline.probes.report.figures import Mark, forest
+from plumbline.probes.report.view import Block, Group, Listing, Part, Section, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
+
+    from plumbline.probes.report.tables import Tables
+    from plumbline.probes.report.view import Study, Table
 
 FOUND, ORDER, HOLD, SILENT = QUESTIONS = (
     "is what was planted found?",
@@ -39,6 +42,34 @@ SIGN = re.compile(r"\bsign\b|planted side|that are found")
 RELATED = re.compile(r"Spearman|^order of|^correlation of planted")
 
 
+SAID = {YES: "as it should be", UNCLEAR: "unclear", NO: "not as it should be"}
+MARKS = {
+    SAID[YES]: Mark(),
+    SAID[UNCLEAR]: Mark("circle", "#fff"),
+    SAID[NO]: Mark("cross"),
+}
+NOTE = (
+    "Worlds are languages with biases that are known, and models trained on them. Where biases "
+    "were planted (positive control) a probe should find them, in their order, and its 95% "
+    "intervals should hold the truth; where none were (negative control) it should be silent. "
+    "Read these before any result."
+)
+JUDGED = (
+    "What was planted counts as found, or as in order, if the interval lies above chance; "
+    "intervals and silence are as they should be unless the interval of the share excludes it. "
+    "Numbers without an interval, or of few clusters, are unclear sooner than right. What is "
+    "'no' is a known limit, and the study's page says which."
+)
+KINDS = ("positive control: biases planted", "negative control: nothing planted")
+RECOVERY = Listing("measure; cluster; null=judged against", "value; interval; n", digits=3)
+NUMBERS = Listing(
+    "analysis; question; verdict=as it should be; control; model=world; reading?–; way?–=asked; "
+    "measure; null=judged against",
+    "value; interval; n",
+    digits=3,
+)
+
+
 class Check(NamedTuple):
     """A number of a control, and what it says."""
 
@@ -57,24 +88,26 @@ class Check(NamedTuple):
     verdict: str
 
 
-def recoveries(
-    data: Path, each: Sequence[str] = tuple(EACH), over_all: Sequence[str] = tuple(ALL)
-) -> Iterator[tuple[str, pl.DataFrame]]:
-    """Yield analysis and table ``recovery`` of one world after another."""
-    for analysis in each:
-        for path in files(data, analysis, "recovery"):
-            yield analysis, pl.read_parquet(path)
-    for analysis in over_all:
-        if (path := data / "tables" / analysis / "recovery.parquet").is_file():
+def recovery_files(tables: Tables, analysis: str) -> list[Path]:
+    """Return the files of an analysis's recovery: of a stage of its own, or beside its tables."""
+    apart = sorted((tables.data / "tables/recovery").glob(f"*/{analysis}.parquet"))
+    beside = [folder / "recovery.parquet" for folder in tables.folders(analysis)]
+    return apart or [path for path in beside if path.is_file()]
+
+
+def recoveries(tables: Tables) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yield analysis and recovery of one world after another, codes as they are."""
+    for analysis in (*EACH, *ALL):
+        for path in recovery_files(tables, analysis):
             for table in pl.read_parquet(path).partition_by("model", maintain_order=True):
                 yield analysis, table
 
 
-def checks(data: Path) -> list[Check]:
+def checks(tables: Tables) -> list[Check]:
     """Return all numbers of controls that answer one of the questions."""
     return [
         check
-        for analysis, table in recoveries(data)
+        for analysis, table in recoveries(tables)
         for row in table.to_dicts()
         if row["value"] is not None and (check := told(analysis, row))
     ]
@@ -157,3 +190,79 @@ def _chance(question: str, measure: str) -> float:
     if question == ORDER or DIFFERENCE.search(measure):
         return 0.0
     return FALSE if TESTED.search(measure) or "that are found" in measure else 0.5
+
+
+def section(tables: Tables, study: Study) -> Section:
+    """Return the recovery tables of a study, those of planted worlds first."""
+    found: dict[tuple[int, str], list[Table]] = {}
+    for analysis, table in recoveries(tables):
+        if analysis in study.analyses and len(table):
+            at = (int(table["world"][0]), str(table["model"][0]))
+            found.setdefault(at, []).append(listed(RECOVERY, table.to_dicts(), analysis))
+    groups = []
+    for (null, name), every in sorted(found.items()):
+        more = study.planted(tables, name) if study.planted and not null else []
+        parts = [*more, Part(tables=tuple(every))]
+        groups.append(Group(f"{name} ({KINDS[null]})", [Block("", parts)]))
+    title = "Controls: can the probe see what was planted?"
+    return Section("controls", title, NOTE, groups, study.analyses[0])
+
+
+def overview(found: Sequence[Check], studies: Sequence[Study]) -> Section:
+    """Return one table of all probes, the figure of all controls, and all numbers behind it."""
+    groups = []
+    if found:
+        caption = (
+            "Dots are numbers of controls, with 95% intervals; dotted lines: no order, 95% of "
+            "intervals, 5% of tests. Filled: as it should be; hollow: unclear; cross: not."
+        )
+        rows = [
+            check._asdict() | {"control": "planted" if check.planted else "nothing planted"}
+            for check in found
+        ]
+        every = Part(tables=(listed(NUMBERS, rows, "Controls, number by number"),))
+        parts = [Part(tables=(_glance(found, studies),)), Part("", figure(found), caption)]
+        title = f"All {len(found)} numbers of the controls"
+        groups.append(Group("", [Block("", parts), Block(title, [every])]))
+    title = "Controls: can these probes see what was planted?"
+    return Section("controls", title, f"{NOTE} {JUDGED}", groups, "pmi")
+
+
+def _glance(found: Sequence[Check], studies: Sequence[Study]) -> Table:
+    rows = []
+    for analysis in dict.fromkeys(check.analysis for check in found):
+        own = [check for check in found if check.analysis == analysis]
+        study = next((study.name for study in studies if analysis in study.analyses), "–")
+        verdicts = ([c.verdict for c in own if c.question == asked] for asked in QUESTIONS)
+        told = {str(n): _said(every) for n, every in enumerate(verdicts)}
+        rows.append({"analysis": analysis, "study": study} | told)
+    heads = [f"{n}={asked}" for n, asked in enumerate(QUESTIONS)]
+    caption = "Positive and negative controls of every probe: how many numbers are as they should"
+    return listed(Listing("; ".join(["analysis", "study", *heads])), rows, caption)
+
+
+def _said(verdicts: list[str]) -> str:
+    if not verdicts:
+        return "not asked"
+    counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+    if counts[YES] == len(verdicts):
+        return f"yes ({len(verdicts)} of {len(verdicts)})"
+    rest = [f"{n} {verdict}" for verdict, n in counts.items() if n and verdict != YES]
+    return f"{counts[YES]} of {len(verdicts)}; {', '.join(rest)}"
+
+
+def figure(found: Sequence[Check]) -> str:
+    """Draw every number of a control with its interval, a panel for each question."""
+    rows = [check._asdict() | {"mark": SAID[check.verdict]} for check in found]
+    return forest(
+        rows,
+        line="analysis",
+        unit=", ".join(f"{sum(r['mark'] == said for r in rows)} {said}" for said in MARKS),
+        series="mark",
+        marks=MARKS,
+        panel="question",
+        panels=QUESTIONS,
+        limits=(-0.25, 1.05),
+        zero={FOUND: FALSE, ORDER: 0.0, HOLD: NOMINAL, SILENT: FALSE},
+        spread=True,
+    )

@@ -2,62 +2,51 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import polars as pl
 
 from plumbline.builders.core import parquet
-from plumbline.probes.report import given
-from plumbline.probes.report.view import Block, Group, Part, Section, Table
+from plumbline.probes.report.view import Block, Group, Listing, Part, Section, listed
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from plumbline.probes.site.versions import Versions
+
+NOTE = "What everything in the report was made of."
 
 
-def section(data: Path) -> Section:
+def section(versions: Versions) -> Section:
     """Return counts, rejects and validation of every validated dataset."""
-    groups = [_group(path, data) for path in sorted((data / "validation").glob("*.json"))]
-    return Section(
-        "datasets", "Datasets", "What everything in the report was made of.", groups, "validate"
-    )
+    groups = [_group(versions, name) for name in versions.validated()]
+    return Section("datasets", "Datasets", NOTE, groups, "validate")
 
 
-def _group(path: Path, data: Path) -> Group:
-    report = json.loads(path.read_text(encoding="utf-8"))
-    folder = data / "datasets" / path.stem
-    rows = [
-        [c, f"{pl.scan_parquet(folder / f'{c}.parquet').select(pl.len()).collect().item():,}"]
-        for c in parquet.configs(folder)
-    ]
+def _group(versions: Versions, name: str) -> Group:
+    known = versions.dataset(name)
     rejects = (
-        pl.read_parquet(folder / parquet.REJECTS)
+        pl.read_parquet(versions.data / "datasets" / name / parquet.REJECTS)
         .group_by("config", "reason")
-        .agg(pl.col("number").sum())
+        .agg(rows=pl.col("number").sum())
         .sort("config", "reason")
     )
-    tree = given.tree()
-    entry = tree["datasets"].get(path.stem) or tree["derived"][path.stem]
-    origin = entry.get("snapshot") or ", ".join(entry.get("snapshots", {}).values())
-    expectations = [(t, e) for t, of in report["tables"].items() for e in of["expectations"]]
+    expected = [(t, e) for t, of in known["report"]["tables"].items() for e in of["expectations"]]
     warned = [
         f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
-        for table, e in expectations
+        for table, e in expected
         if not e["success"]
     ]
     about = (
-        f"From {origin or 'other datasets'}; "
-        f"sha256 {report['fingerprint'][:16]}. Great Expectations: "
-        f"{len(expectations)} expectations held against it, {len(warned)} warning(s)"
+        f"From {known['origin']}; sha256 {known['sha256']}. Great Expectations: {len(expected)} "
+        f"expectations held against it, {len(warned)} warning(s)"
         f"{': ' + '; '.join(warned) if warned else ''}."
     )
-    table = Table("", ("config",), ("rows",), rows)
-    lost = [[r["config"], r["reason"], f"{r['number']:,}"] for r in rejects.to_dicts()]
-    rejected = Table("", ("config", "reason"), ("rows",), lost)
+    counts = [{"config": config, "rows": n} for config, n in known["configs"].items()]
+    table = listed(Listing("config", "rows"), counts)
+    lost = listed(Listing("config; reason", "rows"), rejects.to_dicts())
     return Group(
-        f"{path.stem} {entry['version']}",
+        f"{name} {known['version']}",
         [
             Block("", [Part(caption=about, tables=(table,))]),
-            Block("Rejected input, by reason", [Part(tables=(rejected,))]),
+            Block("Rejected input, by reason", [Part(tables=(lost,))]),
         ],
     )

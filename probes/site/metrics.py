@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from plumbline.probes.site import readings
 from plumbline.probes.site.controls import FOUND, HOLD, ORDER, SILENT, TESTED, YES
+from plumbline.probes.site.readings import lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from plumbline.probes.report.tables import Tables
+    from plumbline.probes.report.view import Readings, Study
     from plumbline.probes.site.controls import Check
 
 KEYS = {FOUND: "found", ORDER: "order", HOLD: "coverage"}
@@ -27,15 +29,15 @@ DIGITS = 6
 ADJUSTED = re.compile(r"adjusted|p_bh|p_bonferroni|false discover|make a difference")
 
 
-def write(data: Path, found: Sequence[Check], into: Path) -> None:
+def write(tables: Tables, studies: Sequence[Study], found: Sequence[Check], into: Path) -> None:
     """Write metrics and plots into a folder."""
     text = json.dumps(metrics(found), indent=1, sort_keys=True) + "\n"
     (into / "metrics.json").write_text(text, encoding="utf-8")
     plots = into / "plots"
     plots.mkdir()
     _controls(found).write_csv(plots / "controls.csv", null_value="")
-    for study in readings.KINDS:
-        _main(data, study).write_csv(plots / f"{study}.csv", null_value="")
+    for study in studies:
+        _main(tables, study.readings).write_csv(plots / f"{study.name}.csv", null_value="")
 
 
 def metrics(found: Sequence[Check]) -> dict[str, Any]:
@@ -84,12 +86,11 @@ def _controls(found: Sequence[Check]) -> pl.DataFrame:
     return _typed(rows)
 
 
-def _main(data: Path, study: str) -> pl.DataFrame:
-    _, unit, _, lines = readings.KINDS[study]
+def _main(tables: Tables, of: Readings) -> pl.DataFrame:
     rows = [
-        {"panel": unit, "what": f"{line.model}: {', '.join(line.what)}", "reading": name}
+        {"panel": of.unit, "what": f"{line.model}: {', '.join(line.what)}", "reading": name}
         | {key: row[key] for key in ("value", "low", "high")}
-        for line in lines(data)
+        for line in lines(tables, of)
         for name, row in (("faithful", line.faithful), ("corrected", line.corrected))
     ]
     return _typed(rows)

@@ -4,77 +4,94 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
-from plumbline.builders.core import parquet
+from plumbline.builders.core import params, parquet
 from plumbline.probes.models.files import pointer
-from plumbline.probes.report import given
-from plumbline.probes.report.given import asked
-from plumbline.probes.report.view import Table
+from plumbline.probes.report.view import Listing, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from plumbline.probes.models.files import pointer
+    from plumbline.probes.report.tables import Tables
+from plumbline.probes.report.view import Table
+
 PACKAGES = (  # that make numbers
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),
-    *("torch", "transformers", "tokenizers", "datasets", "great-expectations", "matplotlib"),
+    *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )
+DATASETS = Listing("name=dataset; version; validation; sha256; origin=made from", "rows")
+MODELS = Listing("name=model; kind; id; revision; asked=asked by")
 
 
-def validated(data: Path) -> list[str]:
-    """Return the names of the datasets that have a report of their validation."""
-    return sorted(path.stem for path in (data / "validation").glob("*.json"))
+class Versions:
+    """What is told of a run; the params are read once."""
 
+    def __init__(self, tables: Tables) -> None:
+        self.tables, self.data = tables, tables.data
+        self.tree = params.read()
 
-def datasets(data: Path, names: Iterable[str]) -> Table:
-    """Return version, rows, fingerprint and source of some datasets."""
-    tree = given.tree()
-    rows = []
-    for name in names:
-        path = data / "validation" / f"{name}.json"
-        if not path.is_file():
-            continue
+    def validated(self) -> list[str]:
+        """Return the names of the datasets that have a report of their validation."""
+        return sorted(path.stem for path in (self.data / "validation").glob("*.json"))
+
+    def dataset(self, name: str) -> dict[str, Any]:
+        """Return version, rows, fingerprint and source of a dataset, and what validated it."""
+        path = self.data / "validation" / f"{name}.json"
         report = json.loads(path.read_text(encoding="utf-8"))
-        entry = tree["datasets"].get(name) or tree["derived"][name]
+        entry = self.tree["datasets"].get(name) or self.tree.get("derived", {}).get(name) or {}
         origin = entry.get("snapshot") or ", ".join(entry.get("snapshots", {}).values())
-        said = "passed" if report["success"] else "failed"
-        cells = [name, entry["version"], said, report["fingerprint"][:16]]
-        folder = data / "datasets" / name
-        count = sum(
-            pl.scan_parquet(folder / f"{config}.parquet").select(pl.len()).collect().item()
-            for config in parquet.configs(folder)
-        )
-        rows.append([*cells, origin or "other datasets", f"{count:,}"])
-    words = ("dataset", "version", "validation", "sha256", "made from")
-    return Table("Datasets", words, ("rows",), rows)
+        configs = {c: rows(path) for c, path in files(self.data / "datasets" / name).items()}
+        return {"name": name, "version": str(entry.get("version", "–")), "report": report} | {
+            "validation": "passed" if report["success"] else "failed",
+            "sha256": report["fingerprint"][:16],
+            "origin": origin or "other datasets",
+            "configs": configs,
+            "rows": sum(configs.values()),
+        }
+
+    def datasets(self, names: Iterable[str]) -> Table:
+        """Return version, rows, fingerprint and source of some datasets."""
+        there = self.validated()
+        return listed(DATASETS, [self.dataset(n) for n in names if n in there], "Datasets")
+
+    def models(self, probes: Iterable[str]) -> Table:
+        """Return what the models are that some probes are put to, with their revisions."""
+        by = {probe: self.tables.asked(probe) for probe in probes}
+        told = []
+        for name in sorted({name for own in by.values() for name in own}):
+            path = pointer(name, self.data)
+            known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+            entry = known.get("model") or (self.tree.get("models") or {}).get(name, {})
+            told.append(
+                {"name": name, "kind": entry.get("kind", "masked"), "id": str(known.get("id", "–"))}
+                | {"revision": str(known.get("revision") or entry.get("revision") or "–")}
+                | {"asked": ", ".join(probe for probe, own in by.items() if name in own)}
+            )
+        return listed(MODELS, told, "Models")
 
 
-def models(data: Path, probes: Iterable[str]) -> Table:
-    """Return what the models are that some probes are put to, or all, with their revisions."""
-    tree = given.tree()
-    by = {probe: asked(probe) for probe in probes}
-    names = sorted({name for own in by.values() for name in own})
-    rows = []
-    for name in names:
-        path = pointer(name, data)
-        known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        entry = known.get("model") or (tree.get("models") or {}).get(name, {})
-        revision = known.get("revision") or entry.get("revision") or "–"
-        kind = entry.get("kind", "masked")
-        asking = [probe for probe, own in by.items() if name in own]
-        rows.append([name, kind, str(known.get("id", "–")), str(revision), ", ".join(asking)])
-    return Table("Models", ("model", "kind", "id", "revision", "asked by"), (), rows)
+def files(folder: Path) -> dict[str, Path]:
+    """Return the file of each config of a dataset."""
+    return {config: folder / f"{config}.parquet" for config in parquet.configs(folder)}
+
+
+def rows(path: Path) -> int:
+    """Return how many rows a file has."""
+    import pyarrow.parquet as pq
+
+    return int(pq.read_metadata(path).num_rows)
 
 
 def packages(names: Sequence[str] = PACKAGES) -> Table:
     """Return the versions of the packages that numbers come from."""
-    rows = []
+    told = []
     for name in names:
         try:
-            rows.append([name, version(name).partition("+")[0]])  # "+cpu" says where
+            said = version(name).partition("+")[0]  # "+cpu" says where
         except PackageNotFoundError:  # run from a checkout that is not installed
-            rows.append([name, "–"])
-    return Table("Packages", ("package", "version"), (), rows)
+            said = "–"
+        told.append({"package": name, "version": said})
+    return listed(Listing("package; version"), told, "Packages")

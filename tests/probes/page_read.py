@@ -1,6 +1,13 @@
-"""Reading a page as a browser would."""
+"""Tables for pages, and reading a page as a browser would."""
 
 from html.parser import HTMLParser
+
+import yaml
+
+from plumbline.builders.core import parquet
+from plumbline.probes.report.tables import Tables
+from plumbline.probes.report.view import section
+from plumbline.probes.site.build import render
 
 VOID = {"meta", "br", "hr", "img", "link", "input"}
 
@@ -51,3 +58,26 @@ class Page(HTMLParser):
             self.headings.append(data)
         if self.open and self.open[-1] in ("th", "td"):
             self.tables[-1][-1][-1] += data
+
+
+def put(folder, schemas, tables):
+    """Write tables with the card that gives their labels, as an analysis does."""
+    folder.mkdir(parents=True)
+    for name, table in tables.items():
+        parquet.write_table(table, schemas[name].arrow(), folder / f"{name}.parquet")
+    told = [{"config_name": n, "features": schemas[n].features()} for n in tables]
+    front = yaml.safe_dump({"dataset_info": told}, sort_keys=False, allow_unicode=True)
+    (folder / "README.md").write_text(f"---\n{front}---\n", encoding="utf-8")
+
+
+def shown(data, study, *names):
+    """Return some sections of a study, and the text of the page that has them."""
+    tables, steps = Tables(data), {step.name: step for step in study.steps}
+    found = [section(steps[name], tables) for name in names]
+    return found, render(found)
+
+
+def listed(of, caption):
+    """Return the rows of all tables of a section with that caption."""
+    parts = [part for group in of.groups for block in group.blocks for part in block.parts]
+    return [row for part in parts for t in part.tables if t.caption == caption for row in t.rows]

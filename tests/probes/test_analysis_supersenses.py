@@ -11,7 +11,6 @@ from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, C
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi, supersenses
 from plumbline.probes.politicians.supersenses import PAIRS, by_class
-from plumbline.probes.report import figures
 from plumbline.probes.worlds.politicians import Planted, tastes
 
 SEED = 1789
@@ -227,15 +226,6 @@ def test_the_same_table_in_whatever_order_words_come(hundred):
     there = by_class(deviating(rows), classes, one, "pmi")
     back = by_class(deviating(rows[::-1]), classes.reverse(), one, "pmi")
     assert there.equals(back)
-
-
-def test_the_figure_has_every_class_and_the_same_bytes(hundred):
-    rows = [row | {"supersense": name} for name, row in cells(hundred).items()]
-    drawn = figures.supersenses(rows, ("female", "male"), "adjectives")
-    assert drawn.startswith("<svg")
-    assert drawn == figures.supersenses(rows, ("female", "male"), "adjectives")
-    less = figures.supersenses(rows[:5], ("female", "male"), "adjectives")
-    assert len(less) < len(drawn)
 
 
 WORDS, NAMES, LENGTH = 130, 160, 30

@@ -10,14 +10,13 @@ from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
-from page_read import Page
+from page_read import Page, shown
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes import site as report
+from plumbline.probes.politicians import page as politicians
 from plumbline.probes.politicians import subgroups
 from plumbline.probes.report import figures
 from plumbline.probes.site import write
-from plumbline.probes.site.page import render
 
 TOP = Path(__file__).parents[2]
 STEPS = ["results", "latent", "supersenses", "sentiments", "anova", "clusters", "subgroups"]
@@ -168,6 +167,9 @@ def test_supersenses_show_every_class_of_a_pair_of_genders_with_its_people(
         cells = [shown_as(r["share_first"]), limits(r, side="_first"), shown_as(r["share_second"])]
         cells += [limits(r, side="_second"), shown_as(r["value"]), limits(r), shown_as(r["p"], 4)]
         assert [*cells, shown_as(r["p_bonferroni"], 3), shown_as(r["p_bh"], 3)] in shown
+    names = {row[0] for row in sections["supersenses"].rows if row[0] != "class"}
+    drawn = "".join(re.findall(r"<svg.*?</svg>", text, re.DOTALL))
+    assert [name for name in names if f">{name}</text>" not in drawn] == []
     one = here.filter((pl.col("first") == 2) & (pl.col("second") == 0)).to_dicts()[0]
     assert f"non-binary ({one['words_first']} words, {one['people_first']} people) and" in text
 
@@ -202,8 +204,9 @@ def test_lexica_stand_beside_the_majority_class_and_what_the_combination_is_bett
         assert cells[8] == shown_as(better.get(row["lexicon"]))
 
 
-def test_the_page_is_written_without_torch():
-    code = "import sys, probes.report; print({'torch', 'transformers'} & set(sys.modules))"
+def test_the_page_is_written_without_what_takes_long_to_import():
+    heavy = {"torch", "transformers", "scipy", "statsmodels", "sklearn", "matplotlib"}
+    code = f"import sys, plumbline.probes.site; print({heavy} & set(sys.modules))"
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
@@ -302,26 +305,16 @@ def test_what_is_not_there_is_skipped_and_a_section_of_nothing_says_so(copied):
     for name in ("tiny", "world-planted"):
         for table in ("shares", "differences"):
             (tables / "subgroups" / name / f"{table}.parquet").unlink()
-    found = {
-        name: module.section(copied / "data")
-        for name, module in (
-            ("latent", report.latent),
-            ("anova", report.anova),
-            ("supersenses", report.supersenses),
-            ("subgroups", report.subgroups),
-        )
+    steps = ("latent", "anova", "supersenses", "subgroups")
+    found, text = shown(copied / "data", politicians.STUDY, *steps)
+    latent, anova, supersenses, parts = found
+    assert latent.groups == anova.groups == []
+    assert [g.title for g in supersenses.groups] == ["tiny", "world-planted"]
+    captions = {
+        t.caption for g in parts.groups for b in g.blocks for p in b.parts for t in p.tables
     }
-    assert found["latent"].groups == found["anova"].groups == []
-    assert [g.title for g in found["supersenses"].groups] == ["tiny", "world-planted"]
-    shown = [
-        t.caption
-        for g in found["subgroups"].groups
-        for b in g.blocks
-        for p in b.parts
-        for t in p.tables
-    ]
-    assert set(shown) == {"People (distinct names)", "Agreement of both parts"}
-    body = parted(render(list(found.values())))
+    assert captions == {"People (distinct names)", "Agreement of both parts"}
+    body = parted(text)
     assert body["latent"].tables == body["anova"].tables == []
     assert "make repro" not in body["supersenses"].words
     assert "make repro STAGE=latent" in body["latent"].words
@@ -329,12 +322,16 @@ def test_what_is_not_there_is_skipped_and_a_section_of_nothing_says_so(copied):
 
 
 def test_a_model_that_is_no_longer_asked_is_not_shown(copied, change):
-    assert next(g.title for g in report.latent.section(Path("data")).groups) == "tiny"
+    steps = ("results", "latent", "supersenses")
+    assert all(
+        "tiny" in [g.title for g in one.groups]
+        for one in shown(Path("data"), politicians.STUDY, *steps)[0]
+    )
     change(
         lambda tree: [tree["assignments"][of].remove("tiny") for of in ("associations", "words")]
     )
-    for module in (report.words, report.latent, report.supersenses):
-        assert "tiny" not in [g.title for g in module.section(Path("data")).groups]
+    for one in shown(Path("data"), politicians.STUDY, *steps)[0]:
+        assert "tiny" not in [g.title for g in one.groups]
 
 
 def test_datasets_show_their_counts_and_fingerprints(site, finished):
@@ -425,22 +422,29 @@ def test_without_tables_the_command_is_told(place):
         write()
 
 
-def test_clusters_are_drawn_a_mark_a_word_a_shade_a_cluster_and_a_shape_a_gender():
-    rows = [(0, "male"), (0, "male"), (0, "female"), (2, "male"), (2, "non-binary")]
-    frame = pl.DataFrame(
-        {"x": [0.1 * i for i in range(5)], "y": [0.2, 0.1, 0.5, 0.4, 0.0]}
-        | {"part": [part for part, _ in rows], "gender": [gender for _, gender in rows]}
-    )
-    drawn = figures.clusters(frame, "states")
-    assert drawn == figures.clusters(frame, "states")
-    space = "{http://www.w3.org/2000/svg}"
-    groups = [g for g in ET.fromstring(drawn).iter(f"{space}g") if g.get("id")]
-    marks = [list(g.iter(f"{space}use")) for g in groups if g.get("id").startswith("PathCollecti")]
-    # four kinds, among the words and in the legend
-    assert sorted(map(len, marks)) == [1] * 7 + [2]
-    kinds = [
-        (use[0].get("{http://www.w3.org/1999/xlink}href"), use[0].get("style")) for use in marks
+def test_a_plane_is_drawn_a_mark_a_point_and_a_look_a_kind():
+    looks = (("circle", "#000"), ("square", "#000"), ("circle", "#fff"))
+    points = [
+        figures.Points(f"kind {n}", [(0.1 * n, 0.2), (0.3, 0.1 * n)], figures.Mark(*look))
+        for n, look in enumerate(looks)
     ]
-    fills = {style.split(";")[0] for _, style in kinds}
-    assert len(fills) == 2
-    assert len({kind for kind, _ in kinds[:4]}) >= 3
+    drawn = figures.scatter({"": points}, labels=("x", "y"), title="states")
+    assert drawn == figures.scatter({"": points}, labels=("x", "y"), title="states")
+    space = "{http://www.w3.org/2000/svg}"
+    marks = [p for p in ET.fromstring(drawn).iter(f"{space}path") if p.get("fill")]
+    # three kinds of two points each, and one of each in the legend
+    assert [mark.get("d").count("M") for mark in marks] == [2, 2, 2, 1, 1, 1]
+    assert len({(mark.get("fill"), "a" in mark.get("d")) for mark in marks}) == 3
+
+
+def test_an_interval_without_an_end_and_a_number_that_is_missing_are_not_drawn():
+    rows = [
+        {"what": "a", "value": 1.0, "low": 0.5, "high": 1.5},
+        {"what": "b", "value": 2.0, "low": None, "high": None},
+        {"what": "c", "value": None, "low": None, "high": None},
+    ]
+    drawn = figures.forest(rows, line="what", unit="nats")
+    (mark,) = re.findall(r'<path d="(M[^"]*)" fill="#000"', drawn)
+    assert mark.count("M") == 2
+    assert re.findall(r">([abc])</text>", drawn) == ["b", "a"]
+    assert "From 1.00 to 2.00" in drawn

@@ -5,12 +5,11 @@ import json
 import pytest
 from browser import chromium
 
+from plumbline import probes
 from plumbline.probes import ALL, EACH
 from plumbline.probes.site import controls as checks
-from plumbline.probes.site import figures_controls, overview
 from plumbline.probes.site import metrics as compare
-from plumbline.probes.site.readings import KINDS
-from plumbline.probes.site.studies import STUDIES
+from plumbline.probes.site.build import STUDIES
 
 
 def row(measure, value, low=None, high=None, null="0.5: coin", world=0, n=9):
@@ -80,7 +79,7 @@ def every():
 
 
 def test_one_table_says_of_every_probe_how_many_numbers_are_as_they_should():
-    table = overview.controls(every()).groups[0].blocks[0].parts[0].tables[0]
+    table = checks.overview(every(), STUDIES).groups[0].blocks[0].parts[0].tables[0]
     assert table.words == ("analysis", "study", *checks.QUESTIONS)
     assert table.rows == [
         ["pmi", "politicians", "1 of 2; 1 unclear", "not asked", "0 of 1; 1 no", "yes (1 of 1)"]
@@ -95,7 +94,7 @@ def test_metrics_are_means_of_the_controls_numbers():
 
 
 def test_the_figure_of_controls_is_the_same_again_and_says_what_it_shows():
-    drawn = [figures_controls.controls(every()) for _ in range(2)]
+    drawn = [checks.figure(every()) for _ in range(2)]
     assert drawn[0] == drawn[1]
     assert "2 as it should be, 1 unclear, 1 not as it should be" in drawn[0]
 
@@ -103,7 +102,7 @@ def test_the_figure_of_controls_is_the_same_again_and_says_what_it_shows():
 def test_every_analysis_is_on_the_page_of_one_study():
     shown = [analysis for study in STUDIES for analysis in study.analyses]
     assert sorted(shown) == sorted({*EACH, *ALL, "drift"})
-    assert set(KINDS) == {study.name for study in STUDIES}
+    assert [study.name for study in STUDIES] == list(probes.STUDIES)
 
 
 def test_the_browser_of_the_tests_is_found_where_it_is_called(monkeypatch, tmp_path):

@@ -5,13 +5,15 @@ import re
 import polars as pl
 import pytest
 from classified import KNOWS, outputs
+from page_read import put, shown
 from test_analysis_ensemble import PARAMS as VOTING
 from test_analysis_fairness import PARAMS, SEED, good
 
 from plumbline.probes.leaning import ensemble, fairness, recovery
-from plumbline.probes.leaning import page_fairness as section
-from plumbline.probes.site import controls_page
-from plumbline.probes.site.page import render
+from plumbline.probes.leaning import page as section
+from plumbline.probes.report.tables import Tables
+from plumbline.probes.site import controls
+from plumbline.probes.site.build import render
 
 
 @pytest.fixture(scope="module")
@@ -20,12 +22,10 @@ def page(tmp_path_factory):
     there = outputs(folder, good, number=20, seed=SEED, knows=KNOWS)
     for module, params in ((fairness, PARAMS), (ensemble, VOTING)):
         into = folder / "data/tables" / module.__name__.rpartition(".")[2]
-        into.mkdir(parents=True)
-        for name, table in module.run(there.inputs, params).items():
-            table.write_parquet(into / f"{name}.parquet")
+        put(into, module.SCHEMAS, module.run(there.inputs, params))
     found = recovery.run(there.inputs, recovery.Params())["fairness"]
     found.write_parquet(folder / "data/tables/fairness/recovery.parquet")
-    text = render([section.section(folder / "data")])
+    _, text = shown(folder / "data", section.STUDY, "fairness")
     return folder / "data", re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
 
 
@@ -73,11 +73,11 @@ def test_groups_differences_and_votes_are_there(page):
 
 def test_controls_have_what_was_recovered(page, monkeypatch):
     data, _ = page
-    monkeypatch.setattr(controls_page, "WITH_RECOVERY", ())
-    text = render([controls_page.section(data)])
+    monkeypatch.setattr(controls, "EACH", ())
+    text = render([controls.section(Tables(data), section.STUDY)])
     assert "share of planted differences that are found" in text
     assert "positive control" in text
 
 
 def test_without_tables_there_is_an_empty_section(tmp_path):
-    assert section.section(tmp_path).groups == []
+    assert shown(tmp_path, section.STUDY, "fairness")[0][0].groups == []

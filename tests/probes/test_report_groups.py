@@ -2,19 +2,18 @@
 
 from xml.etree import ElementTree as ET
 
-import numpy as np
 import polars as pl
 import pytest
-from page_read import Page
+from page_read import Page, put, shown
 from society import society
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.report import figures_groups
-from plumbline.probes.site import controls_page
-from plumbline.probes.site.page import render
-from plumbline.probes.site.studies import STUDIES
+from plumbline.probes.report import figures
+from plumbline.probes.report.tables import Tables
+from plumbline.probes.site import controls
+from plumbline.probes.site.build import render
 from plumbline.probes.stereotypes import emotions as profiles
-from plumbline.probes.stereotypes import page_emotions, page_recall, page_rsa, page_shift
+from plumbline.probes.stereotypes import page as stereotypes
 from plumbline.probes.stereotypes import recall as recalls
 from plumbline.probes.stereotypes import rsa as likeness
 
@@ -38,24 +37,24 @@ def data(tmp_path_factory):
         "rsa": likeness.Params(**REPEATED),
     }
     for module, name in ((recalls, "recall"), (profiles, "emotions"), (likeness, "rsa")):
-        folder = there.tables(name)
-        folder.mkdir(parents=True)
-        for table, frame in module.run(there, params[name]).items():
-            frame.write_parquet(folder / f"{table}.parquet")
+        put(there.tables(name), module.SCHEMAS, module.run(there, params[name]))
     return there.data
+
+
+STEPS = (stereotypes.STUDY, "recall", "emotions", "rsa")
 
 
 @pytest.fixture(scope="module")
 def page(data):
-    return Page(render([module.section(data) for module in (page_recall, page_emotions, page_rsa)]))
+    return Page(shown(data, *STEPS)[1])
 
 
 def read(data, name, table=None):
     return pl.read_parquet(data / "tables" / name / f"{table or name}.parquet")
 
 
-def figures(section):
-    blocks = [block for group in section.groups for block in group.blocks]
+def drawn(sections):
+    blocks = [block for section in sections for group in section.groups for block in group.blocks]
     return [part.figure for block in blocks for part in block.parts if part.figure]
 
 
@@ -67,11 +66,6 @@ def test_every_element_is_closed_and_nothing_is_asked_of_anybody(page):
         "emotions",
         "rsa",
     ]
-
-
-def test_the_sections_are_on_the_page_of_the_study():
-    (study,) = (study for study in STUDIES if study.name == "stereotypes")
-    assert study.sections == (page_recall, page_emotions, page_rsa, page_shift)
 
 
 def test_recall_is_shown_at_every_tested_k(page, data):
@@ -107,35 +101,32 @@ def test_likeness_of_models_is_shown_in_all_readings(page, data):
 
 
 def test_controls_show_what_was_planted_beside_groups(data):
-    text = Page(render([controls_page.section(data)]))
+    text = Page(render([controls.section(Tables(data), stereotypes.STUDY)]))
     for name in ("recall", "emotions", "rsa"):
         for row in read(data, name, "recovery").iter_rows(named=True):
             assert any(row["measure"] == cells[0] for cells in text.rows), row["measure"]
 
 
 def test_without_tables_sections_say_so(tmp_path):
-    text = render([module.section(tmp_path) for module in (page_recall, page_emotions, page_rsa)])
-    assert text.count("No tables yet") == 3
+    assert shown(tmp_path, *STEPS)[1].count("No tables yet") == 3
 
 
 def test_figures_are_svg_and_the_same_again(data):
-    for module in (page_recall, page_emotions, page_rsa):
-        drawn = [figures(module.section(data)) for _ in range(2)]
-        assert drawn[0]
-        assert drawn[0] == drawn[1]
-        for figure in drawn[0]:
-            ET.fromstring(figure)
+    found = [drawn(shown(data, *STEPS)[0]) for _ in range(2)]
+    assert len(found[0]) > 6
+    assert found[0] == found[1]
+    for figure in found[0]:
+        ET.fromstring(figure)
 
 
 def test_groups_are_drawn_for_the_shortest_lists_alone(data, tmp_path):
     table = read(data, "emotions").filter(pl.col("model") == "a")
     longer = table.with_columns(reading=pl.lit(0, dtype=pl.Int64), k=pl.lit(60, dtype=pl.Int64))
-    home = tmp_path / "tables/emotions"
-    home.mkdir(parents=True)
-    pl.concat([longer, table]).write_parquet(home / "emotions.parquet")
-    titles = [b.title for g in page_emotions.section(tmp_path).groups for b in g.blocks]
+    own = {"emotions": pl.concat([longer, table])}
+    put(tmp_path / "tables/emotions", profiles.SCHEMAS, own)
+    (found,), _ = shown(tmp_path, stereotypes.STUDY, "emotions")
     start = "a, en: 15 words by corrected"
-    assert titles == [
+    assert [block.title for group in found.groups for block in group.blocks] == [
         "a, en: 60 words by probability",
         start,
         f"{start}: groups of age",
@@ -144,10 +135,11 @@ def test_groups_are_drawn_for_the_shortest_lists_alone(data, tmp_path):
 
 
 def test_a_mark_and_a_missing_value_change_a_heat_map():
-    values = np.array([[10.0, 20.0], [30.0, 60.0]])
-    none = np.zeros((2, 2), dtype=bool)
-    plain = figures_groups.heat(values, ["a", "b"], ["x", "y"], none, "t")
-    marked = figures_groups.heat(values, ["a", "b"], ["x", "y"], ~none, "t")
+    values = [[10.0, 20.0], [30.0, 60.0]]
+    plain, marked = (
+        figures.heat(values, ["a", "b"], ["x", "y"], ends=(0, 70), marked=marks)
+        for marks in ((), {(0, 0)})
+    )
     assert plain != marked
-    values[0, 0] = np.nan
-    assert figures_groups.heat(values, ["a", "b"], ["x", "y"], none, "t") != plain
+    values[0][0] = None
+    assert figures.heat(values, ["a", "b"], ["x", "y"], ends=(0, 70)) != plain

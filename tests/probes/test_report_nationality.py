@@ -4,24 +4,25 @@ import re
 
 import polars as pl
 import pytest
+from page_read import put, shown
 from passports import answered
 from test_analysis_nationality import PARAMS, SEED
 
 from plumbline.probes.nationality import nationality
 from plumbline.probes.nationality import page as section
-from plumbline.probes.site import controls_page
-from plumbline.probes.site.page import render
+from plumbline.probes.nationality.schemas import SCHEMAS
+from plumbline.probes.report.tables import Tables
+from plumbline.probes.site import controls
+from plumbline.probes.site.build import render
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     there = answered(folder, 0.25, noise=0.02, seed=SEED)
-    into = folder / "data/tables/nationality"
-    into.mkdir(parents=True)
-    for name, table in nationality.run(there.inputs, PARAMS).items():
-        table.write_parquet(into / f"{name}.parquet")
-    return folder / "data", render([section.section(folder / "data")])
+    found = nationality.run(there.inputs, PARAMS)
+    put(folder / "data/tables/nationality", SCHEMAS, found)
+    return folder / "data", shown(folder / "data", section.STUDY, "nationality")[1]
 
 
 def test_countries_are_ranked_in_a_figure_for_each_reading(page):
@@ -57,11 +58,11 @@ def test_predictions_mixed_model_and_correlations_are_there(page):
 
 def test_controls_have_what_was_recovered(page, monkeypatch):
     data, _ = page
-    monkeypatch.setattr(controls_page, "WITH_RECOVERY", ())
-    text = render([controls_page.section(data)])
+    monkeypatch.setattr(controls, "EACH", ())
+    text = render([controls.section(Tables(data), section.STUDY)])
     assert "share of countries whose interval holds the planted Delta" in text
     assert "positive control" in text
 
 
 def test_without_tables_there_is_an_empty_section(tmp_path):
-    assert section.section(tmp_path).groups == []
+    assert shown(tmp_path, section.STUDY, "nationality")[0][0].groups == []

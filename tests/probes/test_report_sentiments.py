@@ -1,10 +1,10 @@
-import re
 from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
+from page_read import put, shown
 
-from plumbline.probes.politicians import page_sentiments, sentiment
+from plumbline.probes.politicians import page, sentiment
 from plumbline.probes.report import figures
 from plumbline.probes.stats.estimate import typed
 
@@ -25,10 +25,16 @@ def write(folder, places, p_bh):
             for test, p in enumerate(p_bh):
                 row = {"test": test, "value": -0.1, "low": -0.2, "high": 0.1, "p": p, "p_bh": p}
                 apart.append(place | row | {"p_bonferroni": 1.0, "family": 3})
-    folder.mkdir()
-    for name, rows in (("shares", shares), ("differences", apart)):
-        table = typed(pl.DataFrame(rows), sentiment.SCHEMAS[name])
-        table.write_parquet(folder / f"{name}.parquet")
+    tables = {
+        name: typed(pl.DataFrame(rows), sentiment.SCHEMAS[name])
+        for name, rows in (("shares", shares), ("differences", apart))
+    }
+    put(folder / "tables/sentiment", sentiment.SCHEMAS, tables)
+
+
+def blocks(folder):
+    (section,), _ = shown(folder, page.STUDY, "sentiments")
+    return [block for group in section.groups for block in group.blocks]
 
 
 @pytest.fixture
@@ -36,20 +42,21 @@ def drawn(monkeypatch):
     """Return what was to be drawn, in place of pictures."""
     seen = []
 
-    def sentiments(rows, title):
+    def forest(rows, *, title, **_):
         seen.append((title, rows))
         return "<svg/>"
 
-    monkeypatch.setattr(figures, "sentiments", sentiments)
+    monkeypatch.setattr(figures, "forest", forest)
     return seen
 
 
 def test_models_in_each_language_and_languages_of_each_model_of_several(tmp_path, drawn):
-    write(tmp_path / "t", [("a", "en"), ("b", "en"), ("b", "fr")], [0.5, 0.01])
-    (block,) = page_sentiments.blocks(tmp_path / "t")
+    write(tmp_path, [("a", "en"), ("b", "en"), ("b", "fr")], [0.5, 0.01])
+    (block,) = blocks(tmp_path)
     assert block.title == "ADJ, pmi, argmax"
     assert [part.figure for part in block.parts] == ["<svg/>"] * 3
-    assert block.parts[0].caption == "Distinct names. a: 10 male, 10 female; b: 10 male, 10 female."
+    (names,) = block.parts[0].tables
+    assert names.rows == [["a", "10", "10", "–"], ["b", "10", "10", "–"]]
     labels = {title.split(":")[0]: {r["label"] for r in rows} for title, rows in drawn}
     assert labels == {"en": {"a", "b"}, "fr": {"b"}, "b": {"en", "fr"}}
     assert [len(rows) for _, rows in drawn] == [12, 6, 12]
@@ -59,23 +66,25 @@ def test_models_in_each_language_and_languages_of_each_model_of_several(tmp_path
     ("p_bh", "starred"), [([0.5, 0.01], True), ([0.01, 0.5], False), ([0.01], True)]
 )
 def test_the_star_is_that_of_names_where_there_is_one(tmp_path, drawn, p_bh, starred):
-    write(tmp_path / "t", [("a", "en")], p_bh)
-    page_sentiments.blocks(tmp_path / "t")
-    assert {r["significant"] for _, rows in drawn for r in rows} == {starred}
+    write(tmp_path, [("a", "en")], p_bh)
+    blocks(tmp_path)
+    men = [r["significant"] for _, rows in drawn for r in rows if r["gender"] == "male"]
+    assert set(men) == {starred}
 
 
 def test_without_tables_there_are_no_figures(tmp_path):
-    assert page_sentiments.blocks(tmp_path / "none") == []
+    assert blocks(tmp_path) == []
 
 
 def test_the_figure_marks_every_share_and_each_line_once(tmp_path):
-    write(tmp_path / "t", [("a", "en"), ("b", "en")], [0.01])
-    (block,) = page_sentiments.blocks(tmp_path / "t")
+    write(tmp_path, [("a", "en"), ("b", "en")], [0.01])
+    (block,) = blocks(tmp_path)
     (figure,) = (part.figure for part in block.parts)
     ET.fromstring(figure)
-    assert figure == page_sentiments.blocks(tmp_path / "t")[0].parts[0].figure
-    # a marker for each gender, model and sentiment
-    assert len(re.findall(r"<use [^>]*style=\"fill:#ffffff;stroke:#000000", figure)) >= 6
+    assert figure == blocks(tmp_path)[0].parts[0].figure
+    assert figure.count('font-size="16">*<') == 6  # a star for each model and sentiment
+    assert figure.count('fill="#fff" stroke="#000"') == 3 + 1  # women: in panels, in the legend
+    assert [figure.count(f">{name}</text>") for name in "ab"] == [1, 1]
 
 
 def test_the_page_has_them_between_results_and_lexica(finished):

@@ -6,13 +6,11 @@ import xml.etree.ElementTree as ET
 
 import polars as pl
 import pytest
-from page_read import Page
+from page_read import Page, put, shown
 from trained import trained
 
-from plumbline.builders.core import parquet
-from plumbline.probes.report import figures_shift
-from plumbline.probes.site.page import render
-from plumbline.probes.stereotypes import page_shift
+from plumbline.probes.report import figures
+from plumbline.probes.stereotypes import page as stereotypes
 from plumbline.probes.stereotypes import shift as analysis
 from plumbline.probes.stereotypes.schemas import MEASURES
 from plumbline.probes.stereotypes.shift import Params
@@ -35,21 +33,22 @@ PARAMS = Params(
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shift")
     there = trained(folder, 311, {"herald": 2.0, "post": -2.0, "control": 0.0})
-    into = folder / "data/tables/shift"
-    into.mkdir(parents=True)
-    for name, table in analysis.run(there.inputs, PARAMS).items():
-        parquet.write_table(table, analysis.SCHEMAS[name].arrow(), into / f"{name}.parquet")
+    put(folder / "data/tables/shift", analysis.SCHEMAS, analysis.run(there.inputs, PARAMS))
     return folder / "data"
 
 
 @pytest.fixture(scope="module")
 def page(data):
-    return Page(render([page_shift.section(data)]))
+    return Page(shown(data, stereotypes.STUDY, "shift")[1])
 
 
-def test_emotions_are_shown_beside_the_control_with_p(data, page):
+@pytest.fixture(scope="module")
+def rows(page):
+    return [row for table in page.tables for row in table]
+
+
+def test_emotions_are_shown_beside_the_control_with_p(data, rows):
     table = pl.read_parquet(data / "tables/shift/shifts.parquet")
-    shown = [row for rows in page.tables for row in rows]
     for corpus in ("herald", "post"):
         for category in ("all", "liked"):
             (r,) = table.filter(
@@ -58,10 +57,10 @@ def test_emotions_are_shown_beside_the_control_with_p(data, page):
                 pl.col("outcome") == "positive",
                 pl.col("share") == 1.0,
             ).to_dicts()
-            first = f"{100 * r['difference']:.1f} ({100 * r['low_difference']:.1f} to "
-            found = [row for row in shown if row[:2] == ["positive", corpus] and first in row[5]]
-            assert found
-            assert found[0][6:] == [f"{r['p']:.4f}", f"{r['p_bh']:.3f}"]
+            first = [f"{100 * r['difference']:.1f}", f"{100 * r['low_difference']:.1f} to "]
+            found = [row for row in rows if row[:2] == ["positive", corpus] and row[6] == first[0]]
+            assert [row for row in found if row[7].startswith(first[1])]
+            assert found[0][8:] == [f"{r['p']:.4f}", f"{r['p_bh']:.3f}"]
 
 
 def test_categories_that_no_outlet_moves_are_left_out(page):
@@ -69,43 +68,37 @@ def test_categories_that_no_outlet_moves_are_left_out(page):
     assert "Emotions, other" not in page.words
 
 
-def test_similarities_are_shown_by_corpus_share_and_category(data, page):
+def test_similarities_are_shown_by_corpus_share_and_category(data, rows):
     table = pl.read_parquet(data / "tables/shift/shifts.parquet")
-    shown = [row for rows in page.tables for row in rows]
     part = table.filter(
         pl.col("measure") == MEASURES.index("rsa corrected"),
         pl.col("corpus") == "herald",
         pl.col("share") == 0.5,
     )
-    by = {r["category"]: r["value"] for r in part.to_dicts()}
-    cells = [f"{by[name]:.2f}" for name in ("liked", "other", "all")]
-    rows = [row for row in shown if row[:2] == ["herald", "50%"] and len(row) == 5]
-    assert cells in [[cell.strip("*") for cell in row[2:]] for row in rows]
+    assert {"liked", "other", "all"} == set(part["category"])
+    for r in part.to_dicts():
+        said = "yes" if r["significant"] else "no"
+        wanted = ["herald", "0.50", r["category"], said, str(r["n"])]
+        assert f"{r['value']:.2f}" in [row[6] for row in rows if row[:5] == wanted]
 
 
-def test_the_fates_of_words_are_counted(data, page):
+def test_the_fates_of_words_are_counted(data, rows):
     table = pl.read_parquet(data / "tables/shift/attributes.parquet")
     own = table.filter(pl.col("corpus") == "post", pl.col("category") == "other")
     counts = [str((own["fate"] == fate).sum()) for fate in (1, 2, 0)]  # kept, removed, added
-    shown = [row for rows in page.tables for row in rows]
-    assert any(row[:2] == ["other", "post"] and row[2:5] == counts for row in shown)
+    assert any(row[:2] == ["other", "post"] and row[2:5] == counts for row in rows)
 
 
 def test_words_are_drawn_before_and_after_kept_ones_joined():
-    words = [("b", "kept", 1, 2.0), ("a", "removed", 2, None), ("c", "added", None, 1.0)]
-    rows = [
-        {"corpus": corpus, "word": w, "fate": f, "place_before": x, "place_after": y}
-        for corpus in ("one", "two")
-        for w, f, x, y in words
-    ]
-    drawn = figures_shift.attributes(rows, ["one", "two"], "a list")
-    assert drawn == figures_shift.attributes(rows, ["one", "two"], "a list")
-    ids = [g.get("id") or "" for g in ET.fromstring(drawn).iter("{http://www.w3.org/2000/svg}g")]
-    assert sum(name.startswith("line2d") for name in ids) == 2  # one kept word in each panel
-    assert figures_shift._lines(rows[:3]) == [[1, 2]]
+    panels = dict.fromkeys(("one", "two"), ([("b", ""), ("a", "")], [("b", ""), ("c", "")]))
+    drawn = figures.slopes(panels, "a list")
+    assert drawn == figures.slopes(panels, "a list")
+    ET.fromstring(drawn)
+    assert drawn.count('class="joined"') == 2  # one kept word in each panel
+    assert drawn.count(">c</text>") == 2
 
 
 def test_without_tables_the_section_says_how_to_make_them(tmp_path):
-    found = page_shift.section(tmp_path)
+    (found,), text = shown(tmp_path, stereotypes.STUDY, "shift")
     assert found.groups == []
-    assert "make repro STAGE=shift" in Page(render([found])).words
+    assert "make repro STAGE=shift" in Page(text).words

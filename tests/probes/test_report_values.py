@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 from convinced import convinced
+from page_read import listed, put, shown
 
-from plumbline.probes.site.page import render
 from plumbline.probes.values import page as values
 from plumbline.probes.values import values as analysis
 from plumbline.probes.values.schemas import SCHEMAS
@@ -19,28 +19,19 @@ def data(tmp_path_factory):
     """Return a folder ``data`` with the tables of a model that agrees with order."""
     folder = tmp_path_factory.mktemp("report")
     inputs = convinced(folder, 9, agreement=(0.9, 0.0), gender=(0.0, 0.9))
-    into = inputs.data / "tables/values"
-    into.mkdir(parents=True)
-    for name, table in analysis.run(inputs, PARAMS).items():
-        table.write_parquet(into / f"{name}.parquet")
+    put(inputs.data / "tables/values", SCHEMAS, analysis.run(inputs, PARAMS))
     return inputs.data
 
 
-def cells(section, caption):
-    """Return the rows of all tables of that caption."""
-    parts = [p for g in section.groups for b in g.blocks for p in b.parts]
-    return [row for p in parts for t in p.tables if t.caption == caption for row in t.rows]
-
-
 def test_a_section_shows_the_line_values_over_the_survey_and_both_tests(data):
-    section = values.section(data)
+    (section,), text = shown(data, values.STUDY, "values")
     (group,) = section.groups
     (block,) = group.blocks
     assert block.title == "m, xx, values"
     figures = [part.figure for part in block.parts if part.figure]
     assert len(figures) == 3  # the scatter with its line, and values in both readings
     assert all(figure.count("<svg") == 1 for figure in figures)
-    gender = {(row[0], row[1]): row[2] for row in cells(section, "gender")}
+    gender = {(row[0], row[1]): row[2] for row in listed(section, "gender")}
     assert gender["trade", "faithful"] == "different"
     assert gender["order", "corrected"] == "equivalent"
     assert gender["calibration", "faithful"] == "equivalent"
@@ -49,10 +40,10 @@ def test_a_section_shows_the_line_values_over_the_survey_and_both_tests(data):
         pl.col("measure") == "slope", pl.col("reading") == 0, pl.col("fitted") == 0
     ).filter(~pl.col("intercept"))["value"][0]
     wanted = ["faithful", "said", "plain", "slope"]
-    shown = [row[4] for row in cells(section, "calibration") if row[:4] == wanted]
-    assert shown == [f"{slope:.3f}"]
-    assert "equivalent" in render([section])
-    assert cells(section, "does the model agree with itself?")
+    slopes = [row[4] for row in listed(section, "calibration") if row[:4] == wanted]
+    assert slopes == [f"{slope:.3f}"]
+    assert "equivalent" in text
+    assert listed(section, "does the model agree with itself?")
 
 
 def test_the_simulated_survey_is_called_so():
@@ -62,13 +53,13 @@ def test_the_simulated_survey_is_called_so():
         | {"survey": "simulated", "simulated": True, "scale": "values", "axis": "order"}
         | {"gender": "all", "infected": "all", "quartile_low": 2.5, "quartile_high": 3.5}
     )
-    people, about = values._survey({"respondents": frame}, "values")
+    people, about = values.standing(frame, "values")
     assert about == "the SIMULATED survey 'simulated'"
     assert people["order"]["quartile_high"] == 3.5
-    assert values._survey({"respondents": frame}, "PI34") == ({}, "")
-    assert values._survey({}, "values") == ({}, "")
+    assert values.standing(frame, "PI34") == ({}, "")
+    assert values.standing(pl.DataFrame(), "values") == ({}, "")
 
 
 def test_without_tables_the_section_is_empty(tmp_path):
-    assert values.section(tmp_path).groups == []
+    assert shown(tmp_path, values.STUDY, "values")[0][0].groups == []
     assert set(SCHEMAS) >= {"values", "gender", "calibration"}

@@ -1,0 +1,112 @@
+"""The tables of a run, with the labels that the cards in their folders give.
+
+So the report imports no analysis: neither its module nor what that needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import yaml
+
+from plumbline.builders.core.params import Reader
+from plumbline.probes import EACH
+from plumbline.probes.core import assignments
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+class Tables:
+    """The tables of a run, read once, with labels in place of their codes."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        self._read: dict[Source, pl.DataFrame] = {}
+        self._asked: dict[str, tuple[str, ...]] = {}
+        self._labels: dict[Path, dict[str, dict[str, tuple[str, ...]]]] = {}
+
+    def asked(self, name: str) -> tuple[str, ...]:
+        """Return the models of a probe, or of an analysis of single models, sorted."""
+        if name not in self._asked:
+            self._asked[name] = assignments.asked(name)
+        return self._asked[name]
+
+    def folders(self, analysis: str) -> list[Path]:
+        """Return where the tables of an analysis are: of models that are still asked for."""
+        folder = self.data / "tables" / analysis
+        return [folder / name for name in self.asked(analysis)] if analysis in EACH else [folder]
+
+    def read(self, source: Source) -> pl.DataFrame:
+        """Return ``ANALYSIS/TABLE``, ``outputs/PROBE/CONFIG``, or what a function makes of such.
+
+        Labels sort in the order of their codes. Without files the table has no columns.
+        """
+        if source not in self._read:
+            self._read[source] = source(self) if callable(source) else self._found(source)
+        return self._read[source]
+
+    def _found(self, source: str) -> pl.DataFrame:
+        *outputs, name, table = source.split("/")
+        if outputs:
+            above = self.data / "outputs" / name
+            folders, files = [above / model for model in self.asked(name)], f"{table}/*.parquet"
+        else:
+            folders, files = self.folders(name), f"{table}.parquet"
+        frames = []
+        for folder in folders:
+            if any(folder.glob(files)):
+                frame = self._labelled(pl.read_parquet(folder / files), folder, table)
+                if "model" not in frame.columns and (outputs or name in EACH):
+                    frame = frame.with_columns(model=pl.lit(folder.name))
+                frames.append(frame)
+        return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
+
+    def _labelled(self, frame: pl.DataFrame, folder: Path, table: str) -> pl.DataFrame:
+        if folder not in self._labels:
+            self._labels[folder] = labels(folder / "README.md")
+        return frame.with_columns(
+            pl.col(name).replace_strict(list(range(len(of))), list(of), return_dtype=pl.Enum(of))
+            for name, of in self._labels[folder].get(table, {}).items()
+        )
+
+
+Source = str | Callable[[Tables], pl.DataFrame]
+
+
+def labels(card: Path) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the labels that a card gives, by config and column."""
+    if not card.is_file():
+        return {}
+    front = yaml.load(card.read_text(encoding="utf-8").split("---\n")[1], Loader=Reader)  # noqa: S506
+    return {
+        config["config_name"]: {
+            feature["name"]: tuple(feature["dtype"]["class_label"]["names"].values())
+            for feature in config["features"]
+            if isinstance(feature.get("dtype"), dict)
+        }
+        for config in front["dataset_info"]
+    }
+
+
+def kept(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the rows with some values: one, one of several, or with ``*`` any but none."""
+    for name, value in where.items() if len(frame) else ():
+        column = pl.col(name)
+        if value == "*":
+            frame = frame.filter(column.is_not_null())
+        else:
+            frame = frame.filter(
+                column.is_in(value) if isinstance(value, list | tuple) else column == value
+            )
+    return frame
+
+
+def parts(table: pl.DataFrame, *keys: str) -> Iterator[tuple[tuple[Any, ...], pl.DataFrame]]:
+    """Yield values of some columns and the rows that have them, in order of the values."""
+    if keys:
+        yield from table.sort(*keys, maintain_order=True).group_by(*keys, maintain_order=True)
+    else:
+        yield (), table
