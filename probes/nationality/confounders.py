@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from plumbline.builders.readers.name_lists import KINDS
-from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
+from plumbline.probes.stats.estimate import Estimate, adjusted, finite, rounded
 from plumbline.probes.stats.linear import centred, dummies, mixed
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TERMS = ("tokens", "log rank")
 
 
-def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> list[dict[str, Any]]:
+def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.DataFrame:
     """Return the effects of countries beside those of tokens and frequency.
 
     Source texts are swept out, names have random intercepts. Countries are coded as distances from
@@ -46,53 +46,42 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> list[d
     units = {name: i for i, name in enumerate(sorted(set(first)))}
     group = np.array([units[name] for name in first], dtype=np.int64)
     if not design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]:
-        return []  # names of one country alone, or a covariate that says what the countries say
+        return (
+            pl.DataFrame()
+        )  # names of one country alone, or a covariate that says what the countries say
     outcome = centred(response, case.sentence)
     if outcome.std() < 1e-9:
-        return []  # a classifier that ignores names
+        return pl.DataFrame()  # a classifier that ignores names
     fitted = mixed(outcome, design, group, confidence, absorbed=len(case.sentences))
     found = fitted.coefficients
     names = [*(f"country {c}" for c in case.countries[:-1]), *terms]
-    p = benjamini_hochberg(found.p)
     rest = {
-        "n": len(units),
-        "cluster": "first word of a name",
         "rows": len(labels),
         "sd_names": finite(np.sqrt(fitted.between)),
         "sd_rest": finite(np.sqrt(fitted.residual)),
-        "method": "t of a mixed model (REML), source texts swept out, names random",
+        "cluster": "first word of a name",
     }
-    return [
-        {
-            "term": name,
-            "value": finite(found.value[i]),
-            "low": finite(found.low[i]),
-            "high": finite(found.high[i]),
-            "p": significant(found.p[i]),
-            "p_bh": significant(p[i]),
-            "null": "0: the mean of the countries" if i < len(names) - len(terms) else "0",
-        }
-        | rest
+    method = "t of a mixed model (REML), source texts swept out, names random"
+    rows = [
+        Estimate(found.value[i], found.low[i], found.high[i], len(units), method).row(
+            term=name,
+            null="0: the mean of the countries" if i < len(names) - len(terms) else "0",
+            **rest,
+        )
+        | {"p": float(found.p[i])}
         for i, name in enumerate(names)
     ]
+    return rounded(adjusted(pl.DataFrame(rows, infer_schema_length=None)))
 
 
-def confounders(model: str, folder: Path) -> list[dict[str, Any]]:
+def confounders(model: str, folder: Path) -> pl.DataFrame:
     """Return into how many tokens the names of countries are cut."""
     if not folder.is_dir():
-        return []
+        return pl.DataFrame()
     table = pl.concat([pl.read_parquet(p) for p in sorted(folder.glob("*.parquet"))])
     found = table.group_by("country", "kind").agg(
-        names=pl.len(), mean=pl.col("tokens").mean(), longest=pl.col("tokens").max()
+        names=pl.len(), tokens=pl.col("tokens").mean(), longest=pl.col("tokens").max()
     )
-    return [
-        {
-            "model": model,
-            "country": row["country"],
-            "kind": KINDS[row["kind"]],
-            "names": row["names"],
-            "tokens": finite(row["mean"]),
-            "longest": row["longest"],
-        }
-        for row in found.sort("country", "kind").to_dicts()
-    ]
+    named = pl.col("kind").replace_strict(dict(enumerate(KINDS)), return_dtype=pl.String)
+    found = rounded(found.sort("country", "kind"), ("tokens",), p=())
+    return found.with_columns(model=pl.lit(model), kind=named)

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 from scipy.stats import t as student
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
 from plumbline.probes.nationality import cases as rows_of
-from plumbline.probes.nationality.cases import COMPARED, OTHER, SEXES, Case
+from plumbline.probes.nationality.cases import COMPARED, SEXES, Case
 from plumbline.probes.nationality.confounders import confounders, effects
-from plumbline.probes.nationality.perplexity_correlation import correlations, scored
-from plumbline.probes.nationality.recovery import masked_recovery, recovery
-from plumbline.probes.nationality.schemas import SCHEMAS
-from plumbline.probes.stats import bootstrap as resampling
+from plumbline.probes.nationality.perplexity_correlation import (
+    correlations,
+    perplexities,
+    scored,
+)
+from plumbline.probes.nationality.schemas import SCHEMAS, Params
 from plumbline.probes.stats.counterfactual import (
     confusion,
     delta,
@@ -31,7 +31,7 @@ from plumbline.probes.stats.counterfactual import (
     redrawn,
     redrawn_twice,
 )
-from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.estimate import Estimate, adjusted, finite, rounded, typed
 from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
@@ -49,41 +49,7 @@ TABLES = ()
 PIECES = "pieces"
 OVER_TEXTS = "bootstrap percentile (Poisson weights)"
 UNCHANGED = "0: original and counterfactual may be exchanged (signs flipped by source text)"
-__all__ = ["SCHEMAS"]
-
-
-class Params(Section):
-    """Classes, the masked models behind the classifiers, and how intervals and tests are made."""
-
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    underlying: dict[str, str] = Field(
-        description="the masked model that each classifier was made of; without one there are no "
-        "correlations"
-    )
-    positive: dict[str, list[str]] = Field(
-        description=f"classes that make up P+, by model or for `{OTHER}`, in any case"
-    )
-    negative: dict[str, list[str]] = Field(
-        description=f"classes that make up P-, by model or for `{OTHER}`"
-    )
-    flips: int = Field(ge=99, description="sign patterns of the tests over source texts")
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over source texts")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, description="of the resampling")
-
-    def limits(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return percentile limits, (2, ...), of replicates, (replicates, ...); nan left out."""
-        tail = 100 * (1 - self.confidence) / 2
-        flat = drawn.reshape(len(drawn), -1)
-        there = ~np.isnan(flat).all(axis=0)
-        found = np.full((2, flat.shape[1]), np.nan)
-        found[:, there] = np.nanpercentile(flat[:, there], [tail, 100 - tail], axis=0)
-        return found.reshape(2, *drawn.shape[1:])
-
-    def weights(self, units: Sequence[str]) -> NDArray[np.float64]:
-        """Return how often each unit is drawn in each replicate, (units, replicates)."""
-        drawn = resampling.bits(resampling.keys(units), self.bootstrap, self.seed)
-        return resampling.poisson(drawn).astype(np.float64)
+__all__ = ["SCHEMAS", "Params"]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -92,17 +58,18 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict
-        ``delta``, ``changes``, ``confusion``, ``mixed``, ``confounders``; ``correlations`` where a
-        masked model is known, and with a world ``recovery``. Columns as in :data:`SCHEMAS`.
+        ``delta``, ``changes``, ``confusion``, ``mixed``, ``confounders``; ``correlations`` and
+        ``perplexities`` where a masked model is known.
 
     Raises
     ------
     Problem
         If a classifier has no positive or negative class, or a masked model was not asked.
     """
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+    found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
-        outputs, weights = inputs.outputs("classification", model), inputs.weights(model)
+        outputs = inputs.outputs("classification", model)
+        masked = params.underlying.get(model)
         configs = sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != PIECES)
         for config in configs:
             told = rows_of.answers(outputs / config)
@@ -111,37 +78,30 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 for side, said in (("positive", params.positive), ("negative", params.negative))
             )
             path = inputs.datasets["counterfactuals"] / f"{config}.parquet"
-            cases = list(rows_of.cases(path, told, positive, negative))
-            masked = params.underlying.get(model)
             perplexity = _perplexity(inputs, masked, config)
-            for case in cases:
-                place = {"model": model, "targets": config, "reading": COMPARED.index(case.reading)}
-                tables = _delta(case, params)
-                found["delta"] += [place | row for row in tables]
-                found["changes"] += [place | row for row in _changes(case, params)]
-                found["confusion"] += [place | row for row in _confusion(case)]
+            for case in rows_of.cases(path, told, positive, negative):
+                tables = [
+                    ("delta", _delta(case, params)),
+                    ("changes", _changes(case, params)),
+                    ("confusion", _confusion(case)),
+                ]
                 if case.reading != "placebo":
                     ranks = rows_of.frequency(inputs.datasets["names"], case)
-                    found["mixed"] += [
-                        place | row for row in effects(case, ranks, params.confidence)
-                    ]
-                placebo = case.reading == "placebo"
-                if perplexity is not None and not placebo and scored(case, perplexity):
-                    found["correlations"] += [
-                        place | {"masked": masked} | row
-                        for row in correlations(case, perplexity, params)
-                    ]
-                found["recovery"] += recovery(model, config, weights, case, tables, params)
-            if perplexity is not None and masked is not None:
-                found["recovery"] += masked_recovery(
-                    masked, config, inputs.weights(masked), cases, perplexity, params
-                )
-        found["confounders"] += confounders(model, outputs / PIECES)
-    return {
-        name: typed(pl.DataFrame(rows, infer_schema_length=None), SCHEMAS[name])
-        for name, rows in found.items()
-        if rows
-    }
+                    tables.append(("mixed", effects(case, ranks, params.confidence)))
+                    if perplexity is not None and scored(case, perplexity):
+                        tables += [
+                            ("correlations", correlations(case, perplexity, params)),
+                            ("perplexities", perplexities(case, perplexity, params)),
+                        ]
+                place = {"model": model, "targets": config, "masked": masked}
+                place["reading"] = COMPARED.index(case.reading)
+                for name, table in tables:
+                    if len(table):
+                        columns = {key: pl.lit(value) for key, value in place.items()}
+                        found[name].append(typed(table.with_columns(**columns), SCHEMAS[name]))
+        if len(table := confounders(model, outputs / PIECES)):
+            found["confounders"].append(typed(table, SCHEMAS["confounders"]))
+    return {name: pl.concat(tables) for name, tables in found.items() if tables}
 
 
 def _perplexity(inputs: Inputs, masked: str | None, config: str) -> pl.DataFrame | None:
@@ -163,9 +123,9 @@ def _perplexity(inputs: Inputs, masked: str | None, config: str) -> pl.DataFrame
     return pl.read_parquet(folder / "*.parquet")
 
 
-def _delta(case: Case, params: Params) -> list[dict[str, Any]]:
+def _delta(case: Case, params: Params) -> pl.DataFrame:
     """Return the differences of probabilities, by country, gender and measure."""
-    result = []
+    result: list[dict[str, Any]] = []
     of_texts = params.weights(case.sentences)
     units = sorted(set(case.names))
     unit = {name: i for i, name in enumerate(units)}
@@ -200,42 +160,28 @@ def _delta(case: Case, params: Params) -> list[dict[str, Any]]:
             ratio = np.where(se > 1e-9, np.abs(against) / se, 0.0)
         p_country = 2 * student.sf(ratio, freedom)
         half = student.ppf((1 + params.confidence) / 2, freedom) * se
-        there = cells.counts.sum(axis=0) > 0
-        adjusted, adjusted_country = (_adjusted(x, there) for x in (p, p_country))
-        size = int(there.sum()) * len(case.measures)
-        for c, name in enumerate(case.countries):
-            if not there[c]:
-                continue
-            for m, measure in enumerate(case.measures):
-                result.append(
-                    {
-                        "country": name,
-                        "gender": SEXES.index(gender),
-                        "measure": measure,
-                        "value": finite(value[c, m]),
-                        "low": finite(low[c, m]),
-                        "high": finite(high[c, m]),
-                        "n": counts[c][0],
-                        "cluster": "source text",
-                        "method": OVER_TEXTS,
-                        "null": UNCHANGED,
-                        "p": significant(p[c, m]),
-                        "p_bh": significant(adjusted[c, m]),
-                        "rows": int(cells.counts[:, c].sum()),
-                        "names": counts[c][1],
-                        "before": finite(before[c, m]),
-                        "spread": finite(spread[c, m]),
-                        "contrast": finite(against[c, m]),
-                        "contrast_low": finite(against[c, m] - half[c, m]),
-                        "contrast_high": finite(against[c, m] + half[c, m]),
-                        "p_country": significant(p_country[c, m]) if len(counts) > 1 else None,
-                        "p_country_bh": (
-                            significant(adjusted_country[c, m]) if len(counts) > 1 else None
-                        ),
-                        "family": size,
-                    }
+        for c, m in np.argwhere(~np.isnan(value)).tolist():
+            estimate = Estimate(value[c, m], low[c, m], high[c, m], counts[c][0], OVER_TEXTS)
+            result.append(
+                estimate.row(
+                    cluster="source text",
+                    null=UNCHANGED,
+                    p=p[c, m],
+                    country=case.countries[c],
+                    gender=SEXES.index(gender),
+                    measure=case.measures[m],
+                    rows=int(cells.counts[:, c].sum()),
+                    names=counts[c][1],
+                    before=finite(before[c, m]),
+                    spread=finite(spread[c, m]),
+                    contrast=finite(against[c, m]),
+                    contrast_low=finite(against[c, m] - half[c, m]),
+                    contrast_high=finite(against[c, m] + half[c, m]),
+                    p_country=p_country[c, m] if len(counts) > 1 else None,
                 )
-    return result
+            )
+    table = adjusted(pl.DataFrame(result, infer_schema_length=None), over=("gender",))
+    return rounded(adjusted(table, "p_country", over=("gender",)), p=("p_country",))
 
 
 def _weights_of_names(units: Sequence[str], params: Params) -> NDArray[np.float64]:
@@ -261,23 +207,15 @@ def _against(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def _adjusted(p: NDArray[np.float64], there: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Adjust over countries by measures."""
-    found = np.ones(p.shape)
-    kept = np.nan_to_num(p[there], nan=1.0)
-    found[there] = benjamini_hochberg(kept.ravel()).reshape(kept.shape)
-    return found
-
-
 def _predicted(shares: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return the most probable class of each row; the first of equal ones."""
     found: NDArray[np.int64] = shares[:, 1:].argmax(axis=1)
     return found
 
 
-def _changes(case: Case, params: Params) -> list[dict[str, Any]]:
+def _changes(case: Case, params: Params) -> pl.DataFrame:
     """Return how often each class is predicted, before and after."""
-    result = []
+    result: list[dict[str, Any]] = []
     classes = case.measures[1:]
     one = np.eye(len(classes))
     weights = params.weights(case.sentences)
@@ -294,31 +232,24 @@ def _changes(case: Case, params: Params) -> list[dict[str, Any]]:
         moved = (after.sums - before.sums).reshape(len(before.sums), -1)
         p = sign_flip_p(moved, params.flips, params.seed).reshape(value.shape)
         there = before.counts.sum(axis=0) > 0
-        adjusted = _adjusted(p, there)
         for c, k in np.argwhere(np.repeat(there[:, None], len(classes), axis=1)).tolist():
+            n = int((before.counts[:, c] > 0).sum())
             result.append(
-                {
-                    "country": case.countries[c],
-                    "gender": SEXES.index(gender),
-                    "class": classes[k],
-                    "value": finite(value[c, k]),
-                    "low": finite(low[c, k]),
-                    "high": finite(high[c, k]),
-                    "n": int((before.counts[:, c] > 0).sum()),
-                    "cluster": "source text",
-                    "method": OVER_TEXTS,
-                    "null": UNCHANGED,
-                    "p": significant(p[c, k]),
-                    "p_bh": significant(adjusted[c, k]),
-                    "before": int(before.sums[:, c, k].sum()),
-                    "after": int(after.sums[:, c, k].sum()),
-                    "family": int(there.sum()) * len(classes),
-                }
+                Estimate(value[c, k], low[c, k], high[c, k], n, OVER_TEXTS).row(
+                    cluster="source text",
+                    null=UNCHANGED,
+                    p=p[c, k],
+                    country=case.countries[c],
+                    gender=SEXES.index(gender),
+                    **{"class": classes[k]},
+                    before=int(before.sums[:, c, k].sum()),
+                    after=int(after.sums[:, c, k].sum()),
+                )
             )
-    return result
+    return adjusted(pl.DataFrame(result, infer_schema_length=None), over=("gender",))
 
 
-def _confusion(case: Case) -> list[dict[str, Any]]:
+def _confusion(case: Case) -> pl.DataFrame:
     classes = case.measures[1:]
     before, after = _predicted(case.before), _predicted(case.after)
     result = []
@@ -326,13 +257,8 @@ def _confusion(case: Case) -> list[dict[str, Any]]:
         own = case.country == c
         matrix = confusion(before[own], after[own], len(classes))
         result += [
-            {
-                "country": country,
-                "class_before": classes[i],
-                "class_after": classes[j],
-                "rows": int(matrix[i, j]),
-            }
-            for i in range(len(classes))
-            for j in range(len(classes))
+            {"country": country, "class_before": one, "class_after": other, "rows": int(n)}
+            for one, row in zip(classes, matrix, strict=True)
+            for other, n in zip(classes, row, strict=True)
         ]
-    return result
+    return pl.DataFrame(result)

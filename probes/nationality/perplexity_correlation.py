@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.nationality.cases import EVERY
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
-from plumbline.probes.stats.counterfactual import Moments, moments, pooled, scores, within
-from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
+from plumbline.probes.stats.counterfactual import (
+    Moments,
+    delta,
+    gather,
+    moments,
+    pooled,
+    redrawn,
+    scores,
+    within,
+)
+from plumbline.probes.stats.estimate import Estimate, adjusted
 from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
     from plumbline.probes.nationality.cases import Case
-    from plumbline.probes.nationality.nationality import Params
+    from plumbline.probes.nationality.schemas import Params
 
+BOOTSTRAP = "bootstrap percentile (Poisson weights)"
 METHODS = {
     "originals": "Pearson, bootstrap over source texts",
     "global": "Pearson, bootstrap over source texts",
@@ -61,7 +71,7 @@ def variants(case: Case, table: pl.DataFrame) -> Perplexity:
     return Perplexity(after, before)
 
 
-def correlations(case: Case, table: pl.DataFrame, params: Params) -> list[dict[str, Any]]:
+def correlations(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Return rows of the table ``correlations`` for one config and reading."""
     found = variants(case, table)
     countries = [EVERY, *case.countries]
@@ -90,24 +100,43 @@ def correlations(case: Case, table: pl.DataFrame, params: Params) -> list[dict[s
                 clusters = (n if tested else own.sums[..., 0]) > 0
                 null = "0: no relation" + (" (signs flipped by source text)" if tested else "")
                 result += [
-                    {
-                        "scope": SCOPES.index(scope),
-                        "perplexity": v,
-                        "country": countries[c],
-                        "measure": measure,
-                        "value": finite(value[c]),
-                        "low": finite(low[c]),
-                        "high": finite(high[c]),
-                        "n": int(clusters[:, c].sum()),
-                        "cluster": "source text",
-                        "method": METHODS[scope],
-                        "null": null,
-                        "p": significant(p[c]) if p is not None else None,
-                        "p_bh": None,
-                    }
+                    Estimate(
+                        value[c], low[c], high[c], int(clusters[:, c].sum()), METHODS[scope]
+                    ).row(
+                        cluster="source text",
+                        null=null,
+                        p=p[c] if p is not None else None,
+                        scope=SCOPES.index(scope),
+                        perplexity=v,
+                        country=countries[c],
+                        measure=measure,
+                    )
                     for c in range(len(value))
                 ]
-    return _adjusted(result)
+    table = pl.DataFrame(result, infer_schema_length=None)
+    # the family: countries by measures, within each variant of perplexity
+    alone = table.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
+    alone = adjusted(alone, "tested", over=("perplexity",))
+    return alone.with_columns(p_bh="tested_bh")
+
+
+def perplexities(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFrame:
+    """Return rows of the table ``perplexities``: counterfactual minus original, by country."""
+    found = variants(case, table)
+    cells = gather(found.after - found.before, case.sentence, case.country, case.shape)
+    value, drawn = delta(cells) / 100, redrawn(cells, params.weights(case.sentences)) / 100
+    low, high = params.limits(drawn)
+    return pl.DataFrame(
+        [
+            Estimate(value[c, v], low[c, v], high[c, v], n, BOOTSTRAP).row(
+                cluster="source text", null="0: as likely", country=country, perplexity=v
+            )
+            for c, country in enumerate(case.countries)
+            for n in (int((cells.counts[:, c] > 0).sum()),)
+            for v in range(len(PERPLEXITIES))
+        ],
+        infer_schema_length=None,
+    )
 
 
 def _first(sentence: NDArray[np.int64], number: int) -> NDArray[np.int64]:
@@ -121,18 +150,3 @@ def _moments(case: Case, x: NDArray[np.float64], y: NDArray[np.float64]) -> Mome
     """Return moments by country, all countries first."""
     each = moments(x, y, case.sentence, case.country, case.shape).sums
     return Moments(np.concatenate([each.sum(axis=1, keepdims=True), each], axis=1))
-
-
-def _adjusted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Adjust over countries by measures, within each variant of perplexity."""
-    for variant in range(len(PERPLEXITIES)):
-        own = [
-            row
-            for row in rows
-            if row["perplexity"] == variant and row["p"] is not None and row["country"] != EVERY
-        ]
-        if own:
-            adjusted = benjamini_hochberg(np.array([row["p"] for row in own]))
-            for row, p in zip(own, adjusted.tolist(), strict=True):
-                row["p_bh"] = significant(p)
-    return rows

@@ -1,4 +1,8 @@
-"""What is found of the offsets that were planted for countries in a world."""
+"""What the tables of the study tell of the offsets that were planted for countries in worlds.
+
+The planted mean of a country is that of the same texts: of the dataset ``counterfactuals`` and
+of what was planted for each text.
+"""
 
 from __future__ import annotations
 
@@ -6,40 +10,62 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.stats import rankdata
+from pydantic import Field
 
-from plumbline.probes.nationality.cases import CONTRAST
-from plumbline.probes.nationality.perplexity_correlation import scored, variants
-from plumbline.probes.stats.counterfactual import delta, gather, moments, redrawn, scores, within
-from plumbline.probes.stats.estimate import Estimate, finite
-from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.worlds.recovery import PLANTED, Planted, recovery_row
+from plumbline.builders.datasets.counterfactuals.build import READINGS
+from plumbline.probes.stats.estimate import Bootstrap, Estimate, finite, typed
+from plumbline.probes.stats.intervals import spearman, wilson
+from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Planted, Resampling, recovery_row
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.nationality.cases import Case
-    from plumbline.probes.nationality.nationality import Params
+    from plumbline.probes.core.run_analysis import Inputs
 
+    Array = NDArray[np.float64]
+    Row = tuple[str, Estimate, str]  # measure, estimate, what it is judged against
+
+DATASETS = ("counterfactuals",)
+TABLES = ("nationality",)
+SCHEMAS = {"nationality": RECOVERY}
 TEXTS = "texts.parquet"
 LEVEL = 0.05
 FOUND = "share of tests of all, men and women with adjusted p at most .05"
 ROUNDED = 1e-5  # points: what tables and log-probabilities leave out
-BOOTSTRAP = "bootstrap percentile over source texts (Poisson weights)"
+CONTRAST = "positive minus negative"
+
+
+class Params(Bootstrap):
+    """How intervals are made, over countries."""
+
+    version: str = Field("0.1.0", pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
 
 
 class World(NamedTuple):
-    """What was planted."""
+    """What was planted in a model."""
 
     offsets: dict[str, float]  # by country
-    texts: dict[str, float]  # exactly, by text
+    texts: pl.DataFrame  # text, planted
 
-    @property
-    def null(self) -> bool:
-        """Whether countries are alike."""
-        return not any(self.offsets.values())
+    def means(self, rows: Path) -> pl.DataFrame:
+        """Return the planted change of each reading and country, the mean of its texts.
+
+        Readings with a text in which nothing was planted are left out.
+        """
+        frame = pl.read_parquet(rows).join(self.texts, on="text", how="left")
+        of = frame.select(of="id", before="planted")
+        change = pl.col("planted") - pl.col("before")
+        means = frame.filter(pl.col("reading") > 0).join(of, on="of", how="left")
+        means = means.group_by("reading", "country").agg(
+            truth=change.mean(), lacking=change.is_null().any()
+        )
+        return means.filter(~pl.col("lacking").any().over("reading")).select(
+            pl.col("reading").cast(pl.Int64) - 1, "country", "truth"
+        )
 
 
 def world(weights: Path) -> World | None:
@@ -47,188 +73,121 @@ def world(weights: Path) -> World | None:
     path = weights / PLANTED
     if not path.is_file() or "country" not in pl.read_parquet_schema(path):
         return None
-    offsets, texts = pl.read_parquet(path), pl.read_parquet(weights / TEXTS)
-    return World(
-        dict(offsets.select("country", "offset").iter_rows()),
-        dict(texts.select("text", "planted").iter_rows()),
-    )
+    offsets = dict(pl.read_parquet(path, columns=["country", "offset"]).iter_rows())
+    return World(offsets, pl.read_parquet(weights / TEXTS, columns=["text", "planted"]))
 
 
-def recovery(
-    model: str,
-    config: str,
-    weights: Path,
-    case: Case,
-    table: list[dict[str, Any]],
-    params: Params,
-) -> list[dict[str, Any]]:
-    """Return rows of one classifier and reading; none of one that is no world.
-
-    Parameters
-    ----------
-    table
-        The rows of the table ``delta``.
-    """
-    known = world(weights)
-    if known is None or not set(case.text) <= set(known.texts):
-        return []
-    truth, value, drawn = _both(known, case, case.change[:, 0], params, 100.0)
-    own = [r for r in table if r["gender"] == 0 and r["measure"] == CONTRAST]
-    inside = [
-        r["low"] - ROUNDED <= t <= r["high"] + ROUNDED
-        for r, t in zip(own, truth, strict=True)
-        if r["low"] is not None
-    ]
-    told = [
-        (
-            "mean over countries of |Delta - planted Delta|, points",
-            _mean_distance(value, drawn, truth, params),
-            "0: Delta is what was planted",
-        ),
-        (
-            "share of countries whose interval holds the planted Delta",
-            wilson(sum(inside), len(inside), params.confidence),
-            f"{params.confidence:g}; the planted Delta is that of the same texts",
-        ),
-        (
-            f"{FOUND}, originals exchanged",
-            _share([r["p_bh"] for r in table], params),
-            "0 where names say nothing; above it names differ, if countries do not",
-        ),
-    ]
-    if case.reading != "placebo":
-        told.append(
-            (
-                f"{FOUND}, against all countries",
-                _share([r["p_country_bh"] for r in table], params),
-                "0 where countries are alike, whatever their names",
-            )
-        )
-        if not known.null:
-            offsets = np.array([known.offsets[c] for c in case.countries])
-            told += _order(offsets, value, drawn, truth, params)
-    return _rows(model, config, known, case.reading, told)
-
-
-def masked_recovery(
-    masked: str,
-    config: str,
-    weights: Path,
-    cases: list[Case],
-    table: pl.DataFrame,
-    params: Params,
-) -> list[dict[str, Any]]:
-    """Return rows of the masked model behind a classifier; none of one that is no world."""
-    known = world(weights)
-    if known is None:
-        return []
-    result = []
-    for case in cases:
-        placebo = case.reading == "placebo"
-        if placebo or not set(case.text) <= set(known.texts) or not scored(case, table):
+def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
+    """Compare the tables with what was planted, for all classifiers and masked models of worlds."""
+    by = Resampling(params.bootstrap, params.seed, params.confidence)
+    rows: list[dict[str, Any]] = []
+    for model in inputs.models:
+        known = world(inputs.weights(model))
+        if known is None:
             continue
-        found = variants(case, table)
-        change = -(found.after[:, 0] - found.before[:, 0])  # of the log-probability
-        truth, value, drawn = _both(known, case, change, params, 1.0)
-        planted = np.array([known.texts[text] for text in case.text])
-        told = [
-            (
-                "correlation of planted and measured log-probability within texts (Fisher)",
-                _within(case, planted, -found.after[:, 0], params),
-                "1: as planted",
-            ),
-            (
-                "mean over countries of |change of log-probability - planted change|, nats",
-                _mean_distance(value, drawn, truth, params),
-                "0: as planted",
-            ),
-        ]
-        if not known.null:
-            offsets = np.array([known.offsets[c] for c in case.countries])
-            told += _order(offsets, value, drawn, truth, params)
-        result += _rows(masked, config, known, case.reading, told)
-    return result
+        about = Planted(pl.DataFrame(), not any(known.offsets.values()))
+        for table, part in (("delta", _classifier), ("perplexities", _masked)):
+            path = inputs.tables("nationality") / f"{table}.parquet"
+            whole = pl.read_parquet(path) if path.is_file() else pl.DataFrame({"model": []})
+            name = "model" if table == "delta" else "masked"
+            own = whole.filter(pl.col(name) == model) if len(whole) else whole
+            for (config,), tests in (
+                own.group_by("targets", maintain_order=True) if len(own) else ()
+            ):
+                truth = known.means(inputs.datasets["counterfactuals"] / f"{config}.parquet")
+                for (reading,), one in tests.group_by("reading", maintain_order=True):
+                    what = READINGS[1:][int(str(reading))]
+                    expected = truth.filter(reading=reading).select("country", "truth")
+                    if expected.is_empty():
+                        continue
+                    found = part(one, expected, known, by, placebo=what == "placebo")
+                    rows += [
+                        recovery_row(model, str(config), about, f"{what}: {measure}", value, null)
+                        | {"cluster": "test" if "tests" in measure else "country"}
+                        for measure, value, null in found
+                        if finite(value.value) is not None
+                    ]
+    if not rows:
+        return {}
+    return {"nationality": typed(pl.DataFrame(rows, infer_schema_length=None), RECOVERY)}
 
 
-def _both(
-    known: World, case: Case, change: NDArray[np.float64], params: Params, scale: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return planted and measured means by country, (countries,), and their replicates."""
-    planted = np.array([known.texts[text] for text in case.text])
-    planted -= np.array([known.texts[text] for text in case.compared])
-    both = np.column_stack([planted, change])
-    cells = gather(both, case.sentence, case.country, case.shape)
-    found = delta(cells) * scale / 100
-    drawn = redrawn(cells, params.weights(case.sentences)) * scale / 100
-    return found[:, 0], found[:, 1], drawn
+def _classifier(
+    table: pl.DataFrame, truth: pl.DataFrame, known: World, by: Resampling, *, placebo: bool
+) -> Iterator[Row]:
+    """Yield what one reading of the table ``delta`` tells."""
+    own = table.filter(pl.col("gender") == 0, pl.col("measure") == CONTRAST)
+    own = own.join(truth.with_columns(100 * pl.col("truth")), on="country", maintain_order="left")
+    inside = own.drop_nulls("low").select(
+        (pl.col("low") - ROUNDED <= pl.col("truth")) & (pl.col("truth") <= pl.col("high") + ROUNDED)
+    )
+    yield (
+        "mean over countries of |Delta - planted Delta|, points",
+        _mean_distance(own, by),
+        "0: Delta is what was planted",
+    )
+    yield (
+        "share of countries whose interval holds the planted Delta",
+        wilson(int(inside.to_series().sum()), max(1, len(inside)), by.confidence),
+        f"{by.confidence:g}; the planted Delta is that of the same texts",
+    )
+    yield (
+        f"{FOUND}, originals exchanged",
+        _share(table["p_bh"], by),
+        "0 where names say nothing; above it names differ, if countries do not",
+    )
+    if not placebo:
+        yield (
+            f"{FOUND}, against all countries",
+            _share(table["p_country_bh"], by),
+            "0 where countries are alike, whatever their names",
+        )
+        yield from _order(own, known, by)
 
 
-def _mean_distance(
-    value: NDArray[np.float64],
-    drawn: NDArray[np.float64],
-    truth: NDArray[np.float64],
-    params: Params,
-) -> Estimate:
-    low, high = params.limits(np.abs(drawn[..., 1] - drawn[..., 0]).mean(axis=1))
-    seen = float(np.abs(value - truth).mean())
-    return Estimate(seen, float(low), float(high), len(value), BOOTSTRAP)
+def _masked(
+    table: pl.DataFrame, truth: pl.DataFrame, known: World, by: Resampling, *, placebo: bool
+) -> Iterator[Row]:
+    """Yield what one reading of the table ``perplexities`` tells: of sums, each token alone."""
+    if placebo:
+        return
+    own = table.filter(pl.col("perplexity") == 0).unique("country", maintain_order=True)
+    own = own.with_columns(value=-pl.col("value")).join(truth, on="country", maintain_order="left")
+    yield (
+        "mean over countries of |change of log-probability - planted change|, nats",
+        _mean_distance(own, by),
+        "0: as planted",
+    )
+    yield from _order(own, known, by)
 
 
-def _order(
-    offsets: NDArray[np.float64],
-    value: NDArray[np.float64],
-    drawn: NDArray[np.float64],
-    truth: NDArray[np.float64],
-    params: Params,
-) -> list[tuple[str, Estimate, str]]:
+def _mean_distance(own: pl.DataFrame, by: Resampling) -> Estimate:
+    distance = (own["value"] - own["truth"]).abs().to_numpy()
+    return by.mean(distance, own["country"].to_list())
+
+
+def _order(own: pl.DataFrame, known: World, by: Resampling) -> Iterator[Row]:
     """Compare order and sign with what was planted; distances are from the mean country's."""
-    order = np.array([_spearman(offsets, each) for each in drawn[..., 1]])
-    low, high = params.limits(order)
-    seen = float(_spearman(offsets, value))
+    if not any(known.offsets.values()):
+        return
+    offsets = np.array([known.offsets[c] for c in own["country"]])
+    value, truth = own["value"].to_numpy(), own["truth"].to_numpy()
+    if len(value) >= 4:
+        yield (
+            "Spearman correlation of planted offsets and measured means over countries",
+            spearman(offsets, value, by.confidence),
+            "0: no relation",
+        )
     apart = np.abs(truth - truth.mean()) > np.abs(truth - truth.mean()).max() / 4
     right = np.sign(value - value.mean()) == np.sign(truth - truth.mean())
-    side = (
-        "share of countries on the planted side of the mean, those near it left out",
-        wilson(int(right[apart].sum()), max(1, int(apart.sum())), params.confidence),
-        "0.5: by chance",
-    )
-    return [
-        (
-            "Spearman correlation of planted offsets and measured means over countries",
-            Estimate(seen, float(low), float(high), len(value), BOOTSTRAP),
-            "0: no relation",
-        ),
-        *([side] if apart.any() else []),
-    ]
+    if apart.any():
+        yield (
+            "share of countries on the planted side of the mean, those near it left out",
+            wilson(int(right[apart].sum()), int(apart.sum()), by.confidence),
+            "0.5: by chance",
+        )
 
 
-def _spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    if np.isnan(y).any() or np.ptp(x) == 0 or np.ptp(y) == 0:
-        return float("nan")
-    return float(np.corrcoef(rankdata(x), rankdata(y))[0, 1])
-
-
-def _within(case: Case, x: NDArray[np.float64], y: NDArray[np.float64], params: Params) -> Estimate:
-    where = np.zeros(len(x), dtype=np.int64)
-    found = moments(x, y, case.sentence, where, (case.shape[0], 1))
-    low, high = params.limits(within(found, params.weights(case.sentences)))
-    n = int((scores(found)[1] > 0).sum())
-    return Estimate(float(within(found)[0]), float(low[0]), float(high[0]), n, BOOTSTRAP)
-
-
-def _share(p: list[float | None], params: Params) -> Estimate:
-    tested = [x for x in p if x is not None]
-    return wilson(sum(x <= LEVEL for x in tested), max(1, len(tested)), params.confidence)
-
-
-def _rows(
-    model: str, config: str, known: World, reading: str, told: list[tuple[str, Estimate, str]]
-) -> list[dict[str, Any]]:
-    about = Planted(pl.DataFrame(), known.null)
-    rows = [
-        recovery_row(model, config, about, f"{reading}: {what}", estimate, null)
-        for what, estimate, null in told
-        if finite(estimate.value) is not None
-    ]
-    clusters = ["test" if "tests" in row["measure"] else "country" for row in rows]
-    return [row | {"cluster": cluster} for row, cluster in zip(rows, clusters, strict=True)]
+def _share(p: pl.Series, by: Resampling) -> Estimate:
+    tested = p.drop_nulls()
+    return wilson(int((tested <= LEVEL).sum()), max(1, len(tested)), by.confidence)

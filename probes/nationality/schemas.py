@@ -1,11 +1,21 @@
-"""Columns of the tables of the analysis ``nationality``."""
+"""Settings of the analysis ``nationality``, and the columns of its tables."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pydantic import Field
+
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.nationality.cases import COMPARED, SEXES
-from plumbline.probes.stats.estimate import ESTIMATE
-from plumbline.probes.worlds.recovery import RECOVERY
+from plumbline.probes.nationality.cases import COMPARED, OTHER, SEXES
+from plumbline.probes.stats import bootstrap
+from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
 
 SCOPES = ("originals", "global", "subtracted", "within")
 PERPLEXITIES = ("original sum", "original mean", "l2r sum", "l2r mean")
@@ -103,6 +113,16 @@ CORRELATIONS = Schema(
     ),
     key=("model", "targets", "reading", "scope", "perplexity", "country", "measure"),
 )
+CHANGED = Schema(
+    columns=(
+        *WHERE,
+        Column("masked", "string", "the masked model whose perplexity it is"),
+        Column("perplexity", "label", "variant, and sum or mean over tokens", labels=PERPLEXITIES),
+        COUNTRY,
+        *ESTIMATE,
+    ),
+    key=("model", "targets", "reading", "perplexity", "country"),
+)
 SCHEMAS = {
     "delta": DELTA,
     "changes": CHANGES,
@@ -110,5 +130,40 @@ SCHEMAS = {
     "mixed": MIXED,
     "confounders": CONFOUNDERS,
     "correlations": CORRELATIONS,
-    "recovery": RECOVERY,
+    "perplexities": CHANGED,
 }
+
+
+class Params(Bootstrap):
+    """Classes, the masked models behind the classifiers, and how intervals and tests are made."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    underlying: dict[str, str] = Field(
+        default_factory=dict,
+        description="the masked model that each classifier was made of; without one there are no "
+        "correlations",
+    )
+    positive: dict[str, list[str]] = Field(
+        {OTHER: ["positive"]},
+        description=f"classes that make up P+, by model or for `{OTHER}`, in any case",
+    )
+    negative: dict[str, list[str]] = Field(
+        {OTHER: ["negative"]},
+        description=f"classes that make up P-, by model or for `{OTHER}`",
+    )
+    flips: int = Field(9999, ge=99, description="sign patterns of the tests over source texts")
+    bootstrap: int = Field(1000, ge=100, description="bootstrap replicates over source texts")
+
+    def limits(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return percentile limits, (2, ...), of replicates, (replicates, ...); nan left out."""
+        tail = 100 * (1 - self.confidence) / 2
+        flat = drawn.reshape(len(drawn), -1)
+        there = ~np.isnan(flat).all(axis=0)
+        found = np.full((2, flat.shape[1]), np.nan)
+        found[:, there] = np.nanpercentile(flat[:, there], [tail, 100 - tail], axis=0)
+        return found.reshape(2, *drawn.shape[1:])
+
+    def weights(self, units: Sequence[str]) -> NDArray[np.float64]:
+        """Return how often each unit is drawn in each replicate, (units, replicates)."""
+        drawn = bootstrap.bits(bootstrap.keys(units), self.bootstrap, self.seed)
+        return bootstrap.poisson(drawn).astype(np.float64)

@@ -195,6 +195,25 @@ def significant(p: float) -> float:
     return float(f"{p:.{DIGITS}g}")
 
 
+def rounded(
+    table: pl.DataFrame, numbers: Sequence[str] = (), p: Sequence[str] = ("p",)
+) -> pl.DataFrame:
+    """Round columns of estimates, and of p-values, see :func:`finite` and :func:`significant`.
+
+    Examples
+    --------
+    >>> rounded(pl.DataFrame({"value": [float("nan")], "p": [0.12345678]}), ["value"]).row(0)
+    (None, 0.123457)
+    """
+
+    def column(name: str) -> pl.Series:
+        write = significant if name in p else finite
+        values = [None if x is None else write(x) for x in table[name]]
+        return pl.Series(name, values, dtype=pl.Float64)
+
+    return table.with_columns(column(name) for name in (*numbers, *p))
+
+
 def typed(table: pl.DataFrame, schema: Schema) -> pl.DataFrame:
     """Order and cast the columns as declared."""
     empty = _empty(schema)

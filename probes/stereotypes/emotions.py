@@ -16,12 +16,12 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, adjusted, typed
+from plumbline.probes.stats.estimate import ESTIMATE, adjusted, rounded, typed
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.tests import permutation_test
 from plumbline.probes.stereotypes import emotion_words, typicality
 from plumbline.probes.stereotypes.emotion_words import differences, redrawn, shuffled_p
-from plumbline.probes.stereotypes.schemas import GroupBootstrap, rounded
+from plumbline.probes.stereotypes.schemas import GroupBootstrap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,12 +15,12 @@ from pydantic import Field
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.bootstrap import keys
-from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, typed
+from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, rounded, typed
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.stereotypes import match_attributes, typicality
 from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists
 from plumbline.probes.stereotypes.recall_curve import chance, curve, exchanged, hits, reordered
-from plumbline.probes.stereotypes.schemas import EVERY, GroupBootstrap, rounded
+from plumbline.probes.stereotypes.schemas import EVERY, GroupBootstrap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
-from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, finite, significant
+from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.training_effects import EMOTION, FATES, GROUP, KEPT, RECALL
 
@@ -34,17 +33,6 @@ class GroupBootstrap(Bootstrap):
     def weights(self, units: Sequence[str]) -> NDArray[np.float32]:
         """Return how often each group or word is in each replicate, (units, replicates)."""
         return poisson(bits(keys(units), self.bootstrap, self.seed))
-
-
-def rounded(table: pl.DataFrame, numbers: Sequence[str], p: Sequence[str] = ("p",)) -> pl.DataFrame:
-    """Round columns of estimates and of p-values as tables have them."""
-
-    def column(name: str) -> pl.Series:
-        write = significant if name in p else finite
-        values = (None if x is None else write(x) for x in table[name])
-        return pl.Series(name, list(values), dtype=pl.Float64)
-
-    return table.with_columns(column(name) for name in (*numbers, *p))
 
 
 WHERE = (

@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.stats.estimate import adjusted, finite, typed
+from plumbline.probes.stats.estimate import adjusted, finite, rounded, typed
 from plumbline.probes.stereotypes import (
     emotion_words,
     match_attributes,
@@ -30,7 +30,6 @@ from plumbline.probes.stereotypes.schemas import (
     MEASURES,
     SCHEMAS,
     GroupBootstrap,
-    rounded,
 )
 from plumbline.probes.stereotypes.shift_rows import (
     SWAPPED,
@@ -282,7 +281,7 @@ def _similarities(found: Shifted, params: Params, by: Resampled) -> Iterator[dic
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
     """Adjust p over all corpora, shares, categories and outcomes of one measure."""
-    table = rounded(adjusted(table, over=("measure",)), ())
+    table = rounded(adjusted(table, over=("measure",)))
     above = pl.col("difference").cast(pl.Float64).abs() > pl.col("least").cast(pl.Float64)
     return table.with_columns(
         cluster=pl.lit("group"),
@@ -315,7 +314,7 @@ def _seeds(found: Shifted, params: Params) -> pl.DataFrame:
                     for outcome, row in zip(found.names[EMOTION], told, strict=True)
                     if row["p"] is not None
                 ]
-    return rounded(pl.DataFrame(rows, infer_schema_length=None), ()) if rows else pl.DataFrame()
+    return rounded(pl.DataFrame(rows, infer_schema_length=None)) if rows else pl.DataFrame()
 
 
 def _runs(found: Shifted) -> pl.DataFrame:

@@ -6,7 +6,7 @@ import pytest
 from passports import CONFIG, answered
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.nationality import nationality
+from plumbline.probes.nationality import nationality, recovery
 from plumbline.probes.nationality.cases import COMPARED
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 
@@ -166,8 +166,16 @@ def test_correlations_are_told_for_every_country_and_variant(tables):
         assert len(picked(own, scope=SCOPES.index(scope))) == per * len(PERPLEXITIES)
 
 
-def test_recovery_tells_order_sign_and_coverage(tables):
-    own = tables["recovery"]
+def recovered(inputs, tables):
+    home = inputs.tables("nationality")
+    home.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        table.write_parquet(home / f"{name}.parquet")
+    return recovery.run(inputs, recovery.Params(bootstrap=100))["nationality"]
+
+
+def test_recovery_tells_order_sign_and_coverage(planted, tables):
+    own = recovered(planted.inputs, tables)
     by = {r["measure"]: r for r in own.to_dicts()}
     order = by[
         "corrected: Spearman correlation of planted offsets and measured means over countries"
@@ -177,6 +185,20 @@ def test_recovery_tells_order_sign_and_coverage(tables):
     assert held["value"] == 1
     assert set(own["world"]) == {0}
     assert {m.split(":")[0] for m in by} == set(COMPARED)
+    change = by[
+        "corrected: mean over countries of |change of log-probability - planted change|, nats"
+    ]
+    assert change["value"] == pytest.approx(0, abs=1e-5)
+
+
+def test_recovery_fails_where_signs_are_swapped(planted, tables):
+    swapped = tables["delta"].with_columns(
+        -pl.col("value"), low=-pl.col("high"), high=-pl.col("low")
+    )
+    own = recovered(planted.inputs, tables | {"delta": swapped})
+    by = {r["measure"]: r["value"] for r in own.to_dicts() if "Delta" in r["measure"]}
+    assert by["corrected: share of countries whose interval holds the planted Delta"] < 0.5
+    assert by["corrected: mean over countries of |Delta - planted Delta|, points"] > 5
 
 
 def test_names_are_looked_up_whole_and_by_their_words():
