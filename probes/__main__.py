@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         help="train a model further on corpora and keep its states (a stage of dvc.yaml); with "
         "several processes: accelerate launch -m plumbline.probes pretrain MODEL",
     )
-    further.add_argument("model", help="name in params.yaml")
+    further.add_argument("model", nargs="+", help="names of models")
     for name, words in PROBES.items():
         _execution(commands.add_parser(name, help=f"{words} (a stage of dvc.yaml)"))
     for name, words in EACH.items():
@@ -58,6 +58,9 @@ def main(arguments: list[str] | None = None) -> int:
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
     plan.add_argument("--study", type=Path, help="plan params.yaml with this file laid over it ...")
     plan.add_argument("--sizes", type=Path, help="... from the sizes that this file assumes")
+    commands.add_parser(
+        "recovery", help="tables: what of the planted truth the tables find (a stage of dvc.yaml)"
+    )
     commands.add_parser("report", help="write data/report (a stage of dvc.yaml)")
     cli.options(parser, commands)
     given = parser.parse_args(arguments)
@@ -73,6 +76,10 @@ def _run(given: argparse.Namespace) -> None:
         from plumbline.probes.worlds.plant import plant
 
         print(plant(given.world))
+    elif given.command == "recovery":
+        from plumbline.probes.core.run_analysis import recover
+
+        print(*recover(), sep="\n")
     elif given.command == "waves":
         _waves(given)
     elif given.command in ALL:
@@ -203,9 +210,10 @@ def _of_a_model(given: argparse.Namespace) -> None:
         from plumbline.probes.training.distributed import first
         from plumbline.probes.training.pretrain import pretrain
 
-        folder = pretrain(given.model)
-        if first():
-            print(folder)
+        for name in names:
+            folder = pretrain(name)
+            if first():
+                print(folder)
     else:
         from plumbline.probes.core.run_analysis import analyse
 

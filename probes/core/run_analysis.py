@@ -1,6 +1,6 @@
 """Running an analysis over outputs, into loadable tables.
 
-An analysis is a module of ``probes.analysis`` with
+An analysis is a module of a study with
 
 - ``EACH``: whether it has tables for every model, or one set over all models,
 - ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads; one
@@ -19,7 +19,7 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import during
-from plumbline.probes import EACH, module_of
+from plumbline.probes import EACH, PROBES, STUDIES, module_of
 from plumbline.probes.core.assignments import asked
 
 if TYPE_CHECKING:
@@ -83,6 +83,37 @@ def analyse(name: str, model: str = "") -> Path:
     )
     schemas = {table: module.SCHEMAS[table] for table in found}
     front_matter.write(partial, schemas, origin)
+    parquet.finish(final)
+    return final
+
+
+def recover() -> list[Path]:
+    """Hold the tables of every study against what was planted in its worlds; return the folders.
+
+    A control sees tables and truth alone: ``probes/STUDY/recovery.py`` has ``TABLES``, the analyses
+    whose tables it reads, ``SCHEMAS`` by analysis, and perhaps ``DATASETS``.
+    """
+    return [_recover(study) for study in STUDIES]
+
+
+def _recover(study: str) -> Path:
+    module: Any = importlib.import_module(f"plumbline.probes.{study}.recovery")
+    own = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
+    models = tuple(sorted({model for probe in own for model in asked(probe)}))
+    needed = {name: parquet.require_validated(name) for name in getattr(module, "DATASETS", ())}
+    inputs = Inputs(models, needed)
+    folders = [inputs.data / "tables" / analysis for analysis in module.TABLES]
+    hashes = {f.as_posix(): parquet.fingerprint(f) for f in folders if f.is_dir()}
+    final = inputs.tables("recovery", study)
+    with during(f"recovery {study}"):
+        found = module.run(inputs, module.Params())
+    partial = parquet.fresh(final)
+    for table, frame in found.items():
+        arrow = carrying(module.SCHEMAS[table].arrow(), hashes)
+        parquet.write_table(frame, arrow, partial / f"{table}.parquet")
+    sources = [front_matter.source(Path(f), "tables", sha256) for f, sha256 in hashes.items()]
+    origin = front_matter.Origin(sources, "make repro STAGE=recovery", "0.1.0")
+    front_matter.write(partial, {table: module.SCHEMAS[table] for table in found}, origin)
     parquet.finish(final)
     return final
 

@@ -62,8 +62,8 @@ class Task:
             kinds = ", ".join(kind for kind, known in VERBS.items() if known & wanted)
             raise Problem(
                 f"models.{name}: a model of kind {self.model.kind} cannot be asked to "
-                f"{' or '.join(sorted(wanted))}, as {probe} does; take it out of assignments.{probe} "
-                f"(kinds that can: {kinds})"
+                f"{' or '.join(sorted(wanted))}, as {probe} does; take it out of "
+                f"assignments.{probe} (kinds that can: {kinds})"
             )
         only, asked = self.model.languages, getattr(self.params, "languages", None)
         if only is not None and asked is not None and not set(only) & set(asked):

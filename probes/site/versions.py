@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from plumbline.probes.models.files import pointer
     from plumbline.probes.report.tables import Tables
-from plumbline.probes.report.view import Table
+    from plumbline.probes.report.view import Table
 
 PACKAGES = (  # that make numbers
     *("plumbline", "numpy", "polars", "pyarrow", "scipy", "scikit-learn", "statsmodels"),

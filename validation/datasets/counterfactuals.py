@@ -10,7 +10,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.datasets.counterfactuals.build import READINGS
-from plumbline.builders.datasets.describe import frames
+from plumbline.builders.core.describe import frames
 from plumbline.validation import suite
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.describe import frames
+from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.downstream.build import SEVERAL, TASKS
 from plumbline.builders.datasets.downstream.read import SPLITS
 from plumbline.validation import suite

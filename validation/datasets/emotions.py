@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.describe import frames
+from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.validation import suite
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.describe import frames
+from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.validation import suite
 

@@ -8,7 +8,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core import parquet
-from plumbline.builders.datasets.describe import frames
+from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.politicians.build import GENDERS, SCHEMA
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.validation import suite

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.describe import frames
+from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, POS
 from plumbline.validation import suite
 

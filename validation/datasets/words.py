@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.describe import frames
+from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.words.build import POS, SCHEMA
 from plumbline.validation import suite
 

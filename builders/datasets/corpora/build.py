@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
 
+from plumbline.builders.core.describe import page, table
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
@@ -24,7 +25,6 @@ from plumbline.builders.datasets.corpora import reddit_dump
 from plumbline.builders.datasets.corpora.hate_filter import Params as Hate
 from plumbline.builders.datasets.corpora.near_duplicates import Params as Near
 from plumbline.builders.datasets.corpora.sample import Asked, Drawn, Found, draw
-from plumbline.builders.datasets.describe import page, table
 from plumbline.builders.readers.articles import declared, every, published
 
 if TYPE_CHECKING:

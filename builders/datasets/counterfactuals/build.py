@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
+from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import EVERY, Reject, Row, configs, stream
@@ -26,7 +27,6 @@ from plumbline.builders.datasets.counterfactuals.substitute import (
     replaced,
 )
 from plumbline.builders.datasets.counterfactuals.token_length import Match, lengths
-from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.readers import gazetteer
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.datasets.downstream.read import SPLITS, Corpus, Split, Text, read
 from plumbline.builders.datasets.downstream.splits import Unit, drawn
 from plumbline.builders.readers.declared import declared

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field, model_validator
 
+from plumbline.builders.core.describe import page, table
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.describe import page, table
 from plumbline.builders.readers.articles import LEANINGS, declared, every, paragraphs, published
 
 if TYPE_CHECKING:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field, model_validator
 
+from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item, entity
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.datasets.statements.formats import FILES, Layout, scale
 from plumbline.builders.datasets.statements.read import POLARITIES
 from plumbline.builders.readers.declared import declared, read

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.datasets.survey.responses import (
     GENDERS,
     HIGHEST,

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.describe import frames, page, table
 from plumbline.builders.readers.declared import declared
 from plumbline.builders.readers.table import decoded, json_lines, records
 from plumbline.builders.readers.tweeteval import normal, tweeteval
