@@ -114,8 +114,8 @@ def _compass(own: pl.DataFrame, place: Place) -> str:
         signs: dict[Any, list[str]] = {}
         for sign, spot in zip(("−−", "−", "+", "++"), constant, strict=True):
             signs.setdefault(tuple(round(v, 3) for v in spot), []).append(sign)
-        for spot, said in signs.items():  # answers that fall on one place are named together
-            plot.words(spot, " ".join(said), 'font-size="9"', (4, -4))
+        for spot, both in signs.items():  # answers that fall on one place are named together
+            plot.words(spot, " ".join(both), 'font-size="9"', (4, -4))
 
     panels = {
         reading: found

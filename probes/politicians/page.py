@@ -150,12 +150,14 @@ def coefficients(tables: Tables) -> pl.DataFrame:
     frame, of = tables.read("anova/coefficients"), tables.read("sentiment/shares")
     if frame.is_empty():
         return frame
-    told = {}
+    behind = {}
     for (gender,), part in parts(of, "gender") if len(of) else ():
         ends = dict.fromkeys(map(str, (part["names"].min(), part["names"].max())))
-        told[gender] = f" (distinct names: {' to '.join(ends)})"
+        behind[gender] = f" (distinct names: {' to '.join(ends)})"
     names = (
-        pl.col("response").cast(pl.String).replace_strict(told, default="", return_dtype=pl.String)
+        pl.col("response")
+        .cast(pl.String)
+        .replace_strict(behind, default="", return_dtype=pl.String)
     )
     against = pl.format("{}: {} against {}", pl.col("factor").cast(pl.String), "level", "reference")
     plain = (pl.col("level") == "") | (pl.col("level") == pl.col("reference"))
@@ -201,9 +203,9 @@ def _measures(frame: pl.DataFrame) -> Iterator[Row]:
 
 def _pair(name: str) -> pl.Expr:
     """Return the pair of parts of the people that a column tells of."""
-    told = {name: f"{a} against {b}" for a, b in PAIRS for name in (a, b, f"{a} against {b}")}
-    pairs = pl.Enum(list(dict.fromkeys(told.values())))
-    return pl.col(name).cast(pl.String).replace_strict(told, return_dtype=pairs).alias("pair")
+    names = {name: f"{a} against {b}" for a, b in PAIRS for name in (a, b, f"{a} against {b}")}
+    pairs = pl.Enum(list(dict.fromkeys(names.values())))
+    return pl.col(name).cast(pl.String).replace_strict(names, return_dtype=pairs).alias("pair")
 
 
 def subgroup_shares(tables: Tables) -> pl.DataFrame:

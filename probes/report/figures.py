@@ -87,7 +87,7 @@ def forest(
     quartiles
         A grey bar behind a line: low, median, high.
     zero
-        What numbers of a panel are held against; 0 unless said otherwise.
+        What numbers of a panel are held against; 0 unless given.
     spread
         Whether all that stands on a line has a height of its own.
     """
@@ -137,7 +137,7 @@ def forest(
         plots.append(plot)
     entries = [(key(marks[n], marks[n].edge), n or "none") for n in used] if len(used) > 1 else []
     values = [row["value"] for row in rows]
-    said = [
+    shows = [
         f"{title or unit}. Dots with intervals: {unit}",
         f"Lines: {', '.join(lines)}",
         *([f"Panels: {', '.join(panels)}"] if len(panels) > 1 else []),
@@ -151,7 +151,7 @@ def forest(
     ]
     below = unit if len(panels) > 1 else ""
     legend = [*entries, *legend]
-    return assemble([plots], ". ".join(said) + ".", title=title, legend=legend, below=below)
+    return assemble([plots], ". ".join(shows) + ".", title=title, legend=legend, below=below)
 
 
 def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: str) -> None:

@@ -41,7 +41,7 @@ def wide(text: str) -> float:
 
 
 def ticks(ends: Ends, most: int = 5) -> list[tuple[float, str]]:
-    """Return round numbers inside of an interval, about as many as said, and how they are written.
+    """Return round numbers inside of an interval, about as many as ``most``, and their texts.
 
     Examples
     --------
@@ -259,9 +259,9 @@ def assemble(
     sizes = f'width="{math.ceil(width)}" height="{math.ceil(top)}"'
     box = f'viewBox="0 0 {math.ceil(width)} {math.ceil(top)}"'
     head = _words(4, 14, title, 'font-weight="bold"') if title else ""
-    said = f'role="img" aria-label="{escape(shows)}"'
+    role = f'role="img" aria-label="{escape(shows)}"'
     look = f'font-family="Verdana,DejaVu Sans,sans-serif" font-size="{FONT}"'
-    return f'<svg {said} {sizes} {box} {look} fill="none">{head}{"".join(body)}</svg>'
+    return f'<svg {role} {sizes} {box} {look} fill="none">{head}{"".join(body)}</svg>'
 
 
 def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:

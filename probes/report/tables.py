@@ -25,19 +25,19 @@ class Tables:
     def __init__(self, data: Path) -> None:
         self.data = data
         self._read: dict[Source, pl.DataFrame] = {}
-        self._asked: dict[str, tuple[str, ...]] = {}
+        self._models: dict[str, tuple[str, ...]] = {}
         self._labels: dict[Path, dict[str, dict[str, tuple[str, ...]]]] = {}
 
-    def asked(self, name: str) -> tuple[str, ...]:
+    def models(self, name: str) -> tuple[str, ...]:
         """Return the models of a probe, or of an analysis of single models, sorted."""
-        if name not in self._asked:
-            self._asked[name] = assignments.asked(name)
-        return self._asked[name]
+        if name not in self._models:
+            self._models[name] = assignments.asked(name)
+        return self._models[name]
 
     def folders(self, analysis: str) -> list[Path]:
-        """Return where the tables of an analysis are: of models that are still asked for."""
+        """Return where the tables of an analysis are: of models that are still assigned to it."""
         folder = self.data / "tables" / analysis
-        return [folder / name for name in self.asked(analysis)] if analysis in EACH else [folder]
+        return [folder / name for name in self.models(analysis)] if analysis in EACH else [folder]
 
     def read(self, source: Source) -> pl.DataFrame:
         """Return ``ANALYSIS/TABLE``, ``outputs/PROBE/CONFIG``, or what a function makes of such.
@@ -52,7 +52,7 @@ class Tables:
         *outputs, name, table = source.split("/")
         if outputs:
             above = self.data / "outputs" / name
-            folders, files = [above / model for model in self.asked(name)], f"{table}/*.parquet"
+            folders, files = [above / model for model in self.models(name)], f"{table}/*.parquet"
         else:
             folders, files = self.folders(name), f"{table}.parquet"
         frames = []

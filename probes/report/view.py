@@ -80,7 +80,7 @@ class Place(NamedTuple):
 class Listing(NamedTuple):
     """A table on the page.
 
-    Columns are told as ``name:digits?empty=head``, with ``;`` between them, all but the name as
+    Columns are declared as ``name:digits?empty=head``, with ``;`` between them, all but the name as
     needed. A name ``low..high`` is an interval, ``interval`` that of both; a text with braces is
     filled with the row's values. Heads and captions may name columns of the first row in braces.
     """
@@ -93,7 +93,6 @@ class Listing(NamedTuple):
     sort: str = ""
     split: str = ""  # columns: a table for each of their values
     rows: Callable[[pl.DataFrame], pl.DataFrame | Iterable[Row]] | None = None
-    besides: tuple[str, ...] = ()  # columns of which it need not be of here
     digits: int = 2
 
 
@@ -172,9 +171,9 @@ def study(code: str, names: Mapping[str, Any]) -> Study:
     return study
 
 
-def _made(kind: Callable[..., Any], told: Row, names: Mapping[str, Any]) -> Any:
-    own = dict(told)
-    for key, value in told.items():
+def _made(kind: Callable[..., Any], declared: Row, names: Mapping[str, Any]) -> Any:
+    own = dict(declared)
+    for key, value in declared.items():
         if key in KINDS:
             own[key] = [_made(KINDS[key], each, names) for each in value]
         elif key == "readings":
@@ -245,7 +244,7 @@ def _parts(view: View, at: Row, tables: Tables) -> Iterator[Part]:
 
 
 def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table]:
-    frame = place.read(listing.source, *listing.besides) if listing.source else own
+    frame = place.read(listing.source) if listing.source else own
     frame = kept(frame, listing.where)
     if frame.is_empty():
         return
@@ -262,7 +261,7 @@ def _listed(listing: Listing, own: pl.DataFrame, place: Place) -> Iterator[Table
 def listed(listing: Listing, rows: Sequence[Row], caption: str = "") -> Table:
     """Return rows as a table on the page."""
     words, numbers = (
-        [column(told, listing.digits) for told in text.split(";") if told.strip()]
+        [column(spec, listing.digits) for spec in text.split(";") if spec.strip()]
         for text in (listing.words, listing.numbers)
     )
     first = rows[0] if rows else {}
@@ -271,7 +270,7 @@ def listed(listing: Listing, rows: Sequence[Row], caption: str = "") -> Table:
     return Table(caption, tuple(heads[0]), tuple(heads[1]), cells)
 
 
-def column(told: str, digits: int = 2) -> tuple[str, Callable[[Row], str]]:
+def column(spec: str, digits: int = 2) -> tuple[str, Callable[[Row], str]]:
     """Return head and writer of a column; see :class:`Listing`.
 
     Examples
@@ -284,7 +283,7 @@ def column(told: str, digits: int = 2) -> tuple[str, Callable[[Row], str]]:
     >>> column("{hits} of {n}=hits")[1]({"hits": 3, "n": 4})
     '3 of 4'
     """
-    name, _, head = told.strip().partition("=")
+    name, _, head = spec.strip().partition("=")
     if "{" in name:
         return head, name.format_map
     name, _, empty = name.partition("?")

@@ -101,18 +101,18 @@ def write() -> Path:
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():
         raise Problem(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
-    found, told = controls.checks(tables), versions.Versions(tables)
+    found, run = controls.checks(tables), versions.Versions(tables)
     partial = parquet.fresh(REPORT)
     every = versions.packages()
     first = Page("index", TITLE, OVERVIEW, PAGES, PAGES[1:], (), (every,))
     last = Page("datasets", "Datasets", PAGES[-1].about, PAGES, (), (), (every,))
     pages = {
-        "index": render([controls.overview(found, STUDIES), contents(told)], first),
-        "datasets": render([datasets.section(told)], last),
+        "index": render([controls.overview(found, STUDIES), contents(run)], first),
+        "datasets": render([datasets.section(run)], last),
     }
     for study in STUDIES:
         given = downloads(tables, study, partial)
-        made = (told.datasets(study.datasets), told.models(study.probes), every)
+        made = (run.datasets(study.datasets), run.models(study.probes), every)
         about = f"{study.about} After {study.paper}."
         page = Page(study.name, study.title, about, PAGES, (), given, made)
         pages[study.name] = render(sections(study, tables), page)
@@ -132,7 +132,7 @@ def sections(study: Study, tables: Tables) -> list[Section]:
     ]
 
 
-def contents(told: versions.Versions) -> Section:
+def contents(run: versions.Versions) -> Section:
     """Return the models, the datasets and the analyses of the run."""
     analyses = [
         {"study": study.name, "analysis": analysis}
@@ -142,11 +142,11 @@ def contents(told: versions.Versions) -> Section:
     ]
     listing = Listing("study; analysis; what=what it estimates")
     parts = [
-        Part(tables=(told.models(tuple(PROBES)),)),
-        Part(tables=(told.datasets(told.validated()),)),
+        Part(tables=(run.models(tuple(PROBES)),)),
+        Part(tables=(run.datasets(run.validated()),)),
         Part(tables=(listed(listing, analyses, "Analyses"),)),
     ]
-    note = "What was asked of which model, and of what the questions were made."
+    note = "Which probes run on which model, and what their prompts are made of."
     groups = [Group("", [Block("", parts)])]
     return Section("contents", "What is in this run", note, groups, "validate")
 
@@ -168,7 +168,7 @@ def downloads(tables: Tables, study: Study, into: Path) -> list[Download]:
 
 
 def render(shown: list[Section], page: Page | None = None) -> str:
-    """Return the page of some sections: HTML that asks nothing of anybody."""
+    """Return the page of some sections: HTML without any request to another server."""
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = hashlib.sha256(script.encode()).digest()
     return TEMPLATES.get_template("page.html").render(

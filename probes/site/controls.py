@@ -58,12 +58,12 @@ JUDGED = (
     "What was planted counts as found, or as in order, if the interval lies above chance; "
     "intervals and silence are as they should be unless the interval of the share excludes it. "
     "Numbers without an interval, or of few clusters, are unclear sooner than right. What is "
-    "'no' is a known limit, and the study's page says which."
+    "'no' is a known limit, and the study's page names it."
 )
 KINDS = ("positive control: biases planted", "negative control: nothing planted")
 RECOVERY = Listing("measure; cluster; null=judged against", "value; interval; n", digits=3)
 NUMBERS = Listing(
-    "analysis; question; verdict=as it should be; control; model=world; reading?–; way?–=asked; "
+    "analysis; question; verdict=as it should be; control; model=world; reading?–; way?–=variant; "
     "measure; null=judged against",
     "value; interval; n",
     digits=3,
@@ -71,13 +71,13 @@ NUMBERS = Listing(
 
 
 class Check(NamedTuple):
-    """A number of a control, and what it says."""
+    """A number of a control, and its verdict."""
 
     analysis: str
     model: str
     planted: bool
     reading: str  # "" where the analysis has one
-    way: str  # of asking, where there are several
+    way: str  # of prompting, where there are several
     question: str
     measure: str
     value: float
@@ -109,15 +109,15 @@ def checks(tables: Tables) -> list[Check]:
         check
         for analysis, table in recoveries(tables)
         for row in table.to_dicts()
-        if row["value"] is not None and (check := told(analysis, row))
+        if row["value"] is not None and (check := judged(analysis, row))
     ]
 
 
-def told(analysis: str, row: dict[str, Any]) -> Check | None:
-    """Return what a row of a table ``recovery`` says; None where it answers no question."""
+def judged(analysis: str, row: dict[str, Any]) -> Check | None:
+    """Return the check of a row of a table ``recovery``; None where it answers no question."""
     reading, way, measure = parted(row["measure"])
     planted = not row["world"]
-    question = asked(measure, row["null"], planted=planted)
+    question = question_of(measure, row["null"], planted=planted)
     if not question:
         return None
     return Check(
@@ -128,7 +128,7 @@ def told(analysis: str, row: dict[str, Any]) -> Check | None:
 
 
 def parted(measure: str) -> tuple[str, str, str]:
-    """Return the reading, the way of asking and the measure itself.
+    """Return the reading, the way of prompting and the measure itself.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def parted(measure: str) -> tuple[str, str, str]:
     return known[-1], ", ".join(others), rest
 
 
-def asked(measure: str, null: str, *, planted: bool) -> str:
+def question_of(measure: str, null: str, *, planted: bool) -> str:
     """Return the question that a measure answers; '' if it answers none."""
     if "interval" in measure:
         return HOLD
@@ -233,17 +233,17 @@ def _glance(found: Sequence[Check], studies: Sequence[Study]) -> Table:
     for analysis in dict.fromkeys(check.analysis for check in found):
         own = [check for check in found if check.analysis == analysis]
         study = next((study.name for study in studies if analysis in study.analyses), "–")
-        verdicts = ([c.verdict for c in own if c.question == asked] for asked in QUESTIONS)
-        told = {str(n): _said(every) for n, every in enumerate(verdicts)}
-        rows.append({"analysis": analysis, "study": study} | told)
-    heads = [f"{n}={asked}" for n, asked in enumerate(QUESTIONS)]
+        verdicts = ([c.verdict for c in own if c.question == question] for question in QUESTIONS)
+        answers = {str(n): _said(every) for n, every in enumerate(verdicts)}
+        rows.append({"analysis": analysis, "study": study} | answers)
+    heads = [f"{n}={question}" for n, question in enumerate(QUESTIONS)]
     caption = "Positive and negative controls of every probe: how many numbers are as they should"
     return listed(Listing("; ".join(["analysis", "study", *heads])), rows, caption)
 
 
 def _said(verdicts: list[str]) -> str:
     if not verdicts:
-        return "not asked"
+        return "no measure"
     counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
     if counts[YES] == len(verdicts):
         return f"yes ({len(verdicts)} of {len(verdicts)})"
@@ -257,7 +257,7 @@ def figure(found: Sequence[Check]) -> str:
     return forest(
         rows,
         line="analysis",
-        unit=", ".join(f"{sum(r['mark'] == said for r in rows)} {said}" for said in MARKS),
+        unit=", ".join(f"{sum(r['mark'] == name for r in rows)} {name}" for name in MARKS),
         series="mark",
         marks=MARKS,
         panel="question",

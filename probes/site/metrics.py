@@ -48,17 +48,17 @@ def metrics(found: Sequence[Check]) -> dict[str, Any]:
     false positives, by p itself; and what is measured in place of nothing. ``as_it_should``
     counts all.
     """
-    told: dict[str, Any] = {}
+    means: dict[str, Any] = {}
     for check in found:
         if check.reading in SHOWN:
-            own = told.setdefault(check.analysis, {}).setdefault(check.reading or "all", {})
+            own = means.setdefault(check.analysis, {}).setdefault(check.reading or "all", {})
             own.setdefault(_key(check), []).append(check.value)
-    for readings_ in told.values():
+    for readings_ in means.values():
         for own in readings_.values():
             for key, values in own.items():
                 own[key] = round(fmean(values), DIGITS)
     right = sum(check.verdict == YES for check in found)
-    return {"controls": told, "as_it_should": {"of": len(found), "yes": right}}
+    return {"controls": means, "as_it_should": {"of": len(found), "yes": right}}
 
 
 def _key(check: Check) -> str:

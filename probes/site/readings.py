@@ -61,8 +61,8 @@ def _parts(own: list[Line], unit: str, model: str) -> list[Part]:
     dots: list[Row] = []
     rows: list[dict[str, Any]] = []
     for line in own:
-        told = zip(line.what, same, strict=True)
-        what = ", ".join(text for text, alike in told if not alike)
+        texts = zip(line.what, same, strict=True)
+        what = ", ".join(text for text, alike in texts if not alike)
         pair = (line.faithful, line.corrected)
         for name, row in zip(NAMES, pair, strict=True):
             dots.append({k: row[k] for k in ("value", "low", "high")} | {"what": what, "of": name})

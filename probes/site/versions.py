@@ -7,7 +7,6 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core import params, parquet
-from plumbline.probes.models.files import pointer
 from plumbline.probes.report.view import Listing, listed
 
 if TYPE_CHECKING:
@@ -22,11 +21,11 @@ PACKAGES = (  # that make numbers
     *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )
 DATASETS = Listing("name=dataset; version; validation; sha256; origin=made from", "rows")
-MODELS = Listing("name=model; kind; id; revision; asked=asked by")
+MODELS = Listing("name=model; kind; id; revision; probes")
 
 
 class Versions:
-    """What is told of a run; the params are read once."""
+    """What a run was made of; the params are read once."""
 
     def __init__(self, tables: Tables) -> None:
         self.tables, self.data = tables, tables.data
@@ -58,18 +57,18 @@ class Versions:
 
     def models(self, probes: Iterable[str]) -> Table:
         """Return what the models are that some probes are put to, with their revisions."""
-        by = {probe: self.tables.asked(probe) for probe in probes}
-        told = []
+        by = {probe: self.tables.models(probe) for probe in probes}
+        found = []
         for name in sorted({name for own in by.values() for name in own}):
-            path = pointer(name, self.data)
+            path = self.data / "models" / name / "model.json"
             known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-            entry = known.get("model") or (self.tree.get("models") or {}).get(name, {})
-            told.append(
+            entry = self.tree["models"].get(name, {})
+            found.append(
                 {"name": name, "kind": entry.get("kind", "masked"), "id": str(known.get("id", "–"))}
                 | {"revision": str(known.get("revision") or entry.get("revision") or "–")}
-                | {"asked": ", ".join(probe for probe, own in by.items() if name in own)}
+                | {"probes": ", ".join(probe for probe, own in by.items() if name in own)}
             )
-        return listed(MODELS, told, "Models")
+        return listed(MODELS, found, "Models")
 
 
 def files(folder: Path) -> dict[str, Path]:
@@ -86,11 +85,11 @@ def rows(path: Path) -> int:
 
 def packages(names: Sequence[str] = PACKAGES) -> Table:
     """Return the versions of the packages that numbers come from."""
-    told = []
+    found = []
     for name in names:
         try:
-            said = version(name).partition("+")[0]  # "+cpu" says where
+            release = version(name).partition("+")[0]  # "+cpu" says where
         except PackageNotFoundError:  # run from a checkout that is not installed
-            said = "–"
-        told.append({"package": name, "version": said})
-    return listed(Listing("package; version"), told, "Packages")
+            release = "–"
+        found.append({"package": name, "version": release})
+    return listed(Listing("package; version"), found, "Packages")

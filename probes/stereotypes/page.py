@@ -39,11 +39,11 @@ def _curves(own: pl.DataFrame, place: Place) -> str:
             plain = (at["k"], at["value"], *STYLES[reading], None, *ends)
             here.append(figures.Curve(str(reading), *plain))
             if reading == "corrected":
-                for name, said, dash in (
+                for name, label, dash in (
                     ("chance", "random order", "1 3"),
                     ("exchanged", "other groups' lists", "6 2 1 2"),
                 ):
-                    here.append(figures.Curve(said, at["k"], at[name], "#000", dash))
+                    here.append(figures.Curve(label, at["k"], at[name], "#000", dash))
     labels = ("k: words of each list", "recall")
     return figures.curves(panels, labels=labels, title=place.title, limits=(0, 1)) if panels else ""
 
@@ -88,11 +88,11 @@ def _largest(frame: pl.DataFrame) -> pl.DataFrame:
 def _matrix(table: pl.DataFrame, place: Place) -> str:
     own = kept(table, {"reading": "corrected", "category": EVERY})
     names = sorted({*own["first"], *own["second"]})
-    told = {
+    known = {
         frozenset(pair): value for *pair, value in own.select("first", "second", "value").rows()
     }
-    told |= {frozenset([name]): 1.0 for name in names}
-    values = [[told.get(frozenset([a, b])) for b in names] for a in names]
+    known |= {frozenset([name]): 1.0 for name in names}
+    values = [[known.get(frozenset([a, b])) for b in names] for a in names]
     title = f"{place.title}, corrected, all categories"
     return figures.heat(values, names, names, ends=(-0.2, 1.0), title=title, numbers=True)
 

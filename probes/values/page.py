@@ -40,13 +40,13 @@ def _scatter(lines: pl.DataFrame, place: Place) -> str:
         plot.path([*upper, *reversed(lower)], f'fill="{figures.FAINT}"')
         plot.path([(x, slope * x) for x in ends], 'stroke="#000"')
 
-    said = f"LogAgree = {slope:.3f} LogDisagree, ± sigma"
+    label = f"LogAgree = {slope:.3f} LogDisagree, ± sigma"
     return figures.scatter(
         {"": shown},
         labels=("log-probability of disagreeing (nats)", "log-probability of agreeing (nats)"),
         title=f"{place.at['model']}, {place.at['language']}",
         under=line,
-        legend=[(figures.key(stroke="#000"), said)],
+        legend=[(figures.key(stroke="#000"), label)],
     )
 
 
@@ -57,8 +57,8 @@ def standing(respondents: pl.DataFrame, scale: str) -> tuple[dict[str, dict[str,
         return {}, ""
     first = own["survey"][0]
     rows = kept(own, {"survey": first}).to_dicts()
-    said = f"the SIMULATED survey {first!r}" if rows[0]["simulated"] else f"the survey {first!r}"
-    return {row["axis"]: row for row in rows}, said
+    label = f"the SIMULATED survey {first!r}" if rows[0]["simulated"] else f"the survey {first!r}"
+    return {row["axis"]: row for row in rows}, label
 
 
 def _values(own: pl.DataFrame, place: Place) -> str:
@@ -90,8 +90,8 @@ def lines(tables: Tables) -> pl.DataFrame:
 def genders(tables: Tables) -> pl.DataFrame:
     """Return the tests of gender: of values, and of the habit of agreeing."""
     table = kept(tables.read("values/gender"), {"fitted": "pooled"})
-    told = (pl.col("measure") == "value") | (pl.col("axis") == "calibration")
-    return table.filter(told) if len(table) else table
+    own = (pl.col("measure") == "value") | (pl.col("axis") == "calibration")
+    return table.filter(own) if len(table) else table
 
 
 def _main(tables: Tables) -> pl.DataFrame:

@@ -430,8 +430,7 @@ def test_a_plane_is_drawn_a_mark_a_point_and_a_look_a_kind():
     ]
     drawn = figures.scatter({"": points}, labels=("x", "y"), title="states")
     assert drawn == figures.scatter({"": points}, labels=("x", "y"), title="states")
-    space = "{http://www.w3.org/2000/svg}"
-    marks = [p for p in ET.fromstring(drawn).iter(f"{space}path") if p.get("fill")]
+    marks = [path for path in ET.fromstring(drawn).iter("path") if path.get("fill")]
     # three kinds of two points each, and one of each in the legend
     assert [mark.get("d").count("M") for mark in marks] == [2, 2, 2, 1, 1, 1]
     assert len({(mark.get("fill"), "a" in mark.get("d")) for mark in marks}) == 3

@@ -48,7 +48,7 @@ WORDS = "way of speaking: positive minus negative words, the way it speaks of a 
     ],
 )
 def test_a_number_answers_a_question_and_is_judged_by_its_interval(given, question, verdict):
-    check = checks.told("a", given)
+    check = checks.judged("a", given)
     assert (check.question, check.verdict) == (question, verdict)
 
 
@@ -61,7 +61,7 @@ def test_a_number_answers_a_question_and_is_judged_by_its_interval(given, questi
     ],
 )
 def test_a_number_that_no_control_is_judged_by_is_left_out(given):
-    assert checks.told("a", given) is None
+    assert checks.judged("a", given) is None
 
 
 def test_readings_and_ways_of_asking_are_told_apart():
@@ -75,14 +75,14 @@ def test_readings_and_ways_of_asking_are_told_apart():
 def every():
     rows = [row(FOUND, 0.9, 0.8, 0.95), row(FOUND, 0.7, 0.4, 0.9), row(HOLD, 0.5, 0.4, 0.6)]
     rows.append(row(TESTS, 0.02, 0.0, 0.1, null="0", world=1))
-    return [checks.told("pmi", given) for given in rows]
+    return [checks.judged("pmi", given) for given in rows]
 
 
 def test_one_table_says_of_every_probe_how_many_numbers_are_as_they_should():
     table = checks.overview(every(), STUDIES).groups[0].blocks[0].parts[0].tables[0]
     assert table.words == ("analysis", "study", *checks.QUESTIONS)
     assert table.rows == [
-        ["pmi", "politicians", "1 of 2; 1 unclear", "not asked", "0 of 1; 1 no", "yes (1 of 1)"]
+        ["pmi", "politicians", "1 of 2; 1 unclear", "no measure", "0 of 1; 1 no", "yes (1 of 1)"]
     ]
 
 
