@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
     from plumbline.builders.dvc.lock import Item
 
+IGNORE = Path(".dvcignore")
 LARGE = 256 * 2**20  # bytes; more is compared by size and number of files alone
 
 State = Literal["as locked", "differs", "not here", "not compared"]
@@ -46,6 +49,27 @@ def digest(files: dict[str, str]) -> str:
     rows = sorted(({"md5": m, "relpath": n} for n, m in files.items()), key=itemgetter("relpath"))
     text = json.dumps(rows, sort_keys=True).encode()
     return hashlib.md5(text, usedforsecurity=False).hexdigest() + ".dir"
+
+
+def ignored(path: str) -> bool:
+    """Tell whether DVC leaves a file out of the folder that it is in."""
+    lines = IGNORE.read_text(encoding="utf-8").splitlines() if IGNORE.is_file() else []
+    return _spec(tuple(lines)).match_file(path)
+
+
+@cache
+def _spec(lines: tuple[str, ...]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(lines)
+
+
+def of_code(path: Path) -> str | None:
+    """Return the hash that DVC has for a file or folder of code, or None if it is not there."""
+    if not path.is_dir():
+        return md5_of(path) if path.is_file() else None
+    files = {p.relative_to(path).as_posix(): p for p in _files(path)}
+    return digest({n: md5_of(p) for n, p in files.items() if not ignored(p.as_posix())})
 
 
 @cache

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import subprocess
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.builders.core.errors import Problem
+from plumbline.builders.dvc.cache import digest, ignored
 from plumbline.builders.dvc.lock import LOCK, PIPELINE, Entry, Item, Stage, entries
 
 if TYPE_CHECKING:
@@ -130,13 +132,18 @@ def _changed(commit: str) -> tuple[set[str], set[str]]:
     return commits, {line for line in lines if _is_lock(line)}
 
 
+def objects(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+    """Return kind (blob or tree) and name of what is at paths in commits, where anything is."""
+    keys = list(dict.fromkeys(wanted))
+    lines = "".join(f"{commit}:./{path}\n" for commit, path in keys).encode()
+    said = git("cat-file", "--batch-check=%(objecttype) %(objectname)", send=lines).decode()
+    found = {key: line.split() for key, line in zip(keys, said.splitlines(), strict=True)}
+    return {key: (line[0], line[1]) for key, line in found.items() if line[0] in ("blob", "tree")}
+
+
 def names(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return the names of the blobs at paths in commits, of those that are there."""
-    asked = list(dict.fromkeys(wanted))
-    lines = "".join(f"{commit}:./{path}\n" for commit, path in asked).encode()
-    said = git("cat-file", "--batch-check=%(objecttype) %(objectname)", send=lines).decode()
-    found = zip(asked, said.splitlines(), strict=True)
-    return {key: line.split()[1] for key, line in found if line.startswith("blob ")}
+    return {key: name for key, (kind, name) in objects(wanted).items() if kind == "blob"}
 
 
 def contents(blobs: set[str]) -> dict[str, bytes]:
@@ -201,35 +208,45 @@ def maker(history: History, path: str, md5: str) -> Entry | None:
 
 def code(history: History, stages: list[Stage]) -> dict[int, Commit | None]:
     """Return for each stage, by its place, the newest commit that has its code as it was locked."""
-    top = history.commits[0]
-    used = [{d.path: d.md5 for d in s.deps if is_code(d.path)} for s in stages]
-    hashes = _hashes([top], {path for files in used for path in files})
     found: dict[int, Commit | None] = {}
-    for i, files in enumerate(used):
-        if all(hashes.get((top.id, path)) == md5 for path, md5 in files.items()):
-            found[i] = top
-            continue
-        then = _hashes(history.commits, set(files))
-        same = (
-            c
-            for c in history.commits
-            if all(then.get((c.id, path)) == md5 for path, md5 in files.items())
-        )
-        found[i] = next(same, None)
+    for i, stage in enumerate(stages):
+        used = {dep.path: dep.md5 for dep in stage.deps if is_code(dep.path)}
+        for part in (history.commits[:1], history.commits[1:]):  # mostly it is the first
+            there = objects((c.id, path) for c in part for path in used)
+            same = (
+                c
+                for c in part
+                if all(_hash(there.get((c.id, path)), path) == md5 for path, md5 in used.items())
+            )
+            found[i] = next(same, None)
+            if found[i]:
+                break
     return found
+
+
+def _hash(there: tuple[str, str] | None, path: str) -> str:
+    """Return the hash that DVC has for a file or folder in a commit."""
+    return _hashed(*there, path) if there else ""
+
+
+@cache
+def _hashed(kind: str, name: str, path: str) -> str:
+    if kind == "blob":
+        return _md5(contents({name})[name])
+    lines = git("ls-tree", "-r", "-z", name).decode().split("\0")
+    entries = [line.split(maxsplit=3) for line in lines if line]
+    blobs = {inside: blob for _, _, blob, inside in entries if not ignored(f"{path}/{inside}")}
+    bodies = contents(set(blobs.values()))
+    return digest({inside: _md5(bodies[blob]) for inside, blob in blobs.items()})
+
+
+def _md5(body: bytes) -> str:
+    return hashlib.md5(body, usedforsecurity=False).hexdigest()
 
 
 def is_code(path: str) -> bool:
     """Tell whether a dependency is part of the project itself: code, a page, no data."""
     return not path.startswith("data/")
-
-
-def _hashes(commits: list[Commit], paths: set[str]) -> dict[tuple[str, str], str]:
-    """Return the md5 of files in commits."""
-    blobs = names((c.id, path) for c in commits for path in sorted(paths))
-    bodies = contents(set(blobs.values()))
-    md5 = {b: hashlib.md5(body, usedforsecurity=False).hexdigest() for b, body in bodies.items()}
-    return {key: md5[blob] for key, blob in blobs.items()}
 
 
 def last_change(commit: str, path: str) -> Commit | None:

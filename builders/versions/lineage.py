@@ -16,10 +16,11 @@ from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.core.yaml_text import parse
 from plumbline.builders.dvc import cache as kept
 from plumbline.builders.dvc import git as history
+from plumbline.builders.dvc.lock import Item
 
 if TYPE_CHECKING:
     from plumbline.builders.dvc.git import Commit, History
-    from plumbline.builders.dvc.lock import Entry, Item, Stage
+    from plumbline.builders.dvc.lock import Entry, Stage
 
 KINDS = {
     "tables": "tables",
@@ -115,23 +116,53 @@ class Graph:
         node.stage = entry.stage()
         node.first, node.newest = history.locked(self.past, node.path, node.item.md5)
         node.facts = facts(node)
-        data = [d for d in node.stage.deps if not history.is_code(d.path)]
-        if node.facts.get("origin") in ("hub", "endpoint"):
-            node.note = "its stage names datasets, for worlds; this model was not made of them"
-            return
-        if node.kind == "model":
-            node.note = "its stage names the datasets of all worlds; this one may have read fewer"
-        node.inputs = [self.add(item) for item in sorted(data, key=_order)]
+        if node.facts.get("origin") not in ("hub", "endpoint"):
+            node.inputs = [self.add(item) for item in sorted(_read(node), key=_order)]
 
     def _source(self, node: Node) -> None:
         """Fill in a snapshot's manifest."""
         top = self.past.commits[0]
         node.newest = history.last_change(top.id, node.path)
         if (found := manifest(node.item, top)) is None:
-            node.note = "no stage makes it, and it has no manifest"
-            return
-        node.kind = "snapshot"
-        node.facts = found
+            parts = sorted(p.parent for p in Path(node.path).glob(f"*/{MANIFEST}"))
+            node.kind = "folder" if parts else node.kind
+            node.note = "" if parts else "no stage makes it, and it has no manifest"
+            node.inputs = [self.add(_here(part)) for part in parts]
+        elif "world" in found:
+            node.kind = "model"
+            node.facts = {key: found[key] for key in ("id", "revision", "manifest")}
+            node.facts |= {"planted": found["world"], "origin": "planted"}
+            node.facts |= {SEED: found["parameters"].get(SEED)}
+        else:
+            node.kind = "snapshot"
+            node.facts = found
+
+
+def _read(node: Node) -> list[Item]:
+    """Return the data that a node was made of: what its stage read, less what was for others.
+
+    A stage that writes the same of several models or datasets reads those of all; of a folder of
+    planted models each output is made of the one of its name.
+    """
+    assert node.stage
+    own = PurePosixPath(node.path).name.removesuffix(".json")
+    others = {PurePosixPath(o.path).name.removesuffix(".json") for o in node.stage.outs} - {own}
+    found = []
+    for dep in (d for d in node.stage.deps if not history.is_code(d.path)):
+        one = Path(dep.path) / own
+        if PurePosixPath(dep.path).name.removesuffix(".json") in others:
+            continue
+        if (one / MANIFEST).is_file() and kept.compare(dep).state == "as locked":
+            found.append(_here(one))
+        else:
+            found.append(dep)
+    return found
+
+
+def _here(folder: Path) -> Item:
+    """Return a folder as it is here."""
+    files = kept.listed(folder)
+    return Item(folder.as_posix(), kept.digest(files), None, len(files))
 
 
 def code(graph: Graph) -> None:
@@ -145,8 +176,7 @@ def code(graph: Graph) -> None:
         differs = []
         for dep in (d for d in stage.deps if history.is_code(d.path)):
             if dep.path not in known:
-                path = Path(dep.path)
-                known[dep.path] = kept.md5_of(path) if path.is_file() else None
+                known[dep.path] = kept.of_code(Path(dep.path))
             if known[dep.path] != dep.md5:
                 differs.append(dep.path)
         node.code_differs = tuple(differs)

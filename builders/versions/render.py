@@ -88,7 +88,7 @@ class Step:
 
     @property
     def code(self) -> int:
-        """How many files of code its stage reads."""
+        """How many files and folders of code its stage reads."""
         return sum(is_code(dep.path) for dep in self.node.stage.deps) if self.node.stage else 0
 
     @property
@@ -267,7 +267,7 @@ def _box(found: Trace, node: Node) -> Box:
         lines = [f"retrieved {facts['retrieved']}", str(facts["licence"])]
     elif node.kind == "model":
         lines = [f"revision {str(facts.get('revision') or 'not known')[:8]}"]
-        if "seed" in facts:
+        if "planted" in facts:
             lines.append(f"{facts['planted']}, seed {facts['seed']}")
     behind = [part for part in found.behind.get(node.key, ()) if part.matched]
     lines += [f"{part.config}: {part.rows:,} of {part.of:,} rows" for part in behind[:3]]

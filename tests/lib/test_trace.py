@@ -290,6 +290,42 @@ def test_a_lock_with_the_marks_of_a_merge_conflict_is_one_sentence(tmp_path, mon
     assert "dvc.lock: has the marks of a merge conflict" in refused("data/one")
 
 
+def test_code_may_be_a_folder_without_what_dvc_ignores(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run("git", "init", "--quiet")
+    Path(".dvcignore").write_text("*.pyc\n/core/notes.py\n")
+    (Path("core") / "deep").mkdir(parents=True)
+    for name in ("b.py", "deep/a.py", "a.pyc", "notes.py"):
+        (Path("core") / name).write_text(name)
+    md5 = kept.digest({n: kept.md5_of(Path("core", n)) for n in ("b.py", "deep/a.py")})
+    stage = locks.Stage("x", "dvc.lock", "", (locks.Item("core", md5),), {}, ())
+    first = commit("a")
+    Path("core/notes.py").write_text("ignored")
+    second = commit("b")
+    past = history.read(history.resolve("HEAD"))
+    assert history.code(past, [stage])[0].id == second
+    assert kept.of_code(Path("core")) == md5
+    Path("core/b.py").write_text("changed")
+    commit("c")
+    past = history.read(history.resolve("HEAD"))
+    assert history.code(past, [stage])[0].id == second != first
+    assert kept.of_code(Path("core")) != md5
+
+
+def test_of_a_stage_of_several_each_is_made_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    world = Path("data/samples/worlds/one")
+    world.mkdir(parents=True)
+    facts = {"id": "one", "revision": "r", "world": "toys", "parameters": {"seed": 3}}
+    (world / "manifest.json").write_text(json.dumps(facts))
+    paths = ("data/samples/worlds", "data/datasets/one", "data/datasets/two", "data/datasets/x")
+    deps = [locks.Item(path, kept.digest(kept.listed(Path(path)))) for path in paths]
+    outs = [locks.Item(f"data/outputs/probe/{name}", "0") for name in ("one", "two")]
+    node = lineage.Node(outs[0].path, "outputs", outs[0], kept.Here("not here"))
+    node.stage = locks.Stage("probe", "dvc.lock", "", tuple(deps), {}, tuple(outs))
+    assert [i.path for i in lineage._read(node)] == [str(world), paths[1], paths[3]]
+
+
 def test_a_model_of_the_hub_is_its_id_and_commit_and_no_dataset(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run("git", "init", "--quiet")
@@ -465,8 +501,9 @@ def test_every_stage_here_ends_at_snapshots_with_manifests(monkeypatch):
         ends = [graph.nodes[key] for key in seen if not graph.nodes[key].inputs]
         assert ends, entry.name
         for node in ends:
-            assert node.kind == "snapshot", (entry.name, node.path, node.note)
-            for fact in ("source", "address", "retrieved", "licence", "request", "files"):
+            assert node.kind in ("snapshot", "model"), (entry.name, node.path, node.note)
+            fetched = ("source", "address", "retrieved", "licence", "request", "files")
+            for fact in fetched if node.kind == "snapshot" else ("id", "revision"):
                 assert node.facts[fact], (entry.name, node.path, fact)
 
 
