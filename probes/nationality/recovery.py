@@ -117,7 +117,7 @@ def _classifier(
 ) -> Iterator[Row]:
     """Yield what one reading of the table ``delta`` tells."""
     own = table.filter(pl.col("gender") == 0, pl.col("measure") == CONTRAST)
-    own = own.join(truth.with_columns(100 * pl.col("truth")), on="country", maintain_order="left")
+    own = own.join(truth.with_columns(pl.col("truth") * 100), on="country", maintain_order="left")
     inside = own.drop_nulls("low").select(
         (pl.col("low") - ROUNDED <= pl.col("truth")) & (pl.col("truth") <= pl.col("high") + ROUNDED)
     )
