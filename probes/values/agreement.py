@@ -100,8 +100,8 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     """
     if model.kind not in ("masked", "causal"):
         raise Problem(
-            f"assignments.agreement: a model of kind {model.kind} has neither a mask for several pieces "
-            "nor the probability of a text; take it out"
+            f"assignments.agreement: a model of kind {model.kind} has neither a mask for several "
+            "pieces nor the probability of a text; take it out"
         )
     return [
         Shard(language, f"{part:05d}", part, parts)
