@@ -6,12 +6,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from plumbline.probes.prompts.opinions import GENDERS
-from plumbline.probes.stats.estimate import finite, significant
+from plumbline.probes.stats.estimate import finite
+from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.calibration import each, fit
-from plumbline.probes.values.ratings import ITEMS, Rows, adjust, estimate
+from plumbline.probes.values.ratings import Rows, estimate
 from plumbline.probes.values.schemas import COMPARED
 
 if TYPE_CHECKING:
@@ -44,26 +44,26 @@ def consistency(
         err = {m: each(pair[which], fit(pair[0], drawn[0][:, :1])) for m, pair in blocks.items()}
         block = next(iter(blocks.values()))[which]
         clusters = np.array(block.clusters())
-        family: Rows = []
         for compared, (first, one), (second, two) in _pairs(block, err):
             kept = np.isfinite(one) & np.isfinite(two)
             n = len(set(clusters[kept]))
             if n < 3:
                 continue
             x, y = one[kept], two[kept]
-            family.append(
-                estimate(correlation(x, y, drawn[which][kept]), n, params, ITEMS)
-                | {
-                    "scale": str(block.about["scale"][0]),
-                    "compared": COMPARED.index(compared),
-                    "first": first,
-                    "second": second,
-                    "null": "0: unrelated, values shuffled over statements",
-                    "p": _shuffled_p(x, y, params),
-                    "spearman": finite(spearmanr(x, y)[0]) if np.ptp(x) and np.ptp(y) else None,
-                }
+            key = {"scale": str(block.about["scale"][0]), "compared": COMPARED.index(compared)}
+            rows.append(
+                estimate(
+                    correlation(x, y, drawn[which][kept]),
+                    n,
+                    params,
+                    null="0: unrelated, values shuffled over statements",
+                    p=_shuffled_p(x, y, params),
+                    first=first,
+                    second=second,
+                    spearman=finite(float(rank_correlations(x, y))),
+                    **key,
+                )
             )
-        rows += adjust(family)
     return rows
 
 
@@ -113,4 +113,4 @@ def _shuffled_p(x: Array, y: Array, params: Params) -> float | None:
     rng = np.random.default_rng(params.seed)
     drawn = np.array([rng.permutation(x) @ y for _ in range(params.draws)])
     hits = int((np.abs(drawn) >= abs(x @ y) * (1 - 1e-9)).sum())
-    return significant((1 + hits) / (1 + params.draws))
+    return (1 + hits) / (1 + params.draws)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from plumbline.probes.prompts.opinions import FORMS
-from plumbline.probes.stats import bootstrap as expanded
-from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
+from plumbline.probes.stats.bootstrap import METHOD, interval
+from plumbline.probes.stats.estimate import Estimate, finite, significant
 from plumbline.probes.stats.tests import tost
 from plumbline.probes.values.calibration import (
     DEFAULT,
@@ -24,7 +24,6 @@ from plumbline.probes.values.schemas import (
     ALL,
     CALIBRATION,
     COMBINED,
-    FITTED,
     MEASURES,
     READINGS,
     VERDICTS,
@@ -67,28 +66,11 @@ class Reading(NamedTuple):
             yield name, axis == name
 
 
-def estimate(draws: Array, clusters: int, params: Params, cluster: str, **more: Any) -> Any:
+def estimate(draws: Array, clusters: int, params: Params, **more: Any) -> dict[str, Any]:
     """Return the columns of an estimate; the first of the draws is the one of the data."""
-    low, high = expanded.interval(draws[1:], clusters, params.confidence)
-    return {
-        "value": finite(draws[0]),
-        "low": finite(low),
-        "high": finite(high),
-        "n": clusters,
-        "cluster": cluster,
-        "method": expanded.METHOD,
-        "p": None,
-        "p_bh": None,
-    } | more
-
-
-def adjust(rows: Rows, name: str = "p") -> Rows:
-    """Put adjusted p-values in, over all rows that have one."""
-    tested = [row for row in rows if row[name] is not None]
-    adjusted = benjamini_hochberg(np.array([row[name] for row in tested], dtype=np.float64))
-    for row, p in zip(tested, adjusted, strict=True):
-        row[f"{name}_bh"] = significant(float(p))
-    return rows
+    low, high = interval(draws[1:], clusters, params.confidence)
+    found = Estimate(float(draws[0]), low, high, clusters, METHOD)
+    return found.row(**{"cluster": ITEMS} | more)
 
 
 def values(reading: Reading, params: Params) -> Rows:
@@ -97,7 +79,6 @@ def values(reading: Reading, params: Params) -> Rows:
     for variant in VARIANTS:
         lines = fit(reading.calibration, reading.weights, variant)
         turned = facing(reading.items, ratings(reading.items, lines))
-        family: Rows = []
         for axis, own in reading.axes():
             load = np.abs(reading.items.bearing()[own])
             clusters = len(set(reading.items.where(own).clusters()))
@@ -105,12 +86,10 @@ def values(reading: Reading, params: Params) -> Rows:
             shared |= {"axis": axis, "items": int(own.sum()), "null": "random answers: mean 3"}
             sides = (turned[own, 0], turned[own, 1], turned[own].mean(axis=1))
             for who, faced in enumerate(sides):
-                found = estimate(mean(faced, load, reading.drawn[own]), clusters, params, ITEMS)
-                found["sd"] = finite(faced[:, 0].std(ddof=1)) if own.sum() > 1 else None
-                if variant == DEFAULT:
-                    found["p"] = random_p(float(found["value"]), load, params)
-                family.append(shared | found | {"gender": who})
-        rows += adjust(family)
+                draws = mean(faced, load, reading.drawn[own])
+                shared["p"] = random_p(draws[0], load, params) if variant == DEFAULT else None
+                sd = finite(faced[:, 0].std(ddof=1)) if own.sum() > 1 else None
+                rows.append(estimate(draws, clusters, params, gender=who, sd=sd, **shared))
     return rows
 
 
@@ -136,41 +115,36 @@ def random_means(load: Array, params: Params) -> Array:
 def random_p(value: float, load: Array, params: Params) -> float:
     """Return the two-sided p of a mean rating under random responses."""
     apart = np.abs(random_means(load, params) - 3) >= abs(value - 3) - 1e-9
-    return significant((1 + int(apart.sum())) / (1 + params.draws))
+    return (1 + int(apart.sum())) / (1 + params.draws)
 
 
 def gender(reading: Reading, params: Params) -> Rows:
     """Return the differences between feminine and masculine frames, tested both ways."""
     rows: Rows = []
-    for variant in (DEFAULT, DEFAULT._replace(pooled=False)):
+    for fitted, variant in enumerate((DEFAULT, DEFAULT._replace(pooled=False))):
         lines = fit(reading.calibration, reading.weights, variant)
         rated, control = (ratings(b, lines) for b in (reading.items, reading.calibration))
         bearing = np.abs(reading.items.bearing())
+        about = reading.about() | {"fitted": fitted}
         every = np.ones(len(bearing), dtype=np.bool_)
-        family: Rows = []
         for m, measure in enumerate(MEASURES):
             found = facing(reading.items, rated) if measure == "value" else rated
             for axis, own in [*reading.axes(), (ALL, every)]:
                 clusters = reading.items.where(own).clusters()
+                key = about | {"measure": m, "axis": axis}
                 drawn = reading.drawn[own]
-                row = _difference(clusters, found[own], bearing[own], drawn, params)
-                family.append(row | {"measure": m, "axis": axis})
+                rows.append(key | _difference(clusters, found[own], bearing[own], drawn, params))
         neutral, ones = reading.calibration.clusters(), np.ones(len(control))
-        row = _difference(neutral, control, ones, reading.weights, params)
-        family.append(row | {"measure": MEASURES.index("agreement"), "axis": CALIBRATION})
-        for row in adjust(adjust(family), "p_equivalence"):
-            row["fitted"] = FITTED.index("pooled" if variant.pooled else "by gender")
-            row["verdict"] = VERDICTS.index(verdict(row["p_bh"], row["p_equivalence_bh"]))
-            rows.append(reading.about() | row)
+        key = about | {"measure": MEASURES.index("agreement"), "axis": CALIBRATION}
+        rows.append(key | _difference(neutral, control, ones, reading.weights, params))
     return rows
 
 
-def verdict(p: float | None, p_equivalence: float | None, level: float = 0.05) -> str:
-    """Say what the test of a difference and that of equivalence say together."""
-    alike = p_equivalence is not None and p_equivalence <= level
-    if p is not None and p <= level:
-        return "different, within the bound" if alike else "different"
-    return "equivalent" if alike else "undecided"
+def verdict(p: float | None, p_equivalence: float | None, level: float = 0.05) -> int:
+    """Return what the test of a difference and that of equivalence say together."""
+    apart, alike = (x is not None and x <= level for x in (p, p_equivalence))
+    names = {(False, False): "undecided", (False, True): "equivalent", (True, False): "different"}
+    return VERDICTS.index(names.get((apart, alike), "different, within the bound"))
 
 
 def _difference(
@@ -185,15 +159,13 @@ def _difference(
         mean(apart, load, drawn),
         len(names),
         params,
-        ITEMS,
         items=len(apart),
         null="0: gender makes no difference",
-        p=test and significant(test.p_difference),
+        p=test and test.p_difference,
         bound=params.bound,
         equivalence_low=test and finite(test.low),
         equivalence_high=test and finite(test.high),
         p_equivalence=test and significant(test.p),
-        p_equivalence_bh=None,
     )
 
 
@@ -201,10 +173,11 @@ def lines(reading: Reading, params: Params) -> Rows:
     """Return slopes, intercepts and spreads of the calibration, and whether it tells anything."""
     rows: Rows = []
     calibration = reading.calibration
+    n = len(calibration.about)
 
     def add(at: dict[str, Any], measure: str, draws: Array, **more: Any) -> None:
-        own = {"measure": measure, "null": "none"} | more
-        rows.append(at | estimate(draws, len(calibration.about), params, "statement", **own))
+        own = {"measure": measure, "cluster": "statement", "null": "none"} | more
+        rows.append(estimate(draws, n, params, **at, **own))
 
     for variant in (v for v in VARIANTS if v.ddof == 1):
         found = fit(calibration, reading.weights, variant)
@@ -224,7 +197,7 @@ def lines(reading: Reading, params: Params) -> Rows:
             err = left.mean(axis=1) if variant.pooled else left[:, g]
             p, null = _above_p(reading, err[:, 0], params), "0.5: no better than chance"
             add(at, "likely above unlikely", _above(reading, err), null=null, p=p)
-    return adjust(rows)
+    return rows
 
 
 def _above(reading: Reading, err: Array) -> Array:
@@ -248,7 +221,7 @@ def _above_p(reading: Reading, err: Array, params: Params) -> float:
     centre = rank.mean() * likely.sum()
     drawn = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.draws)])
     hits = int((np.abs(drawn - centre) >= abs(rank[likely].sum() - centre) - 1e-9).sum())
-    return significant((1 + hits) / (1 + params.draws))
+    return (1 + hits) / (1 + params.draws)
 
 
 def answers(reading: Reading, found: Fit) -> Rows:

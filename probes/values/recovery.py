@@ -13,13 +13,12 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 from scipy.special import ndtr
-from scipy.stats import spearmanr
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.probes.prompts.opinions import FORMS
-from plumbline.probes.stats import bootstrap as expanded
-from plumbline.probes.stats.bootstrap import bits, keys, poisson
-from plumbline.probes.stats.estimate import finite, typed
+from plumbline.probes.stats.bootstrap import METHOD, bits, interval, keys, poisson
+from plumbline.probes.stats.estimate import Estimate, typed
+from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL, READINGS, VERDICTS, WHO
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY
 
@@ -118,7 +117,13 @@ def _reading(
     if not null:
         sides = [got[a, BOTH]["value"] for a in axes], [values[a, BOTH] for a in axes]
         what = "Spearman correlation of planted and measured values"
-        yield _count(what, spearmanr(*sides)[0], len(axes), "value", "0: no relation")
+        yield _count(
+            what,
+            float(rank_correlations(*map(np.array, sides))),
+            len(axes),
+            "value",
+            "0: no relation",
+        )
     gender = {r["axis"]: r for r in tables["gender"].to_dicts()}
     for axis in [*axes, ALL]:
         kept = {k: gender[axis][k] for k in ("value", "low", "high", "n", "cluster", "method")}
@@ -196,31 +201,13 @@ def _odds(joined: pl.DataFrame, params: Params) -> dict[str, Any]:
             (v @ w / total for v in g) for g in ((x, y), (x * x, y * y, x * y))
         )
         draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
-    low, high = expanded.interval(draws[1:], len(names), params.confidence)
-    return {
-        "measure": "correlation of planted and measured log-odds of agreeing, over questions",
-        "value": finite(draws[0]),
-        "low": finite(low),
-        "high": finite(high),
-        "n": len(names),
-        "cluster": "statement, with its opposite",
-        "method": expanded.METHOD,
-        "null": "0: no relation",
-        "p": None,
-        "p_bh": None,
-    }
+    low, high = interval(draws[1:], len(names), params.confidence)
+    what = "correlation of planted and measured log-odds of agreeing, over questions"
+    return Estimate(float(draws[0]), low, high, len(names), METHOD).row(
+        measure=what, cluster="statement, with its opposite", null="0: no relation"
+    )
 
 
 def _count(measure: str, value: float, n: int, cluster: str, null: str) -> dict[str, Any]:
-    return {
-        "measure": measure,
-        "value": finite(value),
-        "low": None,
-        "high": None,
-        "n": n,
-        "cluster": cluster,
-        "method": "count, no interval",
-        "null": null,
-        "p": None,
-        "p_bh": None,
-    }
+    found = Estimate(float(value), float("nan"), float("nan"), n, "count, no interval")
+    return found.row(measure=measure, cluster=cluster, null=null)

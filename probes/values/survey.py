@@ -100,20 +100,23 @@ def respondents(survey: Survey, params: Params) -> Rows:
                     means = score @ drawn / drawn.sum(axis=0)
                 low, median, high = np.quantile(score, [0.25, 0.5, 0.75])
                 rows.append(
-                    estimate(np.r_[score.mean(), means], len(own), params, "respondent")
-                    | {
-                        "survey": survey.name,
-                        "simulated": survey.simulated,
-                        "scale": survey.scale,
-                        "axis": axis,
-                        "gender": gender,
-                        "infected": STATUS.index(infected),
-                        "null": "none",
-                        "sd": finite(score.std(ddof=1)) if len(own) > 1 else None,
-                        "median": finite(median),
-                        "quartile_low": finite(low),
-                        "quartile_high": finite(high),
-                    }
+                    estimate(
+                        np.r_[score.mean(), means],
+                        len(own),
+                        params,
+                        cluster="respondent",
+                        null="none",
+                        survey=survey.name,
+                        simulated=survey.simulated,
+                        scale=survey.scale,
+                        axis=axis,
+                        gender=gender,
+                        infected=STATUS.index(infected),
+                        sd=finite(score.std(ddof=1)) if len(own) > 1 else None,
+                        median=finite(median),
+                        quartile_low=finite(low),
+                        quartile_high=finite(high),
+                    )
                 )
     return rows
 

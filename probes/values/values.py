@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from plumbline.builders.core.errors import Problem
-from plumbline.probes.stats.estimate import typed
+from plumbline.probes.stats.estimate import adjusted, typed
 from plumbline.probes.values import ratings as rows_of
 from plumbline.probes.values.calibration import fit
 from plumbline.probes.values.consistency import consistency
@@ -29,6 +29,12 @@ OUTPUTS = ("agreement",)
 TABLES = ()
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
 OPTIONAL = ("respondents", "standing")  # tables that may have no row
+FAMILIES = {  # columns that are equal in tests that are adjusted together
+    "values": ("model", "language", "scale", "reading"),
+    "gender": ("model", "language", "scale", "reading", "fitted"),
+    "calibration": ("model", "language", "reading"),
+    "consistency": ("model", "language", "scale"),
+}
 __all__ = ["DATASETS", "EACH", "OUTPUTS", "SCHEMAS", "TABLES", "Params", "run"]
 
 
@@ -68,7 +74,14 @@ def _table(own: list[dict[str, Any]], name: str) -> pl.DataFrame:
     schema = SCHEMAS[name]
     if not own:
         raise Problem(f"analysis.values: no row of {name}; does any model have outputs?")
-    return typed(pl.DataFrame(own, infer_schema_length=None), schema).sort(schema.key)
+    table = pl.DataFrame(own, infer_schema_length=None)
+    if name in FAMILIES:
+        table = adjusted(table, over=FAMILIES[name])
+    if name == "gender":
+        table = adjusted(table, "p_equivalence", FAMILIES[name])
+        both = table.select("p_bh", "p_equivalence_bh").iter_rows()
+        table = table.with_columns(verdict=pl.Series([rows_of.verdict(*p) for p in both]))
+    return typed(table, schema).sort(schema.key)
 
 
 def _model(

@@ -94,7 +94,7 @@ def test_frames_that_cannot_be_asked_are_refused(wrong):
 
 def test_kinds_without_an_answer_are_refused(folder):
     model = Model(id="./x", kind="seq2seq")
-    with pytest.raises(Problem, match=r"asked\.agreement: a model of kind seq2seq"):
+    with pytest.raises(Problem, match=r"assignments\.agreement: a model of kind seq2seq"):
         shards(params(), model, {"statements": folder})
     assert shards(params(), Model(id="./x"), {"statements": folder}) == [Shard("en", "00000", 0, 1)]
 
