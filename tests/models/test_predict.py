@@ -5,7 +5,16 @@ import pytest
 import torch
 from models.tiny import save
 from models.tiny_causal import MADE
-from models.tiny_encoders import ENCODERS, WORDS, Plain, build
+from models.tiny_encoders import (
+    ENCODERS,
+    WORDS,
+    Plain,
+    build,
+    few,
+    in_both,
+    some,
+    tokenizers_of_all_kinds,
+)
 
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.models.causal import Causal
@@ -32,7 +41,7 @@ def at_last(plain, prompt):
     return plain.ask(ids)[places[-1]], len(ids)
 
 
-@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1.01e-6), ("float32", 2e-5)])
+@in_both(1.01e-6, 2e-5)
 def test_all_tokens_have_the_log_probability_of_a_plain_forward(saved, encoder, dtype, apart):
     if encoder.name == "xlnet":
         pytest.skip("a plain forward of XLNet sees its own mask; its masks are tested by filling")
@@ -51,6 +60,7 @@ def test_all_tokens_have_the_log_probability_of_a_plain_forward(saved, encoder, 
         assert (np.diff(values) <= 0).all()
 
 
+@few
 def test_with_one_mask_words_have_what_filling_gives_them(saved, encoder):
     scorer = loaded(saved)
     block, fill = one(scorer.predict(PROMPTS[:1], 10**6)), one(scorer.fill(PROMPTS[:1], WORDS, 99))
@@ -62,6 +72,7 @@ def test_with_one_mask_words_have_what_filling_gives_them(saved, encoder):
     )
 
 
+@tokenizers_of_all_kinds
 def test_a_token_starts_a_word_if_the_word_becomes_it_behind_another(saved, encoder):
     scorer = loaded(saved)
     found = scorer.pieces()
@@ -79,6 +90,7 @@ def test_a_token_starts_a_word_if_the_word_becomes_it_behind_another(saved, enco
         assert not found.starts[special]
 
 
+@tokenizers_of_all_kinds
 def test_words_are_spelled_in_as_many_tokens_as_they_are_written(saved, encoder):
     found = loaded(saved).spelled([*WORDS, "kindly", "☃☃"])
     assert {word: found[word] for word in WORDS} == dict.fromkeys(WORDS, 1)
@@ -86,6 +98,7 @@ def test_words_are_spelled_in_as_many_tokens_as_they_are_written(saved, encoder)
     assert "☃☃" not in found or found["☃☃"] > 1  # byte-level vocabularies can write anything
 
 
+@some("bert")
 def test_the_best_are_the_first_of_all_and_of_equal_ones_the_lower_id(saved, encoder):
     scorer = loaded(saved)
     every, few = one(scorer.predict(PROMPTS, 10**6)), one(scorer.predict(PROMPTS, 5))

@@ -6,7 +6,15 @@ from functools import cache
 import pytest
 import torch
 from models.tiny import answers, bert, save
-from models.tiny_encoders import SEVERAL, Plain, context_free
+from models.tiny_encoders import (
+    SEVERAL,
+    Plain,
+    context_free,
+    few,
+    in_both,
+    some,
+    tokenizers_of_all_kinds,
+)
 from transformers import BertTokenizer
 
 from plumbline.builders.core.errors import Problem
@@ -65,7 +73,7 @@ def unmasked(plain, sentence, *, attention):
     return scores[1:-1].sum().item()
 
 
-@pytest.mark.parametrize(("dtype", "apart"), [("float64", 2e-6), ("float32", 1e-4)])
+@in_both(2e-6, 1e-4)
 @pytest.mark.parametrize("method", METHODS)
 def test_scores_are_the_sums_taken_by_hand(encoder, saved, method, dtype, apart):
     attention = "eager" if method == "aula" else ""  # the others do not give it out
@@ -85,6 +93,7 @@ def test_scores_are_the_sums_taken_by_hand(encoder, saved, method, dtype, apart)
         assert score.unknown == int(no_symbol)
 
 
+@few
 def test_the_two_ways_to_mask_agree_where_every_word_is_one_piece(encoder, saved):
     scorer = loaded(saved)
     original, within = (list(scorer.pseudo_logprobs(WHOLE, method)) for method in METHODS[:2])
@@ -94,6 +103,7 @@ def test_the_two_ways_to_mask_agree_where_every_word_is_one_piece(encoder, saved
         assert one.logprob_nats != other.logprob_nats
 
 
+@few
 def test_a_model_without_context_gives_the_sum_of_its_unigrams(encoder, tmp_path):
     weights = {
         encoder.initial + "kind": 4.0,
@@ -159,6 +169,7 @@ def test_pieces_that_tell_of_each_other_make_a_word_too_likely(tmp_path):
     assert sum(map(math.exp, fill.logprobs_nats)) == pytest.approx(1, abs=0.1)
 
 
+@tokenizers_of_all_kinds
 def test_a_context_stands_before_every_text_and_is_not_scored(encoder, saved):
     scorer, plain = loaded(saved, context="a person is"), Plain(encoder, saved)
     (score,) = scorer.pseudo_logprobs(["very kind"])
@@ -178,6 +189,7 @@ def test_a_context_stands_before_every_text_and_is_not_scored(encoder, saved):
     )
 
 
+@few
 def test_methods_asked_in_turns_do_not_disturb_each_other(encoder, saved, monkeypatch):
     # one of them changes how the model computes attention
     scorer = loaded(saved, "float32")
@@ -193,6 +205,7 @@ def test_methods_asked_in_turns_do_not_disturb_each_other(encoder, saved, monkey
     assert list(scorer.pseudo_logprobs(SENTENCES)) == apart[0]
 
 
+@some("bert")
 def test_sentences_too_long_or_empty_are_refused_and_named(encoder, saved):
     scorer, longest = loaded(saved), encoder.positions
     fits = " ".join(["a"] * (longest - 2))
@@ -208,7 +221,7 @@ def test_sentences_too_long_or_empty_are_refused_and_named(encoder, saved):
         assert list(scorer.pseudo_logprobs(iter([]), method)) == []
 
 
-@pytest.mark.parametrize("encoder", ["bert"], indirect=True)
+@some("bert")
 def test_a_method_that_is_none_is_refused_with_those_that_are(saved):
     with pytest.raises(Problem, match="'pppl': no such method; there are original, within_word"):
         list(loaded(saved).pseudo_logprobs(["a kind"], "pppl"))

@@ -18,7 +18,7 @@ from models.tiny_causal import (
     llama,
     llama_tokenizer,
 )
-from models.tiny_encoders import SEVERAL, WORDS, Plain
+from models.tiny_encoders import SEVERAL, WORDS, Plain, in_both
 from transformers import AutoModel, AutoTokenizer
 
 from plumbline.builders.core.errors import Problem
@@ -61,7 +61,7 @@ def plain(states_of, tokenizer, word, before=None):
         return states_of(torch.tensor([ids]))[0, start : start + len(own)].mean(0), len(own)
 
 
-@pytest.mark.parametrize(("dtype", "apart"), [("float64", 1e-6), ("float32", 2e-5)])
+@in_both(1e-6, 2e-5)
 def test_the_state_is_the_mean_over_the_words_own_pieces(encoder, saved, dtype, apart):
     scorer, by_hand = Masked(saved, "tiny", "r1", dtype=dtype), Plain(encoder, saved, dtype)
     assert isinstance(scorer, Represents)

@@ -8,6 +8,7 @@ import json
 from functools import cache
 from typing import NamedTuple
 
+import pytest
 import torch
 import transformers as hf
 from models.tiny import byte_level, wordpiece
@@ -254,3 +255,19 @@ class Plain:
             given = [*ids[:place], *inside, *ids[place + 1 :]]
             total += self.ask(given)[place + done][piece].item()
         return total
+
+
+def some(*names):
+    """Run a test for these architectures: on the others it would run the same lines."""
+    return pytest.mark.parametrize("encoder", names, indirect=True)
+
+
+few = some("bert", "roberta")
+# one a kind of tokenizer: WordPiece with case and without, bytes, SentencePiece in two layouts
+tokenizers_of_all_kinds = some("bert", "bert-uncased", "roberta", "xlmr", "deberta-v3")
+
+
+def in_both(apart, apart32):
+    """Run a test in double precision for every architecture, in single precision for one."""
+    cases = [(name, "float64", apart) for name in ENCODERS] + [("roberta", "float32", apart32)]
+    return pytest.mark.parametrize(("encoder", "dtype", "apart"), cases, indirect=["encoder"])
