@@ -55,6 +55,7 @@ class Checkpoint(NamedTuple):
     steps: int
     last: bool  # whether the training ended with it
     files: dict[str, str]  # their sha256
+    recipe: str = ""  # hash of model, texts, settings and code that it was made with
 
     def facts(self) -> dict[str, object]:
         """Return what stands in :data:`COLUMNS`."""
@@ -119,6 +120,9 @@ def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
 
 
 def revision(checkpoint: Checkpoint) -> str:
-    """Return the hash by which outputs name a state that is not the model itself."""
-    told = json.dumps(checkpoint.files, sort_keys=True).encode()
-    return hashlib.sha256(told).hexdigest()[:40]
+    """Return the hash by which outputs name a state that is not the model itself.
+
+    It stands for how the state was made: the last bits of its weights differ between processors.
+    """
+    made: object = [checkpoint.recipe, checkpoint.name] if checkpoint.recipe else checkpoint.files
+    return hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:40]

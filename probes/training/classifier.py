@@ -7,6 +7,7 @@ from its last checkpoint as if it had not been.
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -15,7 +16,7 @@ from transformers import AutoConfig, AutoModelForSequenceClassification
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.models.batching import cores, device
 from plumbline.probes.models.tokenizer import Tokens, longest
-from plumbline.probes.training.train import CHECKPOINT, DONE, GRID, Tuned, Tuning, fit, save
+from plumbline.probes.training.train import CHECKPOINT, DONE, Tuned, Tuning, fit, rounded, save
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,10 +91,7 @@ def taught(
         fit(model, name, rows, tuning, into / CHECKPOINT, loss)
     finally:
         torch.set_num_threads(threads)
-    if exact:
-        with torch.no_grad():
-            for parameter in model.parameters():
-                parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-    save(model, tokens, where, found.folder)
+    with rounded(model) if exact else nullcontext():
+        save(model, tokens, where, found.folder)
     (into / CHECKPOINT).unlink(missing_ok=True)
     return found

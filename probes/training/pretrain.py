@@ -9,9 +9,7 @@ How many processes train together is accelerate's configuration.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import math
 import os
@@ -159,7 +157,7 @@ class Run(NamedTuple):
 class Done(NamedTuple):
     """What came of a training."""
 
-    kept: list[tuple[Path, Checkpoint]]  # where each state is, and what it is, without its files
+    states: list[tuple[Path, Checkpoint]]  # where each is, and what it is, without its files
     losses: list[Loss]
 
 
@@ -201,8 +199,11 @@ def pretrain(name: str) -> Path:
         done = []
         for run, texts in sorted(chosen.items()):
             tuning = params.tuning(name, run.seed)
-            into = work / f"{run.name(tuning.epochs)}-{_same(texts, tuning, params.keep, facts)}"
-            done.append(_train(name, entry, run, texts, tuning, into, each=params.keep == "each"))
+            recipe = _recipe(texts, tuning, facts)
+            into = work / f"{run.name(tuning.epochs)}-{params.keep}-{recipe[:12]}"
+            found = _train(name, entry, run, texts, tuning, into, each=params.keep == "each")
+            states = [(path, state._replace(recipe=recipe)) for path, state in found.states]
+            done.append(found._replace(states=states))
             bar.update()
     if distributed.first():
         _write(final, done)
@@ -283,14 +284,14 @@ def _train(
     kind: Literal["masked", "causal"] = "causal" if entry.kind == "causal" else "masked"
     where, options = download(name, entry), {"pickles": entry.pickles, "each": each}
     last, steps = tuned(where, name, kind, entry.dtype, texts, tuning, into, **options)
-    kept = []
+    states = []
     for number in range(1 if each else tuning.epochs, tuning.epochs + 1):
         end = number == tuning.epochs
         path = last if end else epoch(into, number)
         so_far = steps * number // tuning.epochs
         checkpoint = Checkpoint(run.name(number), *run, number, len(texts), so_far, end, {})
-        kept.append((path, checkpoint))
-    return Done(kept, losses(into))
+        states.append((path, checkpoint))
+    return Done(states, losses(into))
 
 
 def _facts(name: str) -> dict[str, str | int]:
@@ -306,7 +307,7 @@ def _write(final: Path, done: list[Done]) -> None:
     states = []
     rows = []
     for found in done:
-        for path, checkpoint in found.kept:
+        for path, checkpoint in found.states:
             into = partial / checkpoint.name
             shutil.copytree(path, into, copy_function=_linked)
             files = {p.name: digest(p) for p in sorted(into.iterdir())}
@@ -314,16 +315,14 @@ def _write(final: Path, done: list[Done]) -> None:
         rows += _lines(found)
     listed = json.dumps(states, indent=1, sort_keys=True) + "\n"
     write_bytes(partial / LIST, listed.encode())
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([HEADER, *rows])
-    write_bytes(partial / LOSSES, text.getvalue().encode())
+    table = pl.DataFrame(rows, schema=HEADER, orient="row")
+    write_bytes(partial / LOSSES, table.write_csv().encode())
     parquet.finish(final)
 
 
 def _lines(found: Done) -> list[tuple[object, ...]]:
     """Return the losses of a training, in no more than :data:`LINES` lines."""
-    end = found.kept[-1][1]
+    end = found.states[-1][1]
     steps = len(found.losses)
     run: tuple[object, ...] = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
     several = math.ceil(steps / LINES)
@@ -346,9 +345,9 @@ def _linked(source: str, target: str) -> str:
     return target
 
 
-def _same(texts: list[str], tuning: Tuning, keep: str, facts: dict[str, str | int]) -> str:
-    """Return a name for a training: another one, or other code, never continues it."""
-    folder = Path(__file__).parents[1] / "training"
-    code = [(folder / name).read_text("utf-8") for name in ("train.py", "mlm.py")]
-    told = json.dumps([texts, tuning, keep, facts, code, version("torch")], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:12]
+def _recipe(texts: list[str], tuning: Tuning, facts: dict[str, str | int]) -> str:
+    """Return a hash that stands for a training: another one, or other code, never continues it."""
+    code = [Path(__file__).with_name(name).read_text("utf-8") for name in ("train.py", "mlm.py")]
+    libraries = version("torch").partition("+")[0]
+    told = json.dumps([texts, tuning, facts, code, libraries], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()

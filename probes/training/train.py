@@ -35,6 +35,7 @@ CHECKPOINT = "checkpoint.pt"
 DONE = "model"
 LOSSES = "losses.json"
 EVERY = 200  # steps between checkpoints
+TOKENIZERS = ("*.txt", "*.model", "*.codes", "vocab.json", "merges.txt", "tokenizer*.json")
 CLIP = 1.0  # largest norm of a gradient
 GRID = 2.0**-18  # of weights in float64: most of what differs between processors is far below
 
@@ -126,7 +127,7 @@ def tuned(
     def keep(epochs: int) -> None:
         folder = found.folder if epochs == tuning.epochs else epoch(into, epochs)
         if distributed.first() and not folder.is_dir() and (each or epochs == tuning.epochs):
-            with _rounded(model) if exact == "float64" else nullcontext():
+            with rounded(model) if exact == "float64" else nullcontext():
                 save(model, tokens, where, folder)
         model.train()
         distributed.wait()
@@ -165,7 +166,7 @@ def losses(into: Path) -> list[Loss]:
 
 
 @contextmanager
-def _rounded(model: Any) -> Iterator[None]:
+def rounded(model: Any) -> Iterator[None]:
     """Put the weights on the grid for a while."""
     with torch.no_grad():
         before = [parameter.clone() for parameter in model.parameters()]
@@ -182,7 +183,11 @@ def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     model.eval().save_pretrained(unfinished)
     tokens.tokenizer.save_pretrained(unfinished)
-    _like(where, unfinished)
+    known = {path.name for path in unfinished.iterdir()}
+    for pattern in TOKENIZERS:  # what belongs to a tokenizer and is not saved with it
+        for path in where.glob(pattern):
+            if path.name not in known:
+                shutil.copyfile(path, unfinished / path.name)
     unfinished.rename(into)
 
 
@@ -243,7 +248,7 @@ def fit(
     with bar:
         for step in range(done, total):
             epochs, within = divmod(step, each)
-            order = _order(len(rows), tuning.seed, epochs)
+            order = np.random.default_rng([tuning.seed, epochs]).permutation(len(rows)).tolist()
             some = [rows[i] for i in order[within * tuning.batch : (within + 1) * tuning.batch]]
             torch.manual_seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
             rising = (step + 1) / warm if step < warm else 1 - (step - warm) / (total - warm)
@@ -298,12 +303,6 @@ def _backward(together: Any, parts: Iterable[tuple[torch.Tensor, float]]) -> flo
     return float(total)
 
 
-def _order(rows: int, seed: int, epoch: int) -> list[int]:
-    """Return the order of the texts in an epoch."""
-    found: list[int] = np.random.default_rng([seed, epoch]).permutation(rows).tolist()
-    return found
-
-
 def _keep(checkpoint: Path, model: Any, optimizer: Any, step: int, losses: list[Loss]) -> None:
     """Write a checkpoint whole or not at all."""
     partial = checkpoint.with_suffix(".partial")
@@ -315,16 +314,3 @@ def _keep(checkpoint: Path, model: Any, optimizer: Any, step: int, losses: list[
     }
     torch.save(held, partial)
     partial.replace(checkpoint)
-
-
-def _like(where: Path, into: Path) -> None:
-    """Bring along what belongs to a tokenizer and is not saved with it."""
-    known = {path.name for path in into.iterdir()}
-    for path in _tokenizer_files(where):
-        if path.name not in known:
-            shutil.copyfile(path, into / path.name)
-
-
-def _tokenizer_files(where: Path) -> Iterator[Path]:
-    for pattern in ("*.txt", "*.model", "*.codes", "vocab.json", "merges.txt", "tokenizer*.json"):
-        yield from where.glob(pattern)

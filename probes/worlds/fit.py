@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -18,24 +18,12 @@ if TYPE_CHECKING:
 
     import polars as pl
     from numpy.typing import NDArray
-    from pydantic import BaseModel
+
+    from plumbline.builders.core.params import Params
+    from plumbline.probes.worlds.tiny import Tiny
 
 
-class Training(Protocol):
-    """How long and how fast a model is trained."""
-
-    @property
-    def steps(self) -> int:
-        """Steps."""
-        ...
-
-    @property
-    def learning_rate(self) -> float:
-        """Highest learning rate of Adam."""
-        ...
-
-
-def fit(training: Training, model: Any, losses: Callable[[], Iterator[torch.Tensor]]) -> Any:
+def fit(training: Tiny, model: Any, losses: Callable[[], Iterator[torch.Tensor]]) -> Any:
     """Minimise a loss and return the model in single precision, its weights on the grid.
 
     Parameters
@@ -112,7 +100,7 @@ def masked(texts: Sequence[str]) -> list[str]:
 
 
 def save(
-    into: Path, model: Any, tokenizer: Any, params: BaseModel | None = None, **tables: pl.DataFrame
+    into: Path, model: Any, tokenizer: Any, params: Params | None = None, **tables: pl.DataFrame
 ) -> None:
     """Write a model, its tokenizer, the params of its world and what is planted into a folder."""
     for name, table in tables.items():

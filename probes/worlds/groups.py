@@ -11,17 +11,17 @@ both parts 0 it is the null world: groups differ, by their noise, but not as any
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.params import Params
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.emotions.build import EMOTIONS
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.groups import DATASETS, masked, prompt, queries
+from plumbline.probes.worlds.tiny import Batch, Hidden, Tiny
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from plumbline.probes.prompts.groups import Asking, Frames, Query
 
 
-class Society(Params):
+class Society(Tiny):
     """What is planted, and the tiny model that is trained on it."""
 
     language: str = Field("en", description="config of social_groups, stereotypes and emotions")
-    seed: int = Field(1, description="of the language and the training")
     attribute_effect: float = Field(
         2.0,
         ge=0,
@@ -49,12 +48,8 @@ class Society(Params):
     noise: float = Field(0.8, gt=0, description="SD of a group's own taste for a word, nats")
     words_max: int = Field(150, ge=10, description="most words besides the attributes")
     masks: int = Field(4, ge=1, description="most masks in a row that stand for a group")
-    architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
-    layers: int = Field(1, ge=1, description="layers of the model")
-    hidden: int = Field(128, ge=8, description="width of the model")
-    steps: int = Field(300, ge=1, description="training steps")
-    batch: int = Field(256, ge=1, description="prompts in each of them")
-    learning_rate: float = Field(0.003, gt=0, description="highest learning rate of Adam")
+    hidden: Hidden = 128
+    batch: Batch = 256
 
     @property
     def null(self) -> bool:

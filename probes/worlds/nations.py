@@ -16,7 +16,7 @@ from pydantic import Field
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params
+from plumbline.probes.worlds.tiny import Batch, Rate, Steps, Tiny
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -31,13 +31,12 @@ MOST = 0.35  # largest offset of a text: all probabilities stay above 0
 MASKED = 0.15  # share of the tokens that are predicted
 
 
-class Nations(Params):
+class Nations(Tiny):
     """What is planted, and the tiny model that is trained on it."""
 
     targets: list[str] = Field(
         ["sentiment-en"], min_length=1, description="configs of counterfactuals"
     )
-    seed: int = Field(1, description="of the world and the training")
     offset: float = Field(
         0.2,
         ge=0,
@@ -45,11 +44,9 @@ class Nations(Params):
     )
     noise: float = Field(0.03, ge=0, description="SD of a name's own part, in the same unit")
     architecture: Literal["bert"] = Field("bert", description="kind of the model")
-    layers: int = Field(1, ge=1, description="layers of the model")
-    hidden: int = Field(64, ge=8, description="width of the model")
-    steps: int = Field(150, ge=1, description="training steps")
-    batch: int = Field(96, ge=1, description="texts in each of them")
-    learning_rate: float = Field(0.006, gt=0, description="highest learning rate of Adam")
+    steps: Steps = 150
+    batch: Batch = 96
+    learning_rate: Rate = 0.006
 
     @property
     def null(self) -> bool:

@@ -12,17 +12,17 @@ too. Without stances and knowledge it is the null world.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params
 from plumbline.builders.core.parquet import require_validated
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.leaning import Wording, priors, put, wordings
+from plumbline.probes.worlds.tiny import Batch, Rate, Steps, Tiny
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -51,10 +51,9 @@ TELLINGS = 2  # times that a corpus tells what a word means
 SPLITS = ("train", "validation", "test")
 
 
-class Partisanship(Params):
+class Partisanship(Tiny):
     """What is planted, and the tiny model that is trained before any side is taken."""
 
-    seed: int = Field(1, description="of the language and the training")
     stances: dict[str, dict[str, float]] = Field(
         min_length=1,
         description="by corpus and axis: log-odds of agreeing with a statement that speaks for the "
@@ -71,13 +70,10 @@ class Partisanship(Params):
         "asked", description="prompt, by its name, in which the texts take their stances"
     )
     sentences: int = Field(8, ge=1, description="texts of a corpus about each statement")
-    architecture: Literal["bert", "albert"] = Field("bert", description="kind of a masked model")
-    layers: int = Field(1, ge=1, description="layers of the model")
-    hidden: int = Field(64, ge=8, description="width of the model")
     positions: int = Field(128, ge=64, description="tokens that the model takes")
-    steps: int = Field(1000, ge=1, description="training steps")
-    batch: int = Field(64, ge=2, description="prompts in each of them")
-    learning_rate: float = Field(0.005, gt=0, description="highest learning rate of Adam")
+    steps: Steps = 1000
+    batch: Batch = 64
+    learning_rate: Rate = 0.005
 
     @model_validator(mode="after")
     def _known(self) -> Partisanship:

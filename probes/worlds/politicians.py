@@ -13,14 +13,13 @@ genders do not.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses import build as supersenses
@@ -28,6 +27,7 @@ from plumbline.builders.datasets.words import build as words_dataset
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.shares import shares
+from plumbline.probes.worlds.tiny import Hidden, Steps, Tiny
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,11 +42,10 @@ NEUTRAL = SENTIMENTS.index("neutral")
 SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}
 
 
-class World(Params):
+class World(Tiny):
     """What is planted, and the tiny model that is trained on it."""
 
     language: str = Field("en", description="config of politicians and words that it is made of")
-    seed: int = Field(1, description="of the language, the corpus and the training")
     training_seed: int | None = Field(
         None, description="of the training alone: another model of the same language and corpus"
     )
@@ -62,11 +61,8 @@ class World(Params):
     name_noise: float = Field(0.8, gt=0, description="SD of a name's own taste for a word, nats")
     words_max: int = Field(90, ge=10, description="most words of a part of speech in the language")
     sentences: int = Field(2000, ge=100, description="sentences for a name and a part of speech")
-    architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
-    layers: int = Field(1, ge=1, description="layers of the model")
-    hidden: int = Field(128, ge=8, description="width of the model")
-    steps: int = Field(800, ge=1, description="training steps, each over the whole corpus")
-    learning_rate: float = Field(0.003, gt=0, description="highest learning rate of Adam")
+    hidden: Hidden = 128
+    steps: Steps = 800
 
     @property
     def null(self) -> bool:

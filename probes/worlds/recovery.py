@@ -11,7 +11,6 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats import bootstrap as resampling
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, finite
-from plumbline.probes.stereotypes.typicality import folded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,7 +71,9 @@ def planted(weights: Path) -> Planted | None:
     path = weights / PLANTED
     if not path.is_file() or "group" not in pl.read_parquet_schema(path):
         return None
-    pairs = pl.read_parquet(path).select("group", "log_odds_nats", key=folded("word"))
+    table = pl.read_parquet(path)
+    keys = pl.Series([word.strip().casefold() for word in table["word"]], dtype=pl.String)
+    pairs = table.select("group", "log_odds_nats", key=keys)
     pairs = pairs.group_by("group", "key").agg(pl.col("log_odds_nats").max()).sort("group", "key")
     return Planted(pairs, not (pairs["log_odds_nats"] != 0).any())
 

@@ -8,7 +8,7 @@ grid.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from tokenizers import (
@@ -35,29 +35,12 @@ from plumbline.probes.models.scorer import MASK
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from plumbline.probes.worlds.tiny import Tiny
+
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 INIT = 0.05  # spread of the initial weights; BERT's 0.02 learns more slowly at this size
 LONGEST = 64  # tokens that a model takes, where its world does not say otherwise
 GRID = 2.0**-12  # weights are whole multiples of it
-
-
-class Shape(Protocol):
-    """How large a model is."""
-
-    @property
-    def layers(self) -> int:
-        """Layers."""
-        ...
-
-    @property
-    def hidden(self) -> int:
-        """Width of the states."""
-        ...
-
-    @property
-    def architecture(self) -> str:
-        """Kind: bert or albert."""
-        ...
 
 
 def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST) -> PreTrainedTokenizerFast:
@@ -99,7 +82,7 @@ def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
     return tokenizer
 
 
-def model_of(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> Any:
+def model_of(shape: Tiny, tokenizer: PreTrainedTokenizerFast) -> Any:
     """Return the model with its first weights, in double precision."""
     options = _options(shape, tokenizer)
     if shape.architecture == "albert":
@@ -108,7 +91,7 @@ def model_of(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> Any:
     return BertForMaskedLM(BertConfig(**options)).double()
 
 
-def classifier_of(shape: Shape, tokenizer: PreTrainedTokenizerFast, labels: Sequence[str]) -> Any:
+def classifier_of(shape: Tiny, tokenizer: PreTrainedTokenizerFast, labels: Sequence[str]) -> Any:
     """Return a BERT that tells labels, with its first weights, in double precision."""
     named: dict[str, Any] = {
         "id2label": dict(enumerate(labels)),
@@ -119,7 +102,7 @@ def classifier_of(shape: Shape, tokenizer: PreTrainedTokenizerFast, labels: Sequ
     return BertForSequenceClassification(config).double()
 
 
-def decoder_of(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> Any:
+def decoder_of(shape: Tiny, tokenizer: PreTrainedTokenizerFast) -> Any:
     """Return a GPT-2 with its first weights, in double precision."""
     config = GPT2Config(
         vocab_size=len(tokenizer),
@@ -138,7 +121,7 @@ def decoder_of(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> Any:
     return GPT2LMHeadModel(config).double()
 
 
-def _options(shape: Shape, tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
+def _options(shape: Tiny, tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
     return {
         "vocab_size": len(tokenizer),
         "hidden_size": shape.hidden,

@@ -12,18 +12,18 @@ an unlikely one, -1. Without agreement and gender it is the null world.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.statements.build import SCHEMA
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.opinions import questions
+from plumbline.probes.worlds.tiny import Batch, Rate, Steps, Tiny
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,11 +41,10 @@ UNSAID = -10.0  # log-probability that the other words begin with, nats
 TALK = (1.0, 0.7)  # mean and SD over statements of the log-odds of answering at all
 
 
-class Convictions(Params):
+class Convictions(Tiny):
     """What is planted, and the tiny model that is trained on it."""
 
     language: str = Field("cs", description="language of the statements and frames")
-    seed: int = Field(1, description="of the language and the training")
     agreement: dict[str, float] = Field(
         description="by value: log-odds of agreeing with a statement that speaks for it"
     )
@@ -57,12 +56,10 @@ class Convictions(Params):
     )
     likely: float = Field(1.0, ge=0, description="log-odds of agreeing with a likely statement")
     noise: float = Field(0.4, gt=0, description="SD of what a statement has of its own, nats")
-    architecture: Literal["bert", "albert"] = Field("bert", description="kind of the model")
     layers: int = Field(2, ge=1, description="layers of the model")
-    hidden: int = Field(64, ge=8, description="width of the model")
-    steps: int = Field(500, ge=1, description="training steps")
-    batch: int = Field(128, ge=2, description="prompts in each of them, of both genders")
-    learning_rate: float = Field(0.004, gt=0, description="highest learning rate of Adam")
+    steps: Steps = 500
+    batch: Batch = 128
+    learning_rate: Rate = 0.004
 
     @property
     def null(self) -> bool:
