@@ -35,7 +35,7 @@ def compiled(pins: Path, *options: str) -> dict[str, str]:
 
 
 def main() -> None:
-    """Write all locks; versions that are locked stay as they are, ``--upgrade`` takes the newest."""
+    """Write all locks; locked versions stay as they are, ``--upgrade`` takes the newest."""
     pins = HERE / "pins.txt"
     old = [p.read_text("utf-8") for p in HERE.glob("*.txt") if "--upgrade" not in sys.argv]
     pins.write_text("\n".join(sorted(set(re.findall(r"^\S+==\S+", "\n".join(old), re.MULTILINE)))))

@@ -19,8 +19,8 @@ from plumbline.builders.core.progress import Bar
 from plumbline.probes import PROBES
 from plumbline.probes.core.assignments import asked
 from plumbline.probes.core.shards import Shard, Task, Worker
-from plumbline.probes.models.files import pointer
 from plumbline.probes.models.masked import Masked
+from plumbline.probes.models.params import pointer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -22,7 +22,7 @@ from plumbline.builders.core.params import entry
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.probes.core.shards import Shard, Task, Worker
-from plumbline.probes.models.files import pointer
+from plumbline.probes.models.params import pointer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

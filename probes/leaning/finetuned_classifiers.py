@@ -24,7 +24,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.downstream.read import SPLITS
 from plumbline.probes.core.shards import Shard
 from plumbline.probes.leaning.schemas import PLANTED
-from plumbline.probes.models.files import weights_folder
+from plumbline.probes.models.params import weights_folder
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:

@@ -10,24 +10,18 @@ from typing import Any
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.snapshot import digest, write_bytes
-from plumbline.probes.models.params import MANIFEST, WORLDS, Model, model
+from plumbline.probes.models.params import (
+    MANIFEST,
+    MODELS,
+    POINTER,
+    Model,
+    model,
+    pointer,
+    weights_folder,
+)
 
-DATA = Path("data")
-MODELS = DATA / "models"
-POINTER = "model.json"
 WANTED = ("*.json", "*.txt", "*.model", "*.codes", "*.jinja", "*.safetensors")
 PICKLES = "*.bin"  # only where params allow them
-
-
-def pointer(name: str, data: Path = DATA) -> Path:
-    """Return the file with a model's id, its revision and the sha256 of its files."""
-    world = data / WORLDS.relative_to(DATA) / name / MANIFEST
-    return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
-
-
-def weights_folder(name: str, data: Path = DATA) -> Path:
-    """Return the folder of a model: a planted world's, or that of the pointer to another's."""
-    return pointer(name, data).parent
 
 
 def refresh(name: str) -> str:

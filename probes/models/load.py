@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.snapshot import digest
-from plumbline.probes.models.files import download, pointer, refresh, wanted
-from plumbline.probes.models.params import MANIFEST, model
+from plumbline.probes.models.files import download, refresh, wanted
+from plumbline.probes.models.params import MANIFEST, model, pointer
 
 if TYPE_CHECKING:
     from pathlib import Path

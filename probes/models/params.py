@@ -19,7 +19,10 @@ from plumbline.builders.core.params import Params, read, section
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-WORLDS = Path("data/samples/worlds")
+DATA = Path("data")
+MODELS = DATA / "models"
+POINTER = "model.json"
+WORLDS = DATA / "samples/worlds"
 MANIFEST = "manifest.json"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 VERBS: dict[str, frozenset[str]] = {  # what a model of each kind can be asked
@@ -135,6 +138,17 @@ class Models(Params):
     """All models, by name."""
 
     models: dict[str, Model]
+
+
+def pointer(name: str, data: Path = DATA) -> Path:
+    """Return the file with a model's id, its revision and the sha256 of its files."""
+    world = data / WORLDS.relative_to(DATA) / name / MANIFEST
+    return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
+
+
+def weights_folder(name: str, data: Path = DATA) -> Path:
+    """Return the folder of a model: a planted world's, or that of the pointer to another's."""
+    return pointer(name, data).parent
 
 
 def worlds() -> dict[str, Model]:

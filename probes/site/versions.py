@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core import params, parquet
+from plumbline.probes.models.params import pointer
 from plumbline.probes.report.view import Listing, listed
 
 if TYPE_CHECKING:
@@ -60,9 +61,9 @@ class Versions:
         by = {probe: self.tables.models(probe) for probe in probes}
         found = []
         for name in sorted({name for own in by.values() for name in own}):
-            path = self.data / "models" / name / "model.json"
+            path = pointer(name, self.data)
             known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-            entry = self.tree["models"].get(name, {})
+            entry = known.get("model") or (self.tree.get("models") or {}).get(name, {})
             found.append(
                 {"name": name, "kind": entry.get("kind", "masked"), "id": str(known.get("id", "–"))}
                 | {"revision": str(known.get("revision") or entry.get("revision") or "–")}

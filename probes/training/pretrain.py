@@ -27,8 +27,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import digest, write_bytes
-from plumbline.probes.models.files import weights_folder
-from plumbline.probes.models.params import model
+from plumbline.probes.models.params import model, weights_folder
 from plumbline.probes.training import distributed
 from plumbline.probes.training.checkpoints import FOLDER, LIST, Checkpoint
 

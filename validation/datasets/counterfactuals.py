@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.builders.core.describe import frames
+from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.validation import suite
 
 if TYPE_CHECKING:
