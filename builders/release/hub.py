@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from plumbline.builders.release.terms import Gated, Release
 
+ENDPOINT = "HF_ENDPOINT"
 ROWS = [CARD, FACTS, "*.parquet"]
 KEPT = ".gitattributes"  # the Hub's own: says which files are large
 STRICT: tuple[Gated, ...] = (False, "auto", "manual")
@@ -115,32 +117,30 @@ def fetch(repo: str, revision: str, token: str | None) -> Path:
         RevisionNotFoundError,
     )
 
-    try:
-        with _told(repo):
-            try:
-                at = _api(token).snapshot_download(
+    with _told(repo):
+        try:
+            return Path(
+                _api(token).snapshot_download(
                     repo, repo_type="dataset", revision=revision, allow_patterns=ROWS
                 )
-            except LocalEntryNotFoundError as error:
-                if isinstance(error.__cause__, HfHubHTTPError):
-                    raise error.__cause__ from error
+            )
+        except (HfHubHTTPError, LocalEntryNotFoundError) as error:
+            cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else error
+            if not isinstance(cause, HfHubHTTPError):
                 raise Unreachable(
                     f"{repo}: the Hub was not reached; try again when the network is there"
                 ) from error
-    except Problem as problem:
-        cause = problem.__cause__
-        if isinstance(cause, RevisionNotFoundError):
-            raise Problem(
-                f"{repo}@{revision}: no such version on the Hub; its page lists the tags"
-            ) from cause
-        status = cause.response.status_code if isinstance(cause, HfHubHTTPError) else 0
-        if isinstance(cause, RepositoryNotFoundError) or status in (401, 403):
-            raise Problem(
-                f"{repo}: no such dataset on the Hub, or none that may be read with the token in "
-                "HF_TOKEN; check both"
-            ) from cause
-        raise
-    return Path(at)
+            if isinstance(cause, RevisionNotFoundError):
+                raise Problem(
+                    f"{repo}@{revision}: no such version on the Hub; its page lists the tags"
+                ) from cause
+            forbidden = cause.response.status_code in (401, 403)
+            if forbidden or isinstance(cause, RepositoryNotFoundError):
+                raise Problem(
+                    f"{repo}: no such dataset on the Hub, or none that may be read with the token "
+                    "in HF_TOKEN; check both"
+                ) from cause
+            raise cause from error
 
 
 def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:
@@ -225,7 +225,7 @@ def _api(token: str | None) -> HfApi:
 
     if as_json() or not sys.stderr.isatty():  # else the client shows its own
         disable_progress_bars()
-    return HfApi(token=token or False)
+    return HfApi(os.environ.get(ENDPOINT) or None, token=token or False)
 
 
 @contextmanager

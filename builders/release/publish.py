@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from plumbline.builders.release.terms import Release
 
 TOKEN = "HF_TOKEN"  # noqa: S105 - the variable's name
-ENDPOINT = "HF_ENDPOINT"
 HUB = "https://huggingface.co"
 REPO = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 VERSION = re.compile(r"\d+\.\d+\.\d+")
@@ -75,7 +74,7 @@ def publish(
     if not VERSION.fullmatch(version):
         raise Problem(f"--version {version}: not a version; write three numbers, as 1.2.0")
     made = release(locate(named), section("publish", Params).acknowledged)
-    made = _addressed(made, os.environ.get(ENDPOINT) or HUB, repo, version)
+    made = _addressed(made, os.environ.get(hub.ENDPOINT) or HUB, repo, version)
     token = os.environ.get(TOKEN) or None
     if not dry and token is None:
         raise Problem(
