@@ -20,7 +20,7 @@ from plumbline.probes.leaning.schemas import CompassParams as Params
 from plumbline.probes.leaning.scoring import Scale, scales
 from plumbline.probes.leaning.stability import answered, stability
 from plumbline.probes.prompts.leaning import FORMS
-from plumbline.probes.stats.estimate import finite, typed
+from plumbline.probes.stats.estimate import adjusted, finite, typed
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
@@ -93,4 +93,8 @@ def _table(own: list[dict[str, Any]], name: str) -> pl.DataFrame:
     schema = SCHEMAS[name]
     if not own:
         raise Problem(f"analysis.compass: no row of {name}; does any model have outputs?")
-    return typed(pl.DataFrame(own, infer_schema_length=None), schema).sort(schema.key)
+    table = pl.DataFrame(own, infer_schema_length=None)
+    for column in {"shifts": ("p", "p_seeds")}.get(name, ("p",)):
+        if "p" in table.columns:
+            table = adjusted(table, column, ("model", "questionnaire", "asked", "reading"))
+    return typed(table, schema).sort(schema.key)

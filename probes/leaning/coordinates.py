@@ -18,7 +18,7 @@ from plumbline.probes.leaning.schemas import (
 )
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES
 from plumbline.probes.stats.crossed import METHOD, Part, half_width, of_mean, of_total, two_sided_p
-from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
+from plumbline.probes.stats.estimate import Estimate, finite, significant
 from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
@@ -93,19 +93,10 @@ def moved(scale: Scale, a: int, own: Array, other: Array | None = None) -> Axis:
     return Axis(float(totals.sum()), parts, totals, prompts, seeds, others)
 
 
-def estimate(value: float, found: Axis, confidence: float) -> dict[str, Any]:
-    """Return the columns of an estimate, without its test."""
-    half = half_width(found.parts, confidence)
-    return {
-        "value": finite(value),
-        "low": finite(value - half),
-        "high": finite(value + half),
-        "n": len(found.totals),
-        "cluster": CLUSTER,
-        "method": f"{METHOD}: {', '.join(_sampled(found))}",
-        "p": None,
-        "p_bh": None,
-    }
+def estimate(value: float, found: Axis, confidence: float) -> Estimate:
+    """Return an estimate with its interval over statements, prompts and trainings."""
+    half, method = half_width(found.parts, confidence), f"{METHOD}: {', '.join(_sampled(found))}"
+    return Estimate(value, value - half, value + half, len(found.totals), method)
 
 
 def _sampled(found: Axis) -> Iterator[str]:
@@ -134,7 +125,7 @@ def coordinates(reading: Reading, params: Params) -> Rows:
                     "high_fixed": finite(np.clip(value + fixed, *ends[:2])),
                 }
             )
-    return adjust(rows, "p")
+    return rows
 
 
 def runs(reading: Reading, params: Params) -> Rows:
@@ -150,7 +141,7 @@ def runs(reading: Reading, params: Params) -> Rows:
                 about = reading.about(state) | {"pretraining_seed": seed, "prompt": prompt}
                 part = Added(*(array[s : s + 1, which] for array in told))
                 rows += [about | placed for placed, _, _ in _axes(reading, part, params)]
-    return adjust(rows, "p")
+    return rows
 
 
 class Added(NamedTuple):
@@ -184,14 +175,11 @@ def _axes(
             start[a] + end[:, :, a].mean(axis=(0, 1)).sum() for end in (told.low, told.high)
         )
         found = moved(scale, a, told.own[:, :, a])
-        row = estimate(float(start[a]) + found.value, found, params.confidence)
-        for end in ("low", "high"):
-            row[end] = None if row[end] is None else finite(np.clip(row[end], *limits[a]))
-        lost = finite(missing[keep].sum())
+        at = estimate(float(start[a]) + found.value, found, params.confidence)
+        at = at._replace(low=np.clip(at.low, *limits[a]), high=np.clip(at.high, *limits[a]))
+        lost, p = finite(missing[keep].sum()), 2 * float(ndtr(-abs(found.value) / spread[a]))
         if lost == keep.sum():
-            row |= dict.fromkeys(("value", "low", "high"))
-        else:
-            row["p"] = significant(2 * float(ndtr(-abs(found.value) / spread[a])))
+            at, p = at._replace(**dict.fromkeys(("value", "low", "high"), np.nan)), np.nan
         place = {
             "axis": axis,
             "unit": scale.unit,
@@ -199,25 +187,15 @@ def _axes(
             "missing": lost,
             "bound_low": finite(low),
             "bound_high": finite(high),
-            "null": RANDOM.format(mean=round(float(start[a]), 3) + 0.0, sd=float(spread[a])),
         }
-        yield row | place, found, np.append(limits[a], start[a])
+        null = RANDOM.format(mean=round(float(start[a]), 3) + 0.0, sd=float(spread[a]))
+        row = at.row(cluster=CLUSTER, null=null, p=p, **place)
+        yield row, found, np.append(limits[a], start[a])
 
 
 def sd_of(values: Array) -> float | None:
     """Return the standard deviation over seeds, None for one seed."""
     return finite(values.std(ddof=1)) if len(values) > 1 else None
-
-
-def adjust(rows: Rows, name: str) -> Rows:
-    """Put adjusted p-values in, over all rows that have one."""
-    for row in rows:
-        row[f"{name}_bh"] = None
-    tested = [row for row in rows if row[name] is not None]
-    adjusted = benjamini_hochberg(np.array([row[name] for row in tested], dtype=np.float64))
-    for row, p in zip(tested, adjusted, strict=True):
-        row[f"{name}_bh"] = significant(float(p))
-    return rows
 
 
 def items(reading: Reading, params: Params) -> Rows:
@@ -236,23 +214,17 @@ def items(reading: Reading, params: Params) -> Rows:
             if not absent[i]:
                 parts = [of_mean(stances[:, :, i].mean(axis=axis)) for axis in (0, 1)]
                 half = half_width(parts, params.confidence)
-            rows.append(
-                reading.about(state)
-                | {
-                    "id": name,
-                    "value": finite(value),
-                    "low": finite(np.clip(value - half, -1, 1)),
-                    "high": finite(np.clip(value + half, -1, 1)),
-                    "n": max(told.shape[:2]),
-                    "cluster": "prompt" if told.shape[1] >= told.shape[0] else "training",
-                    "method": METHOD + ": prompts, trainings; none where an answer is missing",
-                    "null": "none: -1 disagrees strongly, 1 agrees strongly",
-                    "p": None,
-                    "p_bh": None,
-                    "share_missing": finite(min(1.0, absent[i])),
-                }
-                | {k: finite(min(1.0, v)) for k, v in zip(names, shares[i], strict=True)}
+            limits = np.clip([value - half, value + half], -1, 1)
+            method = METHOD + ": prompts, trainings; none where an answer is missing"
+            row = Estimate(value, limits[0], limits[1], max(told.shape[:2]), method).row(
+                **reading.about(state),
+                cluster="prompt" if told.shape[1] >= told.shape[0] else "training",
+                null="none: -1 disagrees strongly, 1 agrees strongly",
+                id=name,
+                share_missing=finite(min(1.0, absent[i])),
             )
+            shared = {k: finite(min(1.0, v)) for k, v in zip(names, shares[i], strict=True)}
+            rows.append(row | shared)
     return rows
 
 
@@ -299,21 +271,23 @@ def shifts(reading: Reading, params: Params) -> Rows:
             found = moved(scale, a, one[:, :, a], two[:, :, a])
             flipped = sign_flip_p(found.totals[:, None], params.flips, params.seed)
             rows.append(
-                reading.about(state)
-                | {"contrast": CONTRASTS.index(contrast), "against": against}
-                | {"axis": axis, "unit": scale.unit}
-                | estimate(found.value, found, params.confidence)
-                | {
-                    "null": unequal or FLIPPED.format(flips=params.flips),
-                    "p": None if unequal else significant(float(flipped[0])),
-                    "seed_sd": sd_of(found.seeds),
-                    "p_seeds": None if unequal else seeds_p(found, itself=other == ITSELF),
-                    "seeds": len(found.seeds),
-                    "texts": own.texts[state],
-                    "texts_against": own.texts[other],
-                }
+                estimate(found.value, found, params.confidence).row(
+                    **reading.about(state),
+                    cluster=CLUSTER,
+                    null=unequal or FLIPPED.format(flips=params.flips),
+                    p=None if unequal else float(flipped[0]),
+                    contrast=CONTRASTS.index(contrast),
+                    against=against,
+                    axis=axis,
+                    unit=scale.unit,
+                    seed_sd=sd_of(found.seeds),
+                    p_seeds=None if unequal else seeds_p(found, itself=other == ITSELF),
+                    seeds=len(found.seeds),
+                    texts=own.texts[state],
+                    texts_against=own.texts[other],
+                )
             )
-    return adjust(adjust(rows, "p"), "p_seeds")
+    return rows
 
 
 def _unequal(texts: float, others: float, params: Params) -> str:

@@ -13,21 +13,21 @@ from math import comb
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from scipy.special import ndtr
 
-from plumbline.probes.leaning.predictions import Case, Runs, adjusted, cases, over_seeds
+from plumbline.probes.leaning.predictions import Case, Runs, cases, over_seeds, tables
 from plumbline.probes.leaning.schemas import ENSEMBLE as SCHEMAS
 from plumbline.probes.leaning.schemas import ROUNDED
 from plumbline.probes.leaning.schemas import EnsembleParams as Params
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS, VOTES, cells, metrics, vote
 from plumbline.probes.stats.crossed import Contrast, combined, left_out
-from plumbline.probes.stats.estimate import finite, significant, typed
+from plumbline.probes.stats.estimate import Estimate, finite
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    import polars as pl
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
@@ -116,12 +116,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                             scored, case, without if reading == CORRECTED else [], params
                         )
                     ]
-            found["differences"] += adjusted(adjusted(differences), "p_trainings", "p_trainings_bh")
-    return {
-        name: typed(pl.DataFrame(rows, infer_schema_length=None), SCHEMAS[name])
-        for name, rows in found.items()
-        if rows
-    }
+            found["differences"] += differences
+    return tables(found, SCHEMAS)
 
 
 def _partisan(case: Case, params: Params) -> dict[tuple[int, float], dict[str, Runs]]:
@@ -143,24 +139,18 @@ def _rows(own: Scored, case: Case, params: Params) -> list[dict[str, Any]]:
     several = len(own.each) > 1
     sd = own.each.std(axis=0, ddof=1) if several else np.full(len(METRICS), np.nan)
     limits = percentiles(own.mean[1:].T, params.confidence)
+    n = case.size(every)
     return [
-        {
-            "ensemble": own.voters.name,
-            "vote": own.voters.vote,
-            "metric": metric,
-            "value": finite(own.mean[0, m]),
-            "low": finite(limits.low[m]),
-            "high": finite(limits.high[m]),
-            "n": case.size(every),
-            "cluster": case.cluster,
-            "method": OVER_TEXTS,
-            "null": UNTESTED,
-            "p": None,
-            "p_bh": None,
-            "size": own.voters.size,
-            "ensembles": len(own.each),
-            "sd": finite(sd[m]),
-        }
+        Estimate(own.mean[0, m], limits.low[m], limits.high[m], n, OVER_TEXTS).row(
+            cluster=case.cluster,
+            null=UNTESTED,
+            ensemble=own.voters.name,
+            vote=own.voters.vote,
+            metric=metric,
+            size=own.voters.size,
+            ensembles=len(own.each),
+            sd=finite(sd[m]),
+        )
         for m, metric in enumerate(METRICS)
     ]
 
@@ -192,28 +182,19 @@ def _differences(
                 if metric in TESTED and np.isfinite(apart[0, m]):
                     same = abs(apart[0, m]) < 1e-12
                     p = 1.0 if same else 2 * float(ndtr(-abs(apart[0, m]) / max(se[m], 1e-12)))
-                result.append(
-                    {
-                        "against": other.voters.name,
-                        "vote": own.voters.vote,
-                        "metric": metric,
-                        "value": finite(apart[0, m]),
-                        "low": finite(limits.low[m]),
-                        "high": finite(limits.high[m]),
-                        "n": case.size(every),
-                        "cluster": case.cluster,
-                        "method": OVER_TEXTS,
-                        "null": UNTESTED if p is None else NORMAL,
-                        "p": None if p is None else significant(p),
-                        "p_bh": None,
-                        "size": own.voters.size,
-                        "size_against": other.voters.size,
-                    }
-                    | over_seeds(
-                        _contrast(own, other, m, float(se[m]), without, case.size(every), params),
-                        tested=metric in TESTED,
-                    )
+                at = (apart[0, m], limits.low[m], limits.high[m], case.size(every), OVER_TEXTS)
+                row = Estimate(*at).row(
+                    cluster=case.cluster,
+                    null=UNTESTED if p is None else NORMAL,
+                    p=p,
+                    against=other.voters.name,
+                    vote=own.voters.vote,
+                    metric=metric,
+                    size=own.voters.size,
+                    size_against=other.voters.size,
                 )
+                found = _contrast(own, other, m, float(se[m]), without, at[3], params)
+                result.append(row | over_seeds(found, tested=metric in TESTED))
     return result
 
 

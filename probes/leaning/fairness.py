@@ -9,19 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
 from plumbline.probes.leaning.predictions import (
     ALL,
     Case,
     Runs,
     State,
-    adjusted,
     cases,
     grid,
     matched,
     over_seeds,
     pairs,
+    tables,
 )
 from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
 from plumbline.probes.leaning.schemas import FAIRNESS_READINGS, OF
@@ -29,10 +28,11 @@ from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS, cells, metrics
 from plumbline.probes.stats.crossed import Contrast, over_trainings
-from plumbline.probes.stats.estimate import finite, significant, typed
+from plumbline.probes.stats.estimate import Estimate, finite
 from plumbline.probes.stats.tests import chance_p, exchange_p, mcnemar, membership_p
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
@@ -71,20 +71,16 @@ def measured_on(case: Case, runs: Runs, member: NDArray[np.bool_], weights: Floa
     return Measured(runs, drawn[:, 0], drawn.mean(axis=0))
 
 
-def null_of(row: dict[str, Any], null: str) -> str:
-    """Return what a row is judged against, if it is."""
-    return UNTESTED if row["p"] is None else null
-
-
 def estimates(
     own: Measured,
     case: Case,
     member: NDArray[np.bool_],
     reading: int,
     p: Floats | None,
+    null: str,
     params: Params,
 ) -> list[dict[str, Any]]:
-    """Return what a row has of each measure."""
+    """Return what a row has of each measure; ``null`` is what those with a test are judged by."""
     runs = len(own.each)
     sd = own.each.std(axis=0, ddof=1) if runs > 1 else np.full(len(METRICS), np.nan)
     low, high = limits(own.mean[1:], params)
@@ -93,21 +89,17 @@ def estimates(
     cluster, n = (TRAINING, runs) if reading == FAITHFUL else (case.cluster, case.size(member))
     result = []
     for m, metric in enumerate(METRICS):
-        there = p is not None and metric in TESTED and np.isfinite(p[m])
+        tested = p is not None and metric in TESTED and np.isfinite(p[m])
+        method = SPREAD if reading == FAITHFUL else OVER_TEXTS
         result.append(
-            {
-                "metric": metric,
-                "value": finite(own.mean[0, m]),
-                "low": finite(low[m]),
-                "high": finite(high[m]),
-                "n": n,
-                "cluster": cluster,
-                "method": SPREAD if reading == FAITHFUL else OVER_TEXTS,
-                "p": significant(p[m]) if there and p is not None else None,
-                "p_bh": None,
-                "runs": runs,
-                "sd_runs": finite(sd[m]),
-            }
+            Estimate(own.mean[0, m], low[m], high[m], n, method).row(
+                cluster=cluster,
+                null=null if tested else UNTESTED,
+                p=p[m] if p is not None and tested else None,
+                metric=metric,
+                runs=runs,
+                sd_runs=finite(sd[m]),
+            )
         )
     return result
 
@@ -144,11 +136,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             found["overall"] += _overall(case, measured, params)
             found["groups"] += _groups(case, measured, params)
             found["differences"] += _differences(case, weights, params)
-    return {
-        name: typed(pl.DataFrame(rows, infer_schema_length=None), SCHEMAS[name])
-        for name, rows in found.items()
-        if rows
-    }
+    return tables(found, SCHEMAS)
 
 
 def _overall(case: Case, measured: Table, params: Params) -> list[dict[str, Any]]:
@@ -159,10 +147,10 @@ def _overall(case: Case, measured: Table, params: Params) -> list[dict[str, Any]
         p = chance_p(case.true, runs.predicted, params.exchanges, params.seed, every)
         for reading in (FAITHFUL, CORRECTED):
             result += [
-                _place(case, reading, state) | row | {"null": null_of(row, DEALT)}
-                for row in estimates(own, case, case.members[ALL], reading, p, params)
+                _place(case, reading, state) | row
+                for row in estimates(own, case, case.members[ALL], reading, p, DEALT, params)
             ]
-    return adjusted(result)
+    return result
 
 
 def _groups(case: Case, measured: Table, params: Params) -> list[dict[str, Any]]:
@@ -180,17 +168,17 @@ def _groups(case: Case, measured: Table, params: Params) -> list[dict[str, Any]]
             apart = own.mean - whole.mean
             low, high = limits(apart[1:], params)
             for reading in (FAITHFUL, CORRECTED):
-                rows = estimates(own, case, member, reading, p, params)
+                rows = estimates(own, case, member, reading, p, MEMBER, params)
                 for m, row in enumerate(rows):
                     ends = (low[m], high[m]) if reading == CORRECTED else (np.nan, np.nan)
                     result.append(
                         _place(case, reading, state)
                         | {"of": OF.index(of), "group": name}
                         | row
-                        | {"null": null_of(row, MEMBER), "contrast": finite(apart[0, m])}
+                        | {"contrast": finite(apart[0, m])}
                         | {"contrast_low": finite(ends[0]), "contrast_high": finite(ends[1])}
                     )
-    return adjusted(result)
+    return result
 
 
 def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, Any]]:
@@ -228,15 +216,15 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
             )
             for reading, p_values in tested.items():
                 shown = one_run if reading == ONE_RUN else apart
-                rows = estimates(shown, case, member, reading, p_values, params)
+                rows = estimates(shown, case, member, reading, p_values, EXCHANGED, params)
                 for m, row in enumerate(rows):
                     accuracy = reading == ONE_RUN and METRICS[m] == "accuracy"
-                    null = null_of(row, MCNEMAR if accuracy else EXCHANGED)
+                    null = {"null": MCNEMAR} if accuracy and row["p"] is not None else {}
                     result.append(
                         place
                         | {"reading": reading}
                         | row
-                        | {"null": null}
+                        | null
                         | over_seeds(
                             _contrast(apart, m, case.size(member), params)
                             if reading == CORRECTED
@@ -244,7 +232,7 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
                             tested=METRICS[m] in TESTED,
                         )
                     )
-    return adjusted(adjusted(result), "p_trainings", "p_trainings_bh")
+    return result
 
 
 def _single(runs: Runs) -> Runs:

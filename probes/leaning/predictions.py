@@ -10,7 +10,7 @@ import polars as pl
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.leaning.schemas import KEY, PLANTED
 from plumbline.probes.stats import bootstrap as resampling
-from plumbline.probes.stats.estimate import benjamini_hochberg, finite, significant
+from plumbline.probes.stats.estimate import adjusted, finite, significant, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from plumbline.builders.core.schema import Schema
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.stats.crossed import Contrast
 
@@ -223,30 +224,26 @@ def matched(one: Runs, other: Runs, state: State) -> tuple[Runs, Runs]:
     return one.pick(seeds), other.pick(seeds)
 
 
-def adjusted(
-    rows: list[dict[str, Any]], name: str = "p", into: str = "p_bh"
-) -> list[dict[str, Any]]:
-    """Adjust over all tests of a reading; of one task of one model there are no others here."""
-    for reading in {row["reading"] for row in rows}:
-        own = [row for row in rows if row["reading"] == reading]
-        tested = [row for row in own if row[name] is not None]
-        if name == "p":
-            for row in own:
-                row["family"] = len(tested)
-        values = np.array([row[name] for row in tested], dtype=np.float64)
-        for row, value in zip(tested, benjamini_hochberg(values), strict=True):
-            row[into] = significant(value)
-    return rows
+def tables(
+    found: dict[str, list[dict[str, Any]]], schemas: dict[str, Schema]
+) -> dict[str, pl.DataFrame]:
+    """Return rows as tables, adjusted over all tests of a task of a model in a reading."""
+    result = {}
+    for name, rows in found.items():
+        if rows:
+            table = pl.DataFrame(rows, infer_schema_length=None)
+            for column in ("p", *({"p_trainings"} & set(table.columns))):
+                table = adjusted(table, column, ("model", "task", "reading"))
+            result[name] = typed(table, schemas[name])
+    return result
 
 
 def over_seeds(found: Contrast | None, *, tested: bool) -> dict[str, float | None]:
     """Return the columns of a difference over texts and trainings; nothing without one."""
     if found is None:
-        names = ("trainings_low", "trainings_high", "p_trainings", "p_trainings_bh")
-        return dict.fromkeys(names)
+        return dict.fromkeys(("trainings_low", "trainings_high", "p_trainings"))
     return {
         "trainings_low": finite(found.low),
         "trainings_high": finite(found.high),
         "p_trainings": significant(found.p) if tested and np.isfinite(found.p) else None,
-        "p_trainings_bh": None,
     }

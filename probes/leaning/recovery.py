@@ -24,7 +24,7 @@ from plumbline.probes.leaning.schemas import (
     READINGS,
 )
 from plumbline.probes.leaning.schemas import PLANTED as TASK
-from plumbline.probes.stats.estimate import finite, typed
+from plumbline.probes.stats.estimate import Estimate, typed
 from plumbline.probes.stats.intervals import spearman, wilson
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY
 
@@ -289,9 +289,7 @@ def _share(
 def _row(
     measure: str, at: tuple[float, float, float], n: int, cluster: str, method: str, null: str
 ) -> Row:
-    value, low, high = map(finite, at)
-    own = {"measure": measure, "value": value, "low": low, "high": high, "n": n}
-    return own | {"cluster": cluster, "method": method, "null": null, "p": None, "p_bh": None}
+    return Estimate(*at, n, method).row(measure=measure, cluster=cluster, null=null)
 
 
 STUDIES = (("compass", "stances", _compass), ("fairness", "knows", _fairness))

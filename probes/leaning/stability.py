@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from plumbline.probes.leaning.coordinates import CLUSTER, adjust
+from plumbline.probes.leaning.coordinates import CLUSTER
 from plumbline.probes.leaning.responses import (
     ANSWERED,
     CHECKPOINT,
@@ -24,7 +24,7 @@ from plumbline.probes.leaning.responses import (
 )
 from plumbline.probes.leaning.schemas import STABLE
 from plumbline.probes.leaning.scoring import STANCES
-from plumbline.probes.stats.estimate import finite, significant
+from plumbline.probes.stats.estimate import Estimate, finite
 from plumbline.probes.stats.intervals import wilson
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def stability(reading: Reading, judged: Judged, params: Params) -> Rows:
                 row = _agreement(compared, pairs, scale, params)
                 if row is not None:
                     rows.append(reading.about(state) | row)
-    return adjust(rows, "p")
+    return rows
 
 
 def _sides(found: pl.DataFrame, scale: Scale) -> dict[State, dict[Way, Array]]:
@@ -156,20 +156,16 @@ def _agreement(
     chance = sign * float(mean / of_all) if of_all else float("nan")
     seen = 2 * value - 1
     hits = int((np.abs(null - chance) >= abs(seen - chance) - EPSILON).sum())
-    return {
-        "compared": STABLE.index(compared),
-        "value": finite(value),
-        "low": finite(min(found.low, value)),
-        "high": finite(max(found.high, value)),
-        "n": len(shares),
-        "cluster": CLUSTER,
-        "method": "Wilson score over clusters, their shares for hits",
-        "null": SHUFFLED,
-        "p": significant((1 + hits) / (1 + len(null))),
-        "p_bh": None,
-        "chance": finite((1 + chance) / 2),
-        "pairs": len(pairs),
-    }
+    method = "Wilson score over clusters, their shares for hits"
+    low, high = min(found.low, value), max(found.high, value)
+    return Estimate(value, low, high, len(shares), method).row(
+        cluster=CLUSTER,
+        null=SHUFFLED,
+        p=(1 + hits) / (1 + len(null)),
+        compared=STABLE.index(compared),
+        chance=finite((1 + chance) / 2),
+        pairs=len(pairs),
+    )
 
 
 def _blocks(place: Places) -> list[Places]:
@@ -215,23 +211,17 @@ def answered(reading: Reading, judged: Judged, params: Params) -> Rows:
             given = pl.col("kind") == ANSWERED
             shares = part.group_by("id").agg(given.mean().alias("share"))["share"]
             found = wilson(float(shares.sum()), len(shares), params.confidence)
+            method = "Wilson score over statements, their shares for hits"
             rows.append(
-                reading.about(State(corpus, period, share, epoch))
-                | {
-                    "prompt": prompt[0] if prompt else "",
-                    "value": finite(found.value),
-                    "low": finite(found.low),
-                    "high": finite(found.high),
-                    "n": found.n,
-                    "cluster": "statement",
-                    "method": "Wilson score over statements, their shares for hits",
-                    "null": "none: a count",
-                    "p": None,
-                    "p_bh": None,
-                    "answers": len(part),
-                    "refused": kinds.get(REFUSED, 0),
-                    "unclear": kinds.get(NOT_CLEAR, 0),
-                    "unlisted": kinds.get(UNLISTED, 0),
-                }
+                found._replace(method=method).row(
+                    **reading.about(State(corpus, period, share, epoch)),
+                    cluster="statement",
+                    null="none: a count",
+                    prompt=prompt[0] if prompt else "",
+                    answers=len(part),
+                    refused=kinds.get(REFUSED, 0),
+                    unclear=kinds.get(NOT_CLEAR, 0),
+                    unlisted=kinds.get(UNLISTED, 0),
+                )
             )
     return rows
