@@ -70,7 +70,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _run(given: argparse.Namespace) -> None:
     if given.command in PROBES:
         _probe(given)
-    elif given.command in ("check", "use", "set", "pin"):
+    elif given.command in ("check", "use", "pin"):
         _params(given)
     elif given.command == "plant":
         from plumbline.probes.worlds.plant import plant
@@ -120,8 +120,6 @@ def _of_params(commands: Any) -> None:
     using = commands.add_parser("use", help="lay a file over params.yaml, comments kept")
     using.add_argument("file", type=Path, help=told)
     using.add_argument("--date", default=day, metavar="DAY", help=dated)
-    setting = commands.add_parser("set", help="set keys of params.yaml, comments kept")
-    setting.add_argument("keys", nargs="+", metavar="KEY=VALUE", help="as analysis.pmi.seed=2")
     pinning = commands.add_parser("pin", help="ask the Hub for the commits that models lack")
     pinning.add_argument("file", type=Path, help="params.yaml, or a file with models")
 
@@ -144,10 +142,6 @@ def _params(given: argparse.Namespace) -> None:
         print(f"params.yaml: as {given.file} has it; `git diff params.yaml` shows what is new")
         for source in lacking:
             print(f"to fetch: python -m plumbline.builders fetch {source} --date {given.date}")
-    elif given.command == "set":
-        from plumbline.probes.commands.params_overlay import put
-
-        put(given.keys)
     else:
         from plumbline.probes.commands.pin_revisions import pin
 

@@ -38,7 +38,6 @@ ELSEWHERE = {
     "make full-check": "looks at params/full.yaml, as tests/test_full.py does",
     "python -m plumbline.probes check params/full.yaml": "tests/test_full.py",
     "python -m plumbline.probes use *": "tests/test_full.py",
-    "python -m plumbline.probes set *": "tests/test_full.py",
     "python -m plumbline.probes pin *": "asks the Hub; tests/test_full.py has one of its own",
     "python -m plumbline.builders diff *": "two versions of the reader's; tests/lib/test_diff*.py",
     "python -m plumbline.builders trace *": "tests/lib/test_trace.py",

@@ -17,6 +17,7 @@ from plumbline.probes.core import assignments
 from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
 from plumbline.probes.training import pretrain
 
+WHOLE = ("models", "assignments", "controls", "drift", "publish")  # sections without sections
 LOCAL = (".", "/", "data/")  # an id that begins so is a folder
 # The list of `assignments` that another one is a part of, where that is not associations.
 ABOVE = {  # list whose models one list is of

@@ -1,8 +1,8 @@
-"""Changing params.yaml by a command, its comments and its form kept: ``use`` and ``set``.
+"""``use``: a file laid over the params, their comments and layout unchanged.
 
-A file under ``params/`` has what a study sets otherwise than params.yaml. It is laid over it field
-by field: a field that is given replaces the field, all others of its section stay, and ``models``
-is replaced as a whole. ``DAY`` in the path of a snapshot stands for the day of the fetch.
+A file under ``params/`` has what a study sets otherwise. It is laid over the params field by field:
+a field that is given replaces the field, all others of its section stay, and ``models`` is replaced
+as a whole. ``DAY`` in the path of a snapshot stands for the day of the fetch.
 """
 
 from __future__ import annotations
@@ -18,20 +18,15 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import FILE, Reader, read
+from plumbline.builders.core.params import FILE, files, parse, read
 from plumbline.builders.core.snapshot import MANIFEST, write_bytes
 from plumbline.probes.commands.check_params import check, named_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-DEPTHS = {
-    "models": 0,
-    "assignments": 1,
-    "controls": 1,
-    "drift": 1,
-    "publish": 1,
-}  # of a field; 2 elsewhere
+# of a field; 2 elsewhere
+DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "drift": 1, "publish": 1}
 DAY = "DAY"  # in the path of a snapshot
 RAW = "data/raw/"
 OWN = "private/"  # where a user's own files are looked for
@@ -39,74 +34,55 @@ PAGES = {"reddit": "corpora", "news": "outlets"}  # of a source that is not name
 
 
 def use(path: Path, day: str) -> list[str]:
-    """Lay a file over params.yaml, and return the sources that are still to be fetched.
+    """Lay a file over the params, and return the sources that are still to be fetched.
+
+    A field is changed in the file that has it: params.yaml, or one beside what reads it.
 
     Raises
     ------
     Problem
         With all that is wrong with the outcome, snapshots that are to be fetched left out;
-        params.yaml is then as it was.
+        the params are then as they were.
     """
     check_with(path, day, fetched=False)
-    tree = _round_trip(FILE)
-    lay(tree, _round_trip(path))
-    _date(tree, day)
-    into = io.StringIO()
-    _yaml().dump(tree, into)
-    _write(into.getvalue())
+    trees = {file: _round_trip(file) for file in files()}
+    changed = set()
+    for keys, value in _fields(_round_trip(path)):
+        home = max(trees, key=lambda file: _shared(trees[file], keys))
+        _put(trees[home], keys, value)
+        changed.add(home)
+    texts = {}
+    for file in changed:
+        _date(trees[file], day)
+        into = io.StringIO()
+        _yaml().dump(trees[file], into)
+        texts[file] = _readable(into.getvalue())
+    for file, text in texts.items():
+        write_bytes(file, text.encode())
     return unfetched(read(FILE))
 
 
-def put(given: list[str]) -> None:
-    """Set single keys of params.yaml, each given as ``KEY=VALUE`` with a value in YAML.
+def _fields(over: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the fields of a file that is laid over the params: their keys, and their values."""
 
-    Raises
-    ------
-    Problem
-        If a key is not there, a value cannot be read, or the outcome has problems.
-    """
-    read(FILE)  # tells in one sentence what is wrong with it
-    text = FILE.read_text(encoding="utf-8")
-    for setting in given:
-        key, equals, value = setting.partition("=")
-        if not equals:
-            raise Problem(f"{setting}: not of the form KEY=VALUE, such as analysis.pmi.seed=2")
-        text = _spliced(text, key, value)
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / FILE.name
-        copy.write_text(text, encoding="utf-8")
-        check(copy)
-    _write(text)
+    def under(keys: tuple[str, ...], value: Any, depth: int) -> Iterator[tuple[Any, Any]]:
+        if depth and isinstance(value, dict):
+            for key, inner in value.items():
+                yield from under((*keys, key), inner, depth - 1)
+        else:
+            yield keys, value
+
+    for top, value in over.items():
+        yield from under((top,), value, DEPTHS.get(top, 2))
 
 
-def _spliced(text: str, key: str, value: str) -> str:
-    """Return a text of YAML with another value in the place of one, all else to the letter."""
-    node: Any = yaml.compose(text, Loader=Reader)
-    name: Any = None
-    for part in key.split("."):
-        inner = node.value if isinstance(node, yaml.MappingNode) else []
-        name, node = next((pair for pair in inner if pair[0].value == part), (None, None))
-        if node is None:
-            raise Problem(f"{key}: no such key in {FILE}; docs/params.md has all of them")
-    lines = text.splitlines(keepends=True)
-    start, stop, behind = (
-        sum(map(len, lines[: mark.line])) + mark.column
-        for mark in (node.start_mark, node.end_mark, name.end_mark)
-    )
-    # An alias has the marks of what it stands for; a block would take in the comments behind it.
-    alias = text[behind:start].strip(" ") != ":"
-    if alias or (isinstance(node, yaml.CollectionNode) and not node.flow_style):
-        raise Problem(f"{key}: not a value on a line of its own; edit it in {FILE}")
-    try:
-        wanted = yaml.load(value, Loader=Reader)  # noqa: S506 - a safe loader
-        found = yaml.load(f"{text[:start]}{value}{text[stop:]}", Loader=Reader)  # noqa: S506
-    except yaml.YAMLError as error:
-        raise Problem(f"{key}: {value!r} is not YAML; quote it") from error
-    for part in key.split("."):
-        found = found[part]
-    if found != wanted:
-        raise Problem(f"{key}: {value!r} is read as {found!r} there; quote it")
-    return f"{text[:start]}{value}{text[stop:]}"
+def _shared(tree: Any, keys: tuple[str, ...]) -> int:
+    """Return how many first keys of a field a tree has."""
+    for number, key in enumerate(keys):
+        if not isinstance(tree, dict) or key not in tree:
+            return number
+        tree = tree[key]
+    return len(keys)
 
 
 def check_with(path: Path, day: str, *, fetched: bool = True) -> dict[str, Any]:
@@ -155,17 +131,14 @@ def lay(tree: Any, over: Any) -> None:
     >>> tree
     {'models': {'b': 2}, 'analysis': {'pmi': {'seed': 1, 'of': {'y': 2}}}}
     """
-    for top, value in over.items():
-        _join(tree, top, value, DEPTHS.get(top, 2))
+    for keys, value in _fields(over):
+        _put(tree, keys, value)
 
 
-def _join(tree: Any, key: str, value: Any, depth: int) -> None:
-    there = tree.get(key)
-    if depth and isinstance(there, dict) and isinstance(value, dict):
-        for inner, found in value.items():
-            _join(there, inner, found, depth - 1)
-    else:
-        tree[key] = value
+def _put(tree: Any, keys: tuple[str, ...], value: Any) -> None:
+    for key in keys[:-1]:
+        tree = tree.setdefault(key, {})
+    tree[keys[-1]] = value
 
 
 def _date(tree: Any, day: str) -> None:
@@ -241,16 +214,16 @@ def _yaml() -> YAML:
 
 
 def _round_trip(path: Path) -> Any:
-    read(path)  # tells in one sentence what is wrong with it
+    parse(path)  # says in one sentence what is wrong with it
     return _yaml().load(path.read_text(encoding="utf-8"))
 
 
-def _write(text: str) -> None:
-    """Write params.yaml, if DVC can read it: its reader refuses more than ours does."""
+def _readable(text: str) -> str:
+    """Return a text, if DVC can read it: its reader refuses more than ours does."""
     try:
         YAML(typ="safe").load(text)
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = text.splitlines()[mark.line].strip()[:80] if mark else "?"
         raise Problem(f"DVC cannot read this: {line}; quote what has a colon in braces") from error
-    write_bytes(FILE, text.encode())
+    return text

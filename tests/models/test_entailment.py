@@ -206,5 +206,5 @@ def test_what_was_brought_tells_folder_params_and_facts(given):
     assert facts == json.loads(Path("data/models/judge/model.json").read_text("utf-8"))
     assert Entailment(name).revision == load(name).facts()["revision"] == facts["revision"]
     Path("judge/pytorch_model.safetensors").write_bytes(b"")
-    with pytest.raises(Problem, match=r"not in .*model.json, and would be read"):
+    with pytest.raises(Problem, match=r"not in .*model\.json, and would be read"):
         brought(name)
