@@ -19,6 +19,12 @@ TEXTS, LABELS = GOOD + BAD, [1] * 4 + [0] * 4
 TUNING = Tuning(5e-3, 6, 2, 16, 1)
 
 
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """Use one thread: models as small as these lose more by waiting than they gain."""
+    monkeypatch.setattr(teach, "cores", lambda: 1)
+
+
 @pytest.fixture(scope="module")
 def start(tmp_path_factory):
     tokenizer = wordpiece(TEXTS)

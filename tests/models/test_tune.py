@@ -29,6 +29,12 @@ def hashes(folder):
     }
 
 
+@pytest.fixture(autouse=True)
+def one_thread(monkeypatch):
+    """Use one thread: models as small as these lose more by waiting than they gain."""
+    monkeypatch.setattr(tune, "cores", lambda: 1)
+
+
 @pytest.fixture
 def base(tmp_path):
     tokenizer = wordpiece(TEXTS)
