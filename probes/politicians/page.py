@@ -162,7 +162,9 @@ def coefficients(tables: Tables) -> pl.DataFrame:
     against = pl.format("{}: {} against {}", pl.col("factor").cast(pl.String), "level", "reference")
     plain = (pl.col("level") == "") | (pl.col("level") == pl.col("reference"))
     term = pl.when(plain).then(pl.col("factor").cast(pl.String)).otherwise(against)
-    return frame.with_columns(term=term, names=names)
+    fitted = ("models", "design", "language", "deviation", "reading", "pos", "response")
+    most = (pl.col(name).max().over(fitted) for name in ("rows", "freedom"))
+    return frame.with_columns(*most, term=term, names=names, kind=pl.col("interval"))
 
 
 def fits(tables: Tables) -> pl.DataFrame:

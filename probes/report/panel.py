@@ -233,7 +233,7 @@ def assemble(
     body: list[str] = []
     lefts = [max(r[c].margins()[0] for r in rows if c < len(r)) for c in range(len(rows[0]))]
     wides = [panel.size[0] for panel in rows[0]]
-    width = 12 + sum(lefts) + sum(wides) + 14 * len(wides)
+    width = 12 + sum(lefts) + sum(wides) + 22 * len(wides)
     width = max(width, wide(title) * 1.05 + 8, wide(below) + 8)
     top = 22.0 if title else 4.0
     for row in rows:
@@ -241,7 +241,7 @@ def assemble(
         x = 4.0
         for panel, left in zip(row, lefts, strict=False):
             body.append(panel.svg(x + left, top + above))
-            x += left + panel.size[0] + 14
+            x += left + panel.size[0] + 22
         top += above + max(panel.size[1] for panel in row) + under + 8
     if below:
         body.append(_words(width / 2, top + 8, below, 'text-anchor="middle"'))
