@@ -174,7 +174,8 @@ def fits(tables: Tables) -> pl.DataFrame:
         return frame.with_columns(behind=pl.lit("")) if len(frame) else frame
     place = ["model", "language", "gender"]
     people = pmi.select(
-        *(*place[:2], pl.col("gender").cast(pl.String)),
+        pl.col(place[:2]),
+        pl.col("gender").cast(pl.String),
         pl.format(", {} people", "people").alias("behind"),
     ).unique(place)
     frame = frame.with_columns(gender=pl.col("group").cast(pl.String))

@@ -180,8 +180,8 @@ class Panel:
                 _words(width / 2, height + below - 2, self.labels[0], 'text-anchor="middle"')
             )
         if self.labels[1]:
-            place, x = number(height / 2), number(4 - self.margins()[0] + 8)
-            turned = f'transform="translate({x} {place})rotate(-90)" text-anchor="middle"'
+            at = f"{number(12 - self.margins()[0])} {number(height / 2)}"
+            turned = f'transform="translate({at})rotate(-90)" text-anchor="middle"'
             out.append(_words(0, 0, self.labels[1], turned))
         return "".join([*out, "</g>"])
 
