@@ -110,7 +110,7 @@ def _compass(own: pl.DataFrame, place: Place) -> str:
         plot.ellipse((centre[0], centre[1]), (radii[0], radii[1]), figures.FAINT)
         plot.spans([(*plot.x, centre[1])], "#ccc")
         plot.spans([(*plot.y, centre[0])], "#ccc", upright=True)
-        plot.path(constant, 'stroke="#555" stroke-dasharray="2 3"')  # type: ignore[arg-type]
+        plot.path(constant, 'stroke="#555" stroke-dasharray="2 3"')
         signs: dict[Any, list[str]] = {}
         for sign, spot in zip(("−−", "−", "+", "++"), constant, strict=True):
             signs.setdefault(tuple(round(v, 3) for v in spot), []).append(sign)
@@ -128,7 +128,7 @@ def _compass(own: pl.DataFrame, place: Place) -> str:
         labels=(_axis(axes[0]), _axis(axes[1])),
         title=f"{place.at['model']}, {place.at['questionnaire']}",
         under=under,
-        reach=[*edge, *constant],  # type: ignore[list-item]
+        reach=[*edge, *constant],
         legend=[
             (figures.box(figures.FAINT), "95% of who answers at random"),
             (figures.key(stroke="#555", dash="2 3"), "the same answer to all: −− to ++"),

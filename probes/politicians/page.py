@@ -162,7 +162,9 @@ def coefficients(tables: Tables) -> pl.DataFrame:
     against = pl.format("{}: {} against {}", pl.col("factor").cast(pl.String), "level", "reference")
     plain = (pl.col("level") == "") | (pl.col("level") == pl.col("reference"))
     term = pl.when(plain).then(pl.col("factor").cast(pl.String)).otherwise(against)
-    return frame.with_columns(term=term, names=names)
+    fitted = ("models", "design", "language", "deviation", "reading", "pos", "response")
+    most = (pl.col(name).max().over(fitted) for name in ("rows", "freedom"))
+    return frame.with_columns(*most, term=term, names=names, kind=pl.col("interval"))
 
 
 def fits(tables: Tables) -> pl.DataFrame:
@@ -172,7 +174,8 @@ def fits(tables: Tables) -> pl.DataFrame:
         return frame.with_columns(behind=pl.lit("")) if len(frame) else frame
     place = ["model", "language", "gender"]
     people = pmi.select(
-        *(*place[:2], pl.col("gender").cast(pl.String)),
+        pl.col(place[:2]),
+        pl.col("gender").cast(pl.String),
         pl.format(", {} people", "people").alias("behind"),
     ).unique(place)
     frame = frame.with_columns(gender=pl.col("group").cast(pl.String))

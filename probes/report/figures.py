@@ -251,7 +251,7 @@ def scatter(
     for points in every:
         xs += [p[0] for p in points.at] + [v for ends in points.across if ends for v in ends]
         ys += [p[1] for p in points.at] + [v for ends in points.along if ends for v in ends]
-    plots = []
+    plots: list[Panel] = []
     for name, own in panels.items():
         sides = (labels[0], labels[1] if not plots else "")
         plot = Panel(around(xs), around(ys), size, title=name, labels=sides)
@@ -296,8 +296,8 @@ def heat(
     size = (side[0] * len(columns), side[1] * len(rows))
     across = [(c + 0.5, name) for c, name in enumerate(columns)]
     downwards = [(len(rows) - r - 0.5, name) for r, name in enumerate(rows)]
-    grid = {"xticks": across, "yticks": downwards}
-    plot = Panel((0, len(columns)), (0, len(rows)), size, slanted=True, **grid)
+    ends_of = ((0, len(columns)), (0, len(rows)))
+    plot = Panel(*ends_of, size, slanted=True, xticks=across, yticks=downwards)
     for r, row in enumerate(values):
         for c, value in enumerate(row):
             if value is None:

@@ -180,8 +180,8 @@ class Panel:
                 _words(width / 2, height + below - 2, self.labels[0], 'text-anchor="middle"')
             )
         if self.labels[1]:
-            place, x = number(height / 2), number(4 - self.margins()[0] + 8)
-            turned = f'transform="translate({x} {place})rotate(-90)" text-anchor="middle"'
+            at = f"{number(12 - self.margins()[0])} {number(height / 2)}"
+            turned = f'transform="translate({at})rotate(-90)" text-anchor="middle"'
             out.append(_words(0, 0, self.labels[1], turned))
         return "".join([*out, "</g>"])
 
@@ -233,7 +233,7 @@ def assemble(
     body: list[str] = []
     lefts = [max(r[c].margins()[0] for r in rows if c < len(r)) for c in range(len(rows[0]))]
     wides = [panel.size[0] for panel in rows[0]]
-    width = 12 + sum(lefts) + sum(wides) + 14 * len(wides)
+    width = 12 + sum(lefts) + sum(wides) + 22 * len(wides)
     width = max(width, wide(title) * 1.05 + 8, wide(below) + 8)
     top = 22.0 if title else 4.0
     for row in rows:
@@ -241,7 +241,7 @@ def assemble(
         x = 4.0
         for panel, left in zip(row, lefts, strict=False):
             body.append(panel.svg(x + left, top + above))
-            x += left + panel.size[0] + 14
+            x += left + panel.size[0] + 22
         top += above + max(panel.size[1] for panel in row) + under + 8
     if below:
         body.append(_words(width / 2, top + 8, below, 'text-anchor="middle"'))

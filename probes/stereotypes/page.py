@@ -61,7 +61,9 @@ def heat(name: str) -> Callable[[pl.DataFrame, Place], str]:
     def draw(own: pl.DataFrame, place: Place) -> str:
         affects = own["affect"].dtype.categories.to_list()  # type: ignore[attr-defined]
         own = own.with_columns(sure=sure() & pl.col("value").is_not_null())
-        rows, values, marked = [], [], set()
+        rows: list[str] = []
+        values: list[list[float | None]] = []
+        marked: set[tuple[int, int]] = set()
         for (row,), part in parts(own, name):
             by = {r["affect"]: r for r in part.to_dicts()}
             marked |= {(len(rows), c) for c, a in enumerate(affects) if a in by and by[a]["sure"]}
@@ -106,8 +108,10 @@ def shifts(tables: Tables) -> pl.DataFrame:
     table = tables.read("shift/shifts")
     if table.is_empty():
         return table
-    scaled = ("base", "value", "low", "high", "spread")
-    scaled += ("difference", "low_difference", "high_difference")
+    scaled = (
+        *("base", "value", "low", "high", "spread"),
+        *("difference", "low_difference", "high_difference"),
+    )
     emotion = pl.col("measure") == "emotion"
     moved = pl.col("significant").any().over("model", "language", "ranking", "measure", "category")
     return table.with_columns(

@@ -72,7 +72,7 @@ def _values(own: pl.DataFrame, place: Place) -> str:
         title=f"{place.at['model']}, {place.at['language']}, {place.at['reading']}",
         series="gender",
         marks=MARKS,
-        quartiles={axis: tuple(row[n] for n in names) for axis, row in people.items()},  # type: ignore[misc]
+        quartiles={axis: tuple(row[n] for n in names) for axis, row in people.items()},
         limits=(1.0, 5.0),
         zero={"": 3.0},
     )

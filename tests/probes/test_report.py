@@ -13,8 +13,8 @@ import pytest
 from page_read import Page, shown
 
 from plumbline.builders.core.errors import Problem
+from plumbline.probes.politicians import anova, subgroups
 from plumbline.probes.politicians import page as politicians
-from plumbline.probes.politicians import subgroups
 from plumbline.probes.report import figures
 from plumbline.probes.site import write
 
@@ -182,6 +182,8 @@ def test_anova_shows_coefficients_with_intervals_and_why_there_are_none(sections
     for r in known.to_dicts():
         cell = f"{shown_as(r['value'])} ({limits(r)})"
         assert cell in cells or f"{cell}*" in cells
+    kinds = {row[1] for row in shown if row[0].startswith("intercept")}
+    assert kinds == set(anova.COEFFICIENTS["interval"].labels)
     lacking = table.filter(pl.col("value").is_null())
     assert len(lacking)
     reasons = {r["reason"] for r in lacking.to_dicts()}
