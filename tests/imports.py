@@ -18,7 +18,6 @@ NEUTRAL = {
     "builders/fetch/download.py",
     "builders/fetch/files.py",
     "builders/fetch/http.py",
-    "builders/fetch/local_files.py",
     "builders/fetch/sparql.py",
     "builders/core/cli.py",
     "builders/core/errors.py",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import ValidationError
-from samples import DAY, POLITE, SAMPLES, files, labelled_texts_params, make_word_lists
+from samples import DAY, POLITE, SAMPLES, files, labelled_texts_params
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
@@ -33,10 +33,9 @@ def address():
         yield found
 
 
-def test_the_sample_snapshot_is_what_the_client_makes_of_the_sample_texts(tmp_path):
-    make_word_lists(tmp_path)
-    assert contents(tmp_path / "labelled_texts" / DAY) == contents(KEPT)
-    Snapshot.open(tmp_path / "labelled_texts" / DAY)
+def test_the_sample_snapshot_is_what_the_client_makes_of_the_sample_texts(made):
+    assert contents(made / "labelled_texts" / DAY) == contents(KEPT)
+    Snapshot.open(made / "labelled_texts" / DAY)
 
 
 def test_an_interrupted_fetch_continues_with_the_split_that_is_missing(address, tmp_path):

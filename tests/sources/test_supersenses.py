@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pydantic import ValidationError
-from samples import DAY, POLITE, SAMPLES, files, make_word_lists, supersenses_params
+from samples import DAY, POLITE, SAMPLES, files, supersenses_params
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
@@ -30,11 +30,10 @@ def address():
         yield found
 
 
-def test_the_samples_are_what_the_clients_make_of_their_own_files(tmp_path):
-    make_word_lists(tmp_path)
+def test_the_samples_are_what_the_clients_make_of_their_own_files(made):
     for source in ("supersenses", "emotions"):
-        assert contents(tmp_path / source / DAY) == contents(SAMPLES / source / DAY)
-        Snapshot.open(tmp_path / source / DAY)
+        assert contents(made / source / DAY) == contents(SAMPLES / source / DAY)
+        Snapshot.open(made / source / DAY)
 
 
 def test_all_fifteen_files_of_verbs_are_asked_for_at_the_tag(address, tmp_path):
