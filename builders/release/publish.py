@@ -108,7 +108,7 @@ def _addressed(made: Release, address: str, repo: str, version: str) -> Release:
     """Return a release with its card, which names the repository at a version's tag."""
     if made.kind == "model":
         return made
-    made = replace(made, files=made.files | card.render(made.folder))
+    made = replace(made, files={**made.files, **card.render(made.folder)})
     pattern = re.escape(made.folder.as_posix())
     if len(made.folder.parts) > 3:  # of a model: the page's example may name another one
         pattern = re.escape(made.folder.parent.as_posix()) + '/[^"]+'
@@ -116,7 +116,7 @@ def _addressed(made: Release, address: str, repo: str, version: str) -> Release:
     described = json.loads(bytes(made.files[croissant.FILE]))
     described = croissant.published(described, address, repo, version)
     written = {CARD: text.encode(), croissant.FILE: described.encode()}
-    return replace(made, files=made.files | written)
+    return replace(made, files={**made.files, **written})
 
 
 def lines(made: Release, remote: Remote, repo: str, version: str) -> Iterator[str]:

@@ -413,7 +413,7 @@ def _by_importance(
         yield column, rows
 
 
-def _by_engine(found: Any) -> Iterator[tuple[str, dict[str, pl.DataFrame], int]]:
+def _by_engine(found: Any) -> Iterator[tuple[str, dict[str, Any], int]]:
     parts = found.suggested
     engines = {*found.kept, *(e for part in parts.values() for e in part["engine"].unique())}
     for engine in sorted(engines) if parts else ():
