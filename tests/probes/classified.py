@@ -102,7 +102,7 @@ def outputs(
     names = [column.name for column in SCHEMA.columns]
     pl.concat(rows).select(names).write_parquet(path / "all.parquet")
     if knows is not None:
-        weights = data / "models/m"
+        weights = Inputs((), {}, data).weights("m")
         weights.mkdir(parents=True)
         (weights / "world.json").write_text(json.dumps({"knows": knows}))
     where = data / "datasets/downstream"
