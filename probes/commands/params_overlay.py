@@ -116,7 +116,7 @@ def check_with(path: Path, day: str, *, fetched: bool = True) -> dict[str, Any]:
 def composed(path: Path, day: str) -> dict[str, Any]:
     """Return params.yaml with a file laid over it."""
     tree = read(FILE)
-    lay(tree, read(path))
+    lay(tree, parse(path))
     _date(tree, day)
     return tree
 
