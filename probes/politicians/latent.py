@@ -13,17 +13,24 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import latent_model as model
 from plumbline.probes.politicians import word_counts
 from plumbline.probes.politicians.gender_counts import Counts, count
-from plumbline.probes.politicians.recovery import recovery
 from plumbline.probes.politicians.word_sentiments import of_words
-from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
-from plumbline.probes.worlds.politicians import SENTIMENTS
+from plumbline.probes.stats.estimate import (
+    ESTIMATE,
+    Estimate,
+    Resampling,
+    Table,
+    adjusted,
+    finite,
+    significant,
+    typed,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,26 +124,23 @@ SEEDS = Schema(
     key=("language", "pos", "seed", "word", "sentiment", "gender"),
 )
 SHARES = Schema(columns=(*WHAT, *SIDE, *ESTIMATE), key=("language", "pos", "sentiment", "gender"))
-RECOVERY = Schema(
-    columns=(
-        *WHAT[:2],
-        Column("world", "label", "whether biases were planted", labels=("planted", "null")),
-        Column("measure", "string", "what is compared"),
-        *ESTIMATE,
-    ),
-    key=("language", "measure"),
+WORDS = Schema(
+    columns=(*WHAT, Column("word", "string", "form of the word"), SIDE[1], *ESTIMATE),
+    key=("language", "pos", "word", "gender"),
 )
+TILT = Schema(columns=(*WHAT, *ESTIMATE), key=("language", "pos"))
 SCHEMAS = {
     "latent": LATENT,
+    "words": WORDS,
     "fits": FITS,
     "grid": GRID,
     "seeds": SEEDS,
     "shares": SHARES,
-    "recovery": RECOVERY,
+    "tilt": TILT,
 }
 
 
-class Params(Section):
+class Params(Resampling):
     """How models are fitted, and how intervals and tests are made."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
@@ -158,11 +162,6 @@ class Params(Section):
     learning_rate: float = Field(gt=0, description="of Adam at first; falls along half a cosine")
     jitter: float = Field(0.01, ge=0, description="SD of the deviations that Adam starts from")
     seeds: list[int] = Field(min_length=1, description="of these; values are means over them")
-    bootstrap: int = Field(ge=20, description="bootstrap replicates over names")
-    permutations: int = Field(ge=19, description="of the gender labels over names")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    false_discovery_rate: float = Field(gt=0, lt=1, description="level of Benjamini-Hochberg")
-    seed: int = Field(description="of the resampling")
 
     @property
     def schedule(self) -> model.Schedule:
@@ -192,8 +191,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict
-        ``latent``, ``fits``, ``grid``, ``seeds``, ``shares`` and for a world ``recovery``; columns
-        as in :data:`SCHEMAS`.
+        Columns as in :data:`SCHEMAS`; ``tilt`` without rows unless both men and women are in it.
 
     Raises
     ------
@@ -219,20 +217,18 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             "for each gender; add it to datasets.lexica.languages, or lower "
             "analysis.latent.min_count"
         )
-    words = pl.concat([_words(part, name, params) for part in found])
-    adjusted = [significant(p) for p in benjamini_hochberg(words["p"].to_numpy())]
-    words = words.with_columns(p_bh=pl.Series(adjusted), family=pl.lit(len(words)))
-    tables = {
-        "latent": typed(words, LATENT),
-        "fits": typed(pl.concat([_fits(part, name, params) for part in found]), FITS),
-        "grid": typed(pl.concat([_grid(part, name, params) for part in found]), GRID),
-        "seeds": typed(pl.concat([_seeds(part, name, params) for part in found]), SEEDS),
-        "shares": typed(pl.concat([_shares(part, name, params) for part in found]), SHARES),
+    tables = {table: Table(SCHEMAS[table], model=name) for table in ("words", "shares", "tilt")}
+    for part in found:
+        _averages(part, tables, params)
+    each = {"latent": _words, "fits": _fits, "grid": _grid, "seeds": _seeds}
+    whole = {
+        table: pl.concat([rows(part, name, params) for part in found])
+        for table, rows in each.items()
     }
-    if (inputs.weights(name) / "world.json").is_file():
-        rows = recovery(tables["latent"], found, inputs.weights(name), outputs, params)
-        tables["recovery"] = typed(rows, RECOVERY)
-    return tables
+    whole["latent"] = adjusted(whole["latent"])
+    return {table: typed(frame, SCHEMAS[table]) for table, frame in whole.items()} | {
+        name: table.frame() for name, table in tables.items()
+    }
 
 
 def best(table: pl.DataFrame, number: int = 10) -> pl.DataFrame:
@@ -399,29 +395,33 @@ def _long(found: Found, name: str, value: Array, of: dict[str, NDArray[Any]]) ->
     )
 
 
-def _shares(found: Found, name: str, params: Params) -> pl.DataFrame:
-    low, high = model.percentiles(found.drawn.sentiments, params.confidence)
-    value = found.value.sentiments[0]
-    return pl.DataFrame(
-        [
-            {
-                "model": name,
-                "language": found.language,
-                "pos": found.pos,
-                "sentiment": s,
-                "gender": gender,
-                "value": finite(value[s, g]),
-                "low": finite(low[s, g]),
-                "high": finite(high[s, g]),
-                "n": found.counts.names,
-                "cluster": "name",
-                "method": f"{params.confidence:.0%} Bayesian bootstrap percentile over names, "
-                "refitted",
-                "null": "none: a description",
-                "p": None,
-                "p_bh": None,
-            }
-            for s in range(len(SENTIMENTS))
-            for g, gender in enumerate(found.genders)
-        ]
-    )
+def _averages(found: Found, tables: dict[str, Table], params: Params) -> None:
+    """Add what the fits say of words, whatever their sentiment, and of sentiments."""
+    place: dict[str, Any] = {"language": found.language, "pos": found.pos}
+    place |= {"cluster": "name", "null": "none: a description"}
+    method = f"{params.confidence:.0%} Bayesian bootstrap percentile over names, refitted"
+    value, drawn = found.value, found.drawn
+    words, shares = (model.percentiles(x, params.confidence) for x in drawn[1:])
+
+    def estimate(value: Any, limits: tuple[Any, Any]) -> Estimate:
+        return Estimate(float(value), *(float(x) for x in limits), found.counts.names, method)
+
+    for w, word in enumerate(found.counts.words):
+        for g, gender in enumerate(found.genders):
+            limits = words[0][g, w], words[1][g, w]
+            row = estimate(value.words[0, g, w], limits)
+            tables["words"].add(row, word=word, gender=gender, **place)
+    for s in range(len(SENTIMENTS)):
+        for g, gender in enumerate(found.genders):
+            limits = shares[0][s, g], shares[1][s, g]
+            row = estimate(value.sentiments[0, s, g], limits)
+            tables["shares"].add(row, sentiment=s, gender=gender, **place)
+    sides = [GENDERS.index(name) for name in ("female", "male")]
+    if set(sides) <= set(found.genders):
+        female, male = (found.genders.index(gender) for gender in sides)
+        seen, replicates = (
+            np.log(x[:, 0, female] / x[:, 1, female]) - np.log(x[:, 0, male] / x[:, 1, male])
+            for x in (value.sentiments, drawn.sentiments)
+        )
+        limits = model.percentiles(replicates, params.confidence)
+        tables["tilt"].add(estimate(seen[0], limits), **place)

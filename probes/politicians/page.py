@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.report import figures
 from plumbline.probes.report.tables import Source, Tables, parts
 from plumbline.probes.report.view import Part, Place, Row, interval, number, study, sure
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 GENDERS = ("male", "female", "non-binary")
-SENTIMENTS = ("positive", "negative", "neutral")
 MARKS = {
     "male": figures.Mark("square", "#000", "#000"),
     "female": figures.Mark("circle", "#fff", "#000"),

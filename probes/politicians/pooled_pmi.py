@@ -16,8 +16,8 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import word_counts
-from plumbline.probes.politicians.pmi import READINGS, Estimation, adjusted, rows
-from plumbline.probes.stats.estimate import ESTIMATE, typed
+from plumbline.probes.politicians.pmi import READINGS, Estimation, rows
+from plumbline.probes.stats.estimate import ESTIMATE, adjusted, typed
 from plumbline.probes.stats.tests import permuted_sums_p
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     tables = []
     for group, models in sorted(members(inputs, params).items()):
         if found := _tables(inputs, group, models, params):
-            tables.append(adjusted(pl.concat(found)))
+            tables.append(adjusted(pl.concat(found), over=["reading"]))
     if not tables:
         raise Problem(
             f"analysis.pooled.min_count: no word is in {params.min_count} lists of any group; "

@@ -15,8 +15,8 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import name_words
@@ -32,9 +32,7 @@ from plumbline.probes.politicians.sentiment_shares import (
 )
 from plumbline.probes.politicians.word_counts import Lists, languages
 from plumbline.probes.politicians.word_sentiments import DEVIATIONS, READINGS, of_words
-from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
-from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.worlds.politicians import SENTIMENTS, is_null, true_difference
+from plumbline.probes.stats.estimate import ESTIMATE, Resampling, adjusted, significant, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +45,6 @@ OUTPUTS = ("associations",)
 TABLES = ("latent",)
 ETA = {1: "value", 2: "value_faithful"}  # of DEVIATIONS: column of the table `latent`
 TESTS = ("words", "names")
-ROUNDING = 1e-6  # of numbers in tables
 PLACE = (
     Column("model", "string", "name of the model in params.yaml"),
     Column("language", "string", "language of names and words"),
@@ -114,20 +111,10 @@ DIFFERENCES = Schema(
     ),
     key=("model", "language", "pos", "deviation", "reading", "sentiment", "test"),
 )
-RECOVERY = Schema(
-    columns=(
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("language", "string", "language of names and words"),
-        Column("world", "label", "whether biases were planted", labels=("planted", "null")),
-        Column("measure", "string", "what is compared"),
-        *ESTIMATE,
-    ),
-    key=("model", "measure"),
-)
-SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES, "recovery": RECOVERY}
+SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
 
 
-class Params(Section):
+class Params(Resampling):
     """How many words are taken, and how intervals and tests are made."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
@@ -137,11 +124,6 @@ class Params(Section):
     )
     smoothing: float = Field(gt=0, description="added to every cell before PMI is computed")
     min_count: int = Field(ge=1, description="names in whose list a word must be")
-    permutations: int = Field(ge=100, description="permutations of genders over names")
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over names")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    false_discovery_rate: float = Field(gt=0, lt=1, description="level told in `recovery`")
-    seed: int = Field(description="of the resampling")
 
     def settings(self) -> Settings:
         """Return what the ranking of words needs to know."""
@@ -154,8 +136,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict
-        ``shares``, ``differences``, and ``recovery`` where a model is a world; columns as in
-        :data:`SCHEMAS`.
+        ``shares`` and ``differences``; columns as in :data:`SCHEMAS`.
 
     Raises
     ------
@@ -179,12 +160,16 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             "analysis.sentiment.min_count, or add the language to datasets.lexica"
         )
     worlds = [m for m in inputs.models if (inputs.weights(m) / "world.json").is_file()]
-    differences = typed(adjusted(pl.DataFrame(apart), worlds), DIFFERENCES)
-    tables = {"shares": typed(pl.DataFrame(shared), SHARES), "differences": differences}
-    if worlds:
-        told = [row for world in worlds for row in _recovery(inputs, world, differences, params)]
-        tables["recovery"] = typed(pl.DataFrame(told), RECOVERY)
-    return tables
+    # real models are one family, each world is one of its own
+    world = pl.when(pl.col("model").is_in(worlds)).then("model").otherwise(pl.lit(""))
+    tests = pl.DataFrame(apart).with_columns(world=world)
+    tests = adjusted(tests, over=["world", "deviation", "reading", "test"])
+    bonferroni = (pl.col("p") * pl.col("family")).clip(upper_bound=1)
+    tests = tests.with_columns(p_bonferroni=bonferroni.map_elements(significant, pl.Float64))
+    return {
+        "shares": typed(pl.DataFrame(shared), SHARES),
+        "differences": typed(tests, DIFFERENCES).sort(DIFFERENCES.key),
+    }
 
 
 def _rankings(
@@ -222,94 +207,3 @@ def _rankings(
 def _clusters(row: dict[str, Any], of: dict[int, int], found: Ranking) -> dict[str, int]:
     """Return n: names where names were resampled, else words or pairs."""
     return {"n": of[row["gender"]] if row["cluster"] == "name" else found.size}
-
-
-def adjusted(differences: pl.DataFrame, worlds: list[str]) -> pl.DataFrame:
-    """Add adjusted p-values: real models are one family, each world is one of its own.
-
-    Parameters
-    ----------
-    differences
-        Columns model, deviation, reading, test and p.
-    """
-    kind = pl.when(pl.col("model").is_in(worlds)).then("model").otherwise(pl.lit(""))
-    table = differences.with_columns(kind=kind)
-    parts = []
-    for _, part in table.group_by("kind", "deviation", "reading", "test", maintain_order=True):
-        p = part["p"].to_numpy()
-        parts.append(
-            part.with_columns(
-                p_bh=pl.Series([significant(x) for x in benjamini_hochberg(p)]),
-                p_bonferroni=pl.Series([significant(x) for x in np.minimum(p * len(p), 1)]),
-                family=pl.lit(len(p)),
-            )
-        )
-    return pl.concat(parts).drop("kind").sort(DIFFERENCES.key)
-
-
-def _recovery(
-    inputs: Inputs, model: str, differences: pl.DataFrame, params: Params
-) -> Iterator[dict[str, Any]]:
-    """Hold what was measured in a world against what was planted."""
-    weights, rate = inputs.weights(model), params.false_discovery_rate
-    null = is_null(weights)
-    mine = differences.filter((pl.col("model") == model) & (pl.col("deviation") == 0))
-    language = mine["language"][0]
-    base = {"model": model, "language": language, "world": int(null), "p": None, "p_bh": None}
-
-    def told(measure: str, hits: int, n: int, cluster: str, against: str) -> dict[str, Any]:
-        estimate = wilson(hits, n, params.confidence)
-        limits = {k: finite(getattr(estimate, k)) for k in ("value", "low", "high")}
-        said = {"n": n, "cluster": cluster, "method": estimate.method, "null": against}
-        return base | {"measure": measure} | limits | said
-
-    covered, signs, strong = 0, 0, 0
-    by_name = mine.filter(pl.col("test") == TESTS.index("names"))
-    for pos, name in enumerate(POS):
-        part = by_name.filter(pl.col("pos") == pos)
-        if part.is_empty():
-            continue
-        outputs, people = inputs.outputs("associations", model), inputs.datasets["politicians"]
-        source = Lists((outputs / language,), pos)
-        found = name_words.read(source, people / f"{language}.parquet", params.min_count)
-        assert found is not None
-        planted = true_difference(weights, people, outputs, pos, found.words, part["largest"][0])
-        for row in part.iter_rows(named=True):
-            true, sentiment = planted[row["sentiment"]], SENTIMENTS[row["sentiment"]]
-            covered += row["low"] - ROUNDING <= true <= row["high"] + ROUNDING
-            strong += abs(true) >= 0.1
-            signs += abs(true) >= 0.1 and np.sign(true) == np.sign(row["value"])
-            kept = {k: row[k] for k in ("value", "low", "high", "n", "cluster", "method", "p")}
-            yield (
-                base
-                | kept
-                | {
-                    "measure": f"{name}, {sentiment}: share, male minus female",
-                    "null": f"{true:.3f}: planted",
-                    "p_bh": row["p_bh"],
-                }
-            )
-    yield told(
-        f"share of {params.confidence:.0%} intervals with the planted difference",
-        covered,
-        len(by_name),
-        "part of speech and sentiment",
-        f"{params.confidence:g}: nominal",
-    )
-    if strong:
-        yield told(
-            "share of planted differences of at least 0.1 whose sign is found",
-            signs,
-            strong,
-            "part of speech and sentiment",
-            "0.5: coin",
-        )
-    for test, name in enumerate(TESTS):
-        p = mine.filter(pl.col("test") == test)
-        yield told(
-            f"share of tests ({name}) with p_bh at or below {rate:g}",
-            int((p["p_bh"] <= rate).sum()),
-            len(p),
-            "part of speech and sentiment",
-            "0: no discovery is true" if null else "no nominal value: effects are planted",
-        )

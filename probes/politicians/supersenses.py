@@ -13,15 +13,20 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import word_counts
 from plumbline.probes.politicians.supersense_words import Drawn, Words, classed, drawn
-from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
-from plumbline.probes.stats.intervals import spearman, wilson
+from plumbline.probes.stats.estimate import (
+    ESTIMATE,
+    Bootstrap,
+    adjusted,
+    finite,
+    significant,
+    typed,
+)
 from plumbline.probes.stats.shares import (
     COUNTINGS,
     Comparison,
@@ -32,7 +37,6 @@ from plumbline.probes.stats.shares import (
     membership,
     symmetric,
 )
-from plumbline.probes.worlds.politicians import is_null, true_pmi
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +44,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.stats.estimate import Estimate
 
 EACH = True
 DATASETS = ("supersenses", "politicians")
@@ -48,7 +51,6 @@ OUTPUTS = ("associations",)
 TABLES = ("pmi",)
 DEVIATIONS = ("pmi", "latent")
 UNITS = ("form", "lemma")
-ROUNDING = 1e-6  # of numbers in tables
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
 SUPERSENSES = Schema(
@@ -92,38 +94,37 @@ SUPERSENSES = Schema(
         *("deviation", "unit", "counting"),
     ),
 )
-RECOVERY = Schema(
+WORDS = Schema(
     columns=(
         Column("model", "string", "name of the model in params.yaml"),
-        Column("language", "string", "language of names and words"),
-        Column("world", "label", "whether biases were planted", labels=("planted", "null")),
-        Column("measure", "string", "what is compared"),
-        *ESTIMATE,
+        Column("language", "string", "language of the words"),
+        Column("pos", "label", "universal part of speech", labels=POS),
+        Column("word", "string", "form of the word"),
+        Column("lemma", "string", "its lemma"),
+        Column("supersense", "label", "a class that fits it best", labels=CLASSES),
+        Column("share", "float64", "part of the word that is in the class", minimum=0, maximum=1),
     ),
-    key=("language", "measure"),
+    key=("language", "pos", "word", "lemma", "supersense"),
 )
-SCHEMAS = {"supersenses": SUPERSENSES, "recovery": RECOVERY}
+SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 
 
-class Params(Section):
+class Params(Bootstrap):
     """How many words are compared, and how."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     largest: int = Field(100, ge=2, description="words for each gender, the paper has 100")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
     replicates: int = Field(
         10_000, ge=99, description="relabellings, where the permutation test is not exact"
     )
     smoothing: float = Field(0.5, gt=0, description="that of `analysis.pmi`")
     bootstrap: int = Field(400, ge=99, description="bootstrap replicates over names")
-    seed: int = Field(1, description="of the resampling")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compute the tables of one model; without rows for one that was not asked in English.
 
-    Deviations are the smoothed values of the table ``pmi``. For a planted world ``recovery`` holds
-    what was measured against what was planted.
+    Deviations are the smoothed values of the table ``pmi``.
 
     Raises
     ------
@@ -143,10 +144,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         people_first=pl.col("first").replace_strict(people, default=None, return_dtype=pl.Int64),
         people_second=pl.col("second").replace_strict(people, default=None, return_dtype=pl.Int64),
     )
-    tables = {"supersenses": typed(found, SUPERSENSES)}
-    if (inputs.weights(model) / "world.json").is_file() and len(found):
-        tables["recovery"] = _recovery(tables["supersenses"], table, classes, inputs, params)
-    return tables
+    words = [_classes(table, classes, pos) for pos in range(len(POS))]
+    of_words = pl.concat(words).with_columns(model=pl.lit(model), language=pl.lit(LANGUAGE))
+    return {"supersenses": typed(found, SUPERSENSES), "words": typed(of_words, WORDS)}
 
 
 def _replicates(
@@ -209,11 +209,8 @@ def by_class(
         assert isinstance(empty, pl.DataFrame)
         return empty
     table = pl.DataFrame(rows, infer_schema_length=None).with_columns(language=pl.lit(LANGUAGE))
-    parts = []
-    for part in table.partition_by("unit", "counting", maintain_order=True):
-        adjusted = [significant(p) for p in benjamini_hochberg(part["p"].to_numpy())]
-        parts.append(part.with_columns(p_bh=pl.Series(adjusted), family=pl.lit(len(part))))
-    table = pl.concat(parts)
+    table = adjusted(table, over=["unit", "counting"])
+    table = pl.concat(table.partition_by("unit", "counting", maintain_order=True))
     labels = {"deviation": DEVIATIONS, "unit": UNITS, "counting": COUNTINGS}
     return table.with_columns(
         pl.col(name).replace_strict({v: i for i, v in enumerate(of)}, return_dtype=pl.Int64)
@@ -221,107 +218,31 @@ def by_class(
     )
 
 
-def _recovery(
-    found: pl.DataFrame,
-    table: pl.DataFrame,
-    classes: pl.DataFrame,
-    inputs: Inputs,
-    params: Params,
-) -> pl.DataFrame:
-    """Hold the differences of female and male shares against those of names without end.
-
-    Those are what the same comparison finds where words are ranked by their true PMI, which follows
-    from what was planted; in a null world they are 0. Classes of which the world has no word are
-    left out.
-    """
-    (model,) = inputs.models
-    weights, people = inputs.weights(model), inputs.datasets["politicians"]
-    null = is_null(weights)
-    known = table.select("word", "lemma", "pos").unique()
-    sides = []
-    for pos in [] if null else sorted(known["pos"].unique()):
-        true = true_pmi(weights, people, inputs.outputs("associations", model), pos)
-        truth = true.filter(pl.col("gender") != GENDERS.index("non-binary"))
-        sides.append(known.filter(pl.col("pos") == pos).join(truth, on="word"))
-    planted = by_class(pl.concat(sides), classes, params, "pmi") if sides else None
-    reading = {"unit": "form", "counting": "best", "first": "female", "second": "male"}
-    measured = _read(found, reading).join(_occurring(known, classes), on="supersense")
-    if planted is not None:
-        measured = measured.join(
-            _read(planted, reading).select("supersense", true="value"), on="supersense"
-        )
-    else:
-        measured = measured.with_columns(true=pl.lit(0.0))
-    rows = _measures(measured, params, null=null)
-    base = {"model": model, "language": LANGUAGE, "world": int(null), "p": None, "p_bh": None}
-    return typed(
-        pl.DataFrame(
-            [
-                base
-                | {"measure": measure, "cluster": "class", "null": versus}
-                | {k: finite(getattr(e, k)) for k in ("value", "low", "high")}
-                | {"n": e.n, "method": e.method}
-                for measure, e, versus in rows
-            ],
-            infer_schema_length=None,
-        ),
-        RECOVERY,
+def _classes(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int) -> pl.DataFrame:
+    """Return the best classes of each word, a row each."""
+    words = classed(deviations, classes, pos, "form")
+    parts = words.best / np.maximum(words.best.sum(axis=1, keepdims=True), 1)
+    row, column = np.nonzero(parts)
+    return pl.DataFrame(
+        {
+            "pos": np.full(len(row), pos),
+            "word": [words.words[i] for i in row],
+            "lemma": [words.lemmas[i] for i in row],
+            "supersense": column + _first(pos),
+            "share": parts[row, column].round(6),
+        },
+        schema_overrides={"word": pl.String, "lemma": pl.String},
     )
 
 
-def _measures(
-    measured: pl.DataFrame, params: Params, *, null: bool
-) -> Iterator[tuple[str, Estimate, str]]:
-    value, true = measured["value"].to_numpy(), measured["true"].to_numpy()
-    if not null and len(value) >= 4:
-        yield (
-            "Spearman correlation of planted and measured differences of shares",
-            spearman(true, value, params.confidence),
-            "0: no relation",
-        )
-    decided = (true != 0) & (value != 0)
-    if not null and decided.any():
-        agree = int((np.sign(true) == np.sign(value))[decided].sum())
-        yield (
-            "share of classes whose measured sign is the planted one, where neither is 0",
-            wilson(agree, int(decided.sum()), params.confidence),
-            "0.5: coin",
-        )
-    for suffix, kind in (("", ""), ("_words", " over words")):
-        low, high = (measured[f"{end}{suffix}"].to_numpy() for end in ("low", "high"))
-        held = int(((low - ROUNDING <= true) & (true <= high + ROUNDING)).sum())
-        yield (
-            f"share of {params.confidence:.0%} intervals{kind} with the planted difference",
-            wilson(held, len(value), params.confidence),
-            f"{params.confidence:g}: nominal"
-            + (", or more: lists are no random draws of words" if kind else ""),
-        )
-    for column in ("p", "p_bonferroni"):
-        hits = int((measured[column] <= 0.05).sum())
-        yield (
-            f"share of classes with {column} at or below 0.05",
-            wilson(hits, len(value), params.confidence),
-            "at most 0.05: nominal" if null else "no nominal value: many effects are planted",
-        )
-
-
-def _read(table: pl.DataFrame, reading: dict[str, str]) -> pl.DataFrame:
-    """Return the rows of one reading."""
-    return table.filter(
-        *(pl.col(k) == SUPERSENSES[k].code(label) for k, label in reading.items())
-    ).sort("supersense")
-
-
-def _occurring(words: pl.DataFrame, classes: pl.DataFrame) -> pl.DataFrame:
-    """Return the classes that some word is in, a column."""
-    best = classes.filter("best").select("lemma", "pos", "supersense")
-    return words.join(best, on=["lemma", "pos"]).select("supersense").unique()
+def _first(pos: int) -> int:
+    """Return the place of the first class of a part of speech."""
+    return next(i for i, c in enumerate(CLASSES) if c.startswith(("adj.", "verb.")[pos]))
 
 
 def _rows(
     words: Words, pos: int, names: dict[str, str], params: Params, replicates: Drawn | None
 ) -> Iterator[dict[str, Any]]:
-    start = next(i for i, c in enumerate(CLASSES) if c.startswith(("adj.", "verb.")[pos]))
     lists = {g: leading(words.values[:, i], params.largest) for i, g in enumerate(GENDERS)}
     for counting in COUNTINGS:
         if counting == "each" and POS[pos] == "ADJ":
@@ -339,7 +260,7 @@ def _rows(
             for c, (found, p) in enumerate(zip(compared, strict, strict=True)):
                 yield names | {
                     "pos": pos,
-                    "supersense": start + c,
+                    "supersense": _first(pos) + c,
                     "first": GENDERS.index(first),
                     "second": GENDERS.index(second),
                     "counting": counting,

@@ -21,6 +21,7 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.parquet import require_validated
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.words import build as words_dataset
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
-SENTIMENTS = ("positive", "negative", "neutral")
 TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect that each of them has
 NEUTRAL = SENTIMENTS.index("neutral")
 SIDES = {"male": -1.0, "female": 1.0, "non-binary": 0.0}

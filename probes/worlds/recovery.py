@@ -11,6 +11,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats import bootstrap as resampling
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, finite
+from plumbline.probes.stats.intervals import wilson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PLANTED = "planted.parquet"
+ROUNDING = 1e-6  # of numbers in tables
 RECOVERY = Schema(
     columns=(
         Column("model", "string", "name of the model in params.yaml"),
@@ -94,3 +96,28 @@ def recovery_row(
         "n": estimate.n,
         "method": estimate.method,
     } | {name: finite(getattr(estimate, name)) for name in ("value", "low", "high")}
+
+
+def signs(
+    true: NDArray[np.float64], measured: NDArray[np.float64], confidence: float = 0.95
+) -> Estimate:
+    """Estimate how often what was measured has the sign of what was planted, both (n,) arrays."""
+    agree = int((np.sign(true) == np.sign(measured)).sum())
+    return wilson(agree, len(true), confidence)
+
+
+def covered(table: pl.DataFrame, confidence: float = 0.95) -> Estimate:
+    """Estimate how often intervals hold the truth, up to rounding.
+
+    Parameters
+    ----------
+    table
+        Columns low, high and true.
+    """
+    within = pl.col("true").is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)
+    return wilson(table.select(within.sum()).item(), len(table), confidence)
+
+
+def discoveries(p: NDArray[np.float64], level: float, confidence: float = 0.95) -> Estimate:
+    """Estimate the share of tests, (n,) p-values, at or below a level."""
+    return wilson(int((p <= level).sum()), len(p), confidence)

@@ -5,6 +5,7 @@ from math import log
 import numpy as np
 import polars as pl
 import pytest
+from recovering import recovered
 
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.core.run_analysis import Inputs
@@ -24,7 +25,6 @@ PARAMS = latent.Params(
     bootstrap=40,
     permutations=39,
     confidence=0.95,
-    false_discovery_rate=0.05,
     seed=1,
 )
 Q = {"kind": (0.8, 0.1, 0.1), "cruel": (0.1, 0.8, 0.1), "calm": (0.2, 0.1, 0.7)}
@@ -220,16 +220,16 @@ def test_recovery_holds_tables_against_what_was_planted(study):
     world = {"seed": 1, "word_effect": 1, "sentiment_effect": 1, "name_noise": 1.5}
     world |= {"words_max": 12, "sentences": 100, "steps": 1, "learning_rate": 0.1}
     (study.weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
-    rows = study.run()["recovery"].to_dicts()
+    inputs = study.inputs()
+    rows = recovered(inputs, "latent", study.run(), inputs.models[0]).to_dicts()
     measures = {row["measure"].partition(" ")[0]: row for row in rows}
     assert measures["Spearman"]["value"] > 0.8
     assert measures["ADJ:"]["low"] > log(2)  # women are put beside positive words
-    assert "names without end" in measures["ADJ:"]["null"]
+    assert measures["ADJ:"]["null"] == "1.000: planted in the words"
     assert {row["world"] for row in rows} == {0}
     shares = [row for row in rows if row["measure"].startswith("share of")]
-    assert [row["n"] for row in shares] == [12, 72, 72, 72]
+    assert [row["n"] for row in shares] == [12, 72, 72]
     assert shares[0]["value"] > 0.8  # signs
-    assert shares[1]["value"] > 0.8  # intervals
 
 
 def test_each_start_has_its_deviations_whose_mean_and_spread_are_told(study):

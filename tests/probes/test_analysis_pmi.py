@@ -7,6 +7,7 @@ import datasets
 import numpy as np
 import polars as pl
 import pytest
+from recovering import recovered
 from scipy.stats import false_discovery_control, spearmanr
 
 from plumbline.builders.core.errors import Problem
@@ -21,7 +22,6 @@ PARAMS = pmi.Params(
     min_count=1,
     bootstrap=100,
     confidence=0.95,
-    false_discovery_rate=0.05,
     seed=1,
 )
 GENDERS = {"m": 0, "w": 1, "x": 2}
@@ -273,25 +273,15 @@ def test_adjustment_is_that_of_the_whole_family_in_the_pipeline(finished):
         assert (smoothed["low"] <= smoothed["high"]).all()
 
 
-def test_tables_load_typed_and_only_worlds_have_recovery(finished, tmp_path):
+def test_tables_load_typed(finished, tmp_path):
     tables = finished / "data/tables/pmi"
     assert datasets.get_dataset_config_names(str(tables / "tiny")) == ["pmi"]
-    assert not (tables / "tiny/recovery.parquet").exists()
     cache = str(tmp_path / "cache")
     rows = datasets.load_dataset(str(tables / "tiny"), "pmi", split="train", cache_dir=cache)
     assert rows.features["gender"].names == ["male", "female", "non-binary"]
     assert rows.features["reading"].names == ["plug-in", "smoothed"]
     assert rows.features["value"] == datasets.Value("float64")
     assert rows.features["family"] == datasets.Value("int64")
-    for world, code in (("planted", 0), ("null", 1)):
-        folder = str(tables / f"world-{world}")
-        rows = datasets.load_dataset(folder, "recovery", split="train", cache_dir=cache)
-        assert rows.features["world"].names == ["planted", "null"]
-        assert set(rows["world"]) == {code}
-        measures = " | ".join(rows["measure"])
-        assert ("Spearman" in measures) == (world == "planted")
-        assert ("sign" in measures) == (world == "planted")
-        assert "intervals" in measures
 
 
 def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
@@ -322,7 +312,8 @@ def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
         lists[pos] = [" ".join([*part["word"].gather(row), f"{pos}else"]) for row in best]
     study.write("en", lists, genders)
     found = study.run()
-    table, recovery = found["pmi"], found["recovery"]
+    table = found["pmi"]
+    recovery = recovered(study.inputs(), "pmi", found, study.inputs().models[0])
     assert len(recovery) == 5
     smoothed = table.filter(pl.col("reading") == 1).pivot("gender", index="word", values="value")
     both = smoothed.join(truth, on="word")

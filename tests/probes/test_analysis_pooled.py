@@ -14,7 +14,7 @@ from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi, pooled_pmi
 
 PARAMS = pooled_pmi.Params(
-    **SINGLE.model_dump(exclude={"false_discovery_rate"}),
+    **SINGLE.model_dump(),
     groups={"both": ["a", "b"]},
     permutations=999,
 )

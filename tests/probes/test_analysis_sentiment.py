@@ -7,9 +7,8 @@ from scipy.stats import false_discovery_control, fisher_exact
 
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import latent, sentiment
+from plumbline.probes.politicians import latent, recovery, sentiment
 from plumbline.probes.politicians.word_sentiments import of_words
-from plumbline.probes.worlds.politicians import true_difference
 
 SEED = 47
 PARAMS = sentiment.Params(
@@ -21,7 +20,6 @@ PARAMS = sentiment.Params(
     permutations=200,
     bootstrap=100,
     confidence=0.95,
-    false_discovery_rate=0.05,
     seed=1,
 )
 GENDERS = {"m": 0, "w": 1, "x": 2}
@@ -109,7 +107,6 @@ def test_shares_and_differences_worked_by_hand(study):
     assert rows[POSITIVE, 0]["p"] == 1
     assert [rows[s, 0]["n"] for s in range(3)] == [4] * 3
     assert [rows[s, 1]["n"] for s in range(3)] == [8] * 3
-    assert "recovery" not in found
 
 
 def test_of_few_words_only_a_part_is_taken(study):
@@ -156,8 +153,6 @@ def test_families_are_all_real_models_and_each_world_by_itself(study):
         assert real["p_bonferroni"].to_numpy() == pytest.approx(bonferroni, rel=1e-4)
         own = table.filter((pl.col("model") == "world") & (pl.col("test") == test))
         assert set(own["family"]) == {6}
-    assert set(found["recovery"]["model"]) == {"world"}
-    assert set(found["recovery"]["world"]) == {1}
 
 
 def test_the_test_of_words_is_fishers(study):
@@ -284,20 +279,20 @@ def test_what_is_true_of_a_world_follows_from_what_was_planted(tmp_path):
     kinds = ["positive"] * 10 + ["negative"] * 10 + ["neutral"] * 10
     ratio = [2.0] * 10 + [-2.0] * 10 + [0.0] * 10
     planted = {"word": words, "pos": "ADJ", "sentiment": kinds, "log_ratio_nats": ratio}
-    weights, study = tmp_path / "weights", Study(tmp_path)
+    weights = tmp_path / "weights"
     weights.mkdir()
     table = pl.DataFrame(planted).with_columns(frequency_nats=pl.lit(0.0))
     table.write_parquet(weights / "planted.parquet")
     world = {"seed": 1, "word_effect": 0, "sentiment_effect": 4, "name_noise": 0.7}
     world |= {"words_max": 30, "sentences": 100, "steps": 1, "learning_rate": 0.1}
     (weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
-    study.write("world", "en", [" ".join(words[:10])] * 4, "mwmw")
-    outputs = study.inputs().outputs("associations", "world")
-    given = (weights, study.people, outputs, 0, pl.DataFrame({"word": words}))
-    assert true_difference(*given, 10) == pytest.approx([-1, 1, 0])
-    assert true_difference(*given, 30) == pytest.approx([0, 0, 0])
-    (weights / "world.json").write_text(json.dumps(world | {"sentiment_effect": 0}), "utf-8")
-    assert true_difference(*given, 10) == [0, 0, 0]
+    truth = recovery.planted(weights)
+    true = recovery.true_pmi(truth, 0, {0: 50, 1: 50}, 10)
+    female = true.filter(pl.col("gender") == 1).sort("value", descending=True)
+    male = true.filter(pl.col("gender") == 0).sort("value", descending=True)
+    assert female["sentiment"][:10].to_list() == ["positive"] * 10
+    assert male["sentiment"][:10].to_list() == ["negative"] * 10
+    assert recovery.planted(tmp_path) is None
 
 
 def test_a_model_without_a_table_of_the_latent_model_has_shares_by_pmi_alone(study):

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from recovering import recovered
 from scipy.stats import spearmanr
 
 from plumbline.builders.core.errors import Problem
@@ -21,7 +22,6 @@ PMI = pmi.Params(
     min_count=3,
     bootstrap=100,
     confidence=0.95,
-    false_discovery_rate=0.05,
     seed=1,
 )
 
@@ -274,7 +274,8 @@ def planted(folder, rng, effect, spread=0.5):
     world |= {"supersense_effect": effect, "words_max": WORDS, "sentences": 100, "steps": 1}
     world |= {"learning_rate": 0.1}
     (inputs.weights("m") / "world.json").write_text(json.dumps(world), encoding="utf-8")
-    return supersenses.run(inputs, PARAMS.model_copy(update={"largest": 30}))
+    found = supersenses.run(inputs, PARAMS.model_copy(update={"largest": 30}))
+    return found | {"recovery": recovered(inputs, "supersenses", found)}
 
 
 HELD = "share of 95% intervals with the planted difference"

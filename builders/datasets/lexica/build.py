@@ -40,6 +40,7 @@ TEXT = (
     "both sides of 0; means of `seed_sd` and `leave_out_change`; rows that may be published."
 )
 
+SENTIMENTS = ("positive", "negative", "neutral")
 SCHEMA = Schema(
     columns=(
         Column("word", "string", "NFC, lower case, spaces for underscores; may be a phrase"),
