@@ -151,7 +151,7 @@ def test_a_byte_order_mark_and_composed_letters_do_no_harm():
 
 def test_norway_needs_no_quotes(project):
     text = Path("params.yaml").read_text("utf-8")
-    text = text.replace("    words: [", "    countries: [no]\n    words: [")
+    text = text.replace("/names/2026-11-21\n", "/names/2026-11-21\n    countries: [no]\n")
     Path("params.yaml").write_text(text, "utf-8")
     with pytest.raises(Problem, match="no row of names for no;"):  # the sample has no such people
         build("names", names)
@@ -159,7 +159,7 @@ def test_norway_needs_no_quotes(project):
 
 def test_a_country_that_no_list_has_is_told(project):
     text = Path("params.yaml").read_text("utf-8")
-    text = text.replace("    words: [", "    countries: [fr, fj]\n    words: [")
+    text = text.replace("/names/2026-11-21\n", "/names/2026-11-21\n    countries: [fr, fj]\n")
     Path("params.yaml").write_text(text, "utf-8")
     with pytest.raises(Problem, match="no row of names for fj"):
         build("names", names)
