@@ -117,8 +117,8 @@ def _perplexity(inputs: Inputs, masked: str | None, config: str) -> pl.DataFrame
     folder = inputs.outputs("perplexity", masked) / config
     if not folder.is_dir():
         raise Problem(
-            f"{folder}: nothing there; put {masked} under assignments.perplexity and {config} "
-            "under probes.perplexity.targets, or take it out of analysis.nationality.underlying"
+            f"{folder}: nothing there; put {masked} under assignments.perplexity, {config} under "
+            "probes.perplexity.targets, or take it out of analysis.nationality.underlying"
         )
     return pl.read_parquet(folder / "*.parquet")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from plumbline.builders.datasets.lexica.sentivae import Fits
     from plumbline.builders.datasets.lexica.sentivae import View as Observed
 
-AXES = ("positive", "negative", "neutral")
+SENTIMENTS = AXES = ("positive", "negative", "neutral")
 GRID = 2.0**-12  # beta is in whole multiples of it, so that its sum is exact
 DECIMALS = 4
 HEAD = (
@@ -40,7 +40,6 @@ TEXT = (
     "both sides of 0; means of `seed_sd` and `leave_out_change`; rows that may be published."
 )
 
-SENTIMENTS = ("positive", "negative", "neutral")
 SCHEMA = Schema(
     columns=(
         Column("word", "string", "NFC, lower case, spaces for underscores; may be a phrase"),
