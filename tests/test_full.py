@@ -136,7 +136,7 @@ def test_it_becomes_params_yaml_and_names_what_to_fetch(mine, project):
 
 
 def test_a_field_is_changed_in_the_file_that_has_it(project):
-    tree = read()
+    tree = read() | {"controls": {"sets": []}}
     beside = project / "probes" / "stereotypes" / "params.yaml"
     beside.parent.mkdir(parents=True, exist_ok=True)
     rsa = {"analysis": {"rsa": tree["analysis"].pop("rsa")}}

@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 from models.tiny import answers
-from models.tiny_encoders import ENCODERS, SEVERAL, WORDS
+from models.tiny_encoders import SEVERAL, WORDS
 
 from plumbline.probes.models import batching, forward, masked
 from plumbline.probes.models.kernels import packed_linear
@@ -13,8 +13,8 @@ from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import METHODS
 
 SEED = 31
-SOME = ["bert", "modernbert", "albert", "deberta-v3"]
-EVERY = [name for name in ENCODERS if name not in {"bert-uncased", "deberta-legacy"}]  # kin of two
+SOME = ["bert", "deberta-v3"]
+EVERY = [*SOME, "roberta", "modernbert", "albert"]
 
 
 def texts(number, lengths):
