@@ -2,6 +2,7 @@
 
 from html.parser import HTMLParser
 
+import polars as pl
 import yaml
 
 from plumbline.builders.core import parquet
@@ -81,3 +82,12 @@ def listed(of, caption):
     """Return the rows of all tables of a section with that caption."""
     parts = [part for group in of.groups for block in group.blocks for part in block.parts]
     return [row for part in parts for t in part.tables if t.caption == caption for row in t.rows]
+
+
+def controlled(data, study, analysis):
+    """Write a recovery of a planted world, where its stage does."""
+    row = {"model": "w", "world": 0, "measure": f"{analysis}: share of signs", "value": 0.75}
+    row |= {"low": 0.5, "high": 0.9, "n": 9, "cluster": "group", "null": "0.5: coin"}
+    path = data / f"tables/recovery/{study.name}/{analysis}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pl.DataFrame([row]).write_parquet(path)

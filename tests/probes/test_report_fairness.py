@@ -11,9 +11,6 @@ from test_analysis_fairness import PARAMS, SEED, good
 
 from plumbline.probes.leaning import ensemble, fairness, recovery
 from plumbline.probes.leaning import page as section
-from plumbline.probes.report.tables import Tables
-from plumbline.probes.site import controls
-from plumbline.probes.site.build import render
 
 
 @pytest.fixture(scope="module")
@@ -69,14 +66,6 @@ def test_groups_differences_and_votes_are_there(page):
     for row in only(data, "ensemble/differences", reading=1, metric="balanced accuracy"):
         shown = f"{row['value'] + 0:.3f} {row['low'] + 0:.3f} to {row['high'] + 0:.3f}"
         assert f"{row['against']} {row['vote']} {shown}".replace("-0.000", "0.000") in text
-
-
-def test_controls_have_what_was_recovered(page, monkeypatch):
-    data, _ = page
-    monkeypatch.setattr(controls, "EACH", ())
-    text = render([controls.section(Tables(data), section.STUDY)])
-    assert "share of planted differences that are found" in text
-    assert "positive control" in text
 
 
 def test_without_tables_there_is_an_empty_section(tmp_path):

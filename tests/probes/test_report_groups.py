@@ -4,7 +4,7 @@ from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
-from page_read import Page, put, shown
+from page_read import Page, controlled, put, shown
 from society import society
 
 from plumbline.builders.datasets.emotions.build import AFFECTS
@@ -100,11 +100,14 @@ def test_likeness_of_models_is_shown_in_all_readings(page, data):
     )
 
 
-def test_controls_show_what_was_planted_beside_groups(data):
-    text = Page(render([controls.section(Tables(data), stereotypes.STUDY)]))
-    for name in ("recall", "emotions", "rsa"):
-        for row in read(data, name, "recovery").iter_rows(named=True):
-            assert any(row["measure"] == cells[0] for cells in text.rows), row["measure"]
+def test_controls_show_what_was_planted_beside_groups(tmp_path):
+    for name in ("recall", "rsa"):
+        controlled(tmp_path, stereotypes.STUDY, name)
+    text = Page(render([controls.section(Tables(tmp_path), stereotypes.STUDY)]))
+    rows = [row for row in text.rows if row[0] != "measure"]
+    wanted = ["group", "0.5: coin", "0.750", "0.500 to 0.900", "9"]
+    assert rows == [[f"{name}: share of signs", *wanted] for name in ("recall", "rsa")]
+    assert "w (positive control: biases planted)" in text.headings
 
 
 def test_without_tables_sections_say_so(tmp_path):

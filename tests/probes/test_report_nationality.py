@@ -12,9 +12,6 @@ from test_analysis_nationality import PARAMS, SEED, recovered
 from plumbline.probes.nationality import nationality
 from plumbline.probes.nationality import page as section
 from plumbline.probes.nationality.schemas import SCHEMAS
-from plumbline.probes.report.tables import Tables
-from plumbline.probes.site import controls
-from plumbline.probes.site.build import render
 from plumbline.probes.worlds.recovery import RECOVERY
 
 
@@ -58,14 +55,6 @@ def test_predictions_mixed_model_and_correlations_are_there(page):
         assert what in text
     assert "log rank" in text
     assert "within" in text
-
-
-def test_controls_have_what_was_recovered(page, monkeypatch):
-    data, _ = page
-    monkeypatch.setattr(controls, "EACH", ())
-    text = render([controls.section(Tables(data), section.STUDY)])
-    assert "share of countries whose interval holds the planted Delta" in text
-    assert "positive control" in text
 
 
 def test_without_tables_there_is_an_empty_section(tmp_path):
