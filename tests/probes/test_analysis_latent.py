@@ -220,7 +220,7 @@ def test_recovery_holds_tables_against_what_was_planted(study):
     world = {"seed": 1, "word_effect": 1, "sentiment_effect": 1, "name_noise": 1.5}
     world |= {"words_max": 12, "sentences": 100, "steps": 1, "learning_rate": 0.1}
     (study.weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
-    inputs = study.inputs()
+    inputs = Inputs(("model",), {}, study.folder / "data")
     rows = recovered(inputs, "latent", study.run(), inputs.models[0]).to_dicts()
     measures = {row["measure"].partition(" ")[0]: row for row in rows}
     assert measures["Spearman"]["value"] > 0.8

@@ -313,7 +313,7 @@ def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
     study.write("en", lists, genders)
     found = study.run()
     table = found["pmi"]
-    recovery = recovered(study.inputs(), "pmi", found, study.inputs().models[0])
+    recovery = recovered(study.inputs, "pmi", found, study.inputs.models[0])
     assert len(recovery) == 5
     smoothed = table.filter(pl.col("reading") == 1).pivot("gender", index="word", values="value")
     both = smoothed.join(truth, on="word")
