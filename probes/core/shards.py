@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import importlib
 import io
-from typing import TYPE_CHECKING, Any, NamedTuple
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
@@ -22,9 +23,13 @@ from plumbline.probes.models.params import VERBS, model, pointer, verbs
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from plumbline.probes.models.scorer import Scorer
+
+
+T = TypeVar("T")
 
 
 class Shard(NamedTuple):
@@ -38,6 +43,18 @@ class Shard(NamedTuple):
     def path(self) -> str:
         """Return where it is in the folder of the outputs."""
         return f"{self.config}/{self.part}.parquet"
+
+    def among(self, every: Sequence[T]) -> Sequence[T]:
+        """Return the shard's own part of what all shards of the config are about."""
+        return every[
+            len(every) * self.number // self.of : len(every) * (self.number + 1) // self.of
+        ]
+
+
+def split(config: str, total: int, size: int) -> list[Shard]:
+    """Return the shards of a config about so many things, some ``size`` in each."""
+    parts = max(1, math.ceil(total / size))
+    return [Shard(config, f"{part:05d}", part, parts) for part in range(parts)]
 
 
 class Task:

@@ -18,10 +18,9 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.name_lists import KINDS
-from plumbline.probes.core.shards import Shard
+from plumbline.probes.core.shards import Shard, split
 from plumbline.probes.models.scorer import Classifies, Scorer
-from plumbline.probes.nationality.texts import asked_about, part, texts
-from plumbline.probes.nationality.texts import shards as cut
+from plumbline.probes.nationality.texts import asked_about, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -92,7 +91,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     """Return what is to be asked of a model: texts in shards, and one for each country's names."""
     countries = parquet.configs(folders["names"])
     return [
-        *cut(amount(params, model, folders), SHARD),
+        *(s for c, n in amount(params, model, folders).items() for s in split(c, n, SHARD)),
         *(Shard(PIECES, country, i, len(countries)) for i, country in enumerate(countries)),
     ]
 
@@ -110,7 +109,7 @@ def answer(
     if shard.config == PIECES:
         yield _pieces(scorer, shard.part, folders["names"] / f"{shard.part}.parquet")
         return
-    yield from run(part(texts(folders["counterfactuals"], shard.config), shard), scorer)
+    yield from run(shard.among(texts(folders["counterfactuals"], shard.config)), scorer)
 
 
 def run(asked: Sequence[str], scorer: Classifies) -> Iterator[pa.Table]:

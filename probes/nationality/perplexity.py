@@ -16,9 +16,9 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.core.shards import split
 from plumbline.probes.models.scorer import Scorer, ScoresSentences
-from plumbline.probes.nationality.texts import asked_about, language, part, texts
-from plumbline.probes.nationality.texts import shards as cut
+from plumbline.probes.nationality.texts import asked_about, language, texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +90,8 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
     """Return what is to be asked of a model: texts in shards, per config."""
-    return cut(amount(params, model, folders), SHARD)
+    asked = amount(params, model, folders)
+    return [shard for config, n in asked.items() for shard in split(config, n, SHARD)]
 
 
 def answer(
@@ -103,7 +104,7 @@ def answer(
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, ScoresSentences)
-    asked = part(_texts(params, folders["counterfactuals"], shard.config), shard)
+    asked = shard.among(_texts(params, folders["counterfactuals"], shard.config))
     yield from run(asked, scorer, language(shard.config))
 
 

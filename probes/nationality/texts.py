@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -10,10 +9,9 @@ import polars as pl
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.counterfactuals.build import READINGS
-from plumbline.probes.core.shards import Shard
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
 
@@ -56,18 +54,3 @@ def asked_about(
             f"{', '.join(parquet.configs(folder))}"
         )
     return [config for config in wanted if language(config) in languages]
-
-
-def shards(configs: Mapping[str, int], size: int) -> list[Shard]:
-    """Return shards of about ``size`` texts for configs of so many."""
-    found = []
-    for config, total in configs.items():
-        parts = max(1, math.ceil(total / size))
-        found += [Shard(config, f"{part:05d}", part, parts) for part in range(parts)]
-    return found
-
-
-def part(every: Sequence[str], shard: Shard) -> Sequence[str]:
-    """Return the texts of one shard."""
-    start, stop = (len(every) * n // shard.of for n in (shard.number, shard.number + 1))
-    return every[start:stop]

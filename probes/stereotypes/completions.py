@@ -7,7 +7,6 @@ taken in every reading. Choenni, Shutova and van Rooij (2021), section 4.1 and e
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ from pydantic import Field
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import Shard
+from plumbline.probes.core.shards import Shard, split
 from plumbline.probes.models.scorer import DECIMALS, Predicts, Scorer
 from plumbline.probes.prompts import groups as questions
 from plumbline.probes.prompts.groups import GROUP, Asking, masked, prompt, queries
@@ -149,8 +148,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     found = []
     for language in languages:
         groups = {(q.category, q.group) for q in queries(params, folders, language)}
-        parts = max(1, math.ceil(len(groups) / SHARD))
-        found += [Shard(language, f"{part:05d}", part, parts) for part in range(parts)]
+        found += split(language, len(groups), SHARD)
     return [*found, *(Shard(VOCABULARY, language, 0, 1) for language in languages)]
 
 
@@ -179,9 +177,7 @@ def answer(
     language = shard.config
     frames = params.frames[language]
     asked = queries(params, folders, language)
-    groups = list(dict.fromkeys((q.category, q.group) for q in asked))
-    start, stop = (len(groups) * n // shard.of for n in (shard.number, shard.number + 1))
-    wanted = set(groups[start:stop])
+    wanted = set(shard.among(list(dict.fromkeys((q.category, q.group) for q in asked))))
     own = [q for q in asked if (q.category, q.group) in wanted]
     yield from run(own, frames, scorer, params.top_k, language, causal=model.kind == "causal")
 
@@ -228,11 +224,11 @@ def run(
             )
         )
         released = None if causal or pieces.unknown < 0 else priors.released()[bare]
-        columns = {
-            "category": pa.array([q.category for q in some]).take(pa.array(of)),
-            "group": pa.array([q.group for q in some]).take(pa.array(of)),
-            "template": pa.array([q.template.lower() for q in some]).take(pa.array(of)),
-            "query": pa.array([q.text.lower() for q in some]).take(pa.array(of)),
+        names = [(q.category, q.group, q.template.lower(), q.text.lower()) for q in some]
+        facts_of = [
+            pa.array(list(column)).take(pa.array(of)) for column in zip(*names, strict=True)
+        ]
+        columns = dict(zip(("category", "group", "template", "query"), facts_of, strict=True)) | {
             "prompt": pa.array(list(block.prompts)).take(pa.array(of)),
             "token": pa.array(tokens[ids].tolist()),
             "word": pa.array(words[ids].tolist()),

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from page_read import put, shown
 from passports import answered
-from test_analysis_nationality import PARAMS, SEED
+from test_analysis_nationality import PARAMS, SEED, recovered
 
 from plumbline.probes.nationality import nationality
 from plumbline.probes.nationality import page as section
@@ -14,6 +14,7 @@ from plumbline.probes.nationality.schemas import SCHEMAS
 from plumbline.probes.report.tables import Tables
 from plumbline.probes.site import controls
 from plumbline.probes.site.build import render
+from plumbline.probes.worlds.recovery import RECOVERY
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,8 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     there = answered(folder, 0.25, noise=0.02, seed=SEED)
     found = nationality.run(there.inputs, PARAMS)
-    put(folder / "data/tables/nationality", SCHEMAS, found)
+    found["recovery"] = recovered(there.inputs, found)
+    put(folder / "data/tables/nationality", SCHEMAS | {"recovery": RECOVERY}, found)
     return folder / "data", shown(folder / "data", section.STUDY, "nationality")[1]
 
 
