@@ -199,6 +199,7 @@ def test_frames_that_cannot_be_asked_are_refused(wrong, told):
 
 def test_a_group_that_no_number_of_masks_can_stand_for_is_refused(tmp_path, monkeypatch):
     scorer = wordpiece_model(tmp_path)
-    monkeypatch.setattr("plumbline.probes.stereotypes.completions.masked", lambda t, n, gap=" ": f"a <mask> {t}")
+    name = "plumbline.probes.stereotypes.completions.masked"
+    monkeypatch.setattr(name, lambda t, n, gap=" ": f"a <mask> {t}")
     with pytest.raises(Problem, match="take the model out of"):
         answers(scorer)

@@ -1,6 +1,7 @@
 """The section of names and nationality, from tables of a classifier that answers as planted."""
 
 import re
+import shutil
 
 import polars as pl
 import pytest
@@ -23,6 +24,7 @@ def page(tmp_path_factory):
     there = answered(folder, 0.25, noise=0.02, seed=SEED)
     found = nationality.run(there.inputs, PARAMS)
     found["recovery"] = recovered(there.inputs, found)
+    shutil.rmtree(there.inputs.tables("nationality"))
     put(folder / "data/tables/nationality", SCHEMAS | {"recovery": RECOVERY}, found)
     return folder / "data", shown(folder / "data", section.STUDY, "nationality")[1]
 
