@@ -12,12 +12,6 @@ from test_analysis_nationality import PARAMS, SEED, recovered
 from plumbline.probes.nationality import nationality
 from plumbline.probes.nationality import page as section
 from plumbline.probes.nationality.schemas import SCHEMAS
-<<<<<<< HEAD
-=======
-from plumbline.probes.report.tables import Tables
-from plumbline.probes.site import controls
-from plumbline.probes.site.build import render
->>>>>>> stereotypes
 from plumbline.probes.worlds.recovery import RECOVERY
 
 
