@@ -68,6 +68,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(given: argparse.Namespace) -> None:
+    from plumbline.probes.core import side_by_side
+
+    plain = not getattr(given, "part", None) and getattr(given, "runner", "local") == "local"
+    several = isinstance(getattr(given, "model", None), list) and len(given.model) > 1
+    if given.command in side_by_side.LONG and several and plain:
+        side_by_side.run(given.command, given.model)
+        return
     if given.command in PROBES:
         _probe(given)
     elif given.command in ("check", "use", "pin"):

@@ -25,6 +25,7 @@ NEUTRAL = {
     "builders/core/progress.py",
     "probes/core/assignments.py",
     "probes/core/ray_runner.py",
+    "probes/core/side_by_side.py",
 }
 
 
