@@ -75,11 +75,12 @@ def main() -> int:
         if where not in after:
             said = ["gone"]
         else:
-            old_frame = pl.read_parquet(before[path])
+            old_frame = pl.read_parquet(before[path]).drop(known["ignored"], strict=False)
             old_frame = old_frame.rename(
                 {a: b for a, b in columns.items() if a in old_frame.columns}
             )
-            said = differs(old_frame, pl.read_parquet(after.pop(where)))
+            new_frame = pl.read_parquet(after.pop(where)).drop(known["ignored"], strict=False)
+            said = differs(old_frame, new_frame)
         if not said:
             same += 1
             continue
