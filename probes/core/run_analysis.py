@@ -21,9 +21,12 @@ from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import during
 from plumbline.probes import EACH, PROBES, STUDIES, module_of
 from plumbline.probes.core.assignments import asked
+from plumbline.probes.models.params import model as params_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from plumbline.probes.models.params import Model
 
 
 class Inputs(NamedTuple):
@@ -44,6 +47,10 @@ class Inputs(NamedTuple):
     def tables(self, analysis: str, model: str = "") -> Path:
         """Return the folder of another analysis's tables, for a model where it has such."""
         return self.data / "tables" / analysis / model
+
+    def described(self, model: str) -> Model:
+        """Return what params.yaml, or a world's manifest, says of a model."""
+        return params_of(model)
 
 
 def analyse(name: str, model: str = "") -> Path:

@@ -17,9 +17,9 @@ from pydantic import Field
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.models.params import model as model_params
 from plumbline.probes.politicians.word_sentiments import DEVIATIONS, READINGS
 from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
 from plumbline.probes.stats.linear import (
@@ -30,7 +30,6 @@ from plumbline.probes.stats.linear import (
     jackknife,
     least_squares,
 )
-from plumbline.probes.worlds.politicians import SENTIMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -141,7 +140,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         If no model has a family and a size.
     """
     shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
-    facts = [(name, model_params(name)) for name in inputs.models]
+    facts = [(name, inputs.described(name)) for name in inputs.models]
     described = pl.DataFrame(
         [
             {"model": n, "family": f.family, "size": f.size, "models": _kind(f)}

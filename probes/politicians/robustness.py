@@ -18,6 +18,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.builders.datasets.words.build import POS
@@ -36,7 +37,6 @@ from plumbline.probes.politicians.word_counts import Lists, frames, languages
 from plumbline.probes.politicians.word_sentiments import DEVIATIONS, of_words
 from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, significant, typed
 from plumbline.probes.stats.matching import coarsened, matched
-from plumbline.probes.worlds.politicians import SENTIMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.probes.politicians.word_sentiments import argmax
 from plumbline.probes.stats import shares
 from plumbline.probes.stats.estimate import finite, significant
 from plumbline.probes.stats.intervals import newcombe, wilson
 from plumbline.probes.stats.tests import fisher_p, permutation_p
-from plumbline.probes.worlds.politicians import SENTIMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.politicians.build import GENDERS
-from plumbline.probes.prompts.politicians import BARE
+from plumbline.probes.prompts import BARE
 from plumbline.probes.stats import bootstrap
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from plumbline.probes.worlds.politicians import SENTIMENTS
+from plumbline.builders.datasets.lexica.build import SENTIMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,11 +14,11 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.probes.models.scorer import MASK
+from plumbline.probes.prompts import BARE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-BARE = "bare"  # Stańczak et al. (2023), section 3
 NAME = "{name}"  # stands in templates for the person's name
 
 Kind = Literal["masked", "causal", "seq2seq"]  # of models that fill
