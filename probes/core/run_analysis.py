@@ -24,7 +24,7 @@ from plumbline.probes.core.assignments import asked
 from plumbline.probes.models.params import model as params_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from plumbline.probes.models.params import Model
 
@@ -94,13 +94,13 @@ def analyse(name: str, model: str = "") -> Path:
     return final
 
 
-def recover() -> list[Path]:
-    """Hold the tables of every study against what was planted in its worlds; return the folders.
+def recover(studies: Sequence[str] = STUDIES) -> list[Path]:
+    """Hold the tables of studies against what was planted in their worlds; return the folders.
 
     A control sees tables and truth alone: ``probes/STUDY/recovery.py`` has ``TABLES``, the analyses
     whose tables it reads, ``SCHEMAS`` by analysis, and perhaps ``DATASETS``.
     """
-    return [_recover(study) for study in STUDIES]
+    return [_recover(study) for study in studies]
 
 
 def _recover(study: str) -> Path:

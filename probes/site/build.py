@@ -156,7 +156,7 @@ def downloads(tables: Tables, study: Study, into: Path) -> list[Download]:
     found = []
     for analysis in study.analyses:
         own = [path for folder in tables.folders(analysis) for path in folder.glob("*.parquet")]
-        for path in sorted({*own, *controls.recovery_files(tables, analysis)}):
+        for path in sorted([*own, *controls.recovery_files(tables, analysis)]):
             inside, size = path.relative_to(tables.data).as_posix(), path.stat().st_size
             link = inside if size <= LARGEST else ""
             found.append(Download(f"data/{inside}", link, versions.rows(path), size))

@@ -1,6 +1,6 @@
 """The controls: what analyses find of what was planted, and whether it is as it should be.
 
-Every analysis has a table ``recovery``. Here each of its numbers is given the question that it
+The stage ``recovery`` has a table of every analysis. Here each of its numbers is given the question that it
 answers, by its words, so that an analysis that is added answers without more code.
 """
 
@@ -89,10 +89,8 @@ class Check(NamedTuple):
 
 
 def recovery_files(tables: Tables, analysis: str) -> list[Path]:
-    """Return the files of an analysis's recovery: of a stage of its own, or beside its tables."""
-    apart = sorted((tables.data / "tables/recovery").glob(f"*/{analysis}.parquet"))
-    beside = [folder / "recovery.parquet" for folder in tables.folders(analysis)]
-    return apart or [path for path in beside if path.is_file()]
+    """Return the files of an analysis's recovery, of whichever study it is."""
+    return sorted((tables.data / "tables/recovery").glob(f"*/{analysis}.parquet"))
 
 
 def recoveries(tables: Tables) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -114,7 +112,7 @@ def checks(tables: Tables) -> list[Check]:
 
 
 def judged(analysis: str, row: dict[str, Any]) -> Check | None:
-    """Return the check of a row of a table ``recovery``; None where it answers no question."""
+    """Return the check of a row of such a table; None where it answers no question."""
     reading, way, measure = parted(row["measure"])
     planted = not row["world"]
     question = question_of(measure, row["null"], planted=planted)

@@ -135,7 +135,7 @@ def test_recovery(world, found, null):
 def test_recovery_fails_where_groups_change_places(world, found, tmp_path):
     mixed = found["emotions"].with_columns(pl.col("difference").reverse())
     home = world.inputs._replace(data=tmp_path)
-    home.weights("m").parent.mkdir()
+    home.weights("m").parent.mkdir(parents=True)
     home.weights("m").symlink_to(world.inputs.weights("m"))
     table = recovered(home, mixed).filter(pl.col("measure").str.contains("Spearman"))
     assert (table["low"] < 0.1).all()

@@ -36,7 +36,7 @@ class Study:
     def __init__(self, folder):
         self.folder = folder
         self.outputs = folder / "data/outputs/associations/model"
-        self.weights = folder / "data/models/model"
+        self.weights = folder / "data/samples/worlds/model"
         for path in (self.outputs / "coverage", self.weights, folder / "people", folder / "lexica"):
             path.mkdir(parents=True)
 

@@ -224,7 +224,7 @@ def test_a_classifier_without_a_positive_class_is_told_so(planted):
 
 def test_a_masked_model_that_was_not_asked_is_told_so(planted):
     params = PARAMS.model_copy(update={"underlying": {"m": "elsewhere"}})
-    with pytest.raises(Problem, match=rf"elsewhere/{CONFIG}.*asked\.perplexity"):
+    with pytest.raises(Problem, match=rf"elsewhere/{CONFIG}.*assignments\.perplexity"):
         nationality.run(planted.inputs, params)
 
 

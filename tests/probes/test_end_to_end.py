@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from plumbline.probes.core.run_analysis import analyse
+from plumbline.probes.core.run_analysis import analyse, recover
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.worlds.plant import entries, plant
 
@@ -17,7 +17,7 @@ def tables(change, name, **effects):
     plant(name, entries()[name] | smaller | effects)
     probe("associations", name)
     folder = analyse("pmi", name)
-    recovery = pl.read_parquet(folder / "recovery.parquet")
+    recovery = pl.read_parquet(recover(("politicians",))[0] / "pmi.parquet")
     return pl.read_parquet(folder / "pmi.parquet"), {
         row["measure"]: row for row in recovery.iter_rows(named=True)
     }

@@ -101,8 +101,7 @@ def test_controls_stand_in_order_before_the_first_result(page):
 def test_controls_show_the_numbers_of_the_recovery_tables(sections, finished, analysis, world):
     if (analysis, world) == ("supersenses", "world-null"):
         pytest.skip("so small a world has no words with classes")
-    folder = finished / "data/tables" / analysis
-    path = (folder if analysis == "sentiment" else folder / world) / "recovery.parquet"
+    path = finished / f"data/tables/recovery/politicians/{analysis}.parquet"
     rows = pl.read_parquet(path).filter(pl.col("model") == world).to_dicts()
     assert rows
     shown = sections["controls"].rows

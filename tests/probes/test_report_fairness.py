@@ -9,7 +9,7 @@ from page_read import put, shown
 from test_analysis_ensemble import PARAMS as VOTING
 from test_analysis_fairness import PARAMS, SEED, good
 
-from plumbline.probes.leaning import ensemble, fairness, recovery
+from plumbline.probes.leaning import ensemble, fairness
 from plumbline.probes.leaning import page as section
 
 
@@ -20,8 +20,6 @@ def page(tmp_path_factory):
     for module, params in ((fairness, PARAMS), (ensemble, VOTING)):
         into = folder / "data/tables" / module.__name__.rpartition(".")[2]
         put(into, module.SCHEMAS, module.run(there.inputs, params))
-    found = recovery.run(there.inputs, recovery.Params())["fairness"]
-    found.write_parquet(folder / "data/tables/fairness/recovery.parquet")
     _, text = shown(folder / "data", section.STUDY, "fairness")
     return folder / "data", re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
 

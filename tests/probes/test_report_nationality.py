@@ -1,18 +1,16 @@
 """The section of names and nationality, from tables of a classifier that answers as planted."""
 
 import re
-import shutil
 
 import polars as pl
 import pytest
 from page_read import put, shown
 from passports import answered
-from test_analysis_nationality import PARAMS, SEED, recovered
+from test_analysis_nationality import PARAMS, SEED
 
 from plumbline.probes.nationality import nationality
 from plumbline.probes.nationality import page as section
 from plumbline.probes.nationality.schemas import SCHEMAS
-from plumbline.probes.worlds.recovery import RECOVERY
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +18,7 @@ def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     there = answered(folder, 0.25, noise=0.02, seed=SEED)
     found = nationality.run(there.inputs, PARAMS)
-    found["recovery"] = recovered(there.inputs, found)
-    shutil.rmtree(there.inputs.tables("nationality"))
-    put(folder / "data/tables/nationality", SCHEMAS | {"recovery": RECOVERY}, found)
+    put(folder / "data/tables/nationality", SCHEMAS, found)
     return folder / "data", shown(folder / "data", section.STUDY, "nationality")[1]
 
 
