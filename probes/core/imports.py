@@ -61,7 +61,7 @@ def lean() -> None:
         if not own.weight.is_meta:
             draw(own)
 
-    torch.nn.Embedding.reset_parameters = reset  # type: ignore[method-assign]
+    torch.nn.Embedding.reset_parameters = reset  # type: ignore[method-assign,assignment]
     for name, stand_ins in STAND_INS.items():
         if name not in sys.modules and (spec := find_spec(name)) is not None:
             module = Later(name)
