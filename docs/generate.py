@@ -24,16 +24,21 @@ TOP = Path(__file__).parent.parent
 sys.path.insert(0, str(TOP))
 
 from plumbline.builders import DATASETS  # noqa: E402
+from plumbline.builders.core.params import BESIDE, parse  # noqa: E402
 from plumbline.builders.release.facts import GENERATED  # noqa: E402
 from plumbline.probes import ALL, EACH, PROBES, module_of  # noqa: E402
 from plumbline.probes.commands.check_params import sections  # noqa: E402
 from plumbline.probes.models.params import Model  # noqa: E402
 from plumbline.probes.stereotypes import waves  # noqa: E402
+from plumbline.probes.worlds.plant import FILE as OF_WORLDS  # noqa: E402
+from plumbline.probes.worlds.plant import SETTINGS  # noqa: E402
 
+BOUNDED = re.compile(r"Annotated\[(\w+), FieldInfo\(.*?metadata=\[[^]]*\]\)\]")
+OWN = re.compile(r"\bplumbline\.(?:\w+\.)+")
 COMMANDS = (
     ["builders"],
     ["builders", "fetch"],
-    ["builders", "drift"],
+    ["builders", "cards"],
     ["builders", "people"],
     ["builders", "prune"],
     ["builders", "publish"],
@@ -43,12 +48,15 @@ COMMANDS = (
     ["probes"],
     ["probes", "check"],
     ["probes", "use"],
-    ["probes", "set"],
     ["probes", "pin"],
     ["probes", "weights"],
+    ["probes", "plant"],
     ["probes", "pretrain"],
     *(["probes", name] for name in PROBES),
+    ["probes", "paraphrase"],
+    ["probes", "waves"],
     ["probes", "plan"],
+    ["probes", "recovery"],
 )
 
 
@@ -80,16 +88,36 @@ def main() -> int:
 
 
 def params() -> str:
-    """Describe every key of params.yaml."""
+    """Describe every key of params.yaml, of the files beside it, and of planted worlds."""
     lines = [
-        "# Keys of params.yaml",
+        "# Parameters",
         "",
-        "Generated from the models in the code by `make docs`. Unknown keys are errors;",
-        "`python -m plumbline.probes check` tells all problems of the file at once.",
+        "Generated from the models in the code by `make docs`. Each section names the files that",
+        "set it; a key stands in one file alone. Unknown keys are errors;",
+        "`python -m plumbline.probes check` reports all problems at once.",
     ]
+    files = _files()
     for key, model in (sections() | {"models.NAME": Model}).items():
-        lines += ["", f"## {key}", "", *_keys(model)]
+        lines += ["", f"## {key}", ""]
+        found = files.get(key) or files.get(key.partition(".")[0]) or ["params.yaml"]
+        lines += [f"In {', '.join(f'`{file}`' for file in found)}.", "", *_keys(model)]
+    for world, model in SETTINGS.items():
+        lines += ["", f"## world: {world}", ""]
+        lines += [f"In `{OF_WORLDS.resolve().relative_to(TOP.resolve())}`; read by `plant`.", ""]
+        lines += _keys(model)
     return "\n".join(lines) + "\n"
+
+
+def _files() -> dict[str, list[str]]:
+    """Return the files that set a section, by its dotted key and by its first word."""
+    found: dict[str, list[str]] = {}
+    for path in [TOP / "params.yaml", *(p for glob in BESIDE for p in sorted(TOP.glob(glob)))]:
+        name = str(path.relative_to(TOP))
+        for top, value in (parse(path) or {}).items():
+            keys = [f"{top}.{key}" for key in value] if isinstance(value, dict) else []
+            for key in keys if top != "controls" else [top]:
+                found.setdefault(key, []).append(name)
+    return found
 
 
 def commands() -> str:
@@ -179,7 +207,8 @@ def _kind(annotation: Any) -> str:
     text = getattr(annotation, "__name__", "") if isinstance(annotation, type) else ""
     if text and not getattr(annotation, "__args__", ()):
         return text
-    return str(annotation).replace("typing.", "").replace("builders.", "").replace("datetime.", "")
+    plain = BOUNDED.sub(r"\1", str(annotation).replace("typing.", "").replace("datetime.", ""))
+    return OWN.sub("", plain)
 
 
 def _read(path: Path) -> str:

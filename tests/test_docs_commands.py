@@ -15,13 +15,15 @@ import pytest
 import whole
 import yaml
 from documented import LINK, PAGES, TOP, anchors, blocks, commands, prose
-from imports import stages
+from imports import pipelines
+
+from plumbline.probes import ALL, EACH
 
 # Commands that tests here run. A command of the docs must stand in one of the two tables.
 RUN = {
     "python -m plumbline.probes check",
     "python -m plumbline.builders people data/samples/facts/persons_en.txt",
-    "python -m plumbline.builders drift stereotypes",
+    "python -m plumbline.probes waves",
     "python -m plumbline.builders publish words --repo your-name/words --version 1.2.0 --dry-run",
     "python tiny.py",
     "python look.py",
@@ -29,7 +31,7 @@ RUN = {
 # Commands that are not run here, as patterns, and why. Their words are held to the real parsers.
 ELSEWHERE = {
     "make setup": "makes a whole environment; CI begins with it",
-    "make repro": "takes most of an hour; CI runs it",
+    "make repro": "takes minutes; CI runs it",
     "make repro STAGE=*": "stages of make repro; that the stage exists is tested",
     "make test": "runs this",
     "make site": "CI runs it",
@@ -44,9 +46,7 @@ ELSEWHERE = {
     "make real": "needs the real inputs beside the checkout",
     "python -m plumbline.builders politicians": "a stage of make repro, which CI runs",
     "python -m plumbline.builders fetch *": "asks the network; tested against servers of the tests",
-    "python -m plumbline.builders drift stereotypes * *": (
-        "waves of the user's; drift itself is run here"
-    ),
+    "python -m plumbline.probes waves *": "waves of the user's; waves itself is run here",
     "python -m plumbline.builders publish *": (
         "writes to the Hub; tested against a Hub of the tests' own"
     ),
@@ -161,7 +161,7 @@ def made(words):
             continue
         assert re.search(rf"\$\({name}\)|\$\(word\),\$\({name}|^{name} ", makefile, re.MULTILINE)
         for stage in value.split() if name == "STAGE" else ():
-            assert stage.partition("@")[0] in stages(), f"no stage {stage}"
+            assert stage.partition("@")[0] in {name for own in pipelines().values() for name in own}, f"no stage {stage}"
 
 
 def run(folder, *words, **environment):
@@ -196,7 +196,7 @@ def test_finding_people_counts_what_the_page_says():
 
 @pytest.mark.slow
 def test_drift_compares_the_waves_of_the_samples(project):
-    run(project, "-m", "plumbline.builders", "drift", "stereotypes")
+    run(project, "-m", "plumbline.probes", "waves")
     assert (project / "data/tables/drift/drift.parquet").exists()
 
 
@@ -288,7 +288,7 @@ def test_the_code_that_a_method_names_is_there(page):
     for path in re.findall(r"`((?:builders|probes)/[\w/]+\.py)`", page.read_text(encoding="utf-8")):
         assert (TOP / path).is_file(), path
     for name in re.findall(r"`data/tables/(\w+)", page.read_text(encoding="utf-8")):
-        assert (TOP / f"probes/analysis/{name}.py").is_file(), name
+        assert name in {*EACH, *ALL, "recovery"}, name
 
 
 @pytest.mark.slow

@@ -23,20 +23,24 @@ if TYPE_CHECKING:
     from plumbline.builders.fetch.http import Politeness
 
 
-class Terms(Protocol):
-    """What is declared of a file that others wrote."""
+class Licensed(Protocol):
+    """The licence of a file that others wrote."""
 
     @property
     def licence(self) -> str:
         """On what terms it may be used."""
 
     @property
-    def citation(self) -> str:
-        """What to cite."""
-
-    @property
     def redistribute(self) -> bool:
         """Whether its rows may be published."""
+
+
+class Cited(Protocol):
+    """The citation of a file that others wrote."""
+
+    @property
+    def citation(self) -> str:
+        """What to cite."""
 
 
 class Fetch:
@@ -163,7 +167,7 @@ class Fetch:
         self._begun.unlink()
 
 
-def licences(declared: Iterable[tuple[str, Terms]]) -> str:
+def licences(declared: Iterable[tuple[str, Licensed]]) -> str:
     """Return the licence of each of some files by name, and which rows must not be published."""
     return joined(
         f"{name}: {terms.licence}{'' if terms.redistribute else ' (rows not to be published)'}"
@@ -171,7 +175,7 @@ def licences(declared: Iterable[tuple[str, Terms]]) -> str:
     )
 
 
-def citations(declared: Iterable[tuple[str, Terms]]) -> str:
+def citations(declared: Iterable[tuple[str, Cited]]) -> str:
     """Return what to cite for each of some files, by name."""
     return joined(f"{name}: {terms.citation}" for name, terms in declared)
 

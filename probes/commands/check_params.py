@@ -201,12 +201,10 @@ def _assigned(tree: dict[str, Any]) -> list[str]:
                 known = ", ".join(map(str, models))
                 found.append(f"  assignments.{what}: no {name!r} under models; there are {known}")
                 continue
-            known = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
-            if verb and known in VERBS and not verbs(verb) & VERBS[known]:
+            kind = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
+            if verb and kind in VERBS and not verbs(verb) & VERBS[kind]:
                 ways = " or ".join(sorted(verbs(verb)))
-                found.append(
-                    f"  assignments.{what}: {name} is of kind {known}, which cannot {ways}"
-                )
+                found.append(f"  assignments.{what}: {name} is of kind {kind}, which cannot {ways}")
             above = ABOVE.get(what)
             if above and name not in (lists.get(above) or ()):
                 found.append(f"  assignments.{what}: {name} must be in assignments.{above} too")

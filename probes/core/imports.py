@@ -43,7 +43,7 @@ class Later(ModuleType):
             raise AttributeError(name)
         for stand_in in STAND_INS[self.__name__]:
             delattr(self, stand_in)
-        self.__class__ = ModuleType  # from here on it is the module itself
+        self.__class__ = ModuleType  # type: ignore[assignment]  # from now on the module itself
         self.__spec__.loader.exec_module(self)
         return getattr(self, name)
 
@@ -56,7 +56,12 @@ def lean() -> None:
     if "transformers" in sys.modules:
         return
     draw = torch.nn.Embedding.reset_parameters  # on the meta device it only imports SymPy
-    torch.nn.Embedding.reset_parameters = lambda own: None if own.weight.is_meta else draw(own)
+
+    def reset(own: torch.nn.Embedding) -> None:
+        if not own.weight.is_meta:
+            draw(own)
+
+    torch.nn.Embedding.reset_parameters = reset  # type: ignore[method-assign,assignment]
     for name, stand_ins in STAND_INS.items():
         if name not in sys.modules and (spec := find_spec(name)) is not None:
             module = Later(name)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.inputs import carrying
-from plumbline.builders.core.params import section
+from plumbline.builders.core.params import STUDIES, section
 from plumbline.builders.core.progress import during
-from plumbline.probes import EACH, PROBES, STUDIES, module_of
+from plumbline.probes import EACH, PROBES, module_of
 from plumbline.probes.core.assignments import asked
 from plumbline.probes.models.params import model as params_of
 

@@ -18,9 +18,8 @@ from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import digest
 from plumbline.probes import module_of
-from plumbline.probes.models.files import pointer
 from plumbline.probes.models.load import load
-from plumbline.probes.models.params import VERBS, model, verbs
+from plumbline.probes.models.params import VERBS, model, pointer, verbs
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:

@@ -179,7 +179,7 @@ def _axes(
         at = at._replace(low=np.clip(at.low, *limits[a]), high=np.clip(at.high, *limits[a]))
         lost, p = finite(missing[keep].sum()), 2 * float(ndtr(-abs(found.value) / spread[a]))
         if lost == keep.sum():
-            at, p = at._replace(**dict.fromkeys(("value", "low", "high"), np.nan)), np.nan
+            at, p = at._replace(value=np.nan, low=np.nan, high=np.nan), np.nan
         place = {
             "axis": axis,
             "unit": scale.unit,

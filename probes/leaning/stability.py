@@ -11,7 +11,6 @@ import polars as pl
 from plumbline.probes.leaning.coordinates import CLUSTER
 from plumbline.probes.leaning.responses import (
     ANSWERED,
-    CHECKPOINT,
     NEGATED,
     NOT_CLEAR,
     PARAPHRASE,
@@ -22,6 +21,7 @@ from plumbline.probes.leaning.responses import (
     WEIGHTS,
     State,
 )
+from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
 from plumbline.probes.leaning.schemas import STABLE
 from plumbline.probes.leaning.scoring import STANCES
 from plumbline.probes.stats.estimate import Estimate, finite

@@ -82,7 +82,8 @@ class Masked(Body):
             score = partial(self._at_masks, encoded, [[place] for place in places], language)
             tails = [tail for tail in known.values() if len(tail) > 1]
             sums = partial(self._sums, encoded, places, tails, language, together)
-            yield self.filled(written, encoded, known, top_k, score, lambda _, found=sums: found())
+            own = lambda _, found=sums: found()  # noqa: E731
+            yield self.filled(written, encoded, known, top_k, score, own)
 
     def _at_masks(
         self,

@@ -87,7 +87,7 @@ class Seq2Seq(Adapter):
                 known,
                 top_k,
                 partial(self._first, encoded),
-                lambda _, e=encoded, r=rows, s=shape: self._sums(e, r).reshape(s),
+                lambda _, e=encoded, r=rows, s=shape: self._sums(e, r).reshape(s),  # type: ignore[misc]
             )
 
     def _first(self, encoded: list[list[int]], rows: list[int]) -> torch.Tensor:

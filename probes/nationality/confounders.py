@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -55,7 +55,7 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     fitted = mixed(outcome, design, group, confidence, absorbed=len(case.sentences))
     found = fitted.coefficients
     names = [*(f"country {c}" for c in case.countries[:-1]), *terms]
-    rest = {
+    rest: dict[str, Any] = {
         "rows": len(labels),
         "sd_names": finite(np.sqrt(fitted.between)),
         "sd_rest": finite(np.sqrt(fitted.residual)),

@@ -93,7 +93,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                             ("correlations", correlations(case, perplexity, params)),
                             ("perplexities", perplexities(case, perplexity, params)),
                         ]
-                place = {"model": model, "targets": config, "masked": masked}
+                place: dict[str, Any] = {"model": model, "targets": config, "masked": masked}
                 place["reading"] = COMPARED.index(case.reading)
                 for name, table in tables:
                     if len(table):

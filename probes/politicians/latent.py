@@ -404,7 +404,8 @@ def _averages(found: Found, tables: dict[str, Table], params: Params) -> None:
     words, shares = (model.percentiles(x, params.confidence) for x in drawn[1:])
 
     def estimate(value: Any, limits: tuple[Any, Any]) -> Estimate:
-        return Estimate(float(value), *(float(x) for x in limits), found.counts.names, method)
+        low, high = (float(x) for x in limits)
+        return Estimate(float(value), low, high, found.counts.names, method)
 
     for w, word in enumerate(found.counts.words):
         for g, gender in enumerate(found.genders):

@@ -138,8 +138,8 @@ def rows(
         for g, label in enumerate(counts.genders):
             for r, reading in enumerate(READINGS):
                 method = f"{params.confidence:.0%} {METHODS[reading]} over names"
-                limits = (float(x[i, g]) for x in estimates[r])
-                row = Estimate(*limits, counts.clusters, method).row(
+                value, low, high = (float(x[i, g]) for x in estimates[r])
+                row = Estimate(value, low, high, counts.clusters, method).row(
                     pos=source.pos,
                     word=counts.words[w],
                     lemma=counts.lemmas[w],

@@ -301,9 +301,9 @@ def _sentiment(inputs: Inputs, model: str, truth: Truth, table: Table, params: P
     )
     strong = compared.filter(pl.col("true").abs() >= LARGE)
     if len(strong):
-        true, value = strong["true"].to_numpy(), strong["value"].to_numpy()
+        at = [strong[name].to_numpy() for name in ("true", "value")]
         table.add(
-            signs(true, value, params.confidence),
+            signs(at[0], at[1], params.confidence),
             measure=f"share of planted differences of at least {LARGE:g} whose sign is found",
             cluster=cluster,
             null="0.5: coin",
@@ -392,5 +392,5 @@ def _supersenses(inputs: Inputs, model: str, truth: Truth, table: Table, params:
 
 def _estimate(row: dict[str, Any]) -> Estimate:
     """Return the estimate of a row of a table."""
-    ends = (float("nan") if row[k] is None else row[k] for k in ("value", "low", "high"))
-    return Estimate(*ends, row["n"], row["method"])
+    ends = [float("nan") if row[k] is None else row[k] for k in ("value", "low", "high")]
+    return Estimate(ends[0], ends[1], ends[2], row["n"], row["method"])

@@ -96,9 +96,9 @@ def spearman(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float =
     """
     if len(x) != len(y) or len(x) < 4:
         raise ValueError("needs two arrays of the same length, at least 4")
-    ranks = [pl.Series(values).rank().to_numpy() for values in (x, y)]
+    first, second = (pl.Series(values).rank().to_numpy() for values in (x, y))
     with np.errstate(invalid="ignore"):
-        rho = float(np.corrcoef(*ranks)[0, 1])
+        rho = float(np.corrcoef(first, second)[0, 1])
     rho = float("nan") if np.isnan(x).any() or np.isnan(y).any() else rho
     z = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
     half = float(ndtri((1 + confidence) / 2)) * np.sqrt((1 + rho**2 / 2) / (len(x) - 3))

@@ -102,7 +102,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 continue
             table = typicality.answers(outputs / language)
             for reading in (name for name in typicality.readings(table) if name in params.k):
-                k = params.k[reading]  # type: ignore[index]
+                k = params.k[reading]
                 ranked = typicality.placed(table, reading)
                 found = emotion_words.members(typicality.unions(ranked, k), lexicon)
                 part = pl.concat([_groups(found, params), _categories(found, params)])

@@ -56,8 +56,8 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             if world is not None and inputs.tables(analysis).is_dir():
                 tables = Tables(inputs, analysis, model)
                 rows += [
-                    recovery_row(model, language, world, *row)
-                    for language, *row in part(tables, world, by)
+                    recovery_row(model, language, world, measure, estimate, null)
+                    for language, measure, estimate, null in part(tables, world, by)
                 ]
         if rows:
             result[analysis] = typed(pl.DataFrame(rows, infer_schema_length=None), RECOVERY)
@@ -173,8 +173,10 @@ def _rsa(tables: Tables, _world: Planted, _by: Resampling) -> Iterator[Row]:
     names = ("faithful", "released", "corrected")
     for row in tables.read("bounds").iter_rows(named=True):
         what = f"{READINGS[row['ranking']]}, {row['k']} words, {names[row['reading']]}"
-        ends = (float("nan") if row[x] is None else row[x] for x in ("value", "low", "high"))
-        estimate = Estimate(*ends, row["n"], row["method"])
+        value, low, high = (
+            float("nan") if row[x] is None else row[x] for x in ("value", "low", "high")
+        )
+        estimate = Estimate(value, low, high, row["n"], row["method"])
         diagonal = names[row["reading"]] != "corrected"
         expected = f"{3 / (row['n'] + 1):.3f}: the diagonal, 3 / (n + 1)" if diagonal else ""
         if row["compared"]:

@@ -185,12 +185,12 @@ def _bound(table: Table, place: dict[str, Any], own: Profile, params: Params) ->
         mixed = relabelled(
             shares, shares, diagonal=diagonal, permutations=params.permutations, seed=params.seed
         )
-        limits = (float(x[0]) for x in percentiles(mixed[None], params.confidence))
+        low, high = (float(x[0]) for x in percentiles(mixed[None], params.confidence))
         method = f"range of {params.confidence:.0%} of {params.permutations} orders"
         unrelated = "the diagonal, 3 / (n + 1)" if diagonal else "no relation"
         for compared, estimate, null in (
             (0, Estimate(value, nothing, nothing, n, "none: no estimate"), "1: the same"),
-            (1, Estimate(float(mixed.mean()), *limits, n, method), unrelated),
+            (1, Estimate(float(mixed.mean()), low, high, n, method), unrelated),
         ):
             table.add(
                 estimate,

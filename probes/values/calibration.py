@@ -7,7 +7,7 @@ bootstrap replicates at once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -118,7 +118,7 @@ def fit(calibration: Block, weights: Array, variant: Variant = DEFAULT) -> Fit:
     genders, cells = calibration.agree.shape[1:]
     slope = np.empty((genders, cells, weights.shape[1]))
     base = np.empty_like(slope)
-    options = {"intercept": variant.intercept, "ddof": variant.ddof}
+    options: dict[str, Any] = {"intercept": variant.intercept, "ddof": variant.ddof}
     for c in range(cells):
         x, y = calibration.disagree[..., c], calibration.agree[..., c]
         if variant.pooled:

@@ -105,7 +105,7 @@ def _model(
             cells = [Cell(params.frame, "plain")] if name == "faithful" else None
             blocks = [block(answered, part, method, cells) for part in pair]
             drawn = [b.weights(params.bootstrap, params.seed) for b in blocks]
-            reading = Reading(name, *blocks, *drawn)
+            reading = Reading(name, blocks[0], blocks[1], drawn[0], drawn[1])
             found["values"] += rows_of.values(reading, params)
             found["gender"] += rows_of.gender(reading, params)
             found["calibration"] += rows_of.lines(reading, params)
@@ -113,8 +113,10 @@ def _model(
                 reading, fit(reading.calibration, reading.weights[:, :1])
             )
             found["points"] += rows_of.points(reading)
-        methods = sorted(there, reverse=True)
-        sides = {m: (block(answered, pair[0], m), block(answered, pair[1], m)) for m in methods}
+        sides = {
+            m: (block(answered, pair[0], m), block(answered, pair[1], m))
+            for m in sorted(there, reverse=True)
+        }
         found["consistency"] += consistency(sides, (drawn[0], drawn[1]), params)
     for name in ("answers", "points", "calibration", "consistency"):  # of several scales once
         key = [k for k in SCHEMAS[name].key if k not in ("model", "language")]

@@ -47,16 +47,16 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         for split in SPLITS:
             paths, part = corpus.paths(language, split), corpus.part(split)
             kept = list(zip(paths, (part.texts, part.labels), strict=True))
-            bodies = [fetch.body(path, place, web_page) for path, place in kept]
+            texts, labels = (fetch.body(path, place, web_page) for path, place in kept)
             try:
-                for _ in labelled(*bodies, mapping):
+                for _ in labelled(texts, labels, mapping):
                     pass
             except ValueError as error:
                 raise Problem(
                     f"{part.texts}, {part.labels}: {error}; check the addresses in params.yaml "
                     "under sources.labelled_texts"
                 ) from error
-            for (path, _), body in zip(kept, bodies, strict=True):
+            for (path, _), body in zip(kept, (texts, labels), strict=True):
                 fetch.keep(path, body)
     named = [(corpus.name, corpus) for _, corpus in every]
     counts = {"corpora": len(every), "languages": len(params.corpora)}

@@ -200,8 +200,8 @@ def describe(folder: Path) -> str:
         for row in people.iter_rows(named=True)
         for qid in row["gender_qids"]
     )
-    genders = " | ".join(f":{gender}" for gender in GENDERS)
-    head = f"language | {genders} | :all | :names from `mul` | :native"
+    columns = " | ".join(f":{gender}" for gender in GENDERS)
+    head = f"language | {columns} | :all | :names from `mul` | :native"
     title = "Politicians by language and gender (the shape of the paper's Table 1)"
     stated = [(*key, number) for key, number in sorted(values.items())]
     said = f"{sum(len(q) > 1 for q in people['gender_qids']):,} people have several values of P21."
