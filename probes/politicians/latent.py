@@ -19,7 +19,7 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import latent_model as model
 from plumbline.probes.politicians import word_counts
-from plumbline.probes.politicians.gender_counts import Counts, count
+from plumbline.probes.politicians.resample_counts import GenderCounts, by_gender
 from plumbline.probes.politicians.word_sentiments import of_words
 from plumbline.probes.stats.estimate import (
     ESTIMATE,
@@ -175,7 +175,7 @@ class Found(NamedTuple):
     language: str
     pos: int
     genders: list[int]  # codes
-    counts: Counts
+    counts: GenderCounts
     q: Array  # (words, sentiments)
     fits: list[model.Fits]  # of each seed
     value: model.Averages  # of one table: means over seeds
@@ -253,7 +253,7 @@ def _fitted(
     """Fit one language and part of speech; None where there is nothing to fit."""
     genders = sorted(GENDERS.index(g) for g in set(params.genders))
     resampling = (params.bootstrap, params.permutations, params.seed)
-    counts = count(source, folk, genders, params.min_count, *resampling)
+    counts = by_gender(source, folk, genders, params.min_count, *resampling)
     if not counts.words or len(counts.genders) < 2 or not counts.seen.sum(axis=0).all():
         return None
     q = of_words(counts.words, counts.lemmas, lexica, language)

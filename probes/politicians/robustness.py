@@ -22,7 +22,6 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians import name_words
 from plumbline.probes.politicians.sentiment_shares import (
     FEMALE,
     MALE,
@@ -33,7 +32,7 @@ from plumbline.probes.politicians.sentiment_shares import (
     difference_rows,
     share_rows,
 )
-from plumbline.probes.politicians.word_counts import Lists, frames, languages
+from plumbline.probes.politicians.word_counts import Lists, Named, by_name, frames, languages
 from plumbline.probes.politicians.word_sentiments import DEVIATIONS, of_words
 from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, significant, typed
 from plumbline.probes.stats.matching import coarsened, matched
@@ -146,7 +145,7 @@ class Variation(NamedTuple):
 
     kind: str
     name: str
-    lists: name_words.Named | None
+    lists: Named | None
     settings: Settings
 
 
@@ -173,7 +172,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         for pos in range(len(POS)):
             place = {"model": model, "language": language, "pos": pos, "deviation": 0}
             source = Lists((outputs / language,), pos, pieces=True)
-            whole = name_words.read(source, people / f"{language}.parquet", 1)
+            whole = by_name(source, people / f"{language}.parquet", 1)
             if whole is None:
                 continue
             for varied in _variations(inputs, params, whole, language, source):
@@ -194,7 +193,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def _latent_rows(
-    latent: Path, whole: name_words.Named, params: Params, language: str, pos: int
+    latent: Path, whole: Named, params: Params, language: str, pos: int
 ) -> Iterator[dict[str, Any]]:
     """Yield the numbers by the latent-variable model: all fits, single weights, single starts.
 
@@ -221,7 +220,7 @@ def _latent_rows(
 
 
 def _variations(
-    inputs: Inputs, params: Params, whole: name_words.Named, language: str, source: Lists
+    inputs: Inputs, params: Params, whole: Named, language: str, source: Lists
 ) -> Iterator[Variation]:
     """Yield the default, then one change of it at a time."""
     least, settings = params.min_count[0], params.settings()
@@ -239,8 +238,8 @@ def _variations(
         yield Variation("min_count", str(count), _only(whole, everybody, count), settings)
     people = inputs.datasets["politicians"] / f"{language}.parquet"
 
-    def part(**changed: Any) -> name_words.Named | None:
-        return name_words.read(source._replace(**changed), people, least)
+    def part(**changed: Any) -> Named | None:
+        return by_name(source._replace(**changed), people, least)
 
     for length in params.lengths:
         yield Variation("list length", str(length), part(most=(("rank", length),)), settings)
@@ -253,9 +252,7 @@ def _variations(
         yield Variation("frame", frame, part(frame=frame), settings)
 
 
-def _names(
-    whole: name_words.Named, params: Params, language: str
-) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+def _names(whole: Named, params: Params, language: str) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """Yield subsets of the names: matched, in native script, halves."""
     genders = np.array(whole.labels)[whole.genders]
     length = whole.names["name"].str.len_chars().to_numpy().astype(np.float64)
@@ -282,7 +279,7 @@ def _names(
         yield f"half: {half + 1}b", ~first
 
 
-def _only(whole: name_words.Named, kept: NDArray[np.bool_], least: int) -> name_words.Named | None:
+def _only(whole: Named, kept: NDArray[np.bool_], least: int) -> Named | None:
     if not kept.any():
         return None
     part = whole.only(kept, least)

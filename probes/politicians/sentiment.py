@@ -19,7 +19,6 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians import name_words
 from plumbline.probes.politicians.sentiment_shares import (
     FEMALE,
     MALE,
@@ -30,7 +29,7 @@ from plumbline.probes.politicians.sentiment_shares import (
     difference_rows,
     share_rows,
 )
-from plumbline.probes.politicians.word_counts import Lists, languages
+from plumbline.probes.politicians.word_counts import Lists, by_name, languages
 from plumbline.probes.politicians.word_sentiments import DEVIATIONS, READINGS, of_words
 from plumbline.probes.stats.estimate import ESTIMATE, Resampling, adjusted, significant, typed
 
@@ -184,7 +183,7 @@ def _rankings(
     for language in languages(outputs):
         for pos in range(len(POS)):
             source = Lists((outputs / language,), pos)
-            found = name_words.read(source, people / f"{language}.parquet", params.min_count)
+            found = by_name(source, people / f"{language}.parquet", params.min_count)
             if found is None:
                 continue
             place = {"model": model, "language": language, "pos": pos}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
-    from plumbline.probes.politicians.name_words import Named
+    from plumbline.probes.politicians.word_counts import Named
 
 MALE, FEMALE = GENDERS.index("male"), GENDERS.index("female")
 NUMBER = len(SENTIMENTS)

@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from scipy.sparse import csr_array
 
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.politicians.build import GENDERS
@@ -63,6 +64,10 @@ class Cells(NamedTuple):
     group: int  # row group
     pieces: Integers | None = None  # (rows,) of the prompts, where they were asked for
 
+    def columns(self, code: dict[str, int], other: int) -> Integers:
+        """Return the code of each row's word, ``other`` for a word without one."""
+        return np.array([code.get(f, other) for f in self.forms], dtype=np.int64)[self.form]
+
 
 class Counts(NamedTuple):
     """How many lists have a word; the words sorted, the genders those that somebody has."""
@@ -79,6 +84,30 @@ class Counts(NamedTuple):
     def common(self, least: int) -> NDArray[np.intp]:
         """Return the indices of the words that are in at least so many lists."""
         return np.flatnonzero(self.lists.sum(axis=1) >= least)
+
+    def code(self, chosen: NDArray[np.intp]) -> dict[str, int]:
+        """Return the place of each chosen word among the chosen ones."""
+        return {self.words[w]: i for i, w in enumerate(chosen)}
+
+
+class Named(NamedTuple):
+    """Which words are in the list of which name, for one language and part of speech.
+
+    A name that people of two genders bear is there once for each of them.
+    """
+
+    matrix: csr_array  # (names, words): 1 where the word is in the name's list
+    genders: NDArray[np.int64]  # (names,): codes of the genders there are, from 0 without gaps
+    labels: tuple[int, ...]  # the code in builders.politicians.GENDERS of each of them
+    names: pl.DataFrame  # name, gender, people (who bear it), popularity (of the best known)
+    # and pieces: those of its prompt, in which names of one frame differ by their own alone
+    words: pl.DataFrame  # word, lemma, count (names in whose list it is); most frequent first
+
+    def only(self, names: NDArray[np.bool_], min_count: int) -> Named:
+        """Return the part of some names, with the words that ``min_count`` of them have."""
+        return _named(
+            self.matrix[np.flatnonzero(names)], self.names.filter(names), self.words, min_count
+        )
 
 
 def languages(outputs: Path) -> list[str]:
@@ -213,15 +242,9 @@ def count(source: Lists, folk: People) -> Counts:
     found = np.zeros((0, size), dtype=np.int64)
     seen = np.zeros(len(folk.items), dtype=bool)
     for part in cells(source, folk):
-        there = np.bincount(part.form, minlength=len(part.forms))
-        new = [f for i, f in enumerate(part.forms) if f not in code and there[i]]
-        if new:
-            lemma |= lemmas(part, source.pos, new)
-            code |= {form: len(code) + i for i, form in enumerate(new)}
-            more = np.zeros((len(new), size), dtype=np.int64)
-            found = np.concatenate([found, more])
-        codes = np.array([code.get(form, 0) for form in part.forms], dtype=np.int64)
-        at = codes[part.form] * size + group[part.person]
+        _meet(part, source.pos, code, lemma)
+        found = np.concatenate([found, np.zeros((len(code) - len(found), size), dtype=np.int64)])
+        at = part.columns(code, 0) * size + group[part.person]
         found += np.bincount(at, minlength=found.size).reshape(found.shape)
         seen[part.person] = True
     words = sorted(code)
@@ -241,13 +264,18 @@ def count(source: Lists, folk: People) -> Counts:
     )
 
 
-def lemmas(part: Cells, pos: int, forms: list[str]) -> dict[str, str]:
-    """Read the lemmas of some forms where they are first met."""
+def _meet(part: Cells, pos: int, code: dict[str, int], lemma: dict[str, str]) -> None:
+    """Give words that are met for the first time a code, and read their lemmas there."""
+    there = np.bincount(part.form, minlength=len(part.forms))
+    new = [f for i, f in enumerate(part.forms) if f not in code and there[i]]
+    if not new:
+        return
+    code.update({form: len(code) + i for i, form in enumerate(new)})
     table = pq.ParquetFile(part.path).read_row_group(part.group, ["word", "lemma", "pos"])
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
-    frame = frame.filter((pl.col("pos") == pos) & pl.col("word").is_in(forms))
-    return dict(frame.group_by("word").agg(pl.col("lemma").min()).iter_rows())
+    frame = frame.filter((pl.col("pos") == pos) & pl.col("word").is_in(new))
+    lemma.update(frame.group_by("word").agg(pl.col("lemma").min()).iter_rows())
 
 
 def overlaps(
@@ -260,7 +288,7 @@ def overlaps(
     (words, models + 1) array
         For the chosen words, how many names have the word in 0, 1, 2, ... lists.
     """
-    column = {counts.words[w]: i for i, w in enumerate(chosen)}
+    code = counts.code(chosen)
     units = np.flatnonzero(folk.first)
     number, models = len(chosen), len(source.folders)
     found = np.zeros((number, models + 1), dtype=np.int64)
@@ -272,7 +300,7 @@ def overlaps(
         having = np.zeros((number, len(some)), dtype=np.int16)
         seen = np.zeros(len(some), dtype=bool)
         for part in cells(source, folk):
-            columns = np.array([column.get(f, -1) for f in part.forms], dtype=np.int64)[part.form]
+            columns = part.columns(code, -1)
             rows = place[part.person]
             seen[rows[rows >= 0]] = True
             kept = (rows >= 0) & (columns >= 0)
@@ -280,3 +308,83 @@ def overlaps(
         for times in range(models + 1):
             found[:, times] += (having[:, seen] == times).sum(axis=1)
     return found
+
+
+def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
+    """Read the lists of one model as a matrix, a row for each distinct name.
+
+    Held are two numbers for each entry of a list, and the people.
+
+    Parameters
+    ----------
+    path
+        File of the dataset ``politicians``, of the language of the lists.
+    min_count
+        Names in whose list a word must be for it to be kept.
+
+    Returns
+    -------
+    Named or None
+        None where no word is in enough lists.
+    """
+    folk = people(path)
+    code: dict[str, int] = {}
+    lemma: dict[str, str] = {}
+    persons, columns = [], []
+    pieces = np.zeros(len(folk.items), dtype=np.int64)
+    for part in cells(source, folk):
+        _meet(part, source.pos, code, lemma)
+        persons.append(part.person.astype(np.int32))
+        columns.append(part.columns(code, 0).astype(np.int32))
+        if part.pieces is not None:
+            pieces[part.person] = part.pieces
+    if not code:
+        return None
+    person, column = np.concatenate(persons), np.concatenate(columns)
+    names, row = _names(path, folk, np.unique(person), pieces)
+    kept = row[person] >= 0
+    at = (row[person[kept]], column[kept].astype(np.int64))
+    matrix = csr_array((np.ones(len(at[0])), at), shape=(len(names), len(code)))
+    matrix.data[:] = 1
+    words = pl.DataFrame({"word": list(code), "lemma": [lemma[form] for form in code]})
+    found = _named(matrix, names, words, min_count)
+    return found if len(found.words) else None
+
+
+def _names(
+    path: Path, folk: People, seen: NDArray[np.int32], pieces: NDArray[np.int64]
+) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+    """Return the distinct names of the people seen, and which one's row each person's list is.
+
+    Lists follow from the name alone: one person's stands for all who have it; the rest have -1.
+    """
+    table = pl.read_parquet(path, columns=["qid", "name", "gender", "popularity"])
+    item = pl.col("qid").str.slice(1).cast(pl.Int64)
+    table = table.sort(item).with_row_index("person")[seen]
+    assert table.select(item).to_series().equals(pl.Series("qid", folk.items[seen]))
+    names = (
+        table.group_by("name", "gender")
+        .agg(pl.col("person").min(), people=pl.len(), popularity=pl.col("popularity").max())
+        .sort("name", "gender")
+    )
+    row = np.full(len(folk.items), -1)
+    person = names["person"].to_numpy()
+    row[person] = np.arange(len(names))
+    return names.drop("person").with_columns(pieces=pieces[person]), row
+
+
+def _named(matrix: csr_array, names: pl.DataFrame, words: pl.DataFrame, min_count: int) -> Named:
+    count = np.asarray(matrix.sum(axis=0)).ravel().astype(np.int64)
+    words = words.with_columns(count=pl.Series(count)).with_row_index("column")
+    words = words.filter(pl.col("count") >= min_count).sort(
+        "count", "word", descending=[True, False]
+    )
+    labels, genders = np.unique(names["gender"].to_numpy(), return_inverse=True)
+    columns = words["column"].to_numpy().astype(np.int64)
+    return Named(
+        matrix.tocsc()[:, columns].tocsr(),
+        genders,
+        tuple(int(label) for label in labels),
+        names,
+        words.drop("column"),
+    )

@@ -10,7 +10,7 @@ from recovering import recovered
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import associations, latent, word_counts
-from plumbline.probes.politicians.gender_counts import count
+from plumbline.probes.politicians.resample_counts import by_gender
 
 SEED = 47
 PARAMS = latent.Params(
@@ -181,7 +181,7 @@ def test_counts_weigh_and_permute_names_with_all_their_people(study):
     study.write(listed, "mmwmwx", names=["Ann", "Ann", "Ann", "Bob", "Cat", "Dot"])
     folk = word_counts.people(study.folder / "people/en.parquet")
     source = word_counts.Lists((study.outputs / "en",), 0)
-    found = count(source, folk, [0, 1], 1, 2000, 2000, 5)
+    found = by_gender(source, folk, [0, 1], 1, 2000, 2000, 5)
     assert found.words == ["cruel", "kind"]
     assert found.seen.tolist() == [[1, 0], [2, 2]]
     assert found.people.tolist() == [3, 2]

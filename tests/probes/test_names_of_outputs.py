@@ -3,8 +3,7 @@
 import polars as pl
 import pytest
 
-from plumbline.probes.politicians.name_words import read
-from plumbline.probes.politicians.word_counts import Lists, frames
+from plumbline.probes.politicians.word_counts import Lists, by_name, frames
 
 
 @pytest.fixture
@@ -43,7 +42,7 @@ def folders(tmp_path):
 
 def lists(outputs, people, language, pos, least, **how):
     source = Lists((outputs / language,), pos, **how)
-    return read(source, people / f"{language}.parquet", least)
+    return by_name(source, people / f"{language}.parquet", least)
 
 
 def table(found):
