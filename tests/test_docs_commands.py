@@ -161,7 +161,8 @@ def made(words):
             continue
         assert re.search(rf"\$\({name}\)|\$\(word\),\$\({name}|^{name} ", makefile, re.MULTILINE)
         for stage in value.split() if name == "STAGE" else ():
-            assert stage.partition("@")[0] in {name for own in pipelines().values() for name in own}, f"no stage {stage}"
+            known = {name for own in pipelines().values() for name in own}
+            assert stage.partition("@")[0] in known, f"no stage {stage}"
 
 
 def run(folder, *words, **environment):
