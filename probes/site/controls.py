@@ -1,7 +1,7 @@
 """The controls: what analyses find of what was planted, and whether it is as it should be.
 
-The stage ``recovery`` has a table of every analysis. Here each of its numbers is given the question that it
-answers, by its words, so that an analysis that is added answers without more code.
+The stage ``recovery`` has a table of every analysis. Here each of its numbers is given the question
+that it answers, by its words, so that an analysis that is added answers without more code.
 """
 
 from __future__ import annotations
