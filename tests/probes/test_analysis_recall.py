@@ -37,24 +37,24 @@ def world(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(world):
-    return recall.run(world.inputs, PARAMS) | recovered(world.inputs)
+    return recovered(world.inputs)
 
 
 @pytest.fixture(scope="module")
 def null(tmp_path_factory):
     there = society(tmp_path_factory.mktemp("null"), SEED + 1, 0.0, own=6)
-    return recall.run(there.inputs, PARAMS) | recovered(there.inputs)
+    return recovered(there.inputs)
 
 
 def recovered(inputs):
-    """Write the tables, and return what recovery reads in them."""
-    home = inputs.tables("recall")
+    """Write the tables, and return them and what recovery reads in them."""
+    home, tables = inputs.tables("recall"), recall.run(inputs, PARAMS)
     home.mkdir(parents=True)
-    for name, table in recall.run(inputs, PARAMS).items():
+    for name, table in tables.items():
         table.write_parquet(home / f"{name}.parquet")
     found = recovery.run(inputs, recovery.Params(bootstrap=100))
     assert set(found) == {"recall"}
-    return {"recovery": found["recall"]}
+    return tables | {"recovery": found["recall"]}
 
 
 def cell(table, reading, kind, category, k):

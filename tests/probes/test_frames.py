@@ -1,7 +1,5 @@
 """Causal models are asked what masked ones are, in sentences that end with the word."""
 
-from pathlib import Path
-
 import polars as pl
 import pytest
 from models.tiny import byte_level, save
@@ -15,8 +13,8 @@ from plumbline.probes.models.load import load
 
 
 @pytest.fixture
-def asked(place, change):
-    """Put the probe to a causal model, and to a masked one in three frames."""
+def framed(place, change):
+    """A place with a causal model, and a masked one that is asked in three frames."""
     words = pl.read_parquet("data/datasets/words/en.parquet")["form"].to_list()
     people = pl.read_parquet("data/datasets/politicians/en.parquet")["name"].to_list()
     sentences = [f"{name} is {word}" for name, word in zip(people * 9, words, strict=False)]
@@ -34,12 +32,11 @@ def asked(place, change):
     change(models)
     for name in ("causal", "tiny"):
         pin(name)
-        probe("associations", name)
-    return Path("data/outputs/associations")
 
 
-def test_outputs_of_a_causal_model_are_the_scores_of_its_continuations(asked):
-    rows = pl.read_parquet(asked / "causal/en/*.parquet")
+def test_outputs_of_a_causal_model_are_the_scores_of_its_continuations(framed):
+    folder = probe("associations", "causal")
+    rows = pl.read_parquet(folder / "en/*.parquet")
     assert set(rows["frame"]) == {"neutral"}
     scorer = load("causal")
     for pos, frame, neutral in ((0, "{} is", "This person is"), (1, "Yesterday {}", None)):
@@ -54,13 +51,13 @@ def test_outputs_of_a_causal_model_are_the_scores_of_its_continuations(asked):
         for value, score in zip(some["prior_nats"], priors, strict=True):
             assert value == pytest.approx(score.logprob_nats, abs=1.01e-6)
     assert plan("associations", "causal", 0).prompts == rows.select("pos", "prompt").n_unique()
-    coverage = pl.read_parquet(asked / "causal/coverage/en.parquet")
+    coverage = pl.read_parquet(folder / "coverage/en.parquet")
     assert coverage["covered"].min() > 0
     assert set(coverage["mask_token"]) == {""}
 
 
-def test_a_file_holds_every_name_in_every_frame_and_bare_is_as_it_was(asked, change):
-    rows = pl.read_parquet(asked / "tiny/en/*.parquet")
+def test_a_file_holds_every_name_in_every_frame_and_bare_is_as_it_was(framed, change):
+    rows = pl.read_parquet(probe("associations", "tiny") / "en/*.parquet")
     assert rows["frame"].unique(maintain_order=True).to_list() == ["bare", "neutral", "paraphrase"]
     names = pl.read_parquet("data/datasets/politicians/en.parquet")["name"].n_unique()
     lists = rows.select("pos", "frame", "name").unique()
