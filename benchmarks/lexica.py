@@ -197,7 +197,7 @@ def tweets(part: str) -> tuple[list[str], Any]:
 
 def evaluation(rows: list[dict[str, Any]]) -> None:
     """Classify TweetEval's test tweets by each lexicon, cut on the validation tweets."""
-    from plumbline.probes.politicians.word_sentiment import evaluate
+    from plumbline.probes.politicians.lexicon_evaluation import evaluate
 
     names = sorted({name for row in rows for name in row["view_names"]})
     compared = {

@@ -20,7 +20,7 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians.word_sentiments import DEVIATIONS, READINGS
+from plumbline.probes.politicians.sentiment_shares import DEVIATIONS, READINGS
 from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
 from plumbline.probes.stats.linear import (
     Coefficients,

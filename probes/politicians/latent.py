@@ -20,7 +20,7 @@ from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import latent_model as model
 from plumbline.probes.politicians import word_counts
 from plumbline.probes.politicians.resample_counts import GenderCounts, by_gender
-from plumbline.probes.politicians.word_sentiments import of_words
+from plumbline.probes.politicians.sentiment_shares import of_words
 from plumbline.probes.stats.estimate import (
     ESTIMATE,
     Estimate,

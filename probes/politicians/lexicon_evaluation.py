@@ -1,13 +1,14 @@
 """Analysis ``sentiment_lexica``: how well lexica tell the sentiment of labelled texts.
 
 In kind the comparison of Stańczak et al. (2023), Table 12: the combination of the lexica, each of
-them, and their plain mean. The rule by which a text is classified is that of
-:mod:`plumbline.probes.politicians.word_sentiment`. No model is asked.
+them, and their plain mean. The rule by which a text is classified is ours: the mean score of the
+words that the lexicon has, cut in two places that are chosen on other texts. No model is loaded.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,27 +19,27 @@ from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
-from plumbline.probes.politicians.word_sentiment import (
-    NEGATIVE,
-    NEUTRAL,
-    POSITIVE,
-    Evaluation,
-    evaluate,
-    majority,
-    mean_scores,
+from plumbline.probes.stats.classification import (
+    Agreement,
+    Chance,
+    Difference,
+    agreement,
+    chance,
+    difference,
 )
-from plumbline.probes.stats.classification import agreement
 from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.politicians.word_sentiment import Labels
-    from plumbline.probes.stats.classification import Difference
     from plumbline.probes.stats.estimate import Estimate
 
+    Labels = NDArray[np.int64]
+    Floats = NDArray[np.float64]
     Lexicon = dict[str, float]
     Texts = tuple[list[str], Labels]
 
@@ -48,6 +49,9 @@ OUTPUTS = ()
 TABLES = ()
 KINDS = ("combination", "plain mean", "view", "majority class")
 MEASURES = ("accuracy", "macro-F1")
+NEGATIVE, NEUTRAL, POSITIVE = range(3)  # the labels, in TweetEval's order
+PLACES = 40  # cuts tried on either side
+WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 CODES = {"positive": POSITIVE, "negative": NEGATIVE, "neutral": NEUTRAL}
 PLACE = (
     Column("language", "string", "config of `lexica` and `labelled_texts`"),
@@ -101,6 +105,20 @@ class Params(Section):
     )
     confidence: float = Field(0.95, gt=0, lt=1, description="level of the intervals")
     seed: int = Field(1, ge=0, description="of resampling and swapping")
+
+
+class Evaluation(NamedTuple):
+    """How well one lexicon does, and by how much the first one does better."""
+
+    lexicon: str
+    words: int
+    covered: float  # share of the texts with a word of it
+    low: float  # texts under it are negative
+    high: float  # texts over it are positive
+    agreement: Agreement
+    chance: Chance
+    first_less_this: Difference | None  # None for the first lexicon
+    less_majority: Difference
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -164,6 +182,115 @@ def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
     return found
 
 
+def mean_scores(texts: Sequence[str], lexicon: Mapping[str, float]) -> Floats:
+    """Return the mean score of each text's words, (texts,); NaN where the lexicon has none.
+
+    Words are runs of letters in lower case, with apostrophes and hyphens inside.
+
+    Examples
+    --------
+    >>> mean_scores(["Good, but bad food!", "Nothing."], {"good": 1.0, "bad": -0.5})
+    array([0.25,  nan])
+    """
+    found = np.full(len(texts), np.nan)
+    for i, text in enumerate(texts):
+        scores = [lexicon[w] for w in WORD.findall(text.lower()) if w in lexicon]
+        if scores:
+            found[i] = sum(scores) / len(scores)
+    return found
+
+
+def classify(scores: Floats, low: float, high: float) -> Labels:
+    """Return negative under ``low``, positive over ``high``, else neutral; NaN is neutral."""
+    return np.where(scores > high, POSITIVE, np.where(scores < low, NEGATIVE, NEUTRAL))
+
+
+def cuts(scores: Floats, labels: Labels) -> tuple[float, float]:
+    """Return the two cuts, at quantiles of the scores, whose classes have the best macro-F1.
+
+    Of equally good ones the lowest is taken.
+    """
+    known = scores[~np.isnan(scores)]
+    if not len(known):
+        raise ValueError("no text has a word of the lexicon")
+    places = np.unique(np.quantile(known, np.linspace(0, 1, PLACES)).round(6))
+    best = (-1.0, 0.0, 0.0)
+    for i, low in enumerate(places):
+        for high in places[i:]:
+            table = np.bincount(labels * 3 + classify(scores, low, high), minlength=9).reshape(3, 3)
+            total = table.sum(0) + table.sum(1)
+            f1 = float((2 * table.diagonal() / np.where(total > 0, total, 1)).mean())
+            if f1 > best[0] + 1e-12:
+                best = (f1, float(low), float(high))
+    return best[1], best[2]
+
+
+def majority(labels: Labels) -> int:
+    """Return the most frequent label; of equally frequent ones the first."""
+    return int(np.bincount(labels).argmax())
+
+
+def evaluate(
+    tuning: tuple[Sequence[str], Labels],
+    testing: tuple[Sequence[str], Labels],
+    lexica: Mapping[str, Mapping[str, float]],
+    *,
+    confidence: float = 0.95,
+    bootstrap: int = 2000,
+    permutations: int = 2000,
+    seed: int = 1,
+) -> list[Evaluation]:
+    """Cut each lexicon's mean scores on the tuning texts, and classify the others.
+
+    Parameters
+    ----------
+    tuning, testing
+        Texts and their labels 0 negative, 1 neutral, 2 positive.
+    lexica
+        Score of each word, -1 to 1, per lexicon; the first one is compared with all others on the
+        same texts.
+
+    Returns
+    -------
+    list of Evaluation
+        In the order of ``lexica``. Unit: a text. ``less_majority`` compares with giving all texts
+        the most frequent label of the tuning texts.
+
+    Raises
+    ------
+    ValueError
+        If no tuning text has a word of a lexicon.
+    """
+    found: list[Evaluation] = []
+    first = None
+    settings: dict[str, Any] = {"confidence": confidence, "bootstrap": bootstrap, "seed": seed}
+    paired = settings | {"permutations": permutations}
+    same = np.full(len(testing[1]), majority(tuning[1]))
+    for name, lexicon in lexica.items():
+        low, high = cuts(mean_scores(tuning[0], lexicon), tuning[1])
+        scores = mean_scores(testing[0], lexicon)
+        guess = classify(scores, low, high)
+        versus = None
+        if first is None:
+            first = guess
+        else:
+            versus = difference(testing[1], first, guess, **paired)
+        found.append(
+            Evaluation(
+                name,
+                len(lexicon),
+                float((~np.isnan(scores)).mean()),
+                low,
+                high,
+                agreement(testing[1], guess, **settings),
+                chance(testing[1], guess),
+                versus,
+                difference(testing[1], guess, same, **paired),
+            )
+        )
+    return found
+
+
 def _compared(
     place: dict[str, str],
     part: pl.DataFrame,
@@ -212,7 +339,7 @@ def _compared(
 
 
 def _texts(place: dict[str, str], part: pl.DataFrame, split: str) -> Texts:
-    """Return the texts of a split and their labels, numbered as in ``word_sentiment``."""
+    """Return the texts of a split and their labels, numbered as in TweetEval."""
     rows = part.filter(pl.col("split") == SPLITS.index(split))
     if rows.is_empty():
         corpus = "/".join(place.values())

@@ -23,6 +23,7 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.sentiment_shares import (
+    DEVIATIONS,
     FEMALE,
     MALE,
     Ranking,
@@ -30,10 +31,10 @@ from plumbline.probes.politicians.sentiment_shares import (
     by_latent,
     by_pmi,
     difference_rows,
+    of_words,
     share_rows,
 )
 from plumbline.probes.politicians.word_counts import Lists, Named, by_name, frames, languages
-from plumbline.probes.politicians.word_sentiments import DEVIATIONS, of_words
 from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, significant, typed
 from plumbline.probes.stats.matching import coarsened, matched
 

@@ -20,17 +20,19 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.sentiment_shares import (
+    DEVIATIONS,
     FEMALE,
     MALE,
+    READINGS,
     Ranking,
     Settings,
     by_latent,
     by_pmi,
     difference_rows,
+    of_words,
     share_rows,
 )
 from plumbline.probes.politicians.word_counts import Lists, by_name, languages
-from plumbline.probes.politicians.word_sentiments import DEVIATIONS, READINGS, of_words
 from plumbline.probes.stats.estimate import ESTIMATE, Resampling, adjusted, significant, typed
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import resample_counts, word_counts
-from plumbline.probes.politicians.word_sentiments import argmax, of_words
+from plumbline.probes.politicians.sentiment_shares import argmax, of_words
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations

@@ -8,7 +8,7 @@ from scipy.stats import false_discovery_control, fisher_exact
 from plumbline.builders.core.errors import Problem
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import latent, recovery, sentiment
-from plumbline.probes.politicians.word_sentiments import of_words
+from plumbline.probes.politicians.sentiment_shares import of_words
 
 SEED = 47
 PARAMS = sentiment.Params(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from plumbline.probes.politicians.word_sentiment import (
+from plumbline.probes.politicians.lexicon_evaluation import (
     classify,
     cuts,
     evaluate,
