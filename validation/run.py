@@ -124,11 +124,13 @@ def _definition(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any]
     name = prefix + table.name
     source = context.data_sources.add_pandas(name)
     batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
-    suite = context.suites.add(gx.ExpectationSuite(name=name))
-    for check in table.checks:
-        kind = getattr(gxe, check.expectation)
-        severity = "warning" if check.warning else "critical"
-        suite.add_expectation(kind(**check.arguments, severity=severity))
+    expectations = [
+        getattr(gxe, check.expectation)(
+            **check.arguments, severity="warning" if check.warning else "critical"
+        )
+        for check in table.checks
+    ]  # all at once: each that is added later stores the suite anew
+    suite = context.suites.add(gx.ExpectationSuite(name=name, expectations=expectations))
     definition = context.validation_definitions.add(
         gx.ValidationDefinition(name=name, data=batch, suite=suite)
     )

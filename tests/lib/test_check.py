@@ -82,8 +82,8 @@ def test_a_model_must_be_in_the_lists_that_its_tables_are_made_from(project):
         }
 
     message = told(project, spoil)
-    assert "asked.words: world-planted must be in asked.associations too" in message
-    assert "asked.representations: world-null must be in asked.words too" in message
+    assert "assignments.words: world-planted must be in assignments.associations too" in message
+    assert "assignments.representations: world-null must be in assignments.words too" in message
     assert message.startswith("params.yaml: 2 problem")
 
 

@@ -63,6 +63,8 @@ def test_the_report_is_the_same_in_every_run_and_names_no_clock_or_path(mine):
 
 
 def test_a_failure_names_dataset_expectation_share_and_five_rows(mine):
+    (mine / "data" / "validation" / "politicians.json").unlink()
+
     def break_ids(frame):
         broken = pl.when(pl.int_range(pl.len()) < 8).then(pl.lit("X")).otherwise("qid")
         return frame.with_columns(qid=broken + pl.int_range(pl.len()).cast(pl.String))
@@ -74,58 +76,53 @@ def test_a_failure_names_dataset_expectation_share_and_five_rows(mine):
     assert "politicians/en: expect_column_values_to_match_regex(column=qid" in line
     assert f"8 of {rows} rows ({800 / rows:.3g}%)" in line
     assert line.count("qid=X") == 5
-
-
-def test_nothing_failed_leaves_a_report_behind_for_a_probe(mine):
-    (mine / "data" / "validation" / "politicians.json").unlink()
-    spoil(mine, "politicians", "en", lambda f: pl.concat([f, f.head(1)]))
-    assert "expect_column_values_to_be_unique" in refused("politicians")
     assert not (mine / "data" / "validation" / "politicians.json").exists()
     with pytest.raises(Problem, match="not validated"):
         store.require_validated("politicians")
 
 
-@pytest.mark.parametrize(
-    ("change", "expectation"),
-    [
-        (lambda f: f.with_columns(name=pl.lit(None, pl.String)), "not_be_null"),
-        (lambda f: f.with_columns(gender=pl.lit(7, pl.Int64)), "be_in_set(column=gender"),
-        (lambda f: f.with_columns(popularity=pl.lit(-1, pl.Int32)), "be_between"),
-        (lambda f: f.with_columns(birth_year=pl.col("birth_year").cast(pl.Int64)), "as_declared"),
-        (lambda f: f.drop("popularity"), "match_ordered_list"),
-        (lambda f: f.head(20), "row_count"),
-        (lambda f: f.with_columns(name=pl.lit("12")), "name_has_a_letter"),
-        (
-            lambda f: f.with_columns(gender=1 - pl.col("gender").clip(0, 1)),
-            "one_gender_in_all_languages",
-        ),
-        (
-            lambda f: f.with_columns(birth_date=pl.lit(date(1950, 1, 1))),
-            "one_birth_date_in_all_languages",
-        ),
-    ],
-)
-def test_each_kind_of_fault_in_politicians_is_found(mine, change, expectation):
-    spoil(mine, "politicians", "fr", change)
-    assert expectation in refused("politicians")
+ROWS = {  # faults of rows and columns, each in a language of its own
+    "ar": (lambda f: f.drop("popularity"), "match_ordered_list"),
+    "en": (lambda f: f.with_columns(gender=pl.lit(7, pl.Int64)), "be_in_set(column=gender"),
+    "es": (lambda f: f.head(20), "row_count"),
+    "fr": (lambda f: f.with_columns(name=pl.lit(None, pl.String)), "not_be_null"),
+    "hi": (lambda f: f.with_columns(birth_year=pl.col("birth_year").cast(pl.Int64)), "as_declared"),
+    "ru": (lambda f: f.with_columns(popularity=pl.lit(-1, pl.Int32)), "be_between"),
+    "zh": (lambda f: f.with_columns(name=pl.lit("12")), "name_has_a_letter"),
+}
+PEOPLE = {  # faults of people, of whom a language has each once and all have the same
+    "fr": (
+        lambda f: f.with_columns(gender=1 - pl.col("gender").clip(0, 1)),
+        "one_gender_in_all_languages",
+    ),
+    "hi": (lambda f: pl.concat([f, f.head(1)]), "expect_column_values_to_be_unique"),
+    "es": (
+        lambda f: f.with_columns(birth_date=pl.lit(date(1950, 1, 1))),
+        "one_birth_date_in_all_languages",
+    ),
+}
+WORDS = {
+    "ar": (lambda f: f.with_columns(count=pl.col("count") + 1), "counts_add_up"),
+    "en": (lambda f: f.with_columns(form=pl.lit("well-known")), "form_is_a_word"),
+    "es": (lambda f: pl.concat([f, f.head(1)]), "expect_compound_columns_to_be_unique"),
+    "fr": (
+        lambda f: f.with_columns(place=(pl.int_range(pl.len()) % 2).cast(pl.Int64)),
+        "one_place",
+    ),
+    "ru": (lambda f: f.filter(pl.col("pos") == 0), "over_floor"),
+}
 
 
 @pytest.mark.parametrize(
-    ("change", "expectation"),
-    [
-        (lambda f: f.with_columns(count=pl.col("count") + 1), "counts_add_up"),
-        (lambda f: f.with_columns(form=pl.lit("well-known")), "form_is_a_word"),
-        (lambda f: pl.concat([f, f.head(1)]), "expect_compound_columns_to_be_unique"),
-        (
-            lambda f: f.with_columns(place=(pl.int_range(pl.len()) % 2).cast(pl.Int64)),
-            "one_place",
-        ),
-        (lambda f: f.filter(pl.col("pos") == 0), "over_floor"),
-    ],
+    ("dataset", "faults"), [("politicians", ROWS), ("politicians", PEOPLE), ("words", WORDS)]
 )
-def test_each_kind_of_fault_in_words_is_found(mine, change, expectation):
-    spoil(mine, "words", "ru", change)
-    assert expectation in refused("words")
+def test_each_kind_of_fault_is_found_where_it_is(mine, dataset, faults):
+    for language, (change, _) in faults.items():
+        spoil(mine, dataset, language, change)
+    lines = refused(dataset).splitlines()
+    for language, (_, expectation) in faults.items():
+        where = (f"/{language}: ", f"-{language}: ", f"={language}", "/people: ")
+        assert any(expectation in m and any(w in m for w in where) for m in lines), expectation
 
 
 def test_a_script_that_is_not_the_languages_is_a_warning_with_its_share(mine, capsys):
@@ -137,14 +134,12 @@ def test_a_script_that_is_not_the_languages_is_a_warning_with_its_share(mine, ca
     assert "(100%)" in printed
 
 
-def test_a_gender_below_its_floor_stops(mine):
-    floors(mine, "politicians", gender_min={"non-binary": 1000})
-    assert "config=en, gender=non-binary" in refused("politicians")
-
-
-def test_too_many_rejects_stop(mine):
-    floors(mine, "politicians", rejects_max_share={"no label": 0.001})
-    assert "config=hi, reason=no label" in refused("politicians")
+def test_a_gender_below_its_floor_and_too_many_rejects_stop(mine):
+    many = {"rejects_max_share": {"no label": 0.001}}
+    floors(mine, "politicians", gender_min={"non-binary": 1000}, **many)
+    message = refused("politicians")
+    assert "config=en, gender=non-binary" in message
+    assert "config=hi, reason=no label" in message
 
 
 def test_a_config_that_is_missing_stops(mine):

@@ -47,7 +47,7 @@ def test_sound_articles_pass(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([*SOUND[:5], row("two", 1, text=" Text.")], {"trimmed"}),
+        ([*SOUND[:5], row("two", 1, text=" Text.")], {"trimmed", "single_spaces"}),
         ([*SOUND[:5], row("two", 1, text="A  text.")], {"single_spaces"}),
         ([*SOUND[:5], row("two", 1, text="A text.\n\nMore.")], {"single_spaces"}),
         ([*SOUND[:5], row("two", 1, text="A cafe\u0301.")], {"composed"}),
