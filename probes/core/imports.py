@@ -7,6 +7,7 @@ a condition. That took half of the time in which a small model was loaded. No ou
 
 from __future__ import annotations
 
+import logging
 import operator
 import sys
 from importlib.util import find_spec
@@ -51,10 +52,36 @@ class Later(ModuleType):
 def lean() -> None:
     """Import transformers, unless it is imported already, without its optional dependencies.
 
-    For commands: it changes what transformers does in the whole process.
+    For commands: it changes what transformers does in the whole process. Where it fails, as with
+    a version of torch or transformers that is built otherwise, all is put back, and transformers
+    is imported as a whole when it is needed.
     """
     if "transformers" in sys.modules:
         return
+    draw = torch.nn.Embedding.reset_parameters
+    try:
+        _stand_in()
+        _without_optional()
+    except Exception:  # whatever it is: this only saves time
+        logging.getLogger(__name__).debug("the fast start failed", exc_info=True)
+        torch.nn.Embedding.reset_parameters = draw
+        for name, module in list(sys.modules.items()):
+            if isinstance(module, Later):
+                _take_out(name)
+            elif name.partition(".")[0] == "transformers":
+                del sys.modules[name]
+
+
+def _take_out(name: str) -> None:
+    """Take a module out that was never executed, so that it is imported anew."""
+    del sys.modules[name]
+    parent, _, own = name.rpartition(".")
+    if parent in sys.modules:
+        vars(sys.modules[parent]).pop(own, None)
+
+
+def _stand_in() -> None:
+    """Put modules of torch off until more is read of them than the stand-ins."""
     draw = torch.nn.Embedding.reset_parameters  # on the meta device it only imports SymPy
 
     def reset(own: torch.nn.Embedding) -> None:
@@ -71,6 +98,10 @@ def lean() -> None:
             parent, _, own = name.rpartition(".")
             if parent:
                 setattr(sys.modules[parent], own, module)
+
+
+def _without_optional() -> None:
+    """Import transformers as it is where its optional dependencies are not installed."""
     from transformers.utils import import_utils
 
     plain = import_utils.is_torch_available, import_utils._is_package_available  # noqa: SLF001
