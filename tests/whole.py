@@ -23,6 +23,7 @@ def _read() -> dict[str, Any]:
     worlds = found.pop("controls")  # here models like any other
     for name, models in found["assignments"].items():
         models.extend(worlds.get(name, []))
+    found["controls"] = {"sets": []}
     return found
 
 
