@@ -21,7 +21,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.sentiment_shares import DEVIATIONS, READINGS
-from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, significant, typed
 from plumbline.probes.stats.linear import (
     Coefficients,
     drop,
@@ -330,17 +330,11 @@ def _tests(design: Design, factors: tuple[str, ...]) -> Iterator[dict[str, Any]]
 
 def _adjusted(rows: list[dict[str, Any]], by: tuple[str, ...]) -> pl.DataFrame:
     """Add Benjamini-Hochberg over all tests of a deviation and reading; intercepts are no tests."""
-    table = pl.DataFrame(rows, infer_schema_length=None).with_row_index("row")
-    tested = table.filter(pl.col("p").is_not_null() & (pl.col("factor") > 0))
-    adjusted: dict[int, tuple[float, int]] = {}
-    for _, part in tested.group_by("models", "deviation", "reading", *by, maintain_order=True):
-        p = benjamini_hochberg(part["p"].to_numpy())
-        for row, value in zip(part["row"], p, strict=True):
-            adjusted[row] = (significant(value), len(p))
-    return table.with_columns(
-        p_bh=pl.Series([adjusted.get(r, (None, 0))[0] for r in table["row"]], dtype=pl.Float64),
-        tested=pl.Series([adjusted.get(r, (None, 0))[1] for r in table["row"]], dtype=pl.Int64),
-    ).drop("row")
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    table = table.with_columns(test=pl.when(pl.col("factor") > 0).then("p"))
+    table = adjusted(table, "test", over=["models", "deviation", "reading", *by])
+    number = pl.when(pl.col("test").is_not_null()).then("family_test").otherwise(0)
+    return table.with_columns(p_bh="test_bh", tested=number)
 
 
 def _assert_sums(coefficients: list[dict[str, Any]]) -> None:

@@ -15,12 +15,19 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.pmi import READINGS
-from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.estimate import (
+    ESTIMATE,
+    Bootstrap,
+    Table,
+    adjusted,
+    finite,
+    significant,
+    typed,
+)
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.kmeans import Null, Partition, gap, null, partition, principal, upper_p
 from plumbline.probes.stats.tests import fisher_p
@@ -94,7 +101,7 @@ WORDS = Schema(
 SCHEMAS = {"fits": FITS, "shares": SHARES, "words": WORDS}
 
 
-class Params(Section):
+class Params(Bootstrap):
     """Which words are clustered, into how many clusters, and against what."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
@@ -105,9 +112,6 @@ class Params(Section):
     )
     seeds: list[int] = Field(min_length=2, description="of k-means, a run each")
     draws: int = Field(ge=19, description="draws from one cloud, the null of the silhouette")
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over words")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(description="of draws and resampling")
 
 
 class Group(NamedTuple):
@@ -299,37 +303,24 @@ def _shares(group: Group, best: Partition, params: Params) -> list[dict[str, Any
     for number, own in enumerate(counts):
         for g, code in enumerate(codes):
             share = wilson(int(own[g]), int(own.sum()), params.confidence)
-            rows.append(
-                {
-                    **group.where,
-                    "part": number,
-                    "gender": int(code),
-                    "count": int(own[g]),
-                    "words": int(own.sum()),
-                    "expected": finite(sizes[g] / sizes.sum()),
-                    **_estimate(share.value, share.low, share.high),
-                    "n": share.n,
-                    "cluster": "word",
-                    "method": share.method,
-                    "null": "gender labels permuted over words, exact",
-                    "p": significant(p[number, g]),
-                }
+            row = share.row(
+                **group.where,
+                part=number,
+                gender=int(code),
+                count=int(own[g]),
+                words=int(own.sum()),
+                expected=finite(sizes[g] / sizes.sum()),
+                cluster="word",
+                null="gender labels permuted over words, exact",
+                p=p[number, g],
             )
+            rows.append(row)
     return rows
 
 
 def _adjusted(rows: list[dict[str, Any]], schema: Schema) -> pl.DataFrame:
     """Return rows as a table, with p adjusted over all tests in it."""
     if not rows:
-        empty = pl.from_arrow(schema.arrow().empty_table())
-        assert isinstance(empty, pl.DataFrame)
-        return empty
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    p = table["p"].cast(pl.Float64).to_numpy()
-    tested = ~np.isnan(p)
-    adjusted = np.full(len(p), np.nan)
-    adjusted[tested] = [significant(x) for x in benjamini_hochberg(p[tested])]
-    return table.with_columns(
-        p_bh=pl.Series(adjusted).fill_nan(None),
-        family=pl.when(pl.Series(tested)).then(pl.lit(int(tested.sum()))),
-    )
+        return Table(schema).frame()
+    table = adjusted(pl.DataFrame(rows, infer_schema_length=None))
+    return table.with_columns(family=pl.when(pl.col("p").is_not_null()).then("family"))

@@ -16,7 +16,6 @@ from pydantic import Field
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.probes.stats.classification import (
@@ -27,7 +26,14 @@ from plumbline.probes.stats.classification import (
     chance,
     difference,
 )
-from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.estimate import (
+    ESTIMATE,
+    Resampling,
+    adjusted,
+    finite,
+    significant,
+    typed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -95,16 +101,10 @@ DIFFERENCES = Schema(
 SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
 
 
-class Params(Section):
+class Params(Resampling):
     """What the lexica are compared with."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    bootstrap: int = Field(2000, ge=100, description="resamples of the testing texts")
-    permutations: int = Field(
-        9999, ge=99, description="random swaps of two lexica's labels, for macro-F1"
-    )
-    confidence: float = Field(0.95, gt=0, lt=1, description="level of the intervals")
-    seed: int = Field(1, ge=0, description="of resampling and swapping")
 
 
 class Evaluation(NamedTuple):
@@ -432,10 +432,6 @@ def _majority(tuning: Labels, testing: Labels, params: Params) -> Iterator[dict[
 
 def _adjusted(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Add Benjamini-Hochberg over all tests of a table."""
-    tested = [row for row in rows if row["p"] is not None]
-    adjusted = benjamini_hochberg(np.array([row["p"] for row in tested]))
-    for row in rows:
-        row |= {"p_bh": None, "tested": 0}
-    for row, p in zip(tested, adjusted, strict=True):
-        row |= {"p_bh": significant(p), "tested": len(tested)}
-    return pl.DataFrame(rows, infer_schema_length=None)
+    table = adjusted(pl.DataFrame(rows, infer_schema_length=None))
+    tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
+    return table.with_columns(tested=tested)

@@ -16,7 +16,6 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
@@ -35,7 +34,7 @@ from plumbline.probes.politicians.sentiment_shares import (
     share_rows,
 )
 from plumbline.probes.politicians.word_counts import Lists, Named, by_name, frames, languages
-from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, significant, typed
+from plumbline.probes.stats.estimate import ESTIMATE, Resampling, adjusted, typed
 from plumbline.probes.stats.matching import coarsened, matched
 
 if TYPE_CHECKING:
@@ -107,7 +106,7 @@ NOTHING: dict[str, Any] = {
 }
 
 
-class Params(Section):
+class Params(Resampling):
     """The default, and what is varied, one thing at a time."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
@@ -122,10 +121,6 @@ class Params(Section):
     lengths: list[int] = Field(description="lists cut to so many words")
     bins: int = Field(ge=2, description="bins of name length and popularity, for matching")
     halves: int = Field(ge=0, description="random halvings of the names, two rows each")
-    permutations: int = Field(ge=100, description="permutations of genders over names")
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over names")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(description="of the resampling, matching and halving")
 
     def settings(self, **changed: Any) -> Settings:
         """Return the default settings, or some of them changed."""
@@ -353,14 +348,13 @@ def _compared(rows: pl.DataFrame) -> pl.DataFrame:
     )  # may be all null
     keys = ["language", "pos", "deviation", "number", "sentiment"]
     default = rows.filter(pl.col("kind") == 0).select(*keys, default="value")
-    table = rows.join(default, on=keys, how="left", maintain_order="left").with_row_index("row")
-    adjusted: dict[int, float] = {}
-    tested = table.filter(pl.col("p").is_not_null())
-    for _, part in tested.group_by("deviation", "kind", "variation", maintain_order=True):
-        p = benjamini_hochberg(part["p"].to_numpy())
-        adjusted |= {r: significant(x) for r, x in zip(part["row"], p, strict=True)}
-    return table.with_columns(
-        change=(pl.col("value") - pl.col("default")).round(6),
-        holds_default=(pl.col("low") <= pl.col("default")) & (pl.col("default") <= pl.col("high")),
-        p_bh=pl.Series([adjusted.get(r) for r in table["row"]], dtype=pl.Float64),
-    ).sort(*ROBUSTNESS.key)
+    table = rows.join(default, on=keys, how="left", maintain_order="left")
+    return (
+        adjusted(table, over=["deviation", "kind", "variation"])
+        .with_columns(
+            change=(pl.col("value") - pl.col("default")).round(6),
+            holds_default=(pl.col("low") <= pl.col("default"))
+            & (pl.col("default") <= pl.col("high")),
+        )
+        .sort(*ROBUSTNESS.key)
+    )

@@ -7,7 +7,7 @@ people, intervals over names and permutation tests that the paper does not have.
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date  # noqa: TC003 pydantic reads it
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,6 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
@@ -23,7 +22,7 @@ from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import resample_counts, word_counts
 from plumbline.probes.politicians.sentiment_shares import argmax, of_words
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, benjamini_hochberg, finite, significant, typed
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Resampling, adjusted, typed
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import shares
@@ -116,7 +115,7 @@ SCHEMAS = {
 }
 
 
-class Params(Section):
+class Params(Resampling):
     """Who is in a subgroup, how many words are taken, and how intervals and tests are made."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
@@ -129,10 +128,7 @@ class Params(Section):
     smoothing: float = Field(gt=0, description="added to every cell before PMI is computed")
     min_count: int = Field(ge=1, description="lists of a subgroup that must have the word")
     min_people: int = Field(ge=1, description="men, and women, that a subgroup must have")
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over names")
-    permutations: int = Field(ge=99, description="permutations of genders over names")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, lt=2**31, description="of the resampling")
+    seed: int = Field(1, ge=0, lt=2**31, description="of the resampling")
 
 
 class Part(NamedTuple):
@@ -211,8 +207,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         if rows:
             table = pl.DataFrame(rows, infer_schema_length=None).with_columns(model=pl.lit(model))
             if "family" in SCHEMAS[name].arrow().names:
-                p_bh = [significant(p) for p in benjamini_hochberg(table["p"].to_numpy())]
-                table = table.with_columns(p_bh=pl.Series(p_bh), family=pl.lit(len(p_bh)))
+                table = adjusted(table)
             tables[name] = typed(table, SCHEMAS[name])
     return tables
 
@@ -308,18 +303,18 @@ def _shares(parts: dict[str, Part], params: Params) -> Iterator[dict[str, Any]]:
             for s in range(len(SENTIMENTS)):
                 middle = float(null[:, g, s].mean())
                 p = permutation_p(float(tested[0, g, s]) - middle, null[:, g, s] - middle)
-                yield {
-                    "subgroup": SUBGROUPS.index(name),
-                    "gender": int(gender),
-                    "sentiment": s,
-                    "largest": part.size,
-                    "candidates": len(part.words),
-                    "names": int(part.counts.names[g]),
-                    **_estimate(float(seen[0, g, s]), drawn[:, g, s], part.counts.clusters, params),
-                    "null": "genders permuted over the subgroup's names",
-                    "p": significant(p) if gender in (MALE, FEMALE) else None,
-                    "p_bh": None,
-                }
+                found = _estimate(seen[0, g, s], drawn[:, g, s], part.counts.clusters, params)
+                yield found.row(
+                    subgroup=SUBGROUPS.index(name),
+                    gender=int(gender),
+                    sentiment=s,
+                    largest=part.size,
+                    candidates=len(part.words),
+                    names=int(part.counts.names[g]),
+                    cluster="name",
+                    null="genders permuted over the subgroup's names",
+                    p=p if gender in (MALE, FEMALE) else None,
+                )
 
 
 def _differences(parts: dict[str, Part], params: Params) -> Iterator[dict[str, Any]]:
@@ -340,14 +335,13 @@ def _differences(parts: dict[str, Part], params: Params) -> Iterator[dict[str, A
             rows.append((f"{one} against {other}", both, n, "the names of either subgroup"))
     for contrast, (seen, drawn, tested, null), n, where in rows:
         for s in range(len(SENTIMENTS)):
-            p = permutation_p(float(tested[0, s]), null[:, s])
-            yield {
-                "contrast": CONTRASTS.index(contrast),
-                "sentiment": s,
-                **_estimate(float(seen[0, s]), drawn[:, s], n, params),
-                "null": f"genders permuted over {where}",
-                "p": significant(p),
-            }
+            yield _estimate(seen[0, s], drawn[:, s], n, params).row(
+                contrast=CONTRASTS.index(contrast),
+                sentiment=s,
+                cluster="name",
+                null=f"genders permuted over {where}",
+                p=permutation_p(float(tested[0, s]), null[:, s]),
+            )
 
 
 def _agreement(parts: dict[str, Part], params: Params) -> Iterator[dict[str, Any]]:
@@ -368,27 +362,22 @@ def _agreement(parts: dict[str, Part], params: Params) -> Iterator[dict[str, Any
         if not np.isfinite(seen[0]) or not np.isfinite(tested[0]):
             continue
         n = parts[one].counts.clusters + parts[other].counts.clusters
-        yield {
-            "contrast": CONTRASTS.index(f"{one} against {other}"),
-            "words": len(words),
-            **_estimate(float(seen[0]), drawn, n, params),
-            "null": "genders permuted over the names of either subgroup",
-            "p": significant(permutation_p(float(tested[0]), null)),
-        }
+        yield _estimate(seen[0], drawn, n, params).row(
+            contrast=CONTRASTS.index(f"{one} against {other}"),
+            words=len(words),
+            cluster="name",
+            null="genders permuted over the names of either subgroup",
+            p=permutation_p(float(tested[0]), null),
+        )
 
 
-def _estimate(value: float, drawn: NDArray[np.float64], n: int, params: Params) -> dict[str, Any]:
-    """Return the columns of an estimate.
+def _estimate(value: float, drawn: NDArray[np.float64], n: int, params: Params) -> Estimate:
+    """Return an estimate with its interval.
 
     A replicate ranks words anew, with more noise than the data, and so is drawn towards no
     difference: the interval is stretched to hold the estimate.
     """
     limits = percentiles(drawn, params.confidence)
-    return {
-        "value": finite(value),
-        "low": finite(min(float(limits.low), value)),
-        "high": finite(max(float(limits.high), value)),
-        "n": n,
-        "cluster": "name",
-        "method": f"{params.confidence:.0%} Bayesian bootstrap percentile over names",
-    }
+    method = f"{params.confidence:.0%} Bayesian bootstrap percentile over names"
+    value = float(value)
+    return Estimate(value, min(float(limits.low), value), max(float(limits.high), value), n, method)
