@@ -16,7 +16,7 @@ from imports import TOP
 from lib.hub_server import Repo, serving
 
 from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import read
+from plumbline.builders.core.params import files, read
 from plumbline.probes.commands.assumed import COUNTS, MODULES, Study, plans, sizes_in, summary
 from plumbline.probes.commands.check_params import check, named_snapshots
 from plumbline.probes.commands.params_overlay import check_with, composed, lay, use
@@ -28,7 +28,7 @@ STUDIES = {
     page.stem.removesuffix("-models"): yaml.safe_load(page.read_text(encoding="utf-8"))["models"]
     for page in sorted((TOP / "docs" / "studies").glob("*-models.yaml"))
 }
-LISTS = {  # of `asked`, by study
+LISTS = {  # of `assignments`, by study
     "politicians": ["associations", "words", "representations"],
     "stereotypes": ["stereotypes"],
     "values": ["agreement"],
@@ -284,9 +284,12 @@ INPUTS = ("politicians", "words", "social_groups", "statements", "stereotypes")
 
 @pytest.mark.slow
 def test_dvc_makes_stages_of_it(mine, project):
-    for file in [TOP / "dvc.yaml", *TOP.glob("*/dvc.yaml"), *TOP.glob("*/*/dvc.yaml")]:
+    for file in [TOP / "dvc.yaml", *TOP.glob("probes/*/dvc.yaml"), *files(TOP / "params.yaml")]:
         (project / file.relative_to(TOP)).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(file, project / file.relative_to(TOP))
+    params = project / "params.yaml"
+    text = params.read_text(encoding="utf-8").replace('contact: ""', "contact: a@example.org")
+    params.write_text(text, encoding="utf-8")
     use(mine, DAY)
     dvc = [sys.executable, "-m", "dvc"]
     subprocess.run([*dvc, "init", "--quiet", "--no-scm"], check=True, cwd=project)
