@@ -6,7 +6,6 @@ All is float64, so that rounded results do not depend on the processor.
 from __future__ import annotations
 
 import contextlib
-from functools import reduce
 from math import cos, pi, sqrt
 from typing import TYPE_CHECKING
 
@@ -58,7 +57,13 @@ class Program:
         self.pull = -weight * self.q
         self.push = weight * torch.from_numpy(known)
         self.scale = 1 + weight[:, 0, 0] * int(known.sum())
+        # all that a step writes is allocated once: fresh memory costs more than the arithmetic
         self.joint, self.slope = torch.empty_like(self.eta), torch.empty_like(self.eta)
+        self.by_sentiment, self.term = (torch.empty_like(self.eta[:, :, 0]) for _ in range(2))
+        self.by_gender = torch.empty_like(self.eta[:, 0])
+        self.by_word = torch.empty_like(self.eta[:, 0, :1])
+        self.known_by_word = torch.empty_like(self.by_word)
+        self.derivatives = self._views(self.gradient)
 
     def _views(self, flat: torch.Tensor) -> list[torch.Tensor]:
         number, sentiments, genders, words = self.shape
@@ -88,14 +93,17 @@ class Program:
         the softmaxes: e.g. by eta it is D - p(w | s, g) times the sum of D over words.
         """
         sentiment, gender, both = self.forward()
-        slope, by_sentiment = self.slope, _sum(self.joint, 2)
-        term = self.pull / by_sentiment
-        term += self.push / by_sentiment.sum(dim=1, keepdim=True)
-        fit = self.shares / _sum(self.joint, 1)
+        slope, term = self.slope, self.term
+        by_sentiment = _sum(self.joint, 2, self.by_sentiment)
+        by_word = torch.sum(by_sentiment, dim=1, keepdim=True, out=self.by_word)
+        torch.div(self.pull, by_sentiment, out=term)
+        term += torch.div(self.push, by_word, out=self.known_by_word)
+        fit = _sum(self.joint, 1, self.by_gender)
+        torch.div(self.shares, fit, out=fit)
         torch.sub(term[:, :, None, :], fit[:, None, :, :], out=slope)
         slope *= self.joint
         total = slope.sum(dim=3)
-        eta, sigma, phi, *m = self._views(self.gradient)
+        eta, sigma, phi, *m = self.derivatives
         torch.addcmul(slope, self.joint, (total / both)[..., None], value=-1, out=eta)
         by_gender = total.sum(dim=1)
         torch.sub(total, sentiment * by_gender[:, None, :], out=sigma)
@@ -155,9 +163,13 @@ def averages(fits: Fits, weights: int) -> tuple[Array, ...]:
     return tuple(p.reshape(-1, weights, *p.shape[1:]).mean(axis=1) for p in parts)
 
 
-def _sum(values: torch.Tensor, axis: int) -> torch.Tensor:
+def _sum(values: torch.Tensor, axis: int, out: torch.Tensor) -> torch.Tensor:
     """Sum over a short axis, several times as fast as by torch's own sum."""
-    return reduce(torch.add, values.unbind(axis))
+    first, second, *others = values.unbind(axis)
+    torch.add(first, second, out=out)
+    for other in others:
+        out += other
+    return out
 
 
 @contextlib.contextmanager
