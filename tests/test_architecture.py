@@ -179,7 +179,7 @@ def test_a_folder_is_small_and_a_file_a_whole_step():
 
 # SentiVAE and the latent-variable model are models of data, not ones under study. A corpus is
 # cleared of hate by a classifier that the user names; by default by none.
-FITS_DATA = ("corpora/hate_filter.py", "lexica/sentivae.py", "politicians/latent_model.py")
+FITS_DATA = ("corpora/hate_filter.py", "lexica/sentivae.py", "politicians/latent_program.py")
 
 
 @pytest.mark.parametrize("file", OURS, ids=inside)

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from plumbline.probes.politicians.latent_model import Fits
+from plumbline.probes.politicians.latent_fits import Fits
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.politicians.latent_model import Array, Schedule
+    from plumbline.probes.politicians.latent_fits import Array, Schedule
 
 BETAS = (0.9, 0.9)  # equal: gradients shrink by orders of magnitude as the posterior term is met
 EPSILON = 1e-12  # gradients are shares of probability: for rare words below the usual 1e-8

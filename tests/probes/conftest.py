@@ -92,6 +92,7 @@ def built(once, linking):
 
     The datasets are taken as validated: whether they pass is for their own tests.
     """
+
     def make(folder):
         linking(folder)
         (folder / "docs").symlink_to(TOP / "docs")
