@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from plumbline.probes.politicians.latent_fits import Fits, Penalty, Schedule
+from plumbline.probes.politicians.latent_fits import Fits, Schedule
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
