@@ -213,21 +213,16 @@ def test_the_real_compass_and_8values_are_read_whole(project):
 
 
 def test_an_uneven_questionnaire_and_a_lost_statement_fail_validation(project):
-    def spoil(edit):
-        build("statements", statements)
-        path = project / "data/datasets/statements/values-cs.parquet"
-        schema = pl.read_parquet_schema(path)
-        edit(pl.read_parquet(path)).select(list(schema)).write_parquet(path)
-        with pytest.raises(Problem) as told:
-            validate("statements")
-        return str(told.value)
-
     params = yaml.safe_load((project / "params.yaml").read_text("utf-8"))
     assert params["validation"]["statements"]["half_tolerance"] == 0
+    build("statements", statements)
+    path = project / "data/datasets/statements/values-cs.parquet"
     turned = pl.col("reversed") & (pl.col("id") != "tribalism-1-opposite")
-    said = spoil(lambda frame: frame.with_columns(reversed=turned))
-    assert "even" in said
-    assert "opposites_are_mutual" in said
-    assert "same_ids" in said
-    capital = pl.col("text").str.to_titlecase()
-    assert "begins_small" in spoil(lambda frame: frame.with_columns(text=capital))
+    spoilt = pl.read_parquet(path).with_columns(
+        reversed=turned, text=pl.col("text").str.to_titlecase()
+    )
+    spoilt.write_parquet(path)
+    with pytest.raises(Problem) as told:
+        validate("statements")
+    for fault in ("even", "opposites_are_mutual", "same_ids", "begins_small"):
+        assert fault in str(told.value)
