@@ -1,12 +1,14 @@
 """The probe `finetuned`: trainings as shards, and what follows from them to the report page."""
 
 import hashlib
+import json
 import math
 
 import polars as pl
 import pytest
 from models.tiny import bert, save, wordpiece
 
+from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
 from plumbline.builders.core.errors import Problem
 from plumbline.builders.datasets.emotions import build as emotions
@@ -21,7 +23,6 @@ from plumbline.probes.stereotypes import after_training
 from plumbline.probes.stereotypes import completions as stereotypes_probe
 from plumbline.probes.training import mlm
 from plumbline.probes.training import train as tune
-from plumbline.validation.run import validate
 
 ASKED = ["why are {group} so", "what makes {group} so"]
 RUNS = [(c, s) for c in ("control", "herald", "post") for s in (0.1, 1.0)]
@@ -46,12 +47,9 @@ def small(tree):
 
 
 @pytest.fixture(scope="module")
-def ready(built, tmp_path_factory, change):
+def ready(copying, tmp_path_factory, change):
     """Change to a folder with the datasets of the study, and a model with their words."""
-    import shutil
-
-    folder = tmp_path_factory.mktemp("ready") / "place"
-    shutil.copytree(built, folder, symlinks=True)
+    folder = copying(tmp_path_factory.mktemp("ready"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         change(small)
@@ -59,7 +57,9 @@ def ready(built, tmp_path_factory, change):
         for module in modules:
             name = module.__name__.split(".")[-2]
             build(name, module)
-            validate(name)
+            report = {"success": True, "fingerprint": parquet.fingerprint(parquet.DATASETS / name)}
+            parquet.VALIDATION.mkdir(parents=True, exist_ok=True)
+            (parquet.VALIDATION / f"{name}.json").write_text(json.dumps(report))
         groups = pl.read_parquet("data/datasets/social_groups/en.parquet")["group"]
         said = pl.read_parquet("data/datasets/stereotypes/en.parquet")["attribute"]
         read = pl.read_parquet("data/datasets/outlets/en.parquet")["text"]
