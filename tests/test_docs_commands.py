@@ -249,9 +249,7 @@ def laid(base, over, above=""):
         return [*base, *over]
     if not (isinstance(base, dict) and isinstance(over, dict)):
         return over
-    return base | {
-        key: laid(base.get(key), value, above or key) for key, value in over.items()
-    }
+    return base | {key: laid(base.get(key), value, above or key) for key, value in over.items()}
 
 
 YAML = blocks("yaml")
