@@ -178,10 +178,12 @@ def _snapshots(tree: dict[str, Any]) -> list[str]:
 
 
 def assigned(tree: dict[str, Any]) -> dict[str, list[Any]]:
-    """Return the models of each probe in a tree of params: the user's, and the controls."""
+    """Return the models of each probe in a tree of params: the user's, and the controls if run."""
     found: dict[str, list[Any]] = {}
-    for section in ("assignments", "controls"):
-        lists = tree.get(section)
+    controls = tree.get("controls")
+    if isinstance(controls, dict) and not controls.get("sets"):
+        controls = None
+    for lists in (tree.get("assignments"), controls):
         for what, names in (lists if isinstance(lists, dict) else {}).items():
             if what != "sets" and isinstance(names, list):
                 found[what] = [*found.get(what, []), *names]

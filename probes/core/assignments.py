@@ -49,6 +49,9 @@ class Controls(Params):
 def asked(name: str) -> tuple[str, ...]:
     """Return the models of a probe, or of an analysis of single models, sorted."""
     keys: dict[str, type[Section]] = {"assignments": Params, "controls": Controls}
-    found = check({key: model for key, model in keys.items() if key in read()})
+    tree = read()
+    if not (tree.get("controls") or {}).get("sets"):  # they are not run
+        keys.pop("controls")
+    found = check({key: model for key, model in keys.items() if key in tree})
     key = LISTS.get(name, name)
     return tuple(sorted({model for lists in found.values() for model in getattr(lists, key)}))
