@@ -19,6 +19,7 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import latent_model as model
 from plumbline.probes.politicians import word_counts
+from plumbline.probes.politicians.latent_fits import Penalty
 from plumbline.probes.politicians.resample_counts import GenderCounts, by_gender
 from plumbline.probes.politicians.sentiment_shares import of_words
 from plumbline.probes.stats.estimate import (
@@ -153,7 +154,7 @@ class Params(Resampling):
     posterior: list[float] = Field(
         list(model.POSTERIOR), min_length=1, description="weights of the posterior regulariser"
     )
-    penalty: model.Penalty = Field(
+    penalty: Penalty = Field(
         "proximal",
         description="how L1 acts: proximal gives exact zeros, subgradient is the paper's",
     )
