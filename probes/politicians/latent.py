@@ -19,7 +19,7 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import latent_model as model
 from plumbline.probes.politicians import word_counts
-from plumbline.probes.politicians.latent_fits import Penalty
+from plumbline.probes.politicians.latent_fits import Penalty  # noqa: TC001 - of Params
 from plumbline.probes.politicians.resample_counts import GenderCounts, by_gender
 from plumbline.probes.politicians.sentiment_shares import of_words
 from plumbline.probes.stats.estimate import (
