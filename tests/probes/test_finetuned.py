@@ -7,6 +7,7 @@ import math
 import polars as pl
 import pytest
 from models.tiny import bert, save, wordpiece
+from page_read import shown
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
@@ -19,7 +20,7 @@ from plumbline.probes.commands.cost import plan, table
 from plumbline.probes.core.run_analysis import analyse
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.models.files import pin
-from plumbline.probes.stereotypes import after_training
+from plumbline.probes.stereotypes import after_training, page
 from plumbline.probes.stereotypes import completions as stereotypes_probe
 from plumbline.probes.training import mlm
 from plumbline.probes.training import train as tune
@@ -177,10 +178,8 @@ def test_the_analyses_and_the_page_follow(ready):
         analyse(analysis)
     shifts = pl.read_parquet("data/tables/shift/shifts.parquet")
     assert {"herald", "post"} <= set(shifts["corpus"])
-    from plumbline.probes.stereotypes import page_recall, page_shift
-
-    for section in (page_recall, page_shift):
-        assert section.section(ready / "data").groups
+    sections, _ = shown(ready / "data", page.STUDY, "recall", "shift")
+    assert all(section.groups for section in sections)
 
 
 def test_a_corpus_that_is_not_there_is_told(change, ready):
