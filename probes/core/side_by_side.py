@@ -17,7 +17,7 @@ from plumbline.builders.core.errors import Problem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONG = frozenset({"finetune", "latent", "leaning", "pretrain", "robustness"})
+LONG = frozenset({"finetune", "latent", "leaning", "perplexity", "pretrain", "robustness"})
 
 
 def run(command: str, models: Sequence[str]) -> None:
