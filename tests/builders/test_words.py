@@ -3,6 +3,8 @@ from __future__ import annotations
 import datasets
 import polars as pl
 import pytest
+import whole
+import yaml
 from conllu import parse
 
 from plumbline.builders.core.build import build
@@ -135,12 +137,12 @@ def test_a_file_that_is_not_conllu_is_named(project):
 
 
 def test_a_language_without_a_treebank_or_order_is_named(project):
-    text = (project / "params.yaml").read_text(encoding="utf-8")
-    two = text.replace("languages: [ar, zh, en, fr, hi, ru, es]", "languages: [en, sw]")
-    (project / "params.yaml").write_text(two, encoding="utf-8")
+    tree = whole.tree()
+    tree["datasets"]["words"]["languages"] = ["en", "sw"]
+    (project / "params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
     with pytest.raises(Problem, match="no word_order for sw"):
         build("words", words)
-    order = "      sw: {adjective: N-Adj, clause: SVO}\n      ar: {"
-    (project / "params.yaml").write_text(two.replace("      ar: {", order, 1), encoding="utf-8")
+    tree["datasets"]["words"]["word_order"]["sw"] = {"adjective": "N-Adj", "clause": "SVO"}
+    (project / "params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
     with pytest.raises(Problem, match="no treebank for 'sw'"):
         build("words", words)

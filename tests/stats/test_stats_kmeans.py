@@ -50,12 +50,12 @@ def test_planted_blobs_are_found_to_the_last_point_and_their_number_too(sizes):
     assert max(widths, key=widths.get) == len(sizes)
 
 
-def test_one_cloud_is_no_more_clustered_than_its_null():
+@pytest.mark.parametrize(("n", "width"), [(40, 80), (60, 5)])
+def test_one_cloud_is_no_more_clustered_than_its_null(n, width):
     """The null of the silhouette: small p come up no more often than they should."""
+    scales = np.linspace(1, 3, width)  # longer one way than another
     small = []
     for seed in range(24):
-        n, width = ((40, 80), (60, 5))[seed % 2]
-        scales = np.linspace(1, 3, width)  # longer one way than another
         points = np.random.default_rng(seed).normal(size=(n, width)) * scales
         found = partition(principal(points), 2, SEEDS)
         one = null(points, [2], len(SEEDS), 19, seed)[0]
