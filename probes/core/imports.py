@@ -64,7 +64,7 @@ def lean() -> None:
         _without_optional()
     except Exception:  # whatever it is: this only saves time
         logging.getLogger(__name__).debug("the fast start failed", exc_info=True)
-        torch.nn.Embedding.reset_parameters = draw
+        torch.nn.Embedding.reset_parameters = draw  # type: ignore[method-assign]
         for name, module in list(sys.modules.items()):
             if isinstance(module, Later):
                 _take_out(name)

@@ -19,7 +19,7 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians import latent_model as model
 from plumbline.probes.politicians import word_counts
-from plumbline.probes.politicians.latent_fits import Penalty  # noqa: TC001 - of Params
+from plumbline.probes.politicians.latent_fits import Fits, Penalty, Schedule
 from plumbline.probes.politicians.resample_counts import GenderCounts, by_gender
 from plumbline.probes.politicians.sentiment_shares import of_words
 from plumbline.probes.stats.estimate import (
@@ -165,9 +165,9 @@ class Params(Resampling):
     seeds: list[int] = Field(min_length=1, description="of these; values are means over them")
 
     @property
-    def schedule(self) -> model.Schedule:
+    def schedule(self) -> Schedule:
         """How models are fitted."""
-        return model.Schedule(self.steps, self.learning_rate, self.penalty, self.learn_background)
+        return Schedule(self.steps, self.learning_rate, self.penalty, self.learn_background)
 
 
 class Found(NamedTuple):
@@ -178,7 +178,7 @@ class Found(NamedTuple):
     genders: list[int]  # codes
     counts: GenderCounts
     q: Array  # (words, sentiments)
-    fits: list[model.Fits]  # of each seed
+    fits: list[Fits]  # of each seed
     value: model.Averages  # of one table: means over seeds
     seeds: Array  # (seeds, sentiments, genders, words)
     drawn: model.Averages  # bootstrap
