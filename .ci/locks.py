@@ -17,20 +17,19 @@ from typing import Any
 import yaml
 
 TOP = Path(__file__).parents[1]
-TRAINED = (  # made of weights that a stage trains
-    "data/pretrained/",
-    "data/outputs/leaning/",
-    "data/outputs/finetune/",
-    "data/outputs/finetuned/",
+TRAINED = (  # made of weights that a stage trains: these, and what lies in them
+    "data/pretrained",
+    "data/outputs/leaning",
+    "data/outputs/finetune",
+    "data/outputs/finetuned",
     "data/tables/compass",
     "data/tables/fairness",
     "data/tables/ensemble",
     "data/tables/shift",
     "data/tables/recovery",
-    "data/tables",
-    "data/outputs",
     "data/report",
 )
+WHOLE = ("data/tables", "data/outputs")  # deps that hold some of them; each part is an out as well
 METRICS = Path("data/report/metrics.json")
 EXPECTED = TOP / "tests/expected/metrics.json"
 TOLERANCE = 1e-6  # of a control that no trained weights stand behind
@@ -63,6 +62,11 @@ def moved() -> list[str]:
     return found
 
 
+def may_move(path: str) -> bool:
+    """Tell whether the bytes of a path may differ between kinds of processors."""
+    return path in WHOLE or any(path == one or path.startswith(f"{one}/") for one in TRAINED)
+
+
 def apart(one: Any, two: Any, where: str = "") -> list[str]:
     """Return which numbers differ by more than the tolerance."""
     if isinstance(one, dict) and isinstance(two, dict):
@@ -84,7 +88,7 @@ def main() -> int:
         EXPECTED.write_text(json.dumps(here, indent=1, sort_keys=True) + "\n", "utf-8")
         return 0
     changed = moved()
-    wrong = [line for line in changed if not line.rpartition(": ")[2].startswith(TRAINED)]
+    wrong = [line for line in changed if not may_move(line.rpartition(": ")[2])]
     wrong += apart(json.loads(EXPECTED.read_text("utf-8")), here)
     print(f"locks: {len(changed)} hashes differ from the commit's, {len(wrong)} that must not")
     print(*wrong, sep="\n")
