@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import re
 import sys
 from collections import Counter
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from plumbline.builders import DATASETS, SOURCES, client_of
 from plumbline.builders.core import cli
 
-NAMES = DATASETS
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 def build(name: str) -> None:
@@ -27,7 +28,7 @@ def build(name: str) -> None:
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
         rejected[config] += number
-        if ": " in reason:  # a value that the builder does not know is told by name
+        if ": " in reason:  # a value that the builder does not know
             warn(f"{name}/{config}: {number:,} rejected, {reason}")
     for config in sorted({*counts.rows, *rejected}):
         print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
@@ -35,13 +36,17 @@ def build(name: str) -> None:
 
 def fetch(source: str, day: str) -> None:
     """Fetch a snapshot of one source and put it under DVC, with its provenance."""
-    from plumbline.builders.core.errors import Problem
+    from plumbline.builders.core.errors import UserError
     from plumbline.builders.core.params import check
     from plumbline.builders.dvc.track import track
     from plumbline.builders.fetch.http import Politeness
 
-    if not re.fullmatch(r"\d{4}-\d\d-\d\d", day) or not _is_date(day):
-        raise Problem(f"--date {day}: not a date; write it as YYYY-MM-DD")
+    try:
+        whole = date.fromisoformat(day).isoformat() == day
+    except ValueError:
+        whole = False
+    if not whole:
+        raise UserError(f"--date {day}: not a date; write it as YYYY-MM-DD")
     client = importlib.import_module(client_of(source))
     found = check({"sources.politeness": Politeness, f"sources.{source}": client.Params})
     into = Path("data/raw") / source / day
@@ -68,14 +73,6 @@ def people(file: Path, language: str) -> None:
     print(table(measured(texts, find)))
 
 
-def _is_date(day: str) -> bool:
-    try:
-        date.fromisoformat(day)
-    except ValueError:
-        return False
-    return True
-
-
 def prune(*, really: bool) -> None:
     """List, or remove, results under data/ that no stage makes any more."""
     from plumbline.builders.dvc.track import remove, stale
@@ -86,21 +83,21 @@ def prune(*, really: bool) -> None:
             remove(path)
 
 
-def publish(folder: str, repo: str, version: str, *, dry: bool) -> None:
+def publish(given: argparse.Namespace) -> None:
     """Publish a folder on the Hugging Face Hub, or print what would be published."""
     from plumbline.builders.release.publish import publish as publish_folder
 
-    publish_folder(folder, repo, version, dry=dry)
+    publish_folder(given.folder, given.repo, given.version, dry=given.dry_run)
 
 
-def cards(names: list[str]) -> None:
+def cards(given: argparse.Namespace) -> None:
     """Write the cards of datasets, of all that are built where none are named."""
     from plumbline.builders.release.card import write_all
 
-    write_all(names)
+    write_all(given.names)
 
 
-def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) -> None:
+def trace(given: argparse.Namespace) -> None:
     """Print where a file or a row comes from, and draw it if a file for that is named."""
     import json
 
@@ -109,23 +106,22 @@ def trace(named: str, revision: str | None, *, whole: bool, svg: Path | None) ->
     from plumbline.builders.versions.trace import as_json
     from plumbline.builders.versions.trace import trace as traced
 
-    found = traced(named, revision)
-    if svg:
-        write_bytes(svg, render.picture(found).encode())
-    if whole:
-        text = json.dumps(as_json(found), ensure_ascii=False, indent=1, default=str)
-    else:
-        text = render.text(found)
-    print(text)
+    found = traced(given.named, given.rev)
+    if given.svg:
+        write_bytes(given.svg, render.picture(found).encode())
+    whole = as_json(found) if given.json else None
+    text = json.dumps(whole, ensure_ascii=False, indent=1, default=str) if whole else None
+    print(text or render.text(found))
 
 
 def diff(given: argparse.Namespace) -> int:
-    """Print what differs between two versions of a folder; 1 if that is asked for and any does."""
-    from plumbline.builders.versions.diff import LIMIT, as_json, as_text, folder_of
+    """Print what differs between two versions of a folder; 1 with --exit-code, if any does."""
+    from plumbline.builders.release.terms import folder_of
+    from plumbline.builders.versions.diff import LIMIT, as_json, as_text
     from plumbline.builders.versions.diff import diff as differences
 
     _, kind, name, *_ = folder_of(given.name).parts
-    known = kind == "datasets" and name in NAMES
+    known = kind == "datasets" and name in DATASETS
     module = f"plumbline.builders.datasets.{name}.build"
     schema = importlib.import_module(module).SCHEMA if known else None
     only = tuple(given.config)
@@ -140,28 +136,47 @@ def diff(given: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m plumbline.builders", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name in NAMES:
-        commands.add_parser(name, help=f"build the dataset {name} (a stage of dvc.yaml)")
-    fetching = commands.add_parser("fetch", help="fetch a dated snapshot of a source")
+
+    def command(
+        name: str, about: str, run: Callable[[argparse.Namespace], int | None]
+    ) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=about)
+        made.set_defaults(run=run)
+        return made
+
+    for name in DATASETS:
+        about = f"build the dataset {name} (a stage of dvc.yaml)"
+        command(name, about, lambda given: build(given.command))
+    fetching = command(
+        "fetch", "fetch a dated snapshot of a source", lambda given: fetch(given.source, given.date)
+    )
     fetching.add_argument("source", choices=SOURCES)
     fetching.add_argument(
         "--date",
         default=datetime.now(UTC).date().isoformat(),
         help="name of the snapshot; give the same date again to continue (default: today)",
     )
-    finding = commands.add_parser("people", help="precision and recall of finding people")
+    finding = command(
+        "people",
+        "precision and recall of finding people",
+        lambda given: people(given.file, given.language),
+    )
     finding.add_argument("file", type=Path, help="a text a line, people as [[First Last]]")
     finding.add_argument("--language", default="en", help="of the texts (default: en)")
-    pruning = commands.add_parser("prune", help="list results that no stage makes any more")
+    pruning = command(
+        "prune",
+        "list results that no stage makes any more",
+        lambda given: prune(really=given.remove),
+    )
     pruning.add_argument("--remove", action="store_true", help="remove them")
-    publishing = commands.add_parser("publish", help="publish a folder on the Hugging Face Hub")
+    publishing = command("publish", "publish a folder on the Hugging Face Hub", publish)
     publishing.add_argument("folder", help="name of a dataset, or a folder under data/")
     publishing.add_argument("--repo", required=True, help="where to, as OWNER/NAME")
     publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
     publishing.add_argument("--dry-run", action="store_true", help="print the plan, send nothing")
-    carding = commands.add_parser("cards", help="write the cards of datasets that are built")
+    carding = command("cards", "write the cards of datasets that are built", cards)
     carding.add_argument("names", nargs="*", metavar="DATASET", help="default: all that are built")
-    tracing = commands.add_parser("trace", help="where a file, or one row of it, comes from")
+    tracing = command("trace", "where a file, or one row of it, comes from", trace)
     tracing.add_argument(
         "named",
         metavar="FILE[#ROW]",
@@ -171,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     tracing.add_argument("--rev", metavar="REV", help="of the locks of this commit or tag")
     tracing.add_argument("--json", action="store_true", help="print all that is known, as JSON")
     tracing.add_argument("--svg", type=Path, metavar="FILE", help="draw it into this file")
-    _comparing(commands.add_parser("diff", help="compare two versions of a dataset or of results"))
+    _comparing(command("diff", "compare two versions of a dataset or of results", diff))
     cli.options(parser, commands)
     return parser
 
@@ -199,31 +214,10 @@ def _comparing(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(given: argparse.Namespace) -> int:
-    """Run the command that was given."""
-    if given.command == "fetch":
-        fetch(given.source, given.date)
-    elif given.command == "people":
-        people(given.file, given.language)
-    elif given.command == "prune":
-        prune(really=given.remove)
-    elif given.command == "publish":
-        publish(given.folder, given.repo, given.version, dry=given.dry_run)
-    elif given.command == "cards":
-        cards(given.names)
-    elif given.command == "trace":
-        trace(given.named, given.rev, whole=given.json, svg=given.svg)
-    elif given.command == "diff":
-        return diff(given)
-    else:
-        build(given.command)
-    return 0
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit status (:data:`plumbline.builders.core.cli.STATUSES`)."""
     given = _parser().parse_args(arguments)
-    return cli.run(given, "builders", lambda: _run(given))
+    return cli.run(given, "builders", lambda: given.run(given))
 
 
 if __name__ == "__main__":

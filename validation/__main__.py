@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 from plumbline.builders.core import cli
 
 NAMES = sorted(p.stem for p in (Path(__file__).parent / "datasets").glob("[a-z]*.py"))
+FEW = 5  # datasets for which a second process is not worth its start
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(names: list[str]) -> None:
-    from plumbline.builders.core.errors import Problem
+    from plumbline.builders.core.errors import UserError
     from plumbline.builders.core.progress import during
     from plumbline.validation import run
 
@@ -36,18 +39,39 @@ def _run(names: list[str]) -> None:
         with during("validation docs"):
             print(run.render(NAMES))
         return
+    cores = len(os.sched_getaffinity(0))
+    if cores > 1 and len(names) > FEW:
+        _side_by_side([names[i::cores] for i in range(cores)])
+        return
     failed = []
     for name in names:  # one that fails must not hide what the others say
         with during(f"validating {name}"):
             try:
                 report = run.validate(name)
-            except Problem as problem:
+            except UserError as problem:
                 failed.append(str(problem))
                 continue
         number = sum(len(t["expectations"]) for t in report["tables"].values())
         print(f"{name}: {number} expectations met, {report['warnings']} warning(s)")
     if failed:
-        raise Problem("\n".join(failed))
+        raise UserError("\n".join(failed))
+
+
+def _side_by_side(shares: list[list[str]]) -> None:
+    """Validate shares of the datasets in a process each.
+
+    Raises
+    ------
+    UserError
+        If one fails; what it said stands on standard error.
+    """
+    from plumbline.builders.core.errors import UserError
+
+    start = [sys.executable, "-m", "plumbline.validation"]
+    running = [subprocess.Popen([*start, *share]) for share in shares]  # noqa: S603
+    statuses = [process.wait() for process in running]  # of all, though one has failed
+    if any(statuses):
+        raise UserError("not all datasets are as they should be: see above")
 
 
 if __name__ == "__main__":

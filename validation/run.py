@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.validation.suite import tables
@@ -65,7 +65,7 @@ def validate(name: str) -> dict[str, Any]:
         statistics = described["statistics"]
         report["tables"][table.name] = {"statistics": statistics, "expectations": expectations}
     if failures:
-        raise Problem(
+        raise UserError(
             "\n  ".join([f"{name} failed {len(failures)} expectation(s):", *failures])
             + f"\n  Mend the source, or the floors under validation.{name} in params.yaml"
         )
@@ -89,15 +89,19 @@ def render(names: list[str]) -> Path:
     context.add_data_docs_site(site_name="validation", site_config=site)
     for name in names:
         for table in plan(name):
-            definition, frame = _definition(context, table, prefix=f"{name}-")
+            batch, suite, parameters = _parts(context, table, prefix=f"{name}-")
+            context.suites.add(suite)
+            definition = context.validation_definitions.add(
+                gx.ValidationDefinition(name=suite.name, data=batch, suite=suite)
+            )
             checkpoint = context.checkpoints.add(
                 gx.Checkpoint(
-                    name=f"{name}-{table.name}",
+                    name=suite.name,
                     validation_definitions=[definition],
                     result_format=_format(table),
                 )
             )
-            checkpoint.run(batch_parameters={"dataframe": frame})
+            checkpoint.run(batch_parameters=parameters)
     context.build_data_docs(site_names=["validation"])
     return Path(DOCS) / "index.html"
 
@@ -118,28 +122,25 @@ def _context() -> Any:
     return context
 
 
-def _definition(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any]:
-    """Return a validation definition and the frame to run it on."""
+def _parts(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any, dict[str, Any]]:
+    """Return where a table is defined as a batch, its suite, and the parameters of the batch."""
     frame = table.frame if isinstance(table.frame, pl.DataFrame) else pl.read_parquet(table.frame)
     name = prefix + table.name
-    source = context.data_sources.add_pandas(name)
-    batch = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe(name)
+    asset = context.data_sources.add_pandas(name).add_dataframe_asset(name)
     expectations = [
         getattr(gxe, check.expectation)(
             **check.arguments, severity="warning" if check.warning else "critical"
         )
         for check in table.checks
     ]  # all at once: each that is added later stores the suite anew
-    suite = context.suites.add(gx.ExpectationSuite(name=name, expectations=expectations))
-    definition = context.validation_definitions.add(
-        gx.ValidationDefinition(name=name, data=batch, suite=suite)
-    )
-    return definition, frame.to_pandas(use_pyarrow_extension_array=True)
+    suite = gx.ExpectationSuite(name=name, expectations=expectations)
+    pandas = frame.to_pandas(use_pyarrow_extension_array=True)
+    return asset.add_batch_definition_whole_dataframe(name), suite, {"dataframe": pandas}
 
 
 def _run(context: Any, table: Table) -> Any:
-    definition, frame = _definition(context, table)
-    return definition.run(batch_parameters={"dataframe": frame}, result_format=_format(table))
+    definition, suite, parameters = _parts(context, table)
+    return definition.get_batch(parameters).validate(suite, result_format=_format(table))
 
 
 def _format(table: Table) -> dict[str, Any]:
@@ -154,7 +155,9 @@ def _tidy(said: dict[str, Any], whole: Any, key: list[str]) -> dict[str, Any]:
     """Keep of a described result what is the same in every run, and its severity."""
     exception = whole.exception_info or {}
     if exception.get("raised_exception"):
-        raise Problem(f"{said['expectation_type']} could not run: {exception['exception_message']}")
+        raise UserError(
+            f"{said['expectation_type']} could not run: {exception['exception_message']}"
+        )
     arguments = {k: v for k, v in said["kwargs"].items() if k != "batch_id"}
     result = {
         k: v

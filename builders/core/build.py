@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core import inputs as carried
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.builders.core.snapshot import Snapshot
 
@@ -27,7 +27,7 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
 
     Raises
     ------
-    Problem
+    UserError
         If params or snapshot are wrong, an input is not validated, or nothing is left of a config.
     """
     inputs = getattr(module, "INPUTS", ())
@@ -43,7 +43,7 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
         sources = [made_of[source].manifest for source in several]
         read = carried.of_snapshots(made_of.values())
     else:
-        made_of = _opened(name, params.source, params.snapshot)
+        made_of = _opened(name, getattr(module, "SOURCE", name), params.snapshot)
         sources = [made_of.manifest]
         read = carried.of_snapshots([made_of])
     try:
@@ -56,7 +56,7 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
 def _opened(name: str, source: str, folder: str) -> Snapshot:
     snapshot = Snapshot.open(Path(folder))
     if snapshot.manifest["source"] != source:
-        raise Problem(
+        raise UserError(
             f"{folder}: a snapshot of {snapshot.manifest['source']}, but {name} is built "
             f"from {source}; name another for {name} in params.yaml"
         )
@@ -74,19 +74,18 @@ def _write(
     """Write rows beside the final folder, and give it its name at the end."""
     folder = parquet.DATASETS / name
     counts = parquet.write(module.build(made_of, params), module.SCHEMA, folder, read)
-    wanted = module.wanted(params) if hasattr(module, "wanted") else params.languages
-    empty = [config for config in wanted if not counts.rows[config]]
+    empty = [config for config in params.required_configs() if not counts.rows[config]]
     if empty or not counts.rows:
         inputs = getattr(module, "INPUTS", getattr(module, "SOURCES", ()))
         where = getattr(params, "snapshot", " and ".join(inputs))
-        raise Problem(
+        raise UserError(
             f"{where}: no row of {name} for {', '.join(empty) or 'anything'}; was the snapshot "
             "fetched with these?"
         )
     partial = folder.with_name(f".{name}.partial")
     origin = front_matter.Origin(
         sources,
-        f"make repro STAGE=validate@{name}",
+        f"make repro STAGE={parquet.stage_of(name)}",
         params.version,
         module.recorded(params) if hasattr(module, "recorded") else "",
     )

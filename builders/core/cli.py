@@ -8,7 +8,7 @@ import time
 import traceback
 from typing import TYPE_CHECKING
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
     import argparse
@@ -36,13 +36,13 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = 
             "--log-json",
             action="store_true",
             default=SUPPRESS,
-            help="tell progress, warnings and errors as lines of JSON on standard error",
+            help="report progress, warnings and errors as lines of JSON on standard error",
         )
         about.add_argument(
             "--traceback",
             action="store_true",
             default=SUPPRESS,
-            help="tell where in the program an error came from",
+            help="print the traceback of an error",
         )
 
 
@@ -53,7 +53,7 @@ def _words(command: str | list[str]) -> str:
 def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -> int:
     """Run a command and return its exit status, one of :data:`STATUSES`, or what it returns.
 
-    A :class:`Problem` becomes one line on standard error; so does a fault in the program, since
+    A :class:`UserError` becomes one line on standard error; so does a fault in the program, since
     where it came from is of use to its authors alone.
     """
     if getattr(given, "log_json", False):
@@ -68,7 +68,7 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -
         sys.stdout.flush()
     except BrokenPipeError:  # of `| head`: nobody reads on, and Python must not say so at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except Problem as problem:
+    except UserError as problem:
         _tell("error", str(problem), WRONG)
         return WRONG
     except KeyboardInterrupt:
@@ -85,7 +85,7 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -
 
 
 def _tell(kind: str, message: str, status: int) -> None:
-    """Tell how a command ended, and where it came from if that is wanted."""
+    """Report how a command ended, and its origin if that is requested."""
     trace = traceback.format_exc() if os.environ.get(TRACEBACK) and kind == "error" else ""
     if os.environ.get(LOG) == "json":
         _event(kind, message=message, status=status, **({"traceback": trace} if trace else {}))

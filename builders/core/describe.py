@@ -22,6 +22,13 @@ def frames(folder: Path) -> Iterator[tuple[str, pl.DataFrame]]:
             yield path.stem, pl.read_parquet(path)
 
 
+def counted(folder: Path, by: Sequence[str], *aggregates: pl.Expr) -> Iterator[tuple[Any, ...]]:
+    """Yield config, group and aggregates for each group of the rows of a config, sorted."""
+    for config, frame in frames(folder):
+        groups = frame.group_by(*by).agg(*aggregates).sort(*by)
+        yield from ((config, *row) for row in groups.iter_rows())
+
+
 def table(head: str, rows: Iterable[Sequence[Any]], title: str = "", text: str = "") -> list[str]:
     """Return a table, with its title and a paragraph before it, as lines.
 

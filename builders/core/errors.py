@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-class Problem(Exception):  # noqa: N818 - the field's word for a user's problem is not "error"
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class UserError(Exception):
     """Something a user can mend: what is wrong, where, and what to do, in one sentence.
 
     Commands print it without a traceback and exit with status 1.
     """
+
+
+@contextmanager
+def reading(where: object, then: str) -> Iterator[None]:
+    """Make a UserError of what is wrong with a file; ``then`` is what a user may do."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise UserError(f"{where}: {error}; {then}") from error

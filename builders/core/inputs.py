@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, digest
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def inputs_of(path: Path) -> dict[str, str]:
 
     Raises
     ------
-    Problem
+    UserError
         If it is no parquet file, or carries nothing.
     """
     import pyarrow as pa
@@ -54,9 +54,9 @@ def inputs_of(path: Path) -> dict[str, str]:
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, pa.ArrowInvalid) as error:
-        raise Problem(f"{path}: not a parquet file that can be read ({error})") from error
+        raise UserError(f"{path}: not a parquet file that can be read ({error})") from error
     if KEY not in metadata:
-        raise Problem(
+        raise UserError(
             f"{path}: does not say what it was made of; build it anew, or name a file "
             "of a dataset, outputs or tables"
         )

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +49,23 @@ class Params(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class DatasetParams(Params):
+    """Base of the section of a dataset."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
+
+    def required_configs(self) -> list[str]:
+        """Return the configs that a build must have rows of."""
+        return list(getattr(self, "languages", ()) or getattr(self, "configs", ()))
+
+
+class SnapshotParams(DatasetParams):
+    """Base of the section of a dataset that is made of one snapshot."""
+
+    snapshot: str = Field(description="folder of the snapshot")
+
+
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]  # of a corpus, a list, a config
 P = TypeVar("P", bound=Params)
 
 
@@ -63,7 +80,7 @@ def read(path: Path = FILE) -> dict[str, Any]:
 
     Raises
     ------
-    Problem
+    UserError
         If the file is missing, one is not a YAML mapping, or two have the same key.
     """
     tree: dict[str, Any] = {}
@@ -77,21 +94,21 @@ def parse(path: Path) -> dict[str, Any]:
 
     Raises
     ------
-    Problem
+    UserError
         If the file is missing or is not a YAML mapping.
     """
     if not path.is_file():
-        raise Problem(f"{path}: no such file; run the command in the project's top folder")
+        raise UserError(f"{path}: no such file; run the command in the project's top folder")
     try:
         tree = yaml.load(path.read_text(encoding="utf-8"), Loader=Reader)  # noqa: S506 - a safe loader
     except UnicodeDecodeError as error:
-        raise Problem(f"{path}: not UTF-8; save it as UTF-8") from error
+        raise UserError(f"{path}: not UTF-8; save it as UTF-8") from error
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
-        raise Problem(f"{path}{line}: not valid YAML; mend the indentation or quoting") from error
+        raise UserError(f"{path}{line}: not valid YAML; mend the indentation or quoting") from error
     if not isinstance(tree, dict):
-        raise Problem(f"{path}: expected a mapping of sections, found {type(tree).__name__}")
+        raise UserError(f"{path}: expected a mapping of sections, found {type(tree).__name__}")
     return tree
 
 
@@ -104,7 +121,7 @@ def _merge(tree: dict[str, Any], more: dict[str, Any], file: Path, above: str) -
         elif isinstance(tree[name], dict) and isinstance(value, dict):
             _merge(tree[name], value, file, f"{key}.")
         else:
-            raise Problem(f"{file}: {key} is in another params file too; leave it in one of them")
+            raise UserError(f"{file}: {key} is in another params file too; leave it in one of them")
 
 
 def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Params]:
@@ -117,8 +134,8 @@ def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Pa
 
     Raises
     ------
-    Problem
-        One message that lists every problem of every section asked for.
+    UserError
+        One message that lists every problem of every section.
     """
     tree = read(path)
     found: dict[str, Params] = {}
@@ -135,7 +152,7 @@ def check(schema: Mapping[str, type[Params]], path: Path = FILE) -> dict[str, Pa
                 problems.append(f"{where}: {_say(item)}")
     if problems:
         lines = "\n  ".join(problems)
-        raise Problem(f"{path}: {len(problems)} problem(s) to mend:\n  {lines}")
+        raise UserError(f"{path}: {len(problems)} problem(s) to mend:\n  {lines}")
     return found
 
 

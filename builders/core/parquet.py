@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.progress import Bar
 
@@ -140,7 +140,7 @@ def write(
 
     Raises
     ------
-    Problem
+    UserError
         If a row does not fit the schema, or the disk is full.
     """
     partial = fresh(folder)
@@ -163,7 +163,7 @@ def write(
             writer.close()
     except OSError as error:
         shutil.rmtree(partial, ignore_errors=True)
-        raise Problem(
+        raise UserError(
             f"{folder}: could not be written ({error.strerror or error}); free some space and run "
             "the command again"
         ) from error
@@ -198,12 +198,12 @@ def configs(folder: Path) -> list[str]:
 
     Raises
     ------
-    Problem
+    UserError
         If the dataset has not been built.
     """
     found = sorted(p.stem for p in folder.glob("*.parquet") if p.name != REJECTS)
     if not found:
-        raise Problem(
+        raise UserError(
             f"{folder}: no dataset there; build it with `make repro STAGE=build@{folder.name}`"
         )
     return found
@@ -228,28 +228,29 @@ def fingerprint(folder: Path) -> str:
     return whole.hexdigest()
 
 
+def stage_of(name: str) -> str:
+    """Return the stage that builds a dataset."""
+    return name if name in ("corpora", "counterfactuals") else f"build@{name}"
+
+
 def require_validated(name: str) -> Path:
     """Return the folder of a dataset whose validation succeeded on the very bytes there.
 
     Raises
     ------
-    Problem
+    UserError
         If it was not validated, failed, or changed since.
     """
     folder, report = DATASETS / name, VALIDATION / f"{name}.json"
     configs(folder)
     if not report.is_file():
-        raise Problem(
-            f"{report}: {name} is not validated; run `make repro STAGE=validate@{name}` first"
-        )
+        raise UserError(f"{report}: {name} is not validated; run `make repro` first")
     try:
         facts = json.loads(report.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise Problem(f"{report}: not valid JSON; remove it and run `make repro`") from error
+        raise UserError(f"{report}: not valid JSON; remove it and run `make repro`") from error
     if not facts["success"]:
-        raise Problem(f"{report}: {name} failed its validation and cannot be used")
+        raise UserError(f"{report}: {name} failed its validation and cannot be used")
     if facts["fingerprint"] != fingerprint(folder):
-        raise Problem(
-            f"{folder}: changed since it was validated; run `make repro STAGE=validate@{name}`"
-        )
+        raise UserError(f"{folder}: changed since it was validated; run `make repro`")
     return folder

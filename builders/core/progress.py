@@ -27,12 +27,12 @@ BETWEEN = 5.0  # seconds between two lines of JSON on one bar
 
 
 def as_json() -> bool:
-    """Tell whether lines of JSON are wanted."""
+    """Return whether lines of JSON are requested."""
     return os.environ.get(LOG) == "json"
 
 
 def event(kind: str, **facts: object) -> None:
-    """Write one line of JSON to standard error, if that is wanted.
+    """Write one line of JSON to standard error, if that is requested.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def event(kind: str, **facts: object) -> None:
 
 
 def warn(message: str) -> None:
-    """Tell of something that a command goes on after."""
+    """Report something that does not stop a command."""
     if as_json():
         event("warning", message=message)
     else:

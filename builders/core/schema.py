@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import pyarrow as pa
 
 Kind = Literal[
@@ -64,6 +66,12 @@ class Schema:
     unit: tuple[str, str] = ("row", "rows")  # what one row is, and several are
     across: bool = False  # the same key in several configs is the same thing
     sentiment: tuple[str, str] | None = None  # columns: the first less the second
+
+    @classmethod
+    def keyed(cls, key: Iterable[Column], *others: Column) -> Schema:
+        """Return a schema whose first columns are its key."""
+        first = tuple(key)
+        return cls((*first, *others), tuple(column.name for column in first))
 
     @classmethod
     def of(cls, tree: dict[str, Any]) -> Schema:
@@ -132,5 +140,6 @@ class Schema:
             kind = f"label: {', '.join(c.labels)}" if c.kind == "label" else c.kind
             kind = f"list of {LISTS[kind]}" if kind in LISTS else kind
             null = "; may be null" if c.nullable else ""
-            lines.append(f"| `{c.name}` | {kind}{null} | {c.description} |")
+            description = c.description.replace("|", "\\|")
+            lines.append(f"| `{c.name}` | {kind}{null} | {description} |")
         return "\n".join(lines)

@@ -10,40 +10,54 @@ import hashlib
 import json
 import os
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MANIFEST = "manifest.json"
+UNWRITTEN = (
+    "{path}: could not be written ({why}); free some space and run the same command again, it "
+    "continues where it stopped"
+)
 REQUIRED = ("source", "address", "retrieved", "licence", "citation", "request", "counts", "files")
 
 
-def write_bytes(path: Path, body: bytes) -> None:
-    """Write a file whole or not at all: a temporary name beside it, fsync, rename."""
-    name = None
+@contextmanager
+def writing(path: Path) -> Iterator[Path]:
+    """Yield a temporary file beside a path, which gets its name at the end: whole or not at all.
+
+    Raises
+    ------
+    UserError
+        If it cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-        with os.fdopen(handle, "wb") as file:
-            file.write(body)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-        name = None
+        part = Path(name)
+        try:
+            os.close(handle)
+            yield part
+            with part.open("rb+") as file:
+                os.fsync(file.fileno())
+            part.chmod(0o644)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
     except OSError as error:
-        raise Problem(
-            f"{path}: could not be written ({error.strerror}); free some space and run the same "
-            "command again, it continues where it stopped"
-        ) from error
-    finally:
-        if name:
-            Path(name).unlink(missing_ok=True)
+        raise UserError(UNWRITTEN.format(path=path, why=error.strerror)) from error
+
+
+def write_bytes(path: Path, body: bytes) -> None:
+    """Write a file whole or not at all; see :func:`writing`."""
+    with writing(path) as part:
+        part.write_bytes(body)
 
 
 def write_gzip(path: Path, body: bytes) -> None:
@@ -79,12 +93,17 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def hash64(text: str) -> int:
+    """Return a number of 64 bits that is as good as random, and the same on every machine."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
+
+
 def same_request(path: Path, request: dict[str, Any]) -> None:
     """Hold a fetch to the parameters that it was begun with, as a file in its folder keeps them.
 
     Raises
     ------
-    Problem
+    UserError
         If that file, or the manifest where only that is left, has other parameters.
     """
     manifest = path.with_name(MANIFEST)
@@ -95,11 +114,11 @@ def same_request(path: Path, request: dict[str, Any]) -> None:
         elif manifest.exists():
             begun = dict(json.loads(manifest.read_text(encoding="utf-8"))["request"])
     except (ValueError, TypeError, KeyError) as error:
-        raise Problem(
+        raise UserError(
             f"{path.parent}: its record of the request is damaged; remove the folder and fetch anew"
         ) from error
     if any(begun.get(key) != value for key, value in request.items()):
-        raise Problem(
+        raise UserError(
             f"{path.parent}: holds a fetch that was begun with other parameters; restore those in "
             "params.yaml, or fetch under another --date"
         )
@@ -135,35 +154,35 @@ class Snapshot:
 
         Raises
         ------
-        Problem
+        UserError
             If the manifest or a file is missing, a fact is missing, or a file was changed.
         """
         path = folder / MANIFEST
         if not folder.is_dir():
-            raise Problem(
+            raise UserError(
                 f"{folder}: no such snapshot; fetch one (python -m plumbline.builders fetch SOURCE)"
                 ", or `dvc pull` it, or name another under datasets in params.yaml"
             )
         if not path.is_file():
-            raise Problem(
+            raise UserError(
                 f"{folder}: the snapshot is not whole (no {MANIFEST}); run the same fetch again, "
                 "it continues where it stopped"
             )
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise Problem(f"{path}: not valid JSON; fetch the snapshot again") from error
+            raise UserError(f"{path}: not valid JSON; fetch the snapshot again") from error
         for key in REQUIRED:
             if key not in manifest or (key != "counts" and not manifest[key]):
-                raise Problem(f"{path}: no {key!r}; a snapshot without it cannot be used")
+                raise UserError(f"{path}: no {key!r}; a snapshot without it cannot be used")
         for name, sha256 in manifest["files"].items():
             file = folder / name
             if not file.is_file():
-                raise Problem(
+                raise UserError(
                     f"{file}: named by the manifest but missing; fetch the snapshot again"
                 )
             if digest(file) != sha256:
-                raise Problem(
+                raise UserError(
                     f"{file}: its bytes differ from the manifest's sha256; snapshots are never "
                     "edited, fetch it again or `dvc checkout` it"
                 )

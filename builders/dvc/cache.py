@@ -52,7 +52,7 @@ def digest(files: dict[str, str]) -> str:
 
 
 def ignored(path: str) -> bool:
-    """Tell whether DVC leaves a file out of the folder that it is in."""
+    """Return whether DVC leaves a file out of the folder that it is in."""
     lines = IGNORE.read_text(encoding="utf-8").splitlines() if IGNORE.is_file() else []
     return _spec(tuple(lines)).match_file(path)
 

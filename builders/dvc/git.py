@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.dvc.cache import digest, ignored
 from plumbline.builders.dvc.lock import LOCK, PIPELINE, Entry, Item, Stage, entries
 
@@ -61,7 +61,7 @@ def git(*arguments: str, send: bytes | None = None) -> bytes:
 
     Raises
     ------
-    Problem
+    UserError
         If git is not there, or refuses.
     """
     try:
@@ -72,14 +72,14 @@ def git(*arguments: str, send: bytes | None = None) -> bytes:
             check=False,
         )
     except FileNotFoundError as error:
-        raise Problem("git: not found; install it, the commits are read with it") from error
+        raise UserError("git: not found; install it, the commits are read with it") from error
     if done.returncode:
         said = done.stderr.decode(errors="replace")
         if "not a git repository" in said:
-            raise Problem(
+            raise UserError(
                 "no git repository here, and so no commits to trace to; run the command in a clone"
             )
-        raise Problem(f"git {arguments[0]}: {' '.join(said.split())}")
+        raise UserError(f"git {arguments[0]}: {' '.join(said.split())}")
     return done.stdout
 
 
@@ -88,17 +88,17 @@ def resolve(revision: str) -> str:
 
     Raises
     ------
-    Problem
+    UserError
         If it names none.
     """
     try:
         name = f"{revision}^{{commit}}"
         return git("rev-parse", "--verify", "--quiet", "--end-of-options", name).decode().strip()
-    except Problem as problem:
+    except UserError as problem:
         if "no git" in str(problem) or "not found" in str(problem):
             raise
         hint = "commit the dvc.lock files first" if revision == "HEAD" else "`git log` lists them"
-        raise Problem(f"{revision}: no such commit here; {hint}") from problem
+        raise UserError(f"{revision}: no such commit here; {hint}") from problem
 
 
 def read(commit: str) -> History:
@@ -132,26 +132,26 @@ def _changed(commit: str) -> tuple[set[str], set[str]]:
     return commits, {line for line in lines if _is_lock(line)}
 
 
-def objects(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
+def objects(places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
     """Return kind (blob or tree) and name of what is at paths in commits, where anything is."""
-    keys = list(dict.fromkeys(wanted))
+    keys = list(dict.fromkeys(places))
     lines = "".join(f"{commit}:./{path}\n" for commit, path in keys).encode()
     said = git("cat-file", "--batch-check=%(objecttype) %(objectname)", send=lines).decode()
     found = {key: line.split() for key, line in zip(keys, said.splitlines(), strict=True)}
     return {key: (line[0], line[1]) for key, line in found.items() if line[0] in ("blob", "tree")}
 
 
-def names(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+def names(places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Return the names of the blobs at paths in commits, of those that are there."""
-    return {key: name for key, (kind, name) in objects(wanted).items() if kind == "blob"}
+    return {key: name for key, (kind, name) in objects(places).items() if kind == "blob"}
 
 
 def contents(blobs: set[str]) -> dict[str, bytes]:
     """Return the contents of blobs."""
-    asked = sorted(blobs)
-    said = git("cat-file", "--batch", send="".join(f"{b}\n" for b in asked).encode())
+    order = sorted(blobs)
+    said = git("cat-file", "--batch", send="".join(f"{b}\n" for b in order).encode())
     found, at = {}, 0
-    for blob in asked:
+    for blob in order:
         end = said.index(b"\n", at)
         size = int(said[at:end].split()[2])
         found[blob] = said[end + 1 : end + 1 + size]
@@ -245,7 +245,7 @@ def _md5(body: bytes) -> str:
 
 
 def is_code(path: str) -> bool:
-    """Tell whether a dependency is part of the project itself: code, a page, no data."""
+    """Return whether a dependency is part of the project itself: code, a page, no data."""
     return not path.startswith("data/")
 
 

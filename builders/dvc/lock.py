@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.yaml_text import parse
 
 LOCK = "dvc.lock"
@@ -73,7 +73,7 @@ class Entry:
         try:
             return dict(next(iter(parse(self.text).values())))
         except yaml.YAMLError as error:
-            raise Problem(
+            raise UserError(
                 f"{self.lock}, stage {self.name}: not valid YAML; `git checkout` the file"
             ) from error
 
@@ -103,7 +103,7 @@ def entries(lock: str, text: str, pipeline: str) -> list[Entry]:
     """
     head, _, body = text.partition("stages:\n")
     if head.strip() and not head.startswith("schema:"):
-        raise Problem(f"{lock}: not a lock that DVC wrote; `git checkout` it, or `make repro`")
+        raise UserError(f"{lock}: not a lock that DVC wrote; `git checkout` it, or `make repro`")
     folders = _folders(lock, pipeline)
     starts = list(NAME.finditer(body))
     ends = [m.start() for m in starts[1:]] + [len(body)]
@@ -122,7 +122,7 @@ def _folders(lock: str, pipeline: str) -> dict[str, str]:
         tree = parse(pipeline)
     except yaml.YAMLError as error:
         beside = PurePosixPath(lock).with_name(PIPELINE)
-        raise Problem(f"{beside}: not valid YAML; mend the indentation or quoting") from error
+        raise UserError(f"{beside}: not valid YAML; mend the indentation or quoting") from error
     stages = (tree or {}).get("stages") or {}
     return {
         name: str(entry.get("wdir") or (entry.get("do") or {}).get("wdir") or ".")
@@ -135,7 +135,7 @@ def here(*, needed: bool = True) -> list[Entry]:
 
     Raises
     ------
-    Problem
+    UserError
         If there is none, and one is needed.
     """
     found = []
@@ -147,10 +147,10 @@ def here(*, needed: bool = True) -> list[Entry]:
             pipeline = beside.read_text(encoding="utf-8") if beside.is_file() else ""
             text = lock.read_text(encoding="utf-8")
             if MARKS.search(text):
-                raise Problem(f"{lock}: has the marks of a merge conflict; solve it, then trace")
+                raise UserError(f"{lock}: has the marks of a merge conflict; solve it, then trace")
             found += entries(lock.as_posix(), text, pipeline)
     if needed and not found:
-        raise Problem(
+        raise UserError(
             f"{Path.cwd()}: no {LOCK} here; run the command in the project's top folder, after "
             "`make repro`"
         )

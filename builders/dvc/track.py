@@ -10,7 +10,7 @@ from pathlib import Path
 
 import yaml
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, write_bytes
 
 MADE = ("data/datasets", "data/validation", "data/models", "data/outputs", "data/tables")
@@ -58,5 +58,5 @@ def _dvc(*arguments: str) -> str:
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603
     if done.returncode:
         said = " ".join(done.stderr.split())[-300:]
-        raise Problem(f"dvc {arguments[0]} failed: {said}; run it by hand to see more")
+        raise UserError(f"dvc {arguments[0]} failed: {said}; run it by hand to see more")
     return done.stdout

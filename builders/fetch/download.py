@@ -6,23 +6,19 @@ import re
 import time
 from typing import IO, TYPE_CHECKING, Any
 
-import requests
-from urllib3.exceptions import HTTPError, ReadTimeoutError
-
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.fetch.http import Busy, Slow, patiently, refuse
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.snapshot import UNWRITTEN
+from plumbline.builders.fetch.http import Busy, Slow, opened, patiently, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    import requests
+
     from plumbline.builders.fetch.http import Politeness
 
 PIECE = 1 << 16
-UNWRITTEN = (
-    "{path}: could not be written ({why}); free some space and run the same command again, it "
-    "continues where it stopped"
-)
 SLOWEST = 1 << 20  # bytes within timeout_s; a line slower than this counts as a failure
 
 
@@ -34,7 +30,7 @@ def download(
     What has come of it lies beside it under a name that begins with a dot. An answer that takes
     longer than ``timeout_s`` is broken off and continued; so is one that a killed process left, if
     the server tells versions of a file apart (a strong ETag, or Last-Modified) and sends ranges
-    (RFC 9110, 14.2 and 13.1.5). Elsewhere the file is asked for anew.
+    (RFC 9110, 14.2 and 13.1.5). Elsewhere the file is downloaded anew.
 
     Parameters
     ----------
@@ -43,7 +39,7 @@ def download(
 
     Raises
     ------
-    Problem
+    UserError
         On a status that no retry mends, a wrong file, a full disk, or when all attempts failed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,11 +52,11 @@ def download(
     try:
         patiently(ask, url, policy)
     except OSError as error:
-        raise Problem(UNWRITTEN.format(path=path, why=error.strerror)) from error
+        raise UserError(UNWRITTEN.format(path=path, why=error.strerror)) from error
     version.unlink(missing_ok=True)
     if wrong := expect(part):
         part.unlink()
-        raise Problem(f"{url}: {wrong}; check the address in params.yaml under sources")
+        raise UserError(f"{url}: {wrong}; check the address in its sources.yaml")
     part.chmod(0o644)
     part.replace(path)
 
@@ -68,12 +64,12 @@ def download(
 def _piece(url: str, policy: Politeness, part: Path, version: Path) -> bool:
     """Ask once for what is lacking; return whether the file is whole now."""
     have = part.stat().st_size if part.exists() and version.exists() else 0
-    headers = {"User-Agent": policy.user_agent(), "Accept-Encoding": "identity"}
+    headers = {"Accept-Encoding": "identity"}
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": version.read_text("utf-8")}
     end = time.monotonic() + policy.timeout_s
     try:
-        with requests.get(url, headers=headers, timeout=policy.timeout_s, stream=True) as answer:
+        with opened(url, policy, **headers) as answer:
             if _goes_on(answer, have, version, url):
                 mode = "ab"
             else:
@@ -82,24 +78,22 @@ def _piece(url: str, policy: Politeness, part: Path, version: Path) -> bool:
             with part.open(mode) as file:
                 if _copy(answer.raw, file, end):
                     return True
-    except (requests.exceptions.Timeout, ReadTimeoutError) as error:
+    except Slow:
         if not _came(part, version, have):
-            raise Slow(f"no answer within {policy.timeout_s:g} s") from error
-    except (requests.exceptions.RequestException, HTTPError) as error:
-        raise Busy(f"the connection failed ({type(error).__name__})") from error
+            raise
     if not _came(part, version, have):
         raise Slow(f"no whole answer within {policy.timeout_s:g} s")
     return False
 
 
 def _goes_on(answer: requests.Response, have: int, version: Path, url: str) -> bool:
-    """Tell whether the answer is what follows on the bytes that are here, or the whole file."""
+    """Return whether the answer is what follows on the bytes that are here, or the whole file."""
     status = answer.status_code
     begins = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
     if status == 416 or (status == 206 and (begins is None or int(begins[1]) != have)):
         version.unlink(missing_ok=True)
         raise Busy(f"HTTP {status}, not the rest of the file")
-    refuse(status, answer.headers.get("Retry-After"), url)
+    refuse(answer, url)
     return status == 206
 
 
@@ -113,7 +107,7 @@ def _copy(body: Any, file: IO[bytes], end: float) -> bool:
 
 
 def _came(part: Path, version: Path, have: int) -> bool:
-    """Tell whether enough has come to ask for the rest at once."""
+    """Return whether enough has come to ask for the rest at once."""
     return version.exists() and part.exists() and part.stat().st_size - have >= SLOWEST
 
 

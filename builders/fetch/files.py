@@ -9,38 +9,24 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.snapshot import resume, same_request, write_bytes, write_manifest
-from plumbline.builders.fetch.download import UNWRITTEN, download
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.snapshot import (
+    resume,
+    same_request,
+    write_bytes,
+    write_manifest,
+    writing,
+)
+from plumbline.builders.fetch.download import download
 from plumbline.builders.fetch.http import ADDRESS, get
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from plumbline.builders.core.params import Params
     from plumbline.builders.fetch.http import Politeness
-
-
-class Licensed(Protocol):
-    """The licence of a file that others wrote."""
-
-    @property
-    def licence(self) -> str:
-        """On what terms it may be used."""
-
-    @property
-    def redistribute(self) -> bool:
-        """Whether its rows may be published."""
-
-
-class Cited(Protocol):
-    """The citation of a file that others wrote."""
-
-    @property
-    def citation(self) -> str:
-        """What to cite."""
 
 
 class Fetch:
@@ -48,14 +34,18 @@ class Fetch:
 
     Parameters
     ----------
+    page
+        The page of docs that has the formats of files of one's own, for messages.
     exclude
         Parameters that a fetch may be continued with others of.
+    begun
+        Keeps the request until the manifest, which holds it too; with a dot it is removed then.
     more
         What else belongs to the request.
 
     Raises
     ------
-    Problem
+    UserError
         If the folder holds a fetch that was begun with other parameters.
     """
 
@@ -65,62 +55,71 @@ class Fetch:
         params: Params,
         politeness: Politeness,
         into: Path,
+        page: str = "",
         exclude: frozenset[str] = frozenset(),
+        begun: str = ".request.json",
         **more: object,
     ) -> None:
         self.source, self.politeness, self.into = source, politeness, into
+        self.where = f"under sources.{source}{f' ({page} has the formats)' if page else ''}"
         resume(into)
         self.request = params.model_dump(mode="json", exclude=set(exclude)) | more
-        self._begun = into / ".request.json"  # until the manifest, which holds it too, is written
+        self._begun = into / begun
         same_request(self._begun, self.request)
 
-    def body(
+    def read(
         self,
-        path: str,
-        place: str,
-        wrong: Callable[[bytes], str | None],
+        files: Mapping[str, str],
+        reader: Callable[..., Iterable[object]],
         missing: str = "no such file",
-    ) -> bytes:
-        """Return the bytes of a file of the snapshot, or of its place, if it is not there yet.
+    ) -> int:
+        """Download or copy files that are read together into the snapshot, byte for byte.
 
         Parameters
         ----------
-        wrong
-            Returns what is wrong with the bytes, or None.
+        files
+            Address, or place in the checkout, by the path in the snapshot.
+        reader
+            What the dataset is built with; it is given the bodies, in their order. Nothing is kept
+            of files that it refuses with a ValueError.
         missing
             The message where the checkout has no such file.
 
+        Returns
+        -------
+        int
+            How many items the reader found.
+
         Raises
         ------
-        Problem
-            If it is not there, or something is wrong with it.
+        UserError
+            If a file is not there, or something is wrong with it.
         """
+        bodies = [self._body(path, place, missing) for path, place in files.items()]
+        try:
+            number = sum(1 for _ in reader(*bodies))
+        except ValueError as error:
+            said = "not UTF-8" if isinstance(error, UnicodeDecodeError) else error
+            places = ", ".join(files.values())
+            raise UserError(
+                f"{places}: {said}; mend it, or how it is declared {self.where}"
+            ) from error
+        for path, body in zip(files, bodies, strict=True):
+            if not (self.into / path).exists():
+                write_bytes(self.into / path, body)
+        return number
+
+    def _body(self, path: str, place: str, missing: str) -> bytes:
+        """Return the bytes of a file of the snapshot, or of its place, if it is not there yet."""
         if (self.into / path).exists():
             return (self.into / path).read_bytes()
         if re.match(ADDRESS, place):
-            return get(place, self.politeness, wrong)
+            return get(place, self.politeness, web_page)
         if not Path(place).is_file():
-            raise Problem(f"{place}: {missing}")
+            raise UserError(f"{place}: {missing}; name yours {self.where}")
         body = Path(place).read_bytes()
-        if said := wrong(body):
-            raise Problem(f"{place}: {said}; mend the file, or how it is declared in params.yaml")
-        return body
-
-    def keep(self, path: str, body: bytes) -> None:
-        """Write a file of the snapshot, unless it is there."""
-        if not (self.into / path).exists():
-            write_bytes(self.into / path, body)
-
-    def file(
-        self,
-        path: str,
-        place: str,
-        wrong: Callable[[bytes], str | None],
-        missing: str = "no such file",
-    ) -> bytes:
-        """Download or copy a file into the snapshot; see :meth:`body`."""
-        body = self.body(path, place, wrong, missing)
-        self.keep(path, body)
+        if said := web_page(body):
+            raise UserError(f"{place}: {said}; name another file {self.where}")
         return body
 
     def large(self, path: str, place: str, wrong: Callable[[Path], str | None]) -> Path:
@@ -132,17 +131,11 @@ class Fetch:
             download(place, self.politeness, kept, wrong)
             return kept
         if not own.is_file():
-            raise Problem(f"{own}: no such file; name your copy in params.yaml under sources")
+            raise UserError(f"{own}: no such file; name yours {self.where}")
         if said := wrong(own):
-            raise Problem(f"{own}: {said}; mend it, or how it is declared in params.yaml")
-        writing = kept.with_name(f".writing-{kept.name}")
-        try:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(own, writing)
-            writing.chmod(0o644)
-            writing.replace(kept)
-        except OSError as error:
-            raise Problem(UNWRITTEN.format(path=kept, why=error.strerror)) from error
+            raise UserError(f"{own}: {said}; mend it, or how it is declared {self.where}")
+        with writing(kept) as part:
+            shutil.copyfile(own, part)
         return kept
 
     def close(
@@ -164,20 +157,22 @@ class Fetch:
             "counts": dict(counts),
         }
         write_manifest(self.into, facts)
-        self._begun.unlink()
+        if self._begun.name.startswith("."):
+            self._begun.unlink()
 
 
-def licences(declared: Iterable[tuple[str, Licensed]]) -> str:
+def licences(declared: Iterable[tuple[str, Any]]) -> str:
     """Return the licence of each of some files by name, and which rows must not be published."""
     return joined(
-        f"{name}: {terms.licence}{'' if terms.redistribute else ' (rows not to be published)'}"
-        for name, terms in declared
+        f"{name}: {own.licence}"
+        f"{'' if getattr(own, 'redistribute', True) else ' (rows not to be published)'}"
+        for name, own in declared
     )
 
 
-def citations(declared: Iterable[tuple[str, Cited]]) -> str:
+def citations(declared: Iterable[tuple[str, Any]]) -> str:
     """Return what to cite for each of some files, by name."""
-    return joined(f"{name}: {terms.citation}" for name, terms in declared)
+    return joined(f"{name}: {own.citation}" for name, own in declared)
 
 
 def joined(texts: Iterable[str]) -> str:
@@ -192,17 +187,37 @@ def web_page(body: bytes) -> str | None:
     return None
 
 
-def unreadable(reader: Callable[[bytes], Iterable[object]]) -> Callable[[bytes], str | None]:
-    """Return a check of a body by the reader that the dataset is built with."""
+def declared_once(
+    declared: Mapping[str, Sequence[Any]],
+    addresses: Callable[[Any], Iterable[str]],
+    form: str = ADDRESS,
+) -> None:
+    """Refuse files of one language that share a name, and addresses that are none.
 
-    def wrong(body: bytes) -> str | None:
+    Raises
+    ------
+    ValueError
+        With the language and the name.
+    """
+    for language, entries in declared.items():
+        names = [entry.name for entry in entries]
+        if len(set(names)) < len(names) or not names:
+            raise ValueError(f"{language}: needs entries, each under a name of its own")
+        for entry in entries:
+            for address in addresses(entry):
+                if not re.match(form, address):
+                    raise ValueError(f"{language}/{entry.name}: {address!r} is no http address")
+
+
+def fillable(*names: str) -> Callable[[str], str]:
+    """Return a validator of addresses with places in braces, of which these names may be."""
+
+    def check(value: str) -> str:
         try:
-            for _ in () if web_page(body) else reader(body):
-                pass
-        except UnicodeDecodeError:
-            return "not UTF-8"
-        except ValueError as error:
-            return str(error)
-        return web_page(body)
+            value.format(**dict.fromkeys(names, ""))
+        except (KeyError, IndexError, ValueError, AttributeError) as error:
+            places = ", ".join(f"{{{name}}}" for name in names)
+            raise ValueError(f"only {places} may stand in braces") from error
+        return value
 
-    return wrong
+    return check

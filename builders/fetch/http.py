@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -13,11 +14,11 @@ import requests
 from pydantic import Field
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
 T = TypeVar("T")
 ADDRESS = r"^https?://[^\s/]+"
@@ -38,17 +39,17 @@ class Politeness(Params):
 
         Raises
         ------
-        Problem
+        UserError
             If no contact was given, or not one that a header can hold.
         """
         contact = self.contact.strip()
         if not contact:
-            raise Problem(
+            raise UserError(
                 "params.yaml, sources.politeness.contact: empty; public services ask for an e-mail "
                 "or address in the User-Agent, fill it in"
             )
         if not (contact.isascii() and contact.isprintable()):
-            raise Problem(
+            raise UserError(
                 f"params.yaml, sources.politeness.contact: {contact!r} cannot stand in an HTTP "
                 "header; write it in one line of ASCII"
             )
@@ -98,7 +99,7 @@ def patiently(
 
     Raises
     ------
-    Problem
+    UserError
         When all attempts failed, or the service asks for a longer wait than the policy allows.
     """
     slow = 0
@@ -113,7 +114,7 @@ def patiently(
         except Busy as error:
             reason, wait = str(error), error.wait_s
         if wait is not None and wait > policy.longest_wait_s:
-            raise Problem(
+            raise UserError(
                 f"{what}: {reason}, and asks to wait {wait:.0f} s, longer than longest_wait_s "
                 f"({policy.longest_wait_s:.0f}); run the same command later, it continues"
             )
@@ -122,7 +123,7 @@ def patiently(
             jitter = random.uniform(0, pause / 4)  # noqa: S311 - spreads clients, guards nothing
             pause = min(pause + jitter, policy.longest_wait_s)
             time.sleep(pause if wait is None else max(wait, pause))
-    raise Problem(
+    raise UserError(
         f"{what}: gave up after {policy.attempts} attempts ({reason}); nothing fetched so far is "
         "lost, run the same command later and it continues"
     )
@@ -146,17 +147,42 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
 
     Raises
     ------
-    Problem
+    UserError
         On a status that no retry mends, a wrong body, or when all attempts failed.
     """
     body = patiently(lambda: receive(url, policy).body, url, policy)
     if wrong := expect(body):
-        raise Problem(f"{url}: {wrong}; check the address in params.yaml under sources")
+        raise UserError(f"{url}: {wrong}; check the address in its sources.yaml")
     return body
 
 
-def receive(url: str, policy: Politeness, throttling: Collection[int] = ()) -> Answer:
-    """Ask once, and return the answer whole.
+@contextmanager
+def opened(url: str, policy: Politeness, **headers: str) -> Iterator[requests.Response]:
+    """Send one request, and yield the answer before its body.
+
+    Raises
+    ------
+    Busy, Slow
+        If the connection fails, or nothing comes in time; while the body is read, too.
+    """
+    headers = {"User-Agent": policy.user_agent()} | headers
+    try:
+        with requests.get(url, headers=headers, timeout=policy.timeout_s, stream=True) as answer:
+            yield answer
+    except (requests.exceptions.Timeout, ReadTimeoutError) as error:
+        raise Slow(f"no answer within {policy.timeout_s:g} s") from error
+    except requests.exceptions.RequestException as error:
+        raise Busy(f"the connection failed ({type(error).__name__})") from error
+    except HTTPError as error:
+        raise Busy(f"the connection was cut ({type(error).__name__})") from error
+
+
+def receive(
+    url: str,
+    policy: Politeness,
+    throttling: Collection[int] = (),
+) -> Answer:
+    """Send one request, and return the answer whole.
 
     Parameters
     ----------
@@ -167,40 +193,54 @@ def receive(url: str, policy: Politeness, throttling: Collection[int] = ()) -> A
     ------
     Busy, Slow
         If another try makes sense.
-    Problem
+    UserError
         On a status that no retry mends.
     """
     start = time.monotonic()
-    try:
-        with requests.get(
-            url,
-            headers={"User-Agent": policy.user_agent()},
-            timeout=policy.timeout_s,
-            stream=True,
-        ) as answer:
-            wait = answer.headers.get("Retry-After")
-            if answer.status_code in throttling:
-                raise Busy(f"HTTP {answer.status_code}, refused for now", retry_after(wait))
-            refuse(answer.status_code, wait, url)
-            parts = []
-            while part := answer.raw.read1(1 << 16, decode_content=True):
-                parts.append(part)
-                if time.monotonic() - start > policy.timeout_s:
-                    raise Slow(f"no whole answer within {policy.timeout_s:g} s")
-            return Answer(b"".join(parts), answer.headers.get("Content-Type", ""))
-    except (requests.exceptions.Timeout, ReadTimeoutError) as error:
-        raise Slow(f"no answer within {policy.timeout_s:g} s") from error
-    except (requests.exceptions.RequestException, HTTPError) as error:
-        raise Busy(f"the connection failed ({type(error).__name__})") from error
+    with opened(url, policy) as answer:
+        if answer.status_code in throttling:
+            wait = retry_after(answer.headers.get("Retry-After"))
+            raise Busy(f"HTTP {answer.status_code}, refused for now", wait)
+        refuse(answer, url)
+        parts = []
+        while part := answer.raw.read1(1 << 16, decode_content=True):
+            parts.append(part)
+            if time.monotonic() - start > policy.timeout_s:
+                raise Slow(f"no whole answer within {policy.timeout_s:g} s")
+        return Answer(b"".join(parts), answer.headers.get("Content-Type", ""))
 
 
-def refuse(status: int, wait: str | None, what: str) -> None:
-    """Turn an HTTP status into the exception that says what to do about it."""
+def refuse(answer: requests.Response, what: str) -> None:
+    """Turn the status of an answer into the exception that says what to do about it."""
+    if answer.status_code >= 400:
+        said = answer.raw.read(1000, decode_content=True).decode("utf-8", "replace")
+        judge(answer.status_code, answer.headers.get("Retry-After"), what, said)
+
+
+def judge(status: int, after: str | None, what: str, said: str) -> None:
+    """Raise what a status of 400 or more means.
+
+    Parameters
+    ----------
+    after
+        The header Retry-After, if there is one.
+    said
+        How the answer begins.
+
+    Raises
+    ------
+    Busy, Slow
+        If it may be mended by waiting, or by a smaller question.
+    UserError
+        If no retry mends it.
+    """
+    wait, said = retry_after(after), " ".join(said.split())[:200]
     if status in (429, 503):
-        raise Busy(f"HTTP {status}, too busy", retry_after(wait))
-    if status in (408, 504):
+        raise Busy(f"HTTP {status}, too busy", wait)
+    # Blazegraph says of a query that took too long that the server failed
+    if status in (408, 504) or (status >= 500 and "timeout" in said.lower()):
         raise Slow(f"HTTP {status}, timed out")
     if status >= 500:
-        raise Busy(f"HTTP {status}", retry_after(wait))
-    if status >= 400:
-        raise Problem(f"{what}: HTTP {status}; check the address in params.yaml under sources")
+        raise Busy(f"HTTP {status}", wait)
+    reason = "" if said[:1] in ("", "<") else f" ({said})"
+    raise UserError(f"{what}: HTTP {status}{reason}; check the address in its sources.yaml")

@@ -1,4 +1,4 @@
-"""One SPARQL endpoint, asked one query at a time: whole answers, saved as they came.
+"""One SPARQL endpoint, queried one request at a time: whole answers, saved as they came.
 
 A question that is too large for the endpoint is halved: a range of birth dates, a batch of ids.
 """
@@ -13,15 +13,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 from urllib.error import HTTPError, URLError
 
 from SPARQLWrapper import JSON, POST, SPARQLWrapper
 from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperException
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_gzip
-from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, refuse
+from plumbline.builders.fetch.http import Busy, Politeness, Slow, judge, patiently
 from plumbline.builders.readers.sparql_json import bindings, entity
 
 if TYPE_CHECKING:
@@ -44,8 +44,18 @@ BORN = (
 )
 
 
+class Terms(NamedTuple):
+    """On what terms answers may be used, and what to cite."""
+
+    licence: str
+    citation: str
+
+
+WIKIDATA = Terms("CC0-1.0", "Wikidata contributors, Wikidata (https://www.wikidata.org)")
+
+
 class Part(Protocol):
-    """Something that is asked for in one query, and can be halved."""
+    """Something that one query asks for, and can be halved."""
 
     @property
     def name(self) -> str:
@@ -82,7 +92,7 @@ class Born:
 
 @dataclass(frozen=True)
 class Batch:
-    """Some ids, asked for in one query."""
+    """Some ids of one query."""
 
     name: str
     ids: Sequence[str]
@@ -97,7 +107,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One endpoint, asked one query at a time; every answer is saved as it came."""
+    """One endpoint, queried one request at a time; every answer is saved as it came."""
 
     endpoint: str
     politeness: Politeness
@@ -140,15 +150,15 @@ class Endpoint:
         try:
             body = self._receive(query)
         except HTTPError as error:
-            refuse(error.code, error.headers.get("Retry-After"), self.endpoint)
-            raise Busy(f"HTTP {error.code}") from error
+            said = error.read(1000).decode("utf-8", "replace")
+            judge(error.code, error.headers.get("Retry-After"), self.endpoint, said)
+            raise
         except EndPointInternalError as error:
-            if "timeout" in str(error).lower():
-                raise Slow("HTTP 500, the query timed out") from error
-            raise Busy("HTTP 500") from error
+            judge(500, None, self.endpoint, str(error))
+            raise
         except SPARQLWrapperException as error:
             said = " ".join(str(error).split())[:200]
-            raise Problem(
+            raise UserError(
                 f"{self.endpoint}: refused the query ({said}); is sources.wikidata.endpoint the "
                 "address of a SPARQL 1.1 endpoint?"
             ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import lzma
 import zipfile
@@ -21,7 +22,7 @@ CELL = 1 << 27  # longest cell of a CSV file, characters; the standard library's
 
 
 def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield the records of a file, with the wanted columns under names of one's own.
+    """Yield the records of a file, with some of its columns, renamed.
 
     Parameters
     ----------
@@ -98,6 +99,27 @@ def _jsons(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
                 raise ValueError("no .json file in the archive")
             for name in names:
                 yield _object(_member(archive, name), name, columns)
+    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
+        raise ValueError("not a whole zip archive") from error
+
+
+def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
+    """Return a file of a zip archive: the one of that name, or the one whose name ends so.
+
+    Raises
+    ------
+    ValueError
+        If the archive is damaged or encrypted, or has not just one such file.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(body)) as archive:
+            names = [n for n in archive.namelist() if n == name]
+            if ending:
+                own = (n for n in archive.namelist() if "__MACOSX" not in n)
+                names = [n for n in own if n.endswith(name)]
+            if len(names) != 1:
+                raise ValueError(f"{len(names) or 'no'} {name!r} in the archive")
+            return _member(archive, names[0])
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
         raise ValueError("not a whole zip archive") from error
 

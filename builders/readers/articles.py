@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import unicodedata
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import reading
+from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.snapshot import hash64
 from plumbline.builders.readers.archives import ENDINGS, Format, records
+from plumbline.builders.readers.declared import Terms, declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,10 +48,10 @@ class Columns(Section):
     article: str | None = Field(None, description="id; else one is made of outlet and text")
 
 
-class Corpus(Section):
+class Corpus(Terms):
     """Articles of one file, and on what terms they may be used."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="name of the corpus")
+    name: Name = Field(description="name of the corpus")
     address: str = Field(description="address of the file, or a path that begins with / or ./")
     format: Format = Field(description="jsons: a zip archive of JSON files, an article each")
     columns: Columns = Field(description="names of its columns, or of the keys of its objects")
@@ -60,9 +62,6 @@ class Corpus(Section):
         {"left": "left", "center": "center", "right": "right"},
         description="leaning for each value of its column; others are unknown",
     )
-    licence: str = Field(min_length=1, description="terms of the texts")
-    citation: str = Field(min_length=1, description="what to cite")
-    redistribute: bool = Field(False, description="whether the terms let its texts be published")
 
     def path(self, language: str) -> str:
         """Return the file of the snapshot that keeps it."""
@@ -72,7 +71,8 @@ class Corpus(Section):
         """Yield the articles of its file."""
         wanted = {n: c for n, c in self.columns.model_dump().items() if c is not None}
         for record in records(file, self.format, wanted):
-            own = record.get("article") or _made(record["outlet"], record["text"])
+            made = hash64(f"{record['outlet']}\n{record['text']}")
+            own = record.get("article") or f"{made:016x}"
             yield Article(
                 record["outlet"].strip(),
                 record["text"],
@@ -83,21 +83,14 @@ class Corpus(Section):
             )
 
 
-def _made(outlet: str, text: str) -> str:
-    return hashlib.blake2b(f"{outlet}\n{text}".encode(), digest_size=8).hexdigest()
-
-
-def declared(snapshot: Snapshot, language: str, instead: str) -> list[Corpus]:
+def corpora_of(snapshot: Snapshot, language: str, instead: str) -> list[Corpus]:
     """Return the corpora of a language as the snapshot's manifest declares them."""
-    try:
-        found = snapshot.manifest["request"]["corpora"][language]
-        corpora = [Corpus.model_validate(corpus) for corpus in found]
-    except (KeyError, TypeError, ValidationError) as error:
-        raise Problem(
-            f"{snapshot.folder}: declares no readable corpus for {language!r}; add one under "
-            f"sources.news.corpora and fetch, or {instead}"
-        ) from error
-    return sorted(corpora, key=lambda corpus: corpus.name)
+    otherwise = (
+        f"declares no readable corpus for {language!r}; add one under sources.news.corpora and "
+        f"fetch, or {instead}"
+    )
+    found = declared(snapshot, Corpus, "corpora", language, otherwise=otherwise)
+    return sorted(found, key=lambda corpus: corpus.name)
 
 
 def every(
@@ -106,11 +99,9 @@ def every(
     """Yield all articles of some corpora of a snapshot, one in memory at a time."""
     for corpus in corpora:
         path = snapshot.folder / corpus.path(language)
-        try:
+        with reading(path, "fetch it again"):
             for found in corpus.articles(path):
                 yield corpus, found
-        except (ValueError, OSError) as error:
-            raise Problem(f"{path}: cannot be read ({error}); fetch it again") from error
 
 
 def paragraphs(text: str) -> list[str]:

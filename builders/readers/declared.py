@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import AliasChoices, Field, ValidationError
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.params import Params
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from plumbline.builders.core.params import Params
     from plumbline.builders.core.snapshot import Snapshot
 
     P = TypeVar("P", bound=Params)
 T = TypeVar("T")
+FORMAT = AliasChoices("format", "layout")  # the second in snapshots of before November 2026
+
+
+class Terms(Params):
+    """On what terms a file of others may be used."""
+
+    licence: str = Field(min_length=1, description="as its authors state it")
+    citation: str = Field(min_length=1, description="what to cite")
+    redistribute: bool = Field(False, description="whether the terms let its rows be published")
 
 
 def declared(snapshot: Snapshot, model: type[P], *keys: str, otherwise: str) -> list[P]:
@@ -23,7 +32,7 @@ def declared(snapshot: Snapshot, model: type[P], *keys: str, otherwise: str) -> 
 
     Raises
     ------
-    Problem
+    UserError
         That ends with ``otherwise``, if there is none, or none that can be read.
     """
     found: Any = snapshot.manifest.get("request")
@@ -32,20 +41,12 @@ def declared(snapshot: Snapshot, model: type[P], *keys: str, otherwise: str) -> 
             found = found[key]
         return [model.model_validate(e) for e in (found if isinstance(found, list) else [found])]
     except (KeyError, TypeError, ValidationError) as error:
-        raise Problem(f"{snapshot.folder}: {otherwise}") from error
+        raise UserError(f"{snapshot.folder}: {otherwise}") from error
 
 
 def read(
     snapshot: Snapshot, name: str, reader: Callable[[bytes], Iterable[T]], then: str
 ) -> Iterator[T]:
-    """Yield what a reader makes of a file.
-
-    Raises
-    ------
-    Problem
-        If the reader refuses it; ``then`` is what a user may do.
-    """
-    try:
+    """Yield what a reader makes of a file of a snapshot, whose errors are Problems."""
+    with reading(snapshot.folder / name, then):
         yield from reader(snapshot.read(name))
-    except (ValueError, OSError) as error:
-        raise Problem(f"{snapshot.folder / name}: {error}; {then}") from error

@@ -51,11 +51,11 @@ class Gazetteer:
             if country != NOWHERE and min(len(names[kind]) for kind in KINDS) >= names_min
         ]
 
-    def pool(self, country: str, kind: str, gender: str, top: int | None) -> tuple[str, ...]:
+    def pool(self, country: str, kind: str, gender: str, top_k: int | None) -> tuple[str, ...]:
         """Return the names of a country and kind, last names in the gender's form."""
         names = self.by_country[country]
         found = names[f"last:{gender}" if kind == "last" and gender != "unknown" else kind]
-        return found[:top]
+        return found[:top_k]
 
 
 def load(folder: Path) -> Gazetteer:

@@ -1,4 +1,4 @@
-"""Lists of names by country, in the layouts that open lists have."""
+"""Lists of names by country, in the formats that open lists have."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from plumbline.builders.core.params import Name
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.readers.declared import FORMAT
 from plumbline.builders.readers.table import decoded, records
 
 if TYPE_CHECKING:
@@ -25,10 +27,11 @@ OTHER_NAMES = {"czech republic": "cz", "turkey": "tr", "macedonia": "mk"}
 class List(Section):
     """One list, where it is and how it is read."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="name of the list")
+    name: Name = Field(description="name of the list")
     address: str = Field(min_length=1, description="a file in the checkout or an http address")
-    layout: Literal["table", "nested", "flat"] = Field(
+    format: Literal["table", "nested", "flat"] = Field(
         "table",
+        validation_alias=FORMAT,
         description="table: CSV with a head; nested: JSON of country, gender, names; "
         "flat: JSON of kind, names",
     )
@@ -43,9 +46,9 @@ class List(Section):
         description="kind of each value in a table's column, or of each key of flat JSON; "
         "others are left out",
     )
-    kind: Kind | None = Field(None, description="kind of all names, where the file tells none")
+    kind: Kind | None = Field(None, description="kind of all names, where the file has none")
     country: str | None = Field(
-        None, pattern="^[a-z]{2}$", description="country of all names, where the file tells none"
+        None, pattern="^[a-z]{2}$", description="country of all names, where the file has none"
     )
     countries: dict[str, str] = Field(
         default_factory=dict, description="code of each country that the file names otherwise"
@@ -55,9 +58,9 @@ class List(Section):
 
     @model_validator(mode="after")
     def _told(self) -> List:
-        if self.layout == "flat" and not self.country:
+        if self.format == "flat" and not self.country:
             raise ValueError(f"{self.name}: a flat list needs a country ({NOWHERE}: none)")
-        if self.layout == "table":
+        if self.format == "table":
             lacking = [key for key in ("name", "rank") if key not in self.columns]
             lacking += ["kind"] if not self.kind and "kind" not in self.columns else []
             lacking += ["country"] if not self.country and "country" not in self.columns else []
@@ -67,7 +70,7 @@ class List(Section):
 
     def path(self) -> str:
         """Return the file of the snapshot that keeps the list."""
-        return f"lists/{self.name}.{'csv' if self.layout == 'table' else 'json'}"
+        return f"lists/{self.name}.{'csv' if self.format == 'table' else 'json'}"
 
 
 class Listed(NamedTuple):
@@ -85,8 +88,12 @@ class Listed(NamedTuple):
 
 def entries(entry: List, body: bytes) -> Iterator[Listed]:
     """Yield the entries of a list, in its order."""
-    text = decoded(body)
-    yield from {"table": _table, "nested": _nested, "flat": _flat}[entry.layout](entry, text)
+    reader = {"table": _table, "nested": _nested, "flat": _flat}[entry.format]
+    found = reader(entry, decoded(body))
+    if (first := next(found, None)) is None:
+        raise ValueError("no name in it")
+    yield first
+    yield from found
 
 
 def _tree(text: str) -> dict[str, Any]:
@@ -118,9 +125,7 @@ def _nested(entry: List, text: str) -> Iterator[Listed]:
 
 
 def _table(entry: List, text: str) -> Iterator[Listed]:
-    number = 0
     for line, row in records(text, entry.columns, strict=False):
-        number += 1
         at, found = f"line {line}", {key: value.strip() for key, value in row.items()}
         kind = entry.kind or entry.kinds.get(found["kind"])
         if kind is None:
@@ -142,8 +147,6 @@ def _table(entry: List, text: str) -> Iterator[Listed]:
             int(count) if count.isdecimal() and int(count) else None,
             at,
         )
-    if not number:
-        raise ValueError("no name in it")
 
 
 def _ranked(names: Any, country: str, kind: Kind, bearer: str, place: str) -> Iterator[Listed]:
@@ -165,7 +168,7 @@ def normal(name: str) -> str:
 
 
 def _code(entry: List, country: str) -> str:
-    """Return the code of a country that is told by code or by English name, or ''."""
+    """Return the code of a country given by code or by English name, or ''."""
     if country in entry.countries:
         return entry.countries[country]
     name = country.replace("_", " ").removeprefix("the ").replace("&", "and").casefold()

@@ -14,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
 from plumbline.builders import DATASETS
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.front_matter import CARD
@@ -23,8 +25,6 @@ from plumbline.builders.release import facts as known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from jinja2 import Environment
 
     from plumbline.builders.release.facts import Facts
 
@@ -48,7 +48,7 @@ def write_dataset_card(name: str) -> Path:
 
     Raises
     ------
-    Problem
+    UserError
         If the dataset is not built, or has no page.
     """
     into = CARDS / name
@@ -63,13 +63,13 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
 
     Raises
     ------
-    Problem
+    UserError
         If the folder was not written by a build, or the page is missing.
     """
     facts = known.gather(folder, page or known.page_of(folder))
     warning = facts.front.pop(WARNING, "")
     front = _front(facts, adult=bool(warning))
-    sources = _template("sources.md.j2").render(sources=facts.built.origin.sources).rstrip()
+    sources = template("sources.md.j2").render(sources=facts.built.origin.sources).rstrip()
     extra = facts.built.origin.recorded
     dataset = folder.name if folder.parent == parquet.DATASETS else ""
     if dataset in DATASETS:
@@ -79,7 +79,7 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
     distinct = list(dict.fromkeys(schemas.values()))
     configs = [[c for c in schemas if schemas[c] == schema] for schema in distinct]
     several = len(distinct) > 1
-    text = _template("card.md.j2").render(
+    text = template("card.md.j2").render(
         front=front,
         front_matter=front_matter.dump(front),
         prose=_warned(known.without_datasheet(facts.prose), warning).strip(),
@@ -99,16 +99,15 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
     described = croissant.describe(facts, front, files_at)
     written = {CARD: text.encode(), croissant.FILE: croissant.text(described).encode()}
     if front.get("license_link") == TERMS:
-        terms = _template("terms.md.j2").render(name=front.get("license_name"), sources=sources)
+        terms = template("terms.md.j2").render(name=front.get("license_name"), sources=sources)
         written[TERMS] = terms.encode()
     return written
 
 
 @cache
-def _environment() -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    return Environment(
+def template(name: str) -> Template:
+    """Return a template of Markdown."""
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -116,10 +115,7 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701 - Markdown
     )
-
-
-def _template(name: str) -> Any:
-    return _environment().get_template(name)
+    return environment.get_template(name)
 
 
 def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core.schema import LISTS, Column, Schema
 from plumbline.builders.core.snapshot import digest
+from plumbline.builders.core.yaml_text import parse
 from plumbline.builders.release import facts as known
 from plumbline.builders.release.facts import dates
 
@@ -22,41 +23,12 @@ if TYPE_CHECKING:
     from plumbline.builders.release.facts import Facts
 
 FILE = "croissant.json"
-CONFORMS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
-# The registered name is the second; mlcroissant reads files that have the first.
-PARQUET = ["application/x-parquet", "application/vnd.apache.parquet"]
-TYPES = {
-    "string": "sc:Text",
-    "bool": "sc:Boolean",
-    "int32": "cr:Int32",
-    "int64": "cr:Int64",
-    "float64": "cr:Float64",
-    "date32": "sc:Date",
-    "label": "cr:Int64",
-}
-SPDX = {"mit": "MIT", "apache-2.0": "Apache-2.0"}  # and all of Creative Commons, in capitals
-TERMS = (
-    *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field"),
-    *("fileProperty", "fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset"),
-    *("jsonPath", "key", "md5", "parentField", "path", "recordSet", "references", "regex"),
-    *("repeated", "replace", "samplingRate", "separator", "source", "subField", "transform"),
-)
-CONTEXT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "sc": "https://schema.org/",
-    "cr": "http://mlcommons.org/croissant/",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "dct": "http://purl.org/dc/terms/",
-    "prov": "http://www.w3.org/ns/prov#",
-    **{term: f"cr:{term}" for term in TERMS},
-    "conformsTo": "dct:conformsTo",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "description": {"@container": "@language"},
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "name": {"@container": "@language"},
-}
+_VOCABULARY = parse(Path(__file__).with_name("croissant.yaml").read_text(encoding="utf-8"))
+CONFORMS: list[str] = _VOCABULARY["conforms"]
+CONTEXT: dict[str, Any] = _VOCABULARY["context"]
+PARQUET: list[str] = _VOCABULARY["parquet"]
+TYPES: dict[str, str] = _VOCABULARY["types"]
+LICENCES: dict[str, str] = _VOCABULARY["licences"]
 REJECTS = Schema(
     columns=(
         Column("config", "string", "config that the row would be in; `*`: any"),
@@ -101,8 +73,8 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
     description: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
-        "conformsTo": list(CONFORMS),
-        "name": named(folder, facts.page.stem),
+        "conformsTo": CONFORMS,
+        "name": named(folder),
         "alternateName": title,
         "description": _plain(next(iter(facts.sections.values()), title)),
         "license": _licence(front),
@@ -160,10 +132,11 @@ def text(description: dict[str, Any]) -> str:
     return json.dumps(description, ensure_ascii=False, indent=1) + "\n"
 
 
-def named(folder: Path, page: str) -> str:
-    """Return the name of what a page describes, with the model where each has a folder."""
+def named(folder: Path) -> str:
+    """Return the name of a folder, with its model where each has a folder."""
     own = folder.name.removeprefix(".").removesuffix(".partial")
-    return f"{page}-{own}" if folder.parent.name == page else page
+    name, kind = folder.parent.name, folder.parent.parent.name
+    return f"{name}-{own}" if kind in {"outputs", "tables"} else own
 
 
 def _file(folder: Path, path: Path, files_at: str) -> dict[str, Any]:
@@ -241,8 +214,8 @@ def _enumeration(config: str, column: Column) -> dict[str, Any]:
 
 def _licence(front: dict[str, Any]) -> Any:
     known = str(front.get("license") or "unknown")
-    if known in SPDX or known.startswith("cc"):
-        return f"https://spdx.org/licenses/{SPDX.get(known, known.upper())}.html"
+    if known in LICENCES or known.startswith("cc"):  # all of Creative Commons, in capitals
+        return f"https://spdx.org/licenses/{LICENCES.get(known, known.upper())}.html"
     named = {"name": str(front.get("license_name") or known)}
     link = front.get("license_link")
     return {"@type": "sc:CreativeWork", **named, **({"url": link} if link else {})}

@@ -3,6 +3,9 @@
 The questions of the datasheet follow Gebru et al. (2021), Datasheets for Datasets, in the project's
 own words; ``datasheet.md.j2`` has all of them. A page answers its part in its section
 ``## Datasheet``, in paragraphs that begin with the question in bold.
+
+A dataset has a page of its own. Outputs and tables are described by a section of their study's
+page, whose front matter has the metadata of their cards.
 """
 
 from __future__ import annotations
@@ -17,19 +20,19 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from plumbline.builders.core import front_matter, parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
     from plumbline.builders.core.front_matter import Built
 
 HEADING = "Datasheet"
 ROW = "What is one row?"
-SAMPLE = "Is it all there is, or a sample?"
-LABELS = "Which labels are there, and who gave them?"
-PEOPLE = "Is it about people, and can they be told from it?"
-BIASES = "Of what does it show too much, or too little?"
+SAMPLE = "Is it complete, or a sample?"
+LABELS = "Which labels are there, and who assigned them?"
+PEOPLE = "Is it about people, and can they be identified?"
+BIASES = "What is over- or underrepresented?"
 COLLECTED = "How was it collected?"
-ASKED = "Were those whom it is about asked?"
+ASKED = "Was consent obtained?"
 PREPARED = "How was it cleaned and prepared?"
 USES = "What is it for?"
 NOT_FOR = "What should it not be used for?"
@@ -37,12 +40,16 @@ HARM = "What harm could come of it?"
 BY_HAND = (ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, HARM)
 SECTIONS = ("Why", "Known limits", "Sensitive content", "Citation")  # that answer questions too
 MAINTAINED = (
-    "The authors of plumbline keep up its builder. Errors are mended there or at the source, never "
+    "The authors of plumbline maintain its builder. Errors are fixed there or at the source, never "
     "in the rows. Every fetch of its sources is a dated snapshot, every build has a version of "
     "three numbers. A published version is a tag that never moves, so older ones stay."
 )
-PAGES = {"datasets": "docs/datasets", "outputs": "docs/probes", "tables": "docs/analyses"}
+DATASET_PAGES = Path("docs/datasets")
+STUDY_PAGES = Path("docs/studies")
+CARDS = "cards"  # in the front matter of a study's page, by kind and name
+SHARED = ("Sensitive content", "Citation")  # of a study's page: in all of its cards
 GENERATED = re.compile(r"<!-- begin generated -->.*?<!-- end generated -->\n?", re.DOTALL)
+_RELATIVE = re.compile(r"\[([^]]+)\]\((?!https?:|mailto:)[^)\s]+\)")
 _ANSWER = re.compile(
     r"^\*\*(?P<question>[^*]+\?)\*\*\s+(?P<answer>.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL
 )
@@ -63,7 +70,7 @@ class Facts:
 
     @property
     def by_hand(self) -> dict[str, str]:
-        """The answers of the page."""
+        """The answers of the page, by question."""
         return answers(self.prose)
 
     @cached_property
@@ -91,9 +98,20 @@ class Facts:
 
 
 def page_of(folder: Path) -> Path:
-    """Return the page that describes a folder under ``data``."""
+    """Return the page that describes a folder under ``data``.
+
+    Raises
+    ------
+    UserError
+        If no study's page has a card for such outputs or tables.
+    """
     _, kind, name, *_ = folder.parts
-    return Path(PAGES[kind]) / f"{name}.md"
+    if kind == "datasets":
+        return DATASET_PAGES / f"{name}.md"
+    for page in sorted(STUDY_PAGES.glob("*.md")):
+        if name in _split(page)[0].get(CARDS, {}).get(kind, {}):
+            return page
+    raise UserError(f"{STUDY_PAGES}: no page has a card for the {kind} `{name}`")
 
 
 def gather(folder: Path, page: Path) -> Facts:
@@ -101,16 +119,16 @@ def gather(folder: Path, page: Path) -> Facts:
 
     Raises
     ------
-    Problem
+    UserError
         If the folder was not written by a build, or the page is missing.
     """
     import pyarrow.parquet as pq
 
     path = folder / front_matter.FACTS
     if not path.is_file():
-        raise Problem(f"{path}: not there; make the folder with `make repro`")
+        raise UserError(f"{path}: not there; make the folder with `make repro`")
     built = front_matter.read(path)
-    front, prose = read_page(page)
+    front, prose = read_page(page, folder)
     rows = {
         config: sum(
             pq.read_metadata(p).num_rows for p in folder.glob(built.files.format(config=config))
@@ -125,20 +143,46 @@ def gather(folder: Path, page: Path) -> Facts:
     return Facts(folder, page, front, prose, built, rows, dict(sorted(rejects.items())))
 
 
-def read_page(page: Path) -> tuple[dict[str, Any], str]:
-    """Split a hand-written page into its front matter and its prose, generated parts left out.
+def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], str]:
+    """Return the front matter and the prose that describe a folder, generated parts left out.
+
+    Of a study's page it is the section of the outputs or tables, as a page of its own.
 
     Raises
     ------
-    Problem
-        If the page is missing or has no front matter.
+    UserError
+        If the page is missing, has no front matter, or no section for the folder.
     """
+    front, prose = _split(page)
+    prose = GENERATED.sub("", prose)
+    if folder is None or CARDS not in front:
+        return front, prose
+    for kind, cards in front[CARDS].items():
+        for name in (folder.name, folder.parent.name):
+            if name in cards:
+                return front.get(kind, {}) | cards[name], _section(page, prose, kind, name)
+    raise UserError(f"{page}: its front matter has no card for {folder}")
+
+
+def _split(page: Path) -> tuple[dict[str, Any], str]:
     if not page.is_file():
-        raise Problem(f"{page}: no such page; every dataset has one, copy another and edit it")
+        raise UserError(f"{page}: no such page; every dataset has one, copy another and edit it")
     pieces = page.read_text(encoding="utf-8").split("---\n", 2)
     if len(pieces) != 3 or pieces[0]:
-        raise Problem(f"{page}: no YAML front matter between two lines of '---'")
-    return dict(yaml.safe_load(pieces[1])), GENERATED.sub("", pieces[2])
+        raise UserError(f"{page}: no YAML front matter between two lines of '---'")
+    return dict(yaml.safe_load(pieces[1])), pieces[2]
+
+
+def _section(page: Path, prose: str, kind: str, name: str) -> str:
+    """Return the section of a study's page about these outputs or tables as a page of its own."""
+    whole = sections(prose)
+    if name not in whole:
+        raise UserError(f"{page}: no section '## {name}'")
+    body = re.sub(r"^##(#+ )", r"#\1", whole[name], flags=re.MULTILINE)
+    title = f"# {kind.capitalize()} of `{name}`"
+    own = sections(body)
+    shared = [f"## {s}\n\n{whole[s]}" for s in SHARED if s in whole and s not in own]
+    return _RELATIVE.sub(r"\1", "\n\n".join([title, body, *shared])) + "\n"
 
 
 def sections(prose: str) -> dict[str, str]:

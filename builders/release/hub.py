@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.snapshot import digest
 
@@ -46,7 +46,11 @@ class Remote:
         return not self.tags and not set(self.files) - {KEPT}
 
 
-class Unreachable(Problem):
+class Missing(UserError):  # noqa: N818
+    """The Hub has no such repository or version, or none for this token."""
+
+
+class Unreachable(UserError):  # noqa: N818
     """The Hub did not answer, or not in its own way."""
 
 
@@ -55,14 +59,14 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
 
     Raises
     ------
-    Problem
+    UserError
         If the Hub cannot be reached or refuses the token.
     """
     from huggingface_hub import RepoFile
     from huggingface_hub.errors import RepositoryNotFoundError
 
-    api = _api(token)
-    with _told(repo):
+    api = client(token)
+    with answering(repo):
         try:
             info: Any = api.repo_info(repo, repo_type=kind)
         except RepositoryNotFoundError:
@@ -90,13 +94,13 @@ def validate(release: Release, repo: str) -> None:
 
     Raises
     ------
-    Problem
+    UserError
         If it refuses the card, or does not answer.
     """
     from huggingface_hub import DatasetCard, ModelCard
 
     kind = ModelCard if release.kind == "model" else DatasetCard
-    with _told(repo):
+    with answering(repo):
         kind(release.card).validate(repo_type=release.kind)
 
 
@@ -107,40 +111,15 @@ def fetch(repo: str, revision: str, token: str | None) -> Path:
 
     Raises
     ------
-    Problem
+    UserError
         If there is no such version, or the Hub cannot be reached or refuses the token.
     """
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        LocalEntryNotFoundError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    with _told(repo):
-        try:
-            return Path(
-                _api(token).snapshot_download(
-                    repo, repo_type="dataset", revision=revision, allow_patterns=ROWS
-                )
+    with answering(f"{repo}@{revision}"):
+        return Path(
+            client(token).snapshot_download(
+                repo, repo_type="dataset", revision=revision, allow_patterns=ROWS
             )
-        except (HfHubHTTPError, LocalEntryNotFoundError) as error:
-            cause = error.__cause__ if isinstance(error, LocalEntryNotFoundError) else error
-            if not isinstance(cause, HfHubHTTPError):
-                raise Unreachable(
-                    f"{repo}: the Hub was not reached; try again when the network is there"
-                ) from error
-            if isinstance(cause, RevisionNotFoundError):
-                raise Problem(
-                    f"{repo}@{revision}: no such version on the Hub; its page lists the tags"
-                ) from cause
-            forbidden = cause.response.status_code in (401, 403)
-            if forbidden or isinstance(cause, RepositoryNotFoundError):
-                raise Problem(
-                    f"{repo}: no such dataset on the Hub, or none that may be read with the token "
-                    "in HF_TOKEN; check both"
-                ) from cause
-            raise cause from error
+        )
 
 
 def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:
@@ -180,17 +159,17 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
 
     Raises
     ------
-    Problem
+    UserError
         If the Hub refuses or does not answer.
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     from plumbline.builders.core.progress import as_json, during
 
-    api = _api(token)
+    api = client(token)
     private, gated = settings(release, remote)
     kind = release.kind
-    with _told(repo):
+    with answering(repo):
         parent = remote.sha
         if parent is None:
             api.create_repo(repo, repo_type=kind, private=True)
@@ -216,7 +195,7 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
     return str(done.oid)
 
 
-def _api(token: str | None) -> HfApi:
+def client(token: str | None) -> HfApi:
     """Return a client with the token given, or none: never one that lies on the disk."""
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
@@ -229,32 +208,65 @@ def _api(token: str | None) -> HfApi:
 
 
 @contextmanager
-def _told(repo: str) -> Iterator[None]:
-    """Tell in a sentence what the Hub refused; no message of the client's, no header, no token."""
+def answering(name: str) -> Iterator[None]:
+    """Turn what the Hub refuses into a sentence: no message of the client's, header or token.
+
+    Parameters
+    ----------
+    name
+        The repository, with ``@REVISION`` where one of its versions is read.
+
+    Raises
+    ------
+    Missing
+        If there is no such repository or version, or none for this token.
+    Unreachable
+        If the Hub did not answer, or not in its own way.
+    UserError
+        If it refuses for another reason.
+    """
     from httpx2 import HTTPError
-    from huggingface_hub.errors import HfHubHTTPError
+    from huggingface_hub import errors
 
     try:
         yield
     except (HTTPError, OSError, RuntimeError, ValueError) as error:
         cause: BaseException | None = error
-        while cause is not None and not isinstance(cause, HfHubHTTPError):
+        while cause is not None and not isinstance(cause, errors.HfHubHTTPError):
             cause = cause.__cause__
         status = 0 if cause is None else cause.response.status_code
-        if status in (401, 403):
-            raise Problem(
+        repo = name.partition("@")[0]
+        if isinstance(cause, errors.RevisionNotFoundError):
+            found: UserError = Missing(
+                f"{name}: no such version on the Hub; its page lists the tags"
+            )
+        elif isinstance(error, errors.HFValidationError):
+            found = Missing(f"{repo}: not an id of the Hub, OWNER/NAME")
+        elif "@" in name and (
+            isinstance(cause, errors.RepositoryNotFoundError) or status in (401, 403)
+        ):
+            found = Missing(
+                f"{repo}: not on the Hub, or not to be read with the token in HF_TOKEN; check "
+                "both, and accept the terms on its page where it has such"
+            )
+        elif status in (401, 403):
+            found = UserError(
                 f"{repo}: the Hub refuses the token in HF_TOKEN ({status}); give one that may "
                 "write there"
-            ) from error
-        if status in (409, 412):
-            raise Problem(
+            )
+        elif status in (409, 412):
+            found = UserError(
                 f"{repo}: somebody changed it meanwhile ({status}) and nothing was committed; look "
                 "at it with --dry-run, then run the command again"
-            ) from error
-        if (status and status < 500 and status != 429) or isinstance(error, ValueError):
-            said = " ".join(str(error).split())[:300]
-            raise Problem(f"{repo}: the Hub refuses this ({said}); mend that first") from error
-        how = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
-        raise Unreachable(
-            f"{repo}: the Hub {how}; run the same command again, it completes what is missing"
-        ) from error
+            )
+        elif (status and status < 500 and status != 429) or (
+            isinstance(error, ValueError) and not isinstance(error, OSError)
+        ):
+            reason = " ".join(str(error).split())[:300]
+            found = UserError(f"{repo}: the Hub refuses this ({reason}); mend that first")
+        else:
+            how = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
+            found = Unreachable(
+                f"{repo}: the Hub {how}; run the same command again, it completes what is missing"
+            )
+        raise found from error

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, field_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
@@ -65,19 +65,19 @@ def publish(
 
     Raises
     ------
-    Problem
+    UserError
         If it may not be published, the version is there already, there is no token, or the Hub
         refuses or does not answer.
     """
     if not REPO.fullmatch(repo):
-        raise Problem(f"--repo {repo}: not a repository; write it as OWNER/NAME")
+        raise UserError(f"--repo {repo}: not a repository; write it as OWNER/NAME")
     if not VERSION.fullmatch(version):
-        raise Problem(f"--version {version}: not a version; write three numbers, as 1.2.0")
+        raise UserError(f"--version {version}: not a version; write three numbers, as 1.2.0")
     made = release(locate(named), section("publish", Params).acknowledged)
     made = _addressed(made, os.environ.get(hub.ENDPOINT) or HUB, repo, version)
     token = os.environ.get(TOKEN) or None
     if not dry and token is None:
-        raise Problem(
+        raise UserError(
             f"{TOKEN}: not set; a token that may write to {repo} is taken from there only"
         )
     try:
@@ -90,7 +90,7 @@ def publish(
     for line in lines(made, remote, repo, version):
         say(line)
     if version in remote.tags:
-        raise Problem(
+        raise UserError(
             f"{repo}: version {version} is published, and a version never changes; give a higher "
             "one"
         )

@@ -17,7 +17,7 @@ import yaml
 
 from plumbline.builders.core import front_matter
 from plumbline.builders.core import parquet as store
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.params import read
 from plumbline.builders.core.snapshot import MANIFEST
@@ -26,7 +26,7 @@ from plumbline.builders.release import model_card
 from plumbline.builders.release.facts import page_of, read_page
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
 PRETRAINED = "pretrained"
@@ -45,7 +45,7 @@ OPEN = re.compile(
     r"|as (its card|the model's own card) states",
     re.IGNORECASE,
 )
-ASKS = "extra_gated_"  # of a card: what readers are told and asked
+ASKS = "extra_gated_"  # of a card: what its readers see, and must fill in
 
 Gated = Literal["auto", "manual", False]
 
@@ -68,31 +68,49 @@ class Release:
         return there.decode() if isinstance(there, bytes) else there.read_text(encoding="utf-8")
 
 
-def locate(named: str) -> Path:
-    """Return the folder that the name of a dataset, or a path, stands for.
+def folder_of(named: str, kinds: Collection[str] = tuple(DEPTHS)) -> Path:
+    """Return the folder under data/ that a name or path stands for, whether it is there or not.
 
     Raises
     ------
-    Problem
-        If it is nothing that can be published, or is not there.
+    UserError
+        If it can be none of these kinds.
     """
-    given = Path(named)
-    folder = store.DATASETS / named if "/" not in named else given
+    folder = Path(named)
     if folder.is_absolute() and folder.is_relative_to(Path.cwd()):
         folder = folder.relative_to(Path.cwd())
-    parts = folder.parts
-    depths = DEPTHS.get(parts[1], ()) if len(parts) > 1 and parts[0] == "data" else ()
-    if ".." in parts or len(parts) - 2 not in depths:
-        raise Problem(
-            f"{named}: not to be published; name a dataset, data/outputs/PROBE/MODEL, "
-            "data/tables/ANALYSIS[/MODEL] or data/pretrained/MODEL/CHECKPOINT"
-        )
+    if len(folder.parts) == 1 and folder.parts != ("data",):
+        folder = store.DATASETS / folder
+    elif folder.parts and folder.parts[0] in DEPTHS:
+        folder = "data" / folder
+    top, kind, *inner = (*folder.parts, "", "")
+    depth = len(folder.parts) - 2
+    if top != "data" or kind not in kinds or ".." in inner or depth not in DEPTHS[kind]:
+        ways = {
+            "datasets": "a dataset",
+            "outputs": "outputs/PROBE/MODEL",
+            "tables": "tables/ANALYSIS[/MODEL]",
+            PRETRAINED: f"{PRETRAINED}/MODEL/CHECKPOINT",
+        }
+        raise UserError(f"{named}: not a folder for this; name {', '.join(ways[k] for k in kinds)}")
+    return folder
+
+
+def locate(named: str) -> Path:
+    """Return the folder to be published that a name or path stands for.
+
+    Raises
+    ------
+    UserError
+        If it is nothing that can be published, or is not there.
+    """
+    folder = folder_of(named)
     if not folder.is_dir():
-        raise Problem(f"{folder}: no such folder; make it with `make repro`, or `dvc pull` it")
+        raise UserError(f"{folder}: no such folder; make it with `make repro`, or `dvc pull` it")
     inner = sorted(p.parent.as_posix() for p in folder.glob(f"*/{FACTS}"))
-    if parts[1] != PRETRAINED and not (folder / FACTS).is_file():
+    if folder.parts[1] != PRETRAINED and not (folder / FACTS).is_file():
         hint = f"name one of {', '.join(inner)}" if inner else "make it anew with `make repro`"
-        raise Problem(f"{folder}: no {FACTS} there; {hint}")
+        raise UserError(f"{folder}: no {FACTS} there; {hint}")
     return folder
 
 
@@ -106,12 +124,12 @@ def release(folder: Path, acknowledged: tuple[str, ...]) -> Release:
 
     Raises
     ------
-    Problem
+    UserError
         If it may not be published: the first reason, in one sentence.
     """
     partisan = _partisan(folder)
     if partisan and partisan not in acknowledged:
-        raise Problem(
+        raise UserError(
             f"{folder}: partisan texts and the models trained on them are not published; if you "
             f"must, put {partisan} under publish.acknowledged in params.yaml: then privately only"
         )
@@ -172,7 +190,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _front(folder: Path) -> dict[str, Any]:
-    return read_page(page_of(folder))[0]
+    return read_page(page_of(folder), folder)[0]
 
 
 def _sources(folder: Path) -> list[dict[str, Any]]:
@@ -194,7 +212,7 @@ def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
 def _held(folder: Path) -> set[Path]:
     """Return the datasets whose rows a folder may hold.
 
-    Tables hold estimates. What a model answers after training on texts holds none of these texts.
+    Tables hold estimates. What a model generates after training on texts holds none of these texts.
     """
     if folder.parts[1] == "tables":
         return set()
@@ -212,13 +230,13 @@ def _forbidden(part: Path, folder: Path) -> None:
     about = f"{folder}" if part == folder else f"{folder}, made of {part}"
     for licence in [own, *_licences(part)]:
         if FORBIDS.search(licence):
-            raise Problem(f"{about}: its licence forbids redistribution ({licence}); {instead}")
+            raise UserError(f"{about}: its licence forbids redistribution ({licence}); {instead}")
     for path, facts in _manifests(part):
         if _says_no(facts):
-            raise Problem(f"{about}: {path} has redistribute: false; {instead}")
+            raise UserError(f"{about}: {path} has redistribute: false; {instead}")
     number = _closed_rows(part)
     if number:
-        raise Problem(f"{about}: {number:,} rows are not redistributable; {instead}")
+        raise UserError(f"{about}: {number:,} rows are not redistributable; {instead}")
 
 
 def _licences(part: Path) -> list[str]:
@@ -265,7 +283,7 @@ def _as_locked(folder: Path) -> None:
         for out in entry.outs:
             where = Path(out.path)
             if where in (folder, folder.parent) and cache.digest(cache.listed(where)) != out.md5:
-                raise Problem(
+                raise UserError(
                     f"{where}: not what {entry.lock} has for {entry.name}; `make repro` or `dvc "
                     "checkout` first, so that what is published can be made again"
                 )

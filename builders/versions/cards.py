@@ -1,46 +1,39 @@
 """Reading a folder back: its configs, what names a row, what codes mean; and single rows by that.
 
-``build.json`` has what a folder states; of folders older than that, or from elsewhere, the card's
-front matter and its section on columns are read.
+``build.json`` has what a folder states; of a folder from elsewhere the card's front matter is read.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatch
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
 import yaml
 
 from plumbline.builders.core import front_matter
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.yaml_text import parse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    import polars as pl
-
-CONFIGS = re.compile(r"^Config (`.+`)\.$")
-NAMED = re.compile(r"^One row is named by (`.+`)\.$")
-STATED = re.compile(r"^Version (\S+); sha256", re.MULTILINE)
-TICKED = re.compile(r"`([^`]+)`")
 MODEL = "model"
-SHOWN = 5  # row numbers told where values name several rows
+SHOWN = 5  # row numbers that a message lists where values name several rows
+Labels = dict[str, tuple[str, ...]]  # of a config: the labels of a column
 
 
 @dataclass(frozen=True)
 class Card:
-    """What a folder states of its files."""
+    """What a folder states of its files, by config."""
 
-    files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of each config: patterns
-    keys: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of each: what names a row
-    # of each config: the labels of a column
-    labels: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # patterns
+    keys: dict[str, tuple[str, ...]] = field(default_factory=dict)  # what names a row
+    labels: dict[str, Labels] = field(default_factory=dict)
     version: str | None = None
     text: str = ""  # of the README
 
@@ -55,24 +48,26 @@ def read(files: Mapping[str, Path]) -> Card:
 
     Raises
     ------
-    Problem
+    UserError
         If the front matter of its card is not YAML.
     """
     readme = files.get(front_matter.CARD)
     text = readme.read_text(encoding="utf-8") if readme else ""
     if front_matter.FACTS in files:
         built = front_matter.read(files[front_matter.FACTS])
+        schemas = built.schemas.items()
         return Card(
             {config: (built.files.format(config=config),) for config in built.schemas},
-            {config: schema.key for config, schema in built.schemas.items()},
-            {
-                config: {c.name: c.labels for c in schema.columns if c.labels}
-                for config, schema in built.schemas.items()
-            },
+            {config: schema.key for config, schema in schemas},
+            {config: {c.name: c.labels for c in s.columns if c.labels} for config, s in schemas},
             built.origin.version,
             text,
         )
-    front, prose = _split(text, files)
+    pieces = text.split("---\n", 2)
+    try:
+        front = (parse(pieces[1]) if len(pieces) == 3 and not pieces[0] else None) or {}
+    except yaml.YAMLError as error:
+        raise UserError(f"{readme}: the card is not valid YAML; mend it there") from error
     info = front.get("dataset_info") or []
     patterns = {
         str(c.get("config_name", "default")): _patterns(c.get("data_files"))
@@ -80,25 +75,11 @@ def read(files: Mapping[str, Path]) -> Card:
     }
     labels = {
         str(i.get("config_name", "default")): {
-            f["name"]: found for f in i.get("features") or () if (found := _labels(f))
+            f["name"]: names for f in i.get("features") or () if (names := _labels(f))
         }
         for i in ([info] if isinstance(info, dict) else info)
     }
-    stated = STATED.search(text)
-    version = stated[1] if stated else None
-    return Card(patterns, _keys(prose, list(patterns)), labels, version, text)
-
-
-def _split(text: str, files: Mapping[str, Path]) -> tuple[dict[str, Any], str]:
-    pieces = text.split("---\n", 2)
-    if len(pieces) != 3 or pieces[0]:
-        return {}, text
-    try:
-        front = parse(pieces[1])
-    except yaml.YAMLError as error:
-        where = files[front_matter.CARD]
-        raise Problem(f"{where}: the card is not valid YAML; mend it there") from error
-    return (front if isinstance(front, dict) else {}), pieces[2]
+    return Card(patterns, {}, labels, None, text)
 
 
 def _patterns(listed: Any) -> tuple[str, ...]:
@@ -118,19 +99,6 @@ def _labels(feature: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(names[key]) for key in sorted(names, key=int))
 
 
-def _keys(prose: str, configs: list[str]) -> dict[str, tuple[str, ...]]:
-    """Read the lines of a card's section on columns."""
-    section = f"\n{prose}".partition("\n## Columns\n")[2].partition("\n## ")[0]
-    keys: dict[str, tuple[str, ...]] = {}
-    about = configs
-    for line in section.splitlines():
-        if found := CONFIGS.match(line):
-            about = TICKED.findall(found[1])
-        elif found := NAMED.match(line):
-            keys |= dict.fromkeys(about, tuple(TICKED.findall(found[1])))
-    return keys
-
-
 @dataclass(frozen=True)
 class Row:
     """A row, with labels in place of their numbers."""
@@ -143,7 +111,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Behind:
+class Matches:
     """Rows of one config of an input that share what names the traced row."""
 
     config: str
@@ -153,7 +121,7 @@ class Behind:
     config_is: str | None  # the naming column whose value the config's name is
 
 
-def row(path: Path, inside: str, card: Card, wanted: str) -> Row:
+def row(path: Path, inside: str, card: Card, selector: str) -> Row:
     """Read one row.
 
     Parameters
@@ -162,67 +130,65 @@ def row(path: Path, inside: str, card: Card, wanted: str) -> Row:
         Where the bytes lie.
     inside
         Path of the file in its output.
-    wanted
+    selector
         A number, from 0 as ``load_dataset(...)[12]`` counts; or ``column=value``, several joined
         by commas.
 
     Raises
     ------
-    Problem
+    UserError
         If there is no such row, or are several.
     """
-    import polars as pl
-
     config = card.config(inside)
     labels = card.labels.get(config or "", {})
     frame = pl.scan_parquet(path)
     total = int(frame.select(pl.len()).collect().item())
-    number = _number(frame, labels, wanted, inside)
+    number = _number(frame, labels, selector, inside)
     if not 0 <= number < total:
-        raise Problem(f"no row {number} in {inside}: it has {total:,}, counted from 0")
+        raise UserError(f"no row {number} in {inside}: it has {total:,}, counted from 0")
     found = frame.slice(number, 1).collect().row(0, named=True)
-    told = {name: _told(value, labels.get(name, ())) for name, value in found.items()}
-    keys = [key for key in card.keys.get(config or "", ()) if key in told]
-    if keys and MODEL in told and MODEL not in keys:  # in a folder of one model it names no row
+    values = {name: _label(value, labels.get(name, ())) for name, value in found.items()}
+    keys = [key for key in card.keys.get(config or "", ()) if key in values]
+    if keys and MODEL in values and MODEL not in keys:  # in a folder of one model it names no row
         keys.insert(0, MODEL)
-    rest = {name: value for name, value in told.items() if name not in keys}
-    return Row(number, total, config, {key: told[key] for key in keys}, rest)
+    return Row(number, total, config, {key: values.pop(key) for key in keys}, values)
 
 
-def _told(value: Any, labels: tuple[str, ...]) -> Any:
+def _label(value: Any, labels: tuple[str, ...]) -> Any:
     if labels and isinstance(value, int):
         return labels[value] if 0 <= value < len(labels) else None
     return value
 
 
-def _number(
-    frame: pl.LazyFrame, labels: dict[str, tuple[str, ...]], wanted: str, inside: str
-) -> int:
+def _number(frame: pl.LazyFrame, labels: Labels, selector: str, inside: str) -> int:
     """Return the number of the row that is meant."""
-    if wanted.removeprefix("-").isdecimal():
-        return int(wanted)
+    if selector.removeprefix("-").isdecimal():
+        return int(selector)
     columns = frame.collect_schema().names()
-    given = dict(part.split("=", 1) for part in wanted.split(",") if "=" in part)
-    if len(given) != len(wanted.split(",")) or not {*given} <= {*columns}:
-        raise Problem(
-            f"no row {wanted!r} in {inside}: give a number, or column=value,column=value with "
+    given = dict(part.split("=", 1) for part in selector.split(",") if "=" in part)
+    if len(given) != len(selector.split(",")) or not {*given} <= {*columns}:
+        raise UserError(
+            f"no row {selector!r} in {inside}: give a number, or column=value,column=value with "
             f"its columns: {', '.join(columns)}"
         )
-    rows = frame.select(list(given)).collect().iter_rows(named=True)
     found = [
         i
-        for i, row in enumerate(rows)
-        if all(str(_told(row[n], labels.get(n, ()))) == value for n, value in given.items())
+        for i, row in enumerate(frame.select(list(given)).collect().iter_rows(named=True))
+        if all(str(_label(row[n], labels.get(n, ()))) == value for n, value in given.items())
     ]
     if not found:
-        raise Problem(f"no row with {wanted} in {inside}: write the values as its card has them")
+        raise UserError(
+            f"no row with {selector} in {inside}: write the values as its card has them"
+        )
     if len(found) > 1:
         shown = ", ".join(map(str, found[:SHOWN])) + (", ..." if len(found) > SHOWN else "")
-        raise Problem(f"{len(found)} rows with {wanted} in {inside} ({shown}): name more columns")
+        raise UserError(
+            f"{len(found)} rows with {selector} in {inside} ({shown}): name more columns"
+        )
     return found[0]
 
 
-def behind(files: dict[str, Path], names: dict[str, Any]) -> list[Behind]:
+def matches(files: dict[str, Path], names: dict[str, Any]) -> list[Matches]:
     """Count the rows of an input that share what names a row, config by config.
 
     A column counts as shared if both have it by the same name and, where it holds labels, the
@@ -235,43 +201,33 @@ def behind(files: dict[str, Path], names: dict[str, Any]) -> list[Behind]:
         if PurePosixPath(inside).suffix == ".parquet" and (config := card.config(inside)):
             by_config.setdefault(config, []).append(path)
     named = {c: n for c in by_config for n, v in reversed(names.items()) if v == c}
-    return [
-        _count(config, paths, names, card.labels.get(config, {}), named.get(config))
-        for config, paths in sorted(by_config.items())
-        if not named or config in named
-    ]
+    found = []
+    for config, paths in sorted(by_config.items()):
+        if not named or config in named:
+            shared = _shared(names, pl.read_parquet_schema(paths[0]), card.labels.get(config, {}))
+            frame = pl.scan_parquet(paths)
+            same = frame.filter(*(pl.col(name) == value for name, value in shared.items()))
+            rows, total = (int(f.select(pl.len()).collect().item()) for f in (same, frame))
+            found.append(Matches(config, rows, total, tuple(shared), named.get(config)))
+    return found
 
 
-def _count(
-    config: str,
-    paths: list[Path],
-    names: dict[str, Any],
-    labels: dict[str, tuple[str, ...]],
-    config_is: str | None,
-) -> Behind:
-    import polars as pl
-
-    schema = pl.read_parquet_schema(paths[0])
-    wanted: dict[str, Any] = {}
+def _shared(
+    names: dict[str, Any], schema: Mapping[str, pl.DataType], labels: Labels
+) -> dict[str, Any]:
+    """Return what a row is named by, as a config of an input has it: labels as their codes."""
+    found: dict[str, Any] = {}
     for name, value in names.items():
-        if name not in schema:
-            continue
-        told = labels.get(name, ())
-        if told and value in told:
-            wanted[name] = told.index(value)
-        elif not told and _comparable(value, schema[name]):
-            wanted[name] = value
-    frame = pl.scan_parquet(paths)
-    total = int(frame.select(pl.len()).collect().item())
-    same = [pl.col(name) == value for name, value in wanted.items()]
-    rows = int(frame.filter(same).select(pl.len()).collect().item()) if same else total
-    return Behind(config, rows, total, tuple(wanted), config_is)
+        codes = labels.get(name, ())
+        if name in schema and codes and value in codes:
+            found[name] = codes.index(value)
+        elif name in schema and not codes and _comparable(value, schema[name]):
+            found[name] = value
+    return found
 
 
 def _comparable(value: Any, kind: pl.DataType) -> bool:
     """Tell whether a value can be looked for in a column of a kind, by equality."""
-    import polars as pl
-
     kinds: dict[type, bool] = {
         bool: kind == pl.Boolean,
         int: kind.is_numeric(),

@@ -1,28 +1,30 @@
 """Comparing two versions of a dataset, of outputs or of tables, by what they mean.
 
-``diff.txt.j2`` is the report in words; docs/comparing.md says what each key of the JSON holds.
+``diff.txt.j2`` is the report in words; docs/howto/versions.md says what each key of the JSON holds.
 """
 
 from __future__ import annotations
 
 import filecmp
-import json
-import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.parquet import DATASETS, REJECTS
+import polars as pl
+from pydantic_core import to_json
+
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.parquet import REJECTS
 from plumbline.builders.core.schema import Schema
-from plumbline.builders.release.terms import DEPTHS, PRETRAINED
+from plumbline.builders.release.terms import MADE, folder_of
 from plumbline.builders.versions import resolve
 from plumbline.builders.versions.compare import (
     AFTER,
     BEFORE,
     CHANGES,
     SIGNIFICANT,
+    WHEN,
     Compared,
     Key,
     Side,
@@ -34,16 +36,14 @@ from plumbline.builders.versions.compare import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import polars as pl
-
     from plumbline.builders.versions.resolve import Version
 
-LIMIT = 10  # of every list, unless all is asked for
+LIMIT = 10  # of every list, unless --all is given
 WIDTH = 60  # of a text
 CONFIGS = "configs"
 UNITS = {"outputs": ("response", "responses"), "tables": ("estimate", "estimates")}
 RANKED = ("word", "token")  # in lists of a model a row is named by what is at a rank
-Sides = tuple[Side | None, Side | None]  # None: that version has not got the config
+Pair = tuple[Side | None, Side | None]  # None: that version has not got the config
 
 
 class Rejected(NamedTuple):
@@ -57,7 +57,7 @@ class Rejected(NamedTuple):
 
 @dataclass
 class Across:
-    """What differs of things that stand in several configs, each told once."""
+    """What differs of things that stand in several configs, each listed once."""
 
     added: pl.DataFrame  # in no config before
     removed: pl.DataFrame  # in no config after
@@ -93,31 +93,6 @@ class Difference:
         return len(texts - {""}) > 1
 
 
-def folder_of(named: str) -> Path:
-    """Return the folder under data/ that a name stands for, whether it is there or not.
-
-    Raises
-    ------
-    Problem
-        If it can be nothing that has rows.
-    """
-    given = Path(named)
-    if given.is_absolute() and given.is_relative_to(Path.cwd()):
-        given = given.relative_to(Path.cwd())
-    if len(given.parts) == 1:
-        given = DATASETS / given
-    elif given.parts[0] in DEPTHS:
-        given = "data" / given
-    parts = given.parts
-    kind = parts[1] if len(parts) > 1 and parts[0] == "data" else ""
-    if kind == PRETRAINED or ".." in parts or len(parts) - 2 not in DEPTHS.get(kind, ()):
-        raise Problem(
-            f"{named}: nothing that can be compared; name a dataset, outputs/PROBE/MODEL or "
-            "tables/ANALYSIS[/MODEL]"
-        )
-    return given
-
-
 def diff(
     named: str, first: str, second: str, *, schema: Schema | None = None, only: tuple[str, ...] = ()
 ) -> Difference:
@@ -136,10 +111,10 @@ def diff(
 
     Raises
     ------
-    Problem
+    UserError
         If a version cannot be read, or a config is in neither.
     """
-    folder = folder_of(named)
+    folder = folder_of(named, MADE)
     kind = folder.parts[1]
     schema = schema or Schema((), (), UNITS.get(kind, ("row", "rows")))
     with TemporaryDirectory() as scratch:
@@ -160,13 +135,13 @@ def diff(
     return found
 
 
-def _sides(both: tuple[Version, Version], only: tuple[str, ...]) -> dict[str, Sides]:
+def _sides(both: tuple[Version, Version], only: tuple[str, ...]) -> dict[str, Pair]:
     """Return each config in each version, None where a version has not got it."""
     ways = [_configs(version) for version in both]
     names = sorted({*ways[0], *ways[1]})
     for config in only:
         if config not in names:
-            raise Problem(
+            raise UserError(
                 f"--config {config}: in neither version; there are {', '.join(names) or 'none'}"
             )
     return {
@@ -207,11 +182,10 @@ def _key(found: Difference, config: str, sides: tuple[Side, Side]) -> Key:
 
 def _config(sides: tuple[Side, Side], key: Key, schema: Schema, kind: str) -> Compared:
     one, other = sides
-    pairs = list(zip(one.paths, other.paths, strict=False))
     if (
         one.labels == other.labels
         and len(one.paths) == len(other.paths)
-        and all(filecmp.cmp(*pair, shallow=False) for pair in pairs)
+        and all(map(_same_bytes, one.paths, other.paths))
     ):
         none = one.read(key.columns).clear()
         return Compared((one.rows(), one.rows()), key, none, none)
@@ -221,28 +195,26 @@ def _config(sides: tuple[Side, Side], key: Key, schema: Schema, kind: str) -> Co
     return found
 
 
+def _same_bytes(one: Path, other: Path) -> bool:
+    return filecmp.cmp(one, other, shallow=False)
+
+
 def _rejects(both: tuple[Version, Version], only: tuple[str, ...]) -> list[Rejected]:
     """Return rejects by config and reason, those of no config among them."""
-    import polars as pl
-
+    kinds = {"config": pl.String, "reason": pl.String, "number": pl.Int64}
     frames = []
-    for version in both:
-        kinds = {"config": pl.String, "reason": pl.String, "number": pl.Int64}
+    for version, when in zip(both, WHEN, strict=True):
         frame = pl.DataFrame(schema=kinds)
         if REJECTS in version.files:
             frame = Side([version.files[REJECTS]], {}).read(kinds)
-        frames.append(frame.group_by("config", "reason").agg(pl.col("number").sum()))
-    joined = frames[0].join(
-        frames[1], on=["config", "reason"], how="full", coalesce=True, suffix="_2"
-    )
-    rows = joined.fill_null(0).sort("config", "reason").iter_rows()
+        frames.append(frame.rename({"number": when}))
+    summed = pl.concat(frames, how="diagonal").group_by("config", "reason").sum()
+    rows = summed.select(*Rejected._fields).sort("config", "reason").iter_rows()
     return [Rejected(*row) for row in rows if not only or row[0] in only]
 
 
-def _across(found: Difference, sides: dict[str, Sides]) -> Across | None:
-    """Tell once what differs of things that stand in several configs."""
-    import polars as pl
-
+def _across(found: Difference, sides: dict[str, Pair]) -> Across | None:
+    """Return once what differs of things that stand in several configs."""
     keys = {one.key.columns for one in found.configs.values()}
     if len(keys) != 1 or any(one.repeated for one in found.configs.values()):
         return None
@@ -252,7 +224,7 @@ def _across(found: Difference, sides: dict[str, Sides]) -> Across | None:
     for config in sorted(found.configs, key=_english_first):
         for column, rows in found.configs[config].changes.items():
             changes.setdefault(column, []).append(rows.with_columns(configs=pl.lit(config)))
-    told = {
+    changed = {
         column: _once(pl.concat(parts, how="vertical_relaxed"), [*by, BEFORE, AFTER], shown)
         .select(*by, pl.exclude(*by, BEFORE, AFTER, CONFIGS), BEFORE, AFTER, CONFIGS)
         .sort(by, maintain_order=True)
@@ -263,13 +235,11 @@ def _across(found: Difference, sides: dict[str, Sides]) -> Across | None:
     if found.added or found.removed or some:
         before, after = (_things(sides, i, by, shown) for i in (0, 1))
         came, went = after.join(before, on=by, how="anti"), before.join(after, on=by, how="anti")
-    return Across(came, went, told)
+    return Across(came, went, changed)
 
 
-def _things(sides: dict[str, Sides], i: int, by: list[str], shown: list[str]) -> pl.DataFrame:
+def _things(sides: dict[str, Pair], i: int, by: list[str], shown: list[str]) -> pl.DataFrame:
     """Return what a version has in any config, with the configs that it stands in."""
-    import polars as pl
-
     parts = []
     for config in sorted(sides, key=_english_first):
         side = sides[config][i]
@@ -281,8 +251,6 @@ def _things(sides: dict[str, Sides], i: int, by: list[str], shown: list[str]) ->
 
 def _once(rows: pl.DataFrame, by: list[str], shown: list[str]) -> pl.DataFrame:
     """Return each thing once: a person's name is another in each language, the first is shown."""
-    import polars as pl
-
     first = [pl.col(c).first() for c in shown if c in rows.columns]
     return rows.group_by(by, maintain_order=True).agg(*first, pl.col(CONFIGS).sort())
 
@@ -292,34 +260,51 @@ def _english_first(config: str) -> tuple[bool, str]:
 
 
 def as_json(found: Difference) -> str:
-    """Return all that differs as JSON."""
-    across = found.across
+    """Return all that differs as JSON, what is no number there as null."""
     tree = {
         "name": found.name,
-        "before": _version(found.versions[0]),
-        "after": _version(found.versions[1]),
+        **{
+            when: {"named": v.named, "described": v.described, "version": v.card.version}
+            for when, v in zip(WHEN, found.versions, strict=True)
+        },
         "differs": found.any,
         "configs_added": found.added,
         "configs_removed": found.removed,
         "rejects": [one._asdict() for one in found.rejects],
-        "across_configs": across and vars(across),
-        "configs": {n: _as_tree(one, found.schema) for n, one in found.configs.items()},
+        "across_configs": found.across,
+        "configs": {name: _as_tree(one, found.schema) for name, one in found.configs.items()},
     }
-    return json.dumps(_plain(tree), ensure_ascii=False, indent=1, default=str) + "\n"
-
-
-def _version(version: Version) -> dict[str, Any]:
-    return {"named": version.named, "told": version.told, "version": version.card.version}
+    return (
+        to_json(tree, indent=1, inf_nan_mode="null", fallback=pl.DataFrame.to_dicts).decode() + "\n"
+    )
 
 
 def _as_tree(found: Compared, schema: Schema) -> dict[str, Any]:
     moved = found.moved
-    tree: dict[str, Any] = {
-        "rows": list(found.rows),
+    estimates = {
+        name: {
+            "changed": len(rows),
+            "judged": moved.judged[name],
+            "beyond": rows["beyond"].sum(),
+            "disjoint": rows["disjoint"].sum(),
+            "rows": rows,
+        }
+        for name, rows in moved.estimates.items()
+    }
+    parts: dict[str, Any] = {
+        "suggestions": moved.suggested and {"kept": moved.kept, **moved.suggested},
+        "estimates": estimates,
+        "adjusted_p_crossed": moved.crossed,
+        "nats": {name: spread._asdict() for name, spread in moved.nats.items()},
+    }
+    if moved.sentiment is not None and schema.sentiment:
+        parts["sentiment"] = {"of": " - ".join(schema.sentiment), "moved": moved.sentiment}
+    return {
+        "rows": found.rows,
         "added": len(found.added),
         "removed": len(found.removed),
         "changed": found.changed,
-        "key": list(found.key.columns),
+        "key": found.key.columns,
         "key_from": found.key.source,
         "repeated_keys": found.repeated,
         "columns_added": found.new_columns,
@@ -329,38 +314,8 @@ def _as_tree(found: Compared, schema: Schema) -> dict[str, Any]:
         "rows_added": found.added,
         "rows_removed": found.removed,
         "changes": found.changes,
+        **{name: part for name, part in parts.items() if part},
     }
-    if moved.sentiment is not None and schema.sentiment:
-        tree["sentiment"] = {"of": " - ".join(schema.sentiment), "moved": moved.sentiment}
-    if moved.suggested:
-        tree["suggestions"] = {"kept": moved.kept, **moved.suggested}
-    if moved.estimates:
-        tree["estimates"] = {
-            name: {
-                "changed": len(rows),
-                "judged": moved.judged[name],
-                "beyond": int(rows["beyond"].sum()),
-                "disjoint": int(rows["disjoint"].sum()),
-                "rows": rows,
-            }
-            for name, rows in moved.estimates.items()
-        }
-    if moved.crossed:
-        tree["adjusted_p_crossed"] = moved.crossed
-    if moved.nats:
-        tree["nats"] = {name: spread._asdict() for name, spread in moved.nats.items()}
-    return tree
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with rows of frames as mappings, and null for what is no number in JSON."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {name: _plain(part) for name, part in value.items()}
-    if hasattr(value, "to_dicts"):
-        value = value.to_dicts()
-    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def as_text(found: Difference, limit: int | None = LIMIT) -> list[str]:
@@ -388,12 +343,12 @@ def as_text(found: Difference, limit: int | None = LIMIT) -> list[str]:
         significant=SIGNIFICANT,
         n=lambda of: f"{of if isinstance(of, int) else len(of):,}",
         many=lambda rows: f"{len(rows):,} {one if len(rows) == 1 else several}",
-        said=_said,
+        said=_text,
         listed=listed,
         shared=_shared,
         by_importance=_by_importance,
         by_engine=_by_engine,
-        only_here=lambda here, told, by: here.join(told, on=by, how="anti") if len(told) else here,
+        only_here=lambda here, all_, by: here.join(all_, on=by, how="anti") if len(all_) else here,
     )
     return [line for line in text.splitlines() if line.strip()]
 
@@ -402,8 +357,6 @@ def _by_importance(
     changes: dict[str, pl.DataFrame], first: list[str]
 ) -> Iterator[tuple[str, pl.DataFrame]]:
     """Yield the columns that matter in their order, then others by number; large changes first."""
-    import polars as pl
-
     others = sorted((c for c in changes if c not in first), key=lambda c: -changes[c].height)
     for column in [*(c for c in first if c in changes), *others]:
         rows = changes[column]
@@ -426,7 +379,7 @@ def _by_engine(found: Any) -> Iterator[tuple[str, dict[str, Any], int]]:
 def _shared(rows: pl.DataFrame) -> str:
     """Return the one change that all rows have, or nothing."""
     pairs = rows.select(BEFORE, AFTER).unique()
-    return " -> ".join(map(_said, pairs.row(0))) if len(pairs) == 1 else ""
+    return " -> ".join(map(_text, pairs.row(0))) if len(pairs) == 1 else ""
 
 
 def _move(row: dict[str, Any], configs: int) -> str:
@@ -434,33 +387,32 @@ def _move(row: dict[str, Any], configs: int) -> str:
     numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (was, now))
     by = f" ({now - was:+.4g})" if numbers else ""
     skipped = (BEFORE, AFTER, "moved", "turned", "significant")
-    return f"{_name(row, configs, skipped)}: {_said(was)} -> {_said(now)}{by}"
+    return f"{_name(row, configs, skipped)}: {_text(was)} -> {_text(now)}{by}"
 
 
 def _interval(row: dict[str, Any], _: int) -> str:
     ends = [(when, f"{when}_low", f"{when}_high") for when in (BEFORE, AFTER)]
     skipped = (*ends[0], *ends[1], "moved", "beyond", "disjoint")
     was, now = (
-        f"{_said(row[v])} ({_said(row[low])} to {_said(row[high])})" for v, low, high in ends
+        f"{_text(row[v])} ({_text(row[low])} to {_text(row[high])})" for v, low, high in ends
     )
     apart = ", intervals apart" if row["disjoint"] else ""
     return f"{_name(row, 0, skipped)}: {was} -> {now}{apart}"
 
 
 def _name(row: dict[str, Any], configs: int, skipped: tuple[str, ...] = ()) -> str:
-    told = " ".join(_said(v) for c, v in row.items() if c not in skipped and c != CONFIGS)
+    name = " ".join(_text(v) for c, v in row.items() if c not in skipped and c != CONFIGS)
     where = row.get(CONFIGS) or []
-    if not where:
-        return told
-    return f"{told} (all configs)" if len(where) == configs > 1 else f"{told} ({', '.join(where)})"
+    listed = "all configs" if len(where) == configs > 1 else ", ".join(where)
+    return f"{name} ({listed})" if where else name
 
 
 WAYS = {"name": _name, "move": _move, "interval": _interval}
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(_said, value))}]"[:WIDTH]
+        return f"[{', '.join(map(_text, value))}]"[:WIDTH]
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "nothing"}[value]
     if isinstance(value, float):

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.core.yaml_text import parse
-from plumbline.builders.dvc import cache as kept
-from plumbline.builders.dvc import git as history
+from plumbline.builders.dvc import cache, git
 from plumbline.builders.dvc.lock import Item
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class Node:
     path: str
     kind: str
     item: Item
-    here: kept.Here
+    here: cache.Here
     stage: Stage | None = None
     first: Commit | None = None  # the first commit whose lock had these bytes
     newest: Commit | None = None  # and the newest
@@ -92,7 +91,7 @@ class Graph:
         inside = [out for path, (_, out) in self._outs.items() if path.startswith(f"{item.path}/")]
         if owner is not None and owner.path != item.path:
             return self.add(owner)
-        node = Node(item.path, kind(item.path), item, kept.compare(item))
+        node = Node(item.path, kind(item.path), item, cache.compare(item))
         self.nodes[node.key] = node
         if owner is not None:
             self._made(node)
@@ -108,13 +107,13 @@ class Graph:
         entry: Entry | None
         entry, out = self._outs[node.path]
         if out.md5 != node.item.md5:
-            entry = history.maker(self.past, node.path, node.item.md5)
+            entry = git.maker(self.past, node.path, node.item.md5)
             node.note = "made anew since: this is the older version that was read"
         if entry is None:
             node.note = "no lock, here or in git, has the version that was read: run `make repro`"
             return
         node.stage = entry.stage()
-        node.first, node.newest = history.locked(self.past, node.path, node.item.md5)
+        node.first, node.newest = git.locked(self.past, node.path, node.item.md5)
         node.facts = facts(node)
         if node.facts.get("origin") not in ("hub", "endpoint"):
             node.inputs = [self.add(item) for item in sorted(_read(node), key=_order)]
@@ -122,12 +121,12 @@ class Graph:
     def _source(self, node: Node) -> None:
         """Fill in a snapshot's manifest."""
         top = self.past.commits[0]
-        node.newest = history.last_change(top.id, node.path)
+        node.newest = git.last_change(top.id, node.path)
         if (found := manifest(node.item, top)) is None:
             parts = sorted(p.parent for p in Path(node.path).glob(f"*/{MANIFEST}"))
             node.kind = "folder" if parts else node.kind
             node.note = "" if parts else "no stage makes it, and it has no manifest"
-            node.inputs = [self.add(_here(part)) for part in parts]
+            node.inputs = [self.add(here(part)) for part in parts]
         elif "world" in found:
             node.kind = "model"
             node.facts = {key: found[key] for key in ("id", "revision", "manifest")}
@@ -148,21 +147,21 @@ def _read(node: Node) -> list[Item]:
     own = PurePosixPath(node.path).name.removesuffix(".json")
     others = {PurePosixPath(o.path).name.removesuffix(".json") for o in node.stage.outs} - {own}
     found = []
-    for dep in (d for d in node.stage.deps if not history.is_code(d.path)):
+    for dep in (d for d in node.stage.deps if not git.is_code(d.path)):
         one = Path(dep.path) / own
         if PurePosixPath(dep.path).name.removesuffix(".json") in others:
             continue
-        if (one / MANIFEST).is_file() and kept.compare(dep).state == "as locked":
-            found.append(_here(one))
+        if (one / MANIFEST).is_file() and cache.compare(dep).state == "as locked":
+            found.append(here(one))
         else:
             found.append(dep)
     return found
 
 
-def _here(folder: Path) -> Item:
+def here(folder: Path) -> Item:
     """Return a folder as it is here."""
-    files = kept.listed(folder)
-    return Item(folder.as_posix(), kept.digest(files), None, len(files))
+    files = cache.listed(folder)
+    return Item(folder.as_posix(), cache.digest(files), None, len(files))
 
 
 def code(graph: Graph) -> None:
@@ -170,13 +169,13 @@ def code(graph: Graph) -> None:
     made = [node for node in graph.nodes.values() if node.stage]
     stages = [node.stage for node in made if node.stage]
     known: dict[str, str | None] = {}
-    found = history.code(graph.past, stages)
+    found = git.code(graph.past, stages)
     for i, (node, stage) in enumerate(zip(made, stages, strict=True)):
         node.code = found[i]
         differs = []
-        for dep in (d for d in stage.deps if history.is_code(d.path)):
+        for dep in (d for d in stage.deps if git.is_code(d.path)):
             if dep.path not in known:
-                known[dep.path] = kept.of_code(Path(dep.path))
+                known[dep.path] = cache.of_code(Path(dep.path))
             if known[dep.path] != dep.md5:
                 differs.append(dep.path)
         node.code_differs = tuple(differs)
@@ -203,7 +202,7 @@ def facts(node: Node) -> dict[str, Any]:
     if node.kind == "model":
         found |= _model(node)
     elif node.kind == "validation":
-        found |= _verdict(node)
+        found |= _json(node, "", ("dataset", "success", "warnings", "fingerprint"))
     return found
 
 
@@ -235,17 +234,13 @@ def _model(node: Node) -> dict[str, Any]:
     return found
 
 
-def _verdict(node: Node) -> dict[str, Any]:
-    return _json(node, "", ("dataset", "success", "warnings", "fingerprint"))
-
-
-def _json(node: Node, name: str, wanted: tuple[str, ...]) -> dict[str, Any]:
+def _json(node: Node, name: str, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return some keys of a JSON file of an output, if just the locked bytes are to be had."""
-    path = (kept.files(node.item) or {}).get(name)
+    path = (cache.files(node.item) or {}).get(name)
     if path is None:
         return {}
     tree = json.loads(path.read_text(encoding="utf-8"))
-    return {k: tree[k] for k in wanted if k in tree}
+    return {k: tree[k] for k in keys if k in tree}
 
 
 def manifest(item: Item, top: Commit) -> dict[str, Any] | None:
@@ -253,23 +248,23 @@ def manifest(item: Item, top: Commit) -> dict[str, Any] | None:
 
     The last has the address, date and licence, but not the query nor the hashes of files.
     """
-    inside = (kept.files(item) or {}).get(MANIFEST)
+    inside = (cache.files(item) or {}).get(MANIFEST)
     there = f"{item.path}/{MANIFEST}"
     if inside is not None:
         text: bytes | None = inside.read_bytes()
         whence = there
     else:
-        text = history.file_at(top.id, there)
+        text = git.file_at(top.id, there)
         whence = f"commit {top.id[:8]}, {there}"
     if text is not None:
         try:
             return dict(json.loads(text)) | {"manifest": whence}
         except ValueError as error:
-            raise Problem(
+            raise UserError(
                 f"{whence}: not valid JSON; `git checkout` or `dvc checkout` it"
             ) from error
     pointer = f"{item.path}.dvc"
-    known = history.file_at(top.id, pointer)
+    known = git.file_at(top.id, pointer)
     if known is None:
         return None
     tree = parse(known)

@@ -13,14 +13,14 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
-from unicodedata import east_asian_width
+
+import networkx as nx
+from jinja2 import Environment, FileSystemLoader
 
 from plumbline.builders.dvc.git import is_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from networkx import DiGraph
 
     from plumbline.builders.dvc.git import Commit
     from plumbline.builders.versions.cards import Row
@@ -32,8 +32,12 @@ ESTIMATE = ("value", "low", "high", "n", "cluster", "method", "null", "p", "p_bh
 FILES = 2  # of a snapshot, that are named with their sha256
 ROW = "row"
 BOX, BETWEEN, GAP = 216, 64, 14  # pixels: width of a box, between layers, between boxes
-LINE, PAD, EDGE = 15, 8, 20
-LETTER = 6.1  # mean width of a letter at 12 pixels
+LINE, EDGE = 15, 20
+LEGEND = (
+    "Code as in {} unless a box says otherwise. Since: the first commit that had these bytes. "
+    "Rows: those that share the columns that name the row."
+)
+LETTER = 7.6  # width of a letter of the heading and of the legend, about
 
 
 def text(found: Trace) -> str:
@@ -55,8 +59,6 @@ def text(found: Trace) -> str:
 
 
 def _template(name: str, **context: Any) -> Any:
-    from jinja2 import Environment, FileSystemLoader
-
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=name.endswith(".svg.j2"),
@@ -67,7 +69,7 @@ def _template(name: str, **context: Any) -> Any:
 
 
 def _parts(row: Row) -> list[tuple[str, dict[str, Any]]]:
-    """Return what is told of a row: what names it, its estimate, and the rest."""
+    """Return the parts of a row: what names it, its estimate, and the rest."""
     estimate = {k: v for k, v in row.values.items() if k in ESTIMATE and "value" in row.values}
     numbers = {k: v for k, v in estimate.items() if not isinstance(v, str)}
     words = [("", {k: v}) for k, v in estimate.items() if isinstance(v, str)]
@@ -81,10 +83,10 @@ class Step:
 
     node: Node
     indent: str
-    where: str = ""  # it is told: above or below; empty: here
+    where: str = ""  # it is described: above or below; empty: here
     report: Node | None = None
-    params: tuple[str, ...] = ()  # sections that are told here
-    again: tuple[str, ...] = ()  # and that were told before
+    params: tuple[str, ...] = ()  # sections that are shown here
+    again: tuple[str, ...] = ()  # and that were shown before
 
     @property
     def code(self) -> int:
@@ -101,9 +103,7 @@ class Step:
 
 
 def _steps(found: Trace) -> Iterator[Step]:
-    """Yield the nodes in the order of the tree, each told where it is nearest to the row."""
-    import networkx as nx
-
+    """Yield the nodes in the order of the tree, each described where it is nearest to the row."""
     graph, reports = _graph(found), _reports(found)
     nearest = {found.output: "", **dict(nx.bfs_predecessors(graph, found.output))}
     seen: set[str] = set()
@@ -127,7 +127,7 @@ def _steps(found: Trace) -> Iterator[Step]:
 
 
 def _reports(found: Trace) -> dict[str, Node]:
-    """Return the reports of validation that are told with their dataset, by the dataset's key."""
+    """Return the reports of validation that stand with their dataset, by the dataset's key."""
     return {
         node.inputs[0]: node
         for node in found.nodes.values()
@@ -135,16 +135,14 @@ def _reports(found: Trace) -> dict[str, Node]:
     }
 
 
-def _graph(found: Trace) -> DiGraph[str]:
-    """Return what was made of what, from the output on; reports told with a dataset left out."""
-    import networkx as nx
-
-    told = {report.key for report in _reports(found).values()}
-    graph: DiGraph[str] = nx.DiGraph()
+def _graph(found: Trace) -> nx.DiGraph[str]:
+    """Return what was made of what, from the output on, without reports beside a dataset."""
+    beside = {report.key for report in _reports(found).values()}
+    graph: nx.DiGraph[str] = nx.DiGraph()
     for key, node in found.nodes.items():
-        if key not in told:
+        if key not in beside:
             graph.add_node(key)
-            graph.add_edges_from((key, inner) for inner in node.inputs if inner not in told)
+            graph.add_edges_from((key, inner) for inner in node.inputs if inner not in beside)
     return graph
 
 
@@ -169,8 +167,8 @@ def commit(of: Commit | None) -> str:
 
 def _short(value: Any) -> str:
     """Return a value on one line, cut where it is long."""
-    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    line = " ".join(told.split())
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    line = " ".join(text.split())
     return line if len(line) <= SHORT else f"{line[: SHORT - 4]} ..."
 
 
@@ -179,8 +177,7 @@ class Box:
     """What is drawn of a node, and where."""
 
     kind: str
-    name: str
-    lines: tuple[str, ...]
+    lines: list[str]  # name, and what else there is to say
     whole: str  # shown under the pointer
     differs: bool = False
     x: int = 0
@@ -189,19 +186,13 @@ class Box:
 
     @property
     def word(self) -> str:
-        """The kind, without what is told of it."""
+        """The kind alone, without a version."""
         return re.split(r"[ ,]", self.kind)[0]
 
     @property
     def height(self) -> int:
         """Height in pixels."""
-        return 2 * PAD + LINE * (2 + len(self.lines))
-
-    @property
-    def texts(self) -> list[tuple[str, str]]:
-        """Each line with its style, cut to the width."""
-        lines = [("kind", self.kind), ("name", self.name), *(("more", one) for one in self.lines)]
-        return [(style, _cut(line)) for style, line in lines]
+        return LINE * (2 + len(self.lines))
 
 
 def picture(found: Trace) -> str:
@@ -213,16 +204,14 @@ def picture(found: Trace) -> str:
         graph.add_edge(found.output, ROW)
     depth = _place(graph, boxes)
     width = max(2 * EDGE + depth * BOX + (depth - 1) * BETWEEN, 640)
-    heading = _wrapped(found.headline, width)
+    heading, legend = (
+        textwrap.wrap(text, int((width - 2 * EDGE) / LETTER))
+        for text in (found.headline, LEGEND.format(commit(found.top)))
+    )
     top = 2 * EDGE + 21 * len(heading)
     for box in boxes.values():
         box.y += top
     low = max(box.y + box.height for box in boxes.values())
-    legend = _wrapped(
-        f"Code as in {commit(found.top)} unless a box says otherwise. Since: the first commit that "
-        "had these bytes. Rows: those that share the columns that name the row.",
-        width,
-    )
     ends = [(boxes[a], boxes[b]) for a, b in graph.edges]
     drawn = _template(
         "trace.svg.j2",
@@ -240,10 +229,8 @@ def picture(found: Trace) -> str:
     return f"{drawn}\n"
 
 
-def _place(graph: DiGraph[str], boxes: dict[str, Box]) -> int:
+def _place(graph: nx.DiGraph[str], boxes: dict[str, Box]) -> int:
     """Put each box right of all that it was made of, near the height of that; return the layers."""
-    import networkx as nx
-
     layers = [list(layer) for layer in nx.topological_generations(graph)]
     tall = max(sum(boxes[key].height + GAP for key in layer) for layer in layers)
     for i, layer in enumerate(layers):
@@ -261,46 +248,30 @@ def _box(found: Trace, node: Node) -> Box:
     version = f" {facts['version']}" if "version" in facts else ""
     report = _reports(found).get(node.key)
     checked = f", {verdict(report).split(',')[0]}" if report else ""
-    name = "/".join(PurePosixPath(node.path).parts[2:]) or node.path
-    lines = []
+    lines = ["/".join(PurePosixPath(node.path).parts[2:]) or node.path]
     if node.kind == "snapshot" and "retrieved" in facts:
-        lines = [f"retrieved {facts['retrieved']}", str(facts["licence"])]
+        lines += [f"retrieved {facts['retrieved']}", str(facts["licence"])]
     elif node.kind == "model":
-        lines = [f"revision {str(facts.get('revision') or 'not known')[:8]}"]
+        lines += [f"revision {str(facts.get('revision') or 'not known')[:8]}"]
         if "planted" in facts:
             lines.append(f"{facts['planted']}, seed {facts['seed']}")
-    behind = [part for part in found.behind.get(node.key, ()) if part.matched]
-    lines += [f"{part.config}: {part.rows:,} of {part.of:,} rows" for part in behind[:3]]
+    shared = [part for part in found.matches.get(node.key, ()) if part.matched]
+    lines += [f"{part.config}: {part.rows:,} of {part.of:,} rows" for part in shared[:3]]
     if node.stage:
         lines.append(f"since {commit(node.first)}" if node.first else "in no commit")
     if node.stage and node.code != found.top:
         lines.append(f"code of {commit(node.code)}")
     differs = node.here.state == "differs" or bool(node.code_differs)
-    lines += ["DIFFERS here"] * differs
+    lines += [*["DIFFERS here"] * differs, node.item.md5[:8]]
     whole = "\n".join([title(node), *([node.stage.command] if node.stage else [])])
-    kind = f"{node.kind}{version}{checked}"
-    return Box(kind, name, (*lines, node.item.md5[:8]), whole, differs)
+    return Box(f"{node.kind}{version}{checked}", lines, whole, differs)
 
 
 def _row_box(of: Row, file: str) -> Box:
     value, *ends = (of.values.get(name) for name in ("value", "low", "high"))
-    named = [f"{key}: {name}" for key, name in of.names.items()]
+    lines = [f"row {of.number:,} of {of.of:,}", *(f"{k}: {name}" for k, name in of.names.items())]
     if isinstance(value, float):
         known = all(isinstance(end, float) for end in ends)
         interval = f" [{ends[0]:.4g}, {ends[1]:.4g}]" if known else ""
-        named.append(f"value {value:.4g}{interval}")
-    return Box(ROW, f"row {of.number:,} of {of.of:,}", tuple(named), f"{file}, row {of.number}")
-
-
-def _cut(line: str) -> str:
-    """Shorten a line to the room that there is in a box."""
-    room, end = (BOX - 2 * PAD) / LETTER, 0
-    for end, letter in enumerate(line, 1):  # noqa: B007
-        room -= 2 if east_asian_width(letter) in "WF" else 1
-        if room < 1:
-            break
-    return line if end == len(line) else f"{line[:end]}…"
-
-
-def _wrapped(line: str, room: float) -> list[str]:
-    return textwrap.wrap(line, int((room - 2 * EDGE) / (LETTER * 1.25)))
+        lines.append(f"value {value:.4g}{interval}")
+    return Box(ROW, lines, f"{file}, row {of.number}")

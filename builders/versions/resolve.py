@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.yaml_text import parse
 from plumbline.builders.dvc import cache, git
 from plumbline.builders.dvc.lock import Item
@@ -34,7 +34,7 @@ class Version:
     """One version of a folder: what it states, and where its parquet files can be read."""
 
     named: str  # as the user named it
-    told: str  # what that is
+    described: str  # what that is
     files: dict[str, Path]  # by path inside the folder
     card: Card
 
@@ -50,16 +50,16 @@ def find(named: str, folder: Path, scratch: Path) -> Version:
     folder
         Under data/, as it is called in the project.
     scratch
-        An empty folder for what has to be brought from a DVC remote.
+        An empty folder for what has to be fetched from a DVC remote.
 
     Raises
     ------
-    Problem
+    UserError
         If there is no such version, or it does not have the folder, or cannot be read.
     """
     if named == WORKSPACE:
         if not folder.is_dir():
-            raise Problem(f"{folder}: not in the workspace; `make repro` or `dvc pull` it first")
+            raise UserError(f"{folder}: not in the workspace; `make repro` or `dvc pull` it first")
         return _on_disk(named, "as it is now", folder)
     there = ON_HUB.fullmatch(named)
     if there:
@@ -71,30 +71,30 @@ def find(named: str, folder: Path, scratch: Path) -> Version:
         files = _locked(commit, named, folder, scratch)
         return _version(named, f"commit {commit[:10]}", files)
     if not path.is_dir():
-        raise Problem(
+        raise UserError(
             f"{named}: no such version; name `{WORKSPACE}`, a commit, tag or branch of git, "
             "OWNER/NAME@TAG on the Hub, or a folder"
         )
     return _on_disk(named, "a folder", path)
 
 
-def _on_disk(named: str, told: str, folder: Path) -> Version:
+def _on_disk(named: str, described: str, folder: Path) -> Version:
     found = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
     files = {k: p for k, p in found.items() if not any(x[0] == "." for x in k.split("/"))}
-    return _version(named, told, files)
+    return _version(named, described, files)
 
 
-def _version(named: str, told: str, files: dict[str, Path]) -> Version:
+def _version(named: str, described: str, files: dict[str, Path]) -> Version:
     data = {name: path for name, path in sorted(files.items()) if name.endswith(PARQUET)}
     if not data:
-        raise Problem(f"{named}: no parquet file there; only folders of rows can be compared")
-    return Version(named, told, data, cards.read(files))
+        raise UserError(f"{named}: no parquet file there; only folders of rows can be compared")
+    return Version(named, described, data, cards.read(files))
 
 
 def _commit(named: str) -> str | None:
     try:
         return git.resolve(named)
-    except Problem as problem:
+    except UserError as problem:
         if str(problem).startswith("git: "):
             raise
         return None
@@ -104,20 +104,20 @@ def _locked(commit: str, named: str, folder: Path, scratch: Path) -> dict[str, P
     """Return the files that a commit's locks name for a folder, from the cache or a remote."""
     outs = list(_outs(commit, folder))
     if not outs:
-        raise Problem(
+        raise UserError(
             f"{folder}: in no dvc.lock of {named} ({commit[:10]}); it was not made there, or has "
             "another name"
         )
-    wanted: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for out in outs:
         stored = cache.stored(out)
         if stored is None:
-            return _brought(commit, named, folder, scratch)
+            return _fetched(commit, named, folder, scratch)
         for inside, path in stored.items():
             where = Path(out.path) / inside
             if where.is_relative_to(folder):
-                wanted[where.relative_to(folder).as_posix()] = path
-    return wanted
+                files[where.relative_to(folder).as_posix()] = path
+    return files
 
 
 def _outs(commit: str, folder: Path) -> Iterator[Item]:
@@ -132,8 +132,8 @@ def _outs(commit: str, folder: Path) -> Iterator[Item]:
             yield Item(parent.as_posix(), str(out.get("md5") or ""))
 
 
-def _brought(commit: str, named: str, folder: Path, scratch: Path) -> dict[str, Path]:
-    """Bring what the cache lacks from the remote into the scratch folder."""
+def _fetched(commit: str, named: str, folder: Path, scratch: Path) -> dict[str, Path]:
+    """Fetch what the cache lacks from the remote into the scratch folder."""
     from dvc.api import DVCFileSystem
     from dvc.config import Config, ConfigError
     from dvc.exceptions import NotDvcRepoError
@@ -141,11 +141,11 @@ def _brought(commit: str, named: str, folder: Path, scratch: Path) -> dict[str, 
     try:
         config = Config.from_cwd()
     except (ConfigError, NotDvcRepoError) as error:
-        raise Problem(f"DVC cannot be used here ({_said(error)}); mend .dvc/config") from error
+        raise UserError(f"DVC cannot be used here ({_reason(error)}); mend .dvc/config") from error
     remotes = dict(config.get("remote") or {})
     remote = (config.get("core") or {}).get("remote") or next(iter(remotes), None)
     if not remote:
-        raise Problem(
+        raise UserError(
             f"{folder}: the DVC cache lacks it as it was at {named} ({commit[:10]}), and DVC has "
             f"no remote; add one, or `git checkout {named}` and `dvc fetch {folder}` where one is"
         )
@@ -156,13 +156,13 @@ def _brought(commit: str, named: str, folder: Path, scratch: Path) -> dict[str, 
         there = DVCFileSystem(rev=commit, config=now)
         there.get(folder.as_posix(), into.as_posix(), recursive=True)
     except Exception as error:  # DVC, its remotes and their clients raise errors of many families
-        raise Problem(
+        raise UserError(
             f"{folder}: neither the DVC cache nor its remote {remote} gives it as it was at "
-            f"{named} ({_said(error)}); `git checkout {named}` and `dvc fetch {folder}` where it "
+            f"{named} ({_reason(error)}); `git checkout {named}` and `dvc fetch {folder}` where it "
             "can be reached"
         ) from error
     return {p.relative_to(into).as_posix(): p for p in into.rglob("*") if p.is_file()}
 
 
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,6 +1,6 @@
 """Tracing a row of any table, outputs or dataset back to the snapshots that it was made of.
 
-What is told is read from the locks, from git, from the cards and from the snapshots' manifests. A
+Everything is read from the locks, from git, from the cards and from the snapshots' manifests. A
 file that came from elsewhere can be traced once :func:`start` knows the output and its hash.
 """
 
@@ -11,17 +11,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST
-from plumbline.builders.dvc import cache as kept
-from plumbline.builders.dvc import git as history
+from plumbline.builders.dvc import cache, git
 from plumbline.builders.dvc import lock as locks
-from plumbline.builders.dvc.lock import Item
 from plumbline.builders.versions import cards, lineage
 
 if TYPE_CHECKING:
     from plumbline.builders.dvc.git import Commit
-    from plumbline.builders.versions.cards import Behind, Row
+    from plumbline.builders.dvc.lock import Item
+    from plumbline.builders.versions.cards import Matches, Row
     from plumbline.builders.versions.lineage import Graph, Node
 
 NAMED = 6  # files in a message
@@ -37,10 +36,10 @@ class Trace:
     output: str  # key of the node that the file is of
     nodes: dict[str, Node]
     top: Commit  # of the history that was read
-    revision: str | None  # as asked for; None: the working folder
+    revision: str | None  # as given; None: the working folder
     shallow: bool
     row: Row | None = None
-    behind: dict[str, list[Behind]] = field(default_factory=dict)  # by key of the node
+    matches: dict[str, list[Matches]] = field(default_factory=dict)  # by key of the node
     headline: str = ""
     differs: list[str] = field(default_factory=list)  # sentences, of what is behind it
 
@@ -55,15 +54,13 @@ def trace(named: str, revision: str | None = None) -> Trace:
 
     Raises
     ------
-    Problem
+    UserError
         If there is no git, the file is not there, no stage makes it, or it has no such row.
     """
-    path, _, wanted = named.partition("#")
+    path, _, selector = named.partition("#")
     file = _inside(path)
-    past = history.read(history.resolve(revision or "HEAD"))
-    graph = lineage.Graph(
-        past, history.entries_at(past.commits[0].id) if revision else locks.here()
-    )
+    past = git.read(git.resolve(revision or "HEAD"))
+    graph = lineage.Graph(past, git.entries_at(past.commits[0].id) if revision else locks.here())
     item = start(file, graph, revision)
     found = Trace(file, graph.add(item), graph.nodes, past.commits[0], revision, past.shallow)
     lineage.code(graph)
@@ -71,8 +68,8 @@ def trace(named: str, revision: str | None = None) -> Trace:
     inside = _within(file, node)
     if inside:
         _known(found, node, inside)
-    if wanted:
-        found.row = _row(found, node, inside, wanted)
+    if selector:
+        found.row = _row(found, node, inside, selector)
         _count(found, node)
     found.headline = _headline(found, node)
     found.differs = [s for n in found.nodes.values() for s in _differs(n, itself=n is node)]
@@ -97,25 +94,25 @@ def start(file: str, graph: Graph, revision: str | None) -> Item:
 
     Raises
     ------
-    Problem
+    UserError
         If it is neither.
     """
     owner = graph.owner(file)
     if owner is not None:
         return owner
     if any(out.path.startswith(f"{file}/") for entry in graph.entries for out in entry.outs):
-        raise Problem(f"{file}: holds the outputs of several stages; name one of them")
+        raise UserError(f"{file}: holds the outputs of several stages; name one of them")
     path = PurePosixPath(file)
     for folder in (path, *path.parents):
         if (Path(folder) / MANIFEST).is_file():
             read = (d for e in graph.entries for d in e.stage().deps if d.path == str(folder))
-            known = next(read, None)
-            files = kept.listed(Path(folder))
-            return known or Item(str(folder), kept.digest(files), None, len(files))
+            return next(read, None) or lineage.here(Path(folder))
     where = f"the locks of {revision}" if revision else "the locks here"
     if not Path(file).exists():
-        raise Problem(f"{file}: no such file, and none in {where}; name one that `make repro` made")
-    raise Problem(
+        raise UserError(
+            f"{file}: no such file, and none in {where}; name one that `make repro` made"
+        )
+    raise UserError(
         f"{file}: no stage in {where} makes it, so there is nothing to trace; name a file under "
         "data/ that `make repro` writes"
     )
@@ -125,7 +122,7 @@ def _inside(path: str) -> str:
     """Return a path as the locks write it."""
     whole = os.path.relpath(path) if Path(path).is_absolute() else os.path.normpath(path)
     if not path or whole.startswith(".."):
-        raise Problem(f"{path or '#'}: not a file of this project; name one from its top folder")
+        raise UserError(f"{path or '#'}: not a file of this project; name one from its top folder")
     return PurePosixPath(whole).as_posix()
 
 
@@ -138,17 +135,17 @@ def _files(found: Trace, node: Node) -> dict[str, Path] | None:
     """Return the files of what is traced: as they are here, or for a revision as locked."""
     base = Path(node.path)
     if found.revision is not None or not base.exists():
-        return kept.files(node.item)
+        return cache.files(node.item)
     if base.is_file():
         return {"": base}
     return {p.relative_to(base).as_posix(): p for p in sorted(base.rglob("*")) if p.is_file()}
 
 
-def _row(found: Trace, node: Node, inside: str, wanted: str) -> Row:
-    """Read the row that is asked for."""
+def _row(found: Trace, node: Node, inside: str, selector: str) -> Row:
+    """Read the selected row."""
     files = _files(found, node)
     if files is None:
-        raise Problem(
+        raise UserError(
             f"{found.file}: its bytes are not here, so no row can be read; `dvc checkout` or "
             "`dvc pull` them, or leave out the row"
         )
@@ -158,17 +155,17 @@ def _row(found: Trace, node: Node, inside: str, wanted: str) -> Row:
         path, inside = files[tables[0]], tables[0]
         found.file = f"{node.path}/{inside}"
     if path is None:
-        raise Problem(f"{found.file}: which file? a row is in one of {_some(tables)}")
+        raise UserError(f"{found.file}: which file? a row is in one of {_some(tables)}")
     if PurePosixPath(inside).suffix != ".parquet":
-        raise Problem(f"{found.file}: has no rows; leave out what follows #, or name a .parquet")
-    return cards.row(path, inside, cards.read(files), wanted)
+        raise UserError(f"{found.file}: has no rows; leave out what follows #, or name a .parquet")
+    return cards.row(path, inside, cards.read(files), selector)
 
 
 def _known(found: Trace, node: Node, inside: str) -> None:
     """Refuse a file that is not in the output that it would lie in."""
     files = _files(found, node)
     if files is not None and not any(f"{name}/".startswith(f"{inside}/") for name in files):
-        raise Problem(f"{found.file}: no such file; {node.path} has {_some(list(files))}")
+        raise UserError(f"{found.file}: no such file; {node.path} has {_some(list(files))}")
 
 
 def _some(names: list[str]) -> str:
@@ -184,11 +181,11 @@ def _count(found: Trace, node: Node) -> None:
         of = found.nodes[todo.pop()]
         if of.kind == "folder":
             todo += of.inputs
-        if of.key in found.behind or of.kind not in ROWS:
+        if of.key in found.matches or of.kind not in ROWS:
             continue
-        small = (of.item.size or 0) <= kept.LARGE
-        files = kept.files(of.item) if small and found.row.names else None
-        found.behind[of.key] = cards.behind(files, found.row.names) if files else []
+        small = (of.item.size or 0) <= cache.LARGE
+        files = cache.files(of.item) if small and found.row.names else None
+        found.matches[of.key] = cards.matches(files, found.row.names) if files else []
         todo += of.inputs if of.kind in THROUGH else []
 
 

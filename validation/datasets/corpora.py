@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 from pydantic import Field
 
 from plumbline.builders.core import parquet as store
-from plumbline.builders.datasets.corpora.build import CONFIGS, PERIODS, SCHEMA, TURN
+from plumbline.builders.datasets.corpora.build import PERIODS, SCHEMA, TURN
 from plumbline.builders.datasets.corpora.reddit_dump import MENTION
+from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.validation import suite
 
 if TYPE_CHECKING:

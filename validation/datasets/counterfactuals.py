@@ -37,11 +37,13 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
         codes = {name: READINGS.index(name) for name in READINGS}
         original = pl.col("reading") == codes["original"]
         other = frame.select(
-            pl.col("id").alias("of"),
+            pl.col("id").alias("reference_id"),
             *(pl.col(c).alias(f"{c}_of") for c in ("reading", "text", *PAIR)),
         )
         base = frame.filter(original).select("target", pl.col("text").alias("base"))
-        joined = frame.join(other, on="of", how="left").join(base, on="target", how="left")
+        joined = frame.join(other, on="reference_id", how="left").join(
+            base, on="target", how="left"
+        )
         placebo = pl.col("reading") == codes["placebo"]
         wanted = pl.when(placebo).then(codes["corrected"]).otherwise(codes["original"])
         only = [
@@ -51,9 +53,13 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
         paired = pl.all_horizontal(pl.col(c) == pl.col(f"{c}_of") for c in PAIR)
         texts_of = joined.select(
             "id",
-            (original == (pl.col("of") == "")).alias("only_originals_stand_alone"),
-            (original | (pl.col("reading_of") == wanted).fill_null(value=False)).alias("of_exists"),
-            (original | (pl.col("target") == pl.col("target_of"))).alias("of_the_same_target"),
+            (original == (pl.col("reference_id") == "")).alias("only_originals_stand_alone"),
+            (original | (pl.col("reading_of") == wanted).fill_null(value=False)).alias(
+                "reference_exists"
+            ),
+            (original | (pl.col("target") == pl.col("target_of"))).alias(
+                "reference_of_the_same_target"
+            ),
             (original == (pl.col("country") == "")).alias("has_a_country"),
             (original | (pl.col("entity") != "") & (pl.col("name") != "")).alias("has_a_name"),
             pl.Series("differs_in_the_entity_only", only, dtype=pl.Boolean),
@@ -72,7 +78,7 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
 
 
 def only_the_entity(original: str, text: str, entity: str) -> bool:
-    """Tell whether a text is the original, but for the places where words of the entity stand."""
+    """Return whether a text is the original, but for the places where words of the entity stand."""
     if not entity:
         return text == original
     return _pattern(original, entity).fullmatch(text) is not None

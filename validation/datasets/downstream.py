@@ -20,13 +20,13 @@ class Params(suite.Params):
     """Floors, classes and groups, and how alike the splits are."""
 
     labels: dict[str, list[str]] = Field(
-        default_factory=dict, description="classes of each config; any where none are told"
+        default_factory=dict, description="classes of each config; any where none are given"
     )
     groups: dict[str, list[str]] = Field(
-        default_factory=dict, description="groups of each config; any where none are told"
+        default_factory=dict, description="groups of each config; any where none are given"
     )
     label_min: int = Field(1, ge=0, description="fewest texts of a class in a split")
-    group_min: int = Field(0, ge=0, description="fewest texts of a group that is told")
+    group_min: int = Field(0, ge=0, description="fewest texts of a group that is given")
     label_tolerance: float = Field(
         0.05,
         ge=0,

@@ -28,7 +28,7 @@ class Params(suite.Params):
         "be from a half; scales of others may be as uneven as they are",
     )
     even: list[str] = Field(
-        default_factory=list, description="scales of which that, and opposites, are asked"
+        default_factory=list, description="scales that must have even halves, and opposites"
     )
 
 
@@ -63,7 +63,7 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
 
 
 def _points_fit() -> pl.Expr:
-    """Tell whether the points of the answers, where there are any, say what the weight says."""
+    """Return whether the points of the answers, where there are any, say what the weight says."""
     points = pl.col("points")
     span = points.list.get(3, null_on_oob=True) - points.list.get(0, null_on_oob=True)
     fit = (span.abs() / 2 == pl.col("weight")) & ((span < 0) == pl.col("reversed"))

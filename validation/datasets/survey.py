@@ -49,4 +49,4 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
         for gender, floor in params.gender_min.items():
             own = frame.filter(pl.col("gender") == GENDERS.index(gender))["respondent"].n_unique()
             rows.append((config, gender, own, floor, own >= floor))
-    return [*found, suite.listed("sizes", "config what number wanted fine", rows, 4)]
+    return [*found, suite.listed("sizes", "config what number needed fine", rows, 4)]

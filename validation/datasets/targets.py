@@ -18,7 +18,7 @@ class Params(suite.Params):
     """Floors, and the classes that there are."""
 
     labels: dict[str, list[str]] = Field(
-        default_factory=dict, description="classes of each config; any where none are told"
+        default_factory=dict, description="classes of each config; any where none are given"
     )
     label_min: int = Field(0, ge=0, description="fewest texts of each class of a config")
 

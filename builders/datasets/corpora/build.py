@@ -12,20 +12,23 @@ import re
 from collections import Counter
 from datetime import UTC, date, datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
-
-from pydantic import Field, field_validator
+from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.describe import page, table
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.corpora import reddit_dump
-from plumbline.builders.datasets.corpora.hate_filter import Params as Hate
-from plumbline.builders.datasets.corpora.near_duplicates import Params as Near
-from plumbline.builders.datasets.corpora.sample import Asked, Drawn, Found, draw
-from plumbline.builders.readers.articles import declared, every, published
+from plumbline.builders.datasets.corpora.sample import (
+    CONFIGS,
+    KINDS,
+    LEANINGS,
+    Drawn,
+    Found,
+    Params,
+    draw,
+)
+from plumbline.builders.readers.articles import corpora_of, every, published
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,8 +37,6 @@ if TYPE_CHECKING:
     from plumbline.builders.core.snapshot import Snapshot
 
 SOURCES = ("news", "reddit")
-KINDS, LEANINGS = ("news", "social"), ("left", "center", "right")
-CONFIGS = tuple(f"{kind}-{leaning}" for kind in KINDS for leaning in LEANINGS)
 PERIODS = ("before", "from", "unknown")
 TURN = date(2017, 1, 20)  # the inauguration that parts the paper's two periods
 FOUNDED = date(2005, 6, 23)  # Reddit: nothing was posted before
@@ -71,60 +72,6 @@ SCHEMA = Schema(
 )
 
 
-class Snapshots(Section):
-    """The snapshots to build from."""
-
-    news: str = Field(description="folder of the snapshot of articles")
-    reddit: str = Field(description="folder of the snapshot of posts")
-
-
-class Least(Section):
-    """Fewest words of a text."""
-
-    news: int = Field(20, ge=1, description="of an article")
-    social: int = Field(10, ge=1, description="of a post")
-
-
-class Params(Section):
-    """The snapshots to build from, and what is taken of them."""
-
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    snapshots: Snapshots = Field(description="one of each source")
-    language: str = Field("en", description="of the articles, as the snapshot of news has it")
-    sizes: dict[str, int] = Field(description="size of each of the six corpora, in `unit`")
-    unit: Literal["words", "texts"] = Field("words", description="what sizes are counted in")
-    even: bool = Field(
-        True, description="make all corpora smaller alike where one has too little, or only that"
-    )
-    pool: float = Field(
-        1.5, ge=1, description="texts looked at for duplicates and hate, as a multiple of the size"
-    )
-    words_min: Least = Field(Least(), description="fewest words")
-    gone: list[str] = Field(
-        ["[deleted]", "[removed]", "[deleted by user]", "[removed by reddit]"],
-        description="texts that stand in place of a post that was taken away, in small letters",
-    )
-    bots: list[str] = Field(
-        ["i am a bot", "i'm a bot", "beep boop", "this action was performed automatically"],
-        description="words by which a post says that a program wrote it, in small letters",
-    )
-    near: Near = Field(Near(), description="near-duplicates")
-    hate: Hate | None = Field(None, description="the classifier of hate; null: no filter")
-    seed: int = Field(1, description="of the draw")
-
-    @field_validator("sizes")
-    @classmethod
-    def _six(cls, sizes: dict[str, int]) -> dict[str, int]:
-        if set(sizes) != set(CONFIGS) or min(sizes.values()) < 1:
-            raise ValueError(f"give a size of 1 or more for each of {', '.join(CONFIGS)}")
-        return sizes
-
-
-def wanted(params: Params) -> tuple[str, ...]:
-    """Return the configs that a build must have."""
-    return tuple(params.sizes)
-
-
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:
     """Yield the six corpora, sorted by id, and what is left out."""
 
@@ -132,17 +79,7 @@ def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reje
         yield from _articles(snapshots["news"], params, want)
         yield from _posts(snapshots["reddit"], params, want)
 
-    asked = Asked(
-        sizes={config: params.sizes[config] for config in CONFIGS},
-        in_words=params.unit == "words",
-        even=params.even,
-        pool=params.pool,
-        words_min={c: getattr(params.words_min, c.partition("-")[0]) for c in CONFIGS},
-        near=params.near,
-        hate=params.hate,
-        seed=params.seed,
-    )
-    for item in draw(texts, asked):
+    for item in draw(texts, params):
         yield item if isinstance(item, Reject) else _row(item)
 
 
@@ -169,7 +106,7 @@ def _articles(snapshot: Snapshot, params: Params, want: Callable[[str], bool]) -
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     language = params.language
     instead = "name another under derived.corpora.language"
-    for corpus, found in every(snapshot, declared(snapshot, language, instead), language):
+    for corpus, found in every(snapshot, corpora_of(snapshot, language, instead), language):
         if not want(found.article):
             continue
         known = found.leaning in LEANINGS
@@ -192,7 +129,7 @@ def _posts(snapshot: Snapshot, params: Params, want: Callable[[str], bool]) -> I
                 if want(f"reddit/{record['id']}"):
                     yield _post(record, leanings, until, params)
         except (ValueError, KeyError) as error:
-            raise Problem(
+            raise UserError(
                 f"{snapshot.folder / name}: cannot be read ({error}); fetch it again"
             ) from error
 
@@ -218,7 +155,7 @@ def _post(record: dict[str, Any], leanings: dict[str, str], until: date, params:
 
 
 def _says(words: tuple[str, ...], text: str) -> bool:
-    """Tell whether one of some runs of words is in a text, as whole words."""
+    """Return whether one of some runs of words is in a text, as whole words."""
     return bool(_pattern(words).search(text.lower().replace("’", "'")))
 
 
@@ -239,10 +176,10 @@ def _day(seconds: object, until: date) -> date | None:
 def recorded(params: Params) -> str:
     """Return for the card how the corpora were drawn and cleared."""
     near, sizes = params.near, ", ".join(f"{c} {n:,}" for c, n in params.sizes.items())
-    fitted = "; all made smaller alike where one has too little" if params.even else ""
+    fitted = "; all made smaller alike where one has too little" if params.balance else ""
     alike = (
         f"- Near-duplicates: Jaccard index of {near.threshold:g} or more over runs of "
-        f"{near.words} words, among {params.pool:g} times the size of each corpus."
+        f"{near.words} words, among {params.oversample:g} times the size of each corpus."
     )
     lines = [
         "### How they were drawn",

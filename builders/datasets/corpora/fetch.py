@@ -9,38 +9,19 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import write_bytes
+from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.builders.datasets.corpora import reddit_dump
-from plumbline.builders.fetch.download import UNWRITTEN, download
+from plumbline.builders.fetch.download import download
 from plumbline.builders.fetch.files import Fetch
 from plumbline.builders.fetch.http import ADDRESS
 
 if TYPE_CHECKING:
     from plumbline.builders.fetch.http import Politeness
-
-
-class Bots(Section):
-    """Accounts that are programs."""
-
-    names: list[str] = Field(["AutoModerator"], description="names of accounts")
-    pattern: str = Field(
-        r"[_-][Bb][Oo][Tt]$|[a-z0-9]Bot$|BOT$",
-        description="regular expression that is looked for in the name of an account",
-    )
-
-    @field_validator("pattern")
-    @classmethod
-    def _compiles(cls, pattern: str) -> str:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"no regular expression: {error}") from error
-        return pattern
 
 
 class Params(Section):
@@ -50,9 +31,11 @@ class Params(Section):
         min_length=1, description="address or file of each dump, by a name of one's own"
     )
     communities: str = Field(
-        description="CSV file of the communities wanted, with the columns community and leaning"
+        description="CSV file of the communities, with the columns community and leaning"
     )
-    bots: Bots = Field(Bots(), description="accounts that are programs; their posts are marked")
+    bots: reddit_dump.Bots = Field(
+        reddit_dump.Bots(), description="accounts that are programs; their posts are marked"
+    )
     licence: str = Field(min_length=1, description="terms of the posts")
     citation: str = Field(min_length=1, description="what to cite")
     redistribute: bool = Field(False, description="whether the terms let its texts be published")
@@ -63,7 +46,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 
     A dump at an address is streamed to disk under a name that begins with a dot, continued where it
     was broken off, read as a stream, and removed as soon as its posts are written; the user's own
-    file is read where it lies. A dump whose posts are there is not asked for again. Beside the
+    file is read where it lies. A dump whose posts are there is not downloaded again. Beside the
     posts of each stands what the whole was: place, bytes, sha256, lines.
     """
     body = _read(params.communities)
@@ -72,14 +55,11 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     fetch = Fetch("reddit", params, politeness, into, listed=sha256)
     write_bytes(into / reddit_dump.LISTED, body)
     names = {name.lower(): name for name in listed}
-    bots = reddit_dump.Bots(
-        frozenset(name.lower() for name in params.bots.names), re.compile(params.bots.pattern)
-    )
     counts: dict[str, int] = {}
     for name, place in sorted(params.dumps.items()):
         path, facts = into / f"{name}.jsonl.zst", into / f"{name}.json"
         if not (path.exists() and facts.exists()):
-            _cut(place, politeness, path, names, bots)
+            _cut(place, politeness, path, names, params.bots)
         found = json.loads(facts.read_text("utf-8"))
         counts |= {f"{name}/{key}": found[key] for key in ("lines", "kept")}
     closed = "" if params.redistribute else " (rows not to be published)"
@@ -90,7 +70,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 def _read(place: str) -> bytes:
     path = Path(place)
     if not path.is_file():
-        raise Problem(
+        raise UserError(
             f"{place}: no such list of communities; name one under sources.reddit.communities"
         )
     return path.read_bytes()
@@ -105,35 +85,30 @@ def _cut(
     if away and not whole.exists():
         download(place, politeness, whole, _wrong)
     if not whole.is_file():
-        raise Problem(f"{place}: no such dump; name your copy of one under sources.reddit.dumps")
+        raise UserError(f"{place}: no such dump; name your copy of one under sources.reddit.dumps")
     size = whole.stat().st_size
     sha256, count = hashlib.sha256(), Counter[str]()
-    writing = path.with_name(f".writing-{path.name}")
-    try:
-        with Bar(total=size, desc=path.name, unit="B", unit_scale=True) as bar:
+    with writing(path) as part:
+        try:
+            with Bar(total=size, desc=path.name, unit="B", unit_scale=True) as bar:
 
-            def watch(piece: bytes) -> None:
-                sha256.update(piece)
-                bar.update(len(piece))
+                def watch(piece: bytes) -> None:
+                    sha256.update(piece)
+                    bar.update(len(piece))
 
-            reddit_dump.write(
-                writing, reddit_dump.posts(reddit_dump.lines(whole, watch), names, bots, count)
-            )
-    except ValueError as error:
-        if away:
-            whole.unlink()
-        raise Problem(
-            f"{place}: {error}; look at the address or the file under sources.reddit.dumps, and "
-            "fetch it again"
-        ) from error
-    except OSError as error:
-        raise Problem(UNWRITTEN.format(path=path, why=error.strerror)) from error
-    facts = {"place": place, "bytes": size, "sha256": sha256.hexdigest()}
-    facts |= {"lines": count.pop("lines", 0), "kept": count.pop("kept", 0), "posts": dict(count)}
-    text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
-    write_bytes(path.with_suffix("").with_suffix(".json"), text.encode())
-    writing.chmod(0o644)
-    writing.replace(path)
+                found = reddit_dump.lines(whole, watch)
+                reddit_dump.write(part, reddit_dump.posts(found, names, bots, count))
+        except ValueError as error:
+            if away:
+                whole.unlink()
+            raise UserError(
+                f"{place}: {error}; look at the address or the file under sources.reddit.dumps, "
+                "and fetch it again"
+            ) from error
+        facts = {"place": place, "bytes": size, "sha256": sha256.hexdigest()}
+        facts |= {"lines": count.pop("lines", 0), "kept": count.pop("kept", 0)}
+        text = json.dumps(facts | {"posts": dict(count)}, indent=1, sort_keys=True) + "\n"
+        write_bytes(path.with_suffix("").with_suffix(".json"), text.encode())
     if away:
         whole.unlink()
 

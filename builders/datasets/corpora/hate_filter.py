@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.snapshot import digest
 
@@ -67,7 +67,7 @@ class Classifier:
 
         own = Path(params.model) / WEIGHTS
         if own.is_file() and (found := digest(own)) != params.revision:
-            raise Problem(
+            raise UserError(
                 f"{own}: has the sha256 {found}, not the one under hate.revision; is it the model "
                 "that you mean? Then write that one into params.yaml"
             )
@@ -81,7 +81,7 @@ class Classifier:
             )
         except (OSError, ValueError) as error:
             said = str(error).splitlines()[0]
-            raise Problem(
+            raise UserError(
                 f"{params.model}: could not be loaded ({said}); check hate.model and hate.revision "
                 "in params.yaml (safetensors are needed, and no own code)"
             ) from error
@@ -93,7 +93,7 @@ class Classifier:
         self._model.eval().float().to(self._device)
         labels = {name: i for i, name in (config.id2label or {}).items()}
         if params.label not in labels:
-            raise Problem(
+            raise UserError(
                 f"{params.model}: no label {params.label!r} under hate.label; it has "
                 f"{', '.join(sorted(labels))}"
             )

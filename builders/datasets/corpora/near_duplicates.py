@@ -8,7 +8,6 @@ such pair is then computed from the shingles themselves.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import defaultdict
 from functools import lru_cache
@@ -18,6 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.snapshot import hash64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,9 +60,7 @@ def shingles(text: str, words: int) -> NDArray[np.uint64]:
     return np.unique(runs)
 
 
-@lru_cache(maxsize=1 << 17)  # bounds memory; most words of a text are among the most frequent
-def _word(word: str) -> int:
-    return int.from_bytes(hashlib.blake2b(word.encode(), digest_size=8).digest())
+_word = lru_cache(maxsize=1 << 17)(hash64)  # most words of a text are among the most frequent
 
 
 @lru_cache
@@ -129,24 +127,24 @@ def buckets(signatures: NDArray[np.uint32], threshold: float) -> dict[int, list[
     return dict(found)
 
 
-class Twins(NamedTuple):
+class NearDuplicates(NamedTuple):
     """What a text is a near-duplicate of."""
 
     same: dict[int, int]  # text: the earlier one of its own corpus that stays
     leaks: dict[int, set[int]]  # text: those of other corpora that it is a near-duplicate of
 
 
-def twins(
+def compare(
     order: Sequence[int],
     corpus: Sequence[int] | NDArray[np.uint8],
     places: dict[int, list[tuple[int, int]]],
     sets: dict[int, NDArray[np.uint64]],
     threshold: float,
-) -> Twins:
+) -> NearDuplicates:
     """Compare every text with those before it that stay.
 
     A text that is alike to an earlier one of its own corpus is a duplicate of it. A text that is
-    alike to an earlier one of another corpus leaks, and so does that one: neither tells anything of
+    alike to an earlier one of another corpus leaks, and so does that one: neither is typical of
     its corpus. A pair just below the threshold stays, whoever both are alike to.
 
     Parameters
@@ -173,4 +171,4 @@ def twins(
         if not alike:
             for place in places[text]:
                 kept[place].append(text)
-    return Twins(same, dict(leaks))
+    return NearDuplicates(same, dict(leaks))

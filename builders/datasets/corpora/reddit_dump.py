@@ -1,4 +1,4 @@
-"""Dumps of posts: newline-delimited JSON in zstd, read as a stream and cut down to what is wanted.
+"""Dumps of posts: newline-delimited JSON in zstd, read as a stream and cut to some communities.
 
 The layout is that of the Pushshift and Arctic Shift dumps of Reddit, whose frames have windows of
 up to 2 GiB. Names of authors stay behind: whatever is written here was cleared of them before.
@@ -10,9 +10,13 @@ import csv
 import io
 import json
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import Problem
+from pydantic import Field, field_validator
+
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import Params
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -81,15 +85,31 @@ def begins_wrong(beginning: bytes) -> str | None:
     return None
 
 
-class Bots(NamedTuple):
-    """How a program is told from a person, by the name of its account."""
+class Bots(Params):
+    """Accounts that are programs, by their names."""
 
-    names: frozenset[str]  # in small letters
-    pattern: re.Pattern[str]
+    names: list[str] = Field(["AutoModerator"], description="names of accounts")
+    pattern: str = Field(
+        r"[_-][Bb][Oo][Tt]$|[a-z0-9]Bot$|BOT$",
+        description="regular expression that is looked for in the name of an account",
+    )
+
+    @field_validator("pattern")
+    @classmethod
+    def _compiles(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"no regular expression: {error}") from error
+        return pattern
+
+    @cached_property
+    def _small(self) -> frozenset[str]:
+        return frozenset(name.lower() for name in self.names)
 
     def has(self, author: str) -> bool:
-        """Tell whether an account is a program's."""
-        return author.lower() in self.names or bool(self.pattern.search(author))
+        """Return whether an account is a program's."""
+        return author.lower() in self._small or bool(re.search(self.pattern, author))
 
 
 def posts(
@@ -204,16 +224,16 @@ def communities(body: bytes, where: str) -> dict[str, str]:
         rows = list(csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
         found = {row["community"].strip(): row["leaning"].strip() for row in rows}
     except (UnicodeDecodeError, csv.Error, KeyError, AttributeError) as error:
-        raise Problem(
+        raise UserError(
             f"{where}: not a CSV file with the columns community and leaning; mend it, or name "
             "another under sources.reddit.communities"
         ) from error
     for name, leaning in found.items():
         if not re.fullmatch(r"[A-Za-z0-9_]{2,21}", name) or leaning not in SIDES:
-            raise Problem(
+            raise UserError(
                 f"{where}: {name!r} with the leaning {leaning!r}; write the name of a community "
                 f"without r/, and one of {', '.join(SIDES)}"
             )
     if not rows or len({name.lower() for name in found}) < len(rows):
-        raise Problem(f"{where}: empty, or a community stands there twice; each needs one line")
+        raise UserError(f"{where}: empty, or a community stands there twice; each needs one line")
     return found

@@ -6,15 +6,18 @@ for longer than it is looked at, so that memory does not grow with the stream.
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field, field_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import DatasetParams
+from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject
+from plumbline.builders.core.snapshot import hash64
 from plumbline.builders.datasets.corpora import hate_filter, near_duplicates
 from plumbline.builders.readers.articles import paragraphs
 
@@ -26,13 +29,15 @@ if TYPE_CHECKING:
 
     Texts = Callable[[Callable[[str], bool]], Iterator["Found"]]
 
+KINDS, LEANINGS = ("news", "social"), ("left", "center", "right")
+CONFIGS = tuple(f"{kind}-{leaning}" for kind in KINDS for leaning in LEANINGS)
 HELD = 1 << 27  # characters of texts in memory at once
 LEAST = 4096  # items that a pool holds at any rate
 
 
 def rank(seed: int, name: str) -> int:
-    """Return a number of 64 bits that is as good as random, and the same on every machine."""
-    return int.from_bytes(hashlib.blake2b(f"{seed}/{name}".encode(), digest_size=8).digest())
+    """Return the place of an item in the order of the draw."""
+    return hash64(f"{seed}/{name}")
 
 
 class Pool:
@@ -92,24 +97,61 @@ class Found(NamedTuple):
 
     def digest(self, text: str) -> int:
         """Return a number of 64 bits for all that a row will say of it, its clean text given."""
-        whole = f"{self.outlet}\n{self.when}\n{text}"
-        return int.from_bytes(hashlib.blake2b(whole.encode(), digest_size=8).digest())
+        return hash64(f"{self.outlet}\n{self.when}\n{text}")
 
 
-class Asked(NamedTuple):
-    """How much is to be drawn of each corpus, and what counts as too much alike, short or hateful.
+class Snapshots(Section):
+    """The snapshots to build from."""
 
-    ``words_min`` is by corpus; ``in_words`` tells whether ``sizes`` are words, not texts.
-    """
+    news: str = Field(description="folder of the snapshot of articles")
+    reddit: str = Field(description="folder of the snapshot of posts")
 
-    sizes: dict[str, int]
-    in_words: bool
-    even: bool
-    pool: float
-    words_min: dict[str, int]
-    near: near_duplicates.Params
-    hate: hate_filter.Params | None
-    seed: int
+
+class MinWords(Section):
+    """Fewest words of a text."""
+
+    news: int = Field(20, ge=1, description="of an article")
+    social: int = Field(10, ge=1, description="of a post")
+
+
+class Params(DatasetParams):
+    """The snapshots to build from, and what is taken of them."""
+
+    snapshots: Snapshots = Field(description="one of each source")
+    language: str = Field("en", description="of the articles, as the snapshot of news has it")
+    sizes: dict[str, int] = Field(description="size of each of the six corpora, in `unit`")
+    unit: Literal["words", "texts"] = Field("words", description="what sizes are counted in")
+    balance: bool = Field(
+        True, description="make all corpora smaller alike where one has too little, or only that"
+    )
+    oversample: float = Field(
+        1.5, ge=1, description="texts looked at for duplicates and hate, as a multiple of the size"
+    )
+    words_min: MinWords = Field(MinWords(), description="fewest words")
+    gone: list[str] = Field(
+        ["[deleted]", "[removed]", "[deleted by user]", "[removed by reddit]"],
+        description="texts that stand in place of a post that was taken away, in small letters",
+    )
+    bots: list[str] = Field(
+        ["i am a bot", "i'm a bot", "beep boop", "this action was performed automatically"],
+        description="words by which a post says that a program wrote it, in small letters",
+    )
+    near: near_duplicates.Params = Field(near_duplicates.Params(), description="near-duplicates")
+    hate: hate_filter.Params | None = Field(
+        None, description="the classifier of hate; null: no filter"
+    )
+    seed: int = Field(1, description="of the draw")
+
+    @field_validator("sizes")
+    @classmethod
+    def _six(cls, sizes: dict[str, int]) -> dict[str, int]:
+        if set(sizes) != set(CONFIGS) or min(sizes.values()) < 1:
+            raise ValueError(f"give a size of 1 or more for each of {', '.join(CONFIGS)}")
+        return sizes
+
+    def required_configs(self) -> list[str]:
+        """Return all six."""
+        return list(self.sizes)
 
 
 class Drawn(NamedTuple):
@@ -121,7 +163,7 @@ class Drawn(NamedTuple):
     score: float | None
 
 
-def draw(texts: Texts, asked: Asked) -> Iterator[Drawn | Reject]:
+def draw(texts: Texts, params: Params) -> Iterator[Drawn | Reject]:
     """Yield the texts drawn, sorted by corpus and id, and before them what is left out.
 
     Of each corpus the texts of smallest rank are drawn, a hash of seed and id: the draw does not
@@ -131,9 +173,9 @@ def draw(texts: Texts, asked: Asked) -> Iterator[Drawn | Reject]:
     Parameters
     ----------
     texts
-        Reads all texts, of which only those whose id passes a test are wanted.
+        Reads all texts, but need only yield those whose id passes a test.
     """
-    state = _Drawing(texts, asked)
+    state = _Drawing(texts, params)
     yield from state.first()
     state.sign()
     state.compare()
@@ -145,9 +187,10 @@ def draw(texts: Texts, asked: Asked) -> Iterator[Drawn | Reject]:
 class _Drawing:
     """What is known of the texts that may be drawn, one place each in every column."""
 
-    def __init__(self, texts: Texts, asked: Asked) -> None:
-        self.texts, self.asked = texts, asked
-        self.names = list(asked.sizes)
+    def __init__(self, texts: Texts, params: Params) -> None:
+        self.texts, self.params = texts, params
+        self.names = list(CONFIGS)
+        self.sizes = [params.sizes[config] for config in CONFIGS]
         self.sound: Counter[tuple[str, str]] = Counter()  # by corpus and outlet
         self.taken: Counter[tuple[str, str]] = Counter()  # of those, drawn or rejected
         self.again: Counter[tuple[str, str]] = Counter()  # of those, an id and text once more
@@ -165,8 +208,9 @@ class _Drawing:
 
     def first(self) -> Iterator[Reject]:
         """Find what may be drawn; yield counts of what cannot be taken."""
-        asked = self.asked
-        pools = {name: Pool(size * asked.pool) for name, size in asked.sizes.items()}
+        params = self.params
+        limits = [size * params.oversample for size in self.sizes]
+        pools = {name: Pool(limit) for name, limit in zip(self.names, limits, strict=True)}
         out: Counter[tuple[str, str, str]] = Counter()
         for found in self.texts(bool):
             if found.reason:
@@ -174,12 +218,12 @@ class _Drawing:
                 continue
             text = found.clean()
             words = len(text.split())
-            if words < asked.words_min[found.config]:
+            if words < getattr(params.words_min, found.config.partition("-")[0]):
                 out[found.config, found.outlet, "too short"] += 1
                 continue
             self.sound[found.config, found.outlet] += 1
-            weight = words if asked.in_words else 1
-            pools[found.config].add(rank(asked.seed, found.id), found.digest(text), weight)
+            weight = words if params.unit == "words" else 1
+            pools[found.config].add(rank(params.seed, found.id), found.digest(text), weight)
         for (config, outlet, reason), number in sorted(out.items()):
             yield Reject(config, outlet, reason, number=number)
         keys = []
@@ -196,8 +240,8 @@ class _Drawing:
 
     def sign(self) -> None:
         """Sign the texts that may be drawn, and set aside what has an id that was there before."""
-        signer = near_duplicates.Signer(self.asked.near)
-        size = (len(self.place), self.asked.near.permutations)
+        signer = near_duplicates.Signer(self.params.near)
+        size = (len(self.place), self.params.near.permutations)
         self.signatures = np.zeros(size, dtype=np.uint32)
         for place, found, text in self._drawable():
             if self.ids[place]:
@@ -219,7 +263,7 @@ class _Drawing:
 
     def compare(self) -> None:
         """Set aside near-duplicates and leaks."""
-        params = self.asked.near
+        params = self.params.near
         buckets = near_duplicates.buckets(self.signatures, params.threshold)
         del self.signatures
         suspects = {place for place in buckets if place not in self.out}
@@ -227,18 +271,18 @@ class _Drawing:
             place: near_duplicates.shingles(text, params.words)
             for place, _, text in self._drawable(suspects)
         }
-        found = near_duplicates.twins(
+        found = near_duplicates.compare(
             sorted(suspects), self.corpus, buckets, sets, params.threshold
         )
-        for place, twin in found.same.items():
-            self._reject(place, "duplicate", self.ids[twin])
+        for place, earlier in found.same.items():
+            self._reject(place, "duplicate", self.ids[earlier])
         for place, others in found.leaks.items():
             told = sorted(f"{self.names[self.corpus[o]]} {self.ids[o]}" for o in others)
             self._reject(place, "leak", "; ".join(told))
 
     def score(self) -> None:
         """Set aside hate, if there is a classifier."""
-        params = self.asked.hate
+        params = self.params.hate
         if params is None:
             return
         classifier = hate_filter.Classifier(params)
@@ -261,7 +305,7 @@ class _Drawing:
             if place not in self.out:
                 left[number].append(place)
         if empty := [name for name, places in zip(self.names, left, strict=True) if not places]:
-            raise Problem(
+            raise UserError(
                 f"no text left of {', '.join(empty)}; look at the snapshots, at words_min, and at "
                 "the threshold of hate"
             )
@@ -298,12 +342,12 @@ class _Drawing:
             start = end
 
     def _weight(self, place: int) -> int:
-        return self.words[place] if self.asked.in_words else 1
+        return self.words[place] if self.params.unit == "words" else 1
 
     def _fitted(self, left: list[list[int]]) -> list[int]:
-        """Return the sizes: those asked for, all made smaller alike where one has too little."""
-        sizes = list(self.asked.sizes.values())
-        if not self.asked.even:
+        """Return the sizes: those of the params, all smaller alike where one has too little."""
+        sizes = self.sizes
+        if not self.params.balance:
             return sizes
         have = [sum(map(self._weight, places)) for places in left]
         # whole numbers: the share that one corpus has of its size is taken of every size
@@ -330,7 +374,7 @@ class _Drawing:
         left = None if places is None else set(places)
         if left is not None and not left:
             return
-        seed = self.asked.seed
+        seed = self.params.seed
         for found in self.texts(lambda own: rank(seed, own) in self.ranks):
             if found.reason:
                 continue

@@ -1,7 +1,7 @@
 """How the released code of Barriere and Cifuentes (2024) puts names into texts, step by step.
 
 ``checklist/perturb.py`` and ``CountryGenderNamePerturbation.py`` of valbarriere/biases_ppl, commit
-60394489cd0e8ca5e5cb64120b9f8936b9dc25db, told in our own words and code.
+60394489cd0e8ca5e5cb64120b9f8936b9dc25db, written anew.
 """
 
 from __future__ import annotations

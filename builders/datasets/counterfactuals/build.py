@@ -8,17 +8,23 @@ they released (valbarriere/biases_ppl on GitHub); ``corrected`` as the paper say
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import DatasetParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row, configs, stream
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.counterfactuals import barriere2024
-from plumbline.builders.datasets.counterfactuals.find_people import Finder, finder, small_words
+from plumbline.builders.datasets.counterfactuals.find_people import (
+    Finder,
+    Span,
+    finder,
+    small_words,
+)
 from plumbline.builders.datasets.counterfactuals.substitute import (
     Name,
     Person,
@@ -36,13 +42,16 @@ if TYPE_CHECKING:
 INPUTS = ("targets", "names")
 READINGS = ("original", "faithful", "corrected", "placebo")
 GENDERS = ("male", "female", "unknown")
+COLUMNS = ["id", "text", "label", "language", "redistributable"]  # of targets
 
 SCHEMA = Schema(
     columns=(
         Column("id", "string", "target, and for all but originals reading, country and draw"),
         Column("target", "string", "id of the text in targets"),
         Column("reading", "label", "what was done to it; see Readings", labels=READINGS),
-        Column("of", "string", "id of the row that it is compared with; empty for originals"),
+        Column(
+            "reference_id", "string", "id of the row that it is compared with; empty for originals"
+        ),
         Column("country", "string", "of the name put in; empty for originals"),
         Column("gender", "label", "of the name put in", labels=GENDERS),
         Column("draw", "int32", "which replacement of its text, reading and country", minimum=0),
@@ -56,10 +65,9 @@ SCHEMA = Schema(
 )
 
 
-class Params(Section):
+class Params(DatasetParams):
     """What finds people, and which names are put in."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
     configs: list[str] = Field(
         default_factory=list, description="configs of targets that are used; empty: all"
     )
@@ -67,7 +75,7 @@ class Params(Section):
         default_factory=list, description="configs of names put in; empty: all with enough names"
     )
     names_min: int = Field(5, ge=1, description="fewest usable names of each kind of a country")
-    top: int | None = Field(None, ge=1, description="only the first so many names; null: all")
+    top_k: int | None = Field(None, ge=1, description="only the first so many names; null: all")
     readings: list[Literal["faithful", "corrected", "placebo"]] = Field(
         ["faithful", "corrected", "placebo"], min_length=1, description="which are made"
     )
@@ -101,11 +109,6 @@ class _Made(NamedTuple):
     text: str
 
 
-def wanted(params: Params) -> list[str]:
-    """Return the configs that must be there."""
-    return params.configs
-
-
 def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     """Yield the row of each text that has a person, and after it those of its counterfactuals.
 
@@ -119,8 +122,9 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     for country in sorted(known.by_country.keys() - set(countries)):
         yield Reject(EVERY, country, "names of a country that are not put in")
     count = lengths(params.match) if params.match else None
+    making = _Making(known, countries, params, count)
     for config in _configs(inputs["targets"], params):
-        rows = list(stream(inputs["targets"] / f"{config}.parquet", _columns()))
+        rows = list(stream(inputs["targets"] / f"{config}.parquet", COLUMNS))
         small = small_words((row["text"] for row in rows), params.people.capital_min_share)
         if params.texts is not None and params.texts < len(rows):
             drawn = set(draws(f"{params.seed}/texts/{config}", len(rows), params.texts))
@@ -130,113 +134,100 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
         language = rows[0]["language"] if rows else ""
         find = finder(params.people, known, language, small)
         for row, spans in zip(rows, find(row["text"] for row in rows), strict=True):
+            made = list(making.all(row, spans))
             if not spans:
                 yield Reject(config, row["id"], "no person found in it")
-                continue
-            persons = people(row["text"], spans, known)
-            entities = [row["text"][span.start : span.end] for span in spans]
-            made = list(_all(row, persons, entities, known, countries, params, count))
-            if not made:
+            elif not made:
                 yield Reject(config, row["id"], "person of a name that no list has")
+            else:
+                yield Row(config, _row(row, None))
+                yield from (Row(config, _row(row, one)) for one in made)
+
+
+@dataclass(frozen=True)
+class _Making:
+    """How the counterfactuals of a text are made."""
+
+    known: gazetteer.Gazetteer
+    countries: list[str]
+    params: Params
+    count: Callable[[str], int] | None  # tokens of a name, where those must match
+
+    def all(self, row: dict[str, Any], spans: list[Span]) -> Iterator[_Made]:
+        """Yield all counterfactuals of a text: by reading, country and draw."""
+        text, readings = row["text"], set(self.params.readings)
+        if "faithful" in readings:
+            entities = [text[span.start : span.end] for span in spans]
+            eligible = barriere2024.eligible(entities, self.known)
+            for country in self.countries if eligible else ():
+                yield from self.faithful(row, eligible, country)
+        if {"corrected", "placebo"} & readings:
+            persons = people(text, spans, self.known)
+            usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
+            for country in self.countries if usable else ():
+                yield from self.corrected(row, usable, country)
+
+    def faithful(self, row: dict[str, Any], eligible: list[str], country: str) -> Iterator[_Made]:
+        """Yield counterfactuals as the released code makes them, of both genders."""
+        params, draw = self.params, 0
+        for gender in barriere2024.GENDERS:
+            firsts = self.known.pool(country, gender, gender, params.top_k)
+            lasts = self.known.pool(country, "last", gender, params.top_k)
+            key = f"{params.seed}/{row['id']}/{country}/faithful/{gender}"
+            number = params.replacements
+            for entity, name in barriere2024.replacements(eligible, firsts, lasts, number, key):
+                text = barriere2024.substituted(row["text"], entity, name)
+                yield _Made("faithful", country, gender, draw, entity, name, text)
+                draw += 1
+
+    def corrected(
+        self, row: dict[str, Any], persons: list[Person], country: str
+    ) -> Iterator[_Made]:
+        """Yield counterfactuals that keep gender, and for some the same with another name.
+
+        The persons of a text take turns. The names of a person are the first ones of a shuffle;
+        the placebo's are the next ones.
+        """
+        text, params = row["text"], self.params
+        placebos = params.placebos if "placebo" in params.readings else 0
+        for turn, person in enumerate(persons):
+
+            def made(reading: str, draw: int, name: Name, new: str, of: Person = person) -> _Made:
+                return _Made(reading, country, of.gender, draw, of.entity, _shown(of, name), new)
+
+            turns = range(turn, params.replacements, len(persons))
+            twice = [draw for draw in turns if draw < placebos]
+            key = f"{params.seed}/{row['id']}/{country}/corrected/{turn}"
+            names = self.names(person, country, key, len(turns) + len(twice))
+            for draw, name in zip(turns, names, strict=False):
+                new = replaced(text, person, name)
+                yield made("corrected", draw, name, new)
+                if draw in twice:
+                    later = names[len(turns) + twice.index(draw) :] + names
+                    others = ((other, replaced(text, person, other)) for other in later)
+                    for other, swapped in others:
+                        if swapped != new:
+                            yield made("placebo", draw, other, swapped)
+                            break
+
+    def names(self, person: Person, country: str, key: str, number: int) -> list[Name]:
+        """Return names for a person, none twice before all were used; empty where none fits."""
+        needed = person.parts()
+        longest = person.entity.split(" ", 1)
+        old = {"first": longest[0], "last": longest[-1]}
+        columns = []
+        for part in ("first", "last"):
+            if part not in needed:
+                columns.append([""] * number)
                 continue
-            yield Row(config, _row(row, None))
-            yield from (Row(config, _row(row, one)) for one in made)
-
-
-def _all(
-    row: dict[str, Any],
-    persons: list[Person],
-    entities: list[str],
-    known: gazetteer.Gazetteer,
-    countries: list[str],
-    params: Params,
-    count: Callable[[str], int] | None,
-) -> Iterator[_Made]:
-    """Yield all counterfactuals of a text: by reading, country and draw."""
-    if "faithful" in params.readings:
-        eligible = barriere2024.eligible(entities, known)
-        for country in countries if eligible else ():
-            draw = 0
-            for gender in barriere2024.GENDERS:
-                firsts = known.pool(country, gender, gender, params.top)
-                lasts = known.pool(country, "last", gender, params.top)
-                key = f"{params.seed}/{row['id']}/{country}/faithful/{gender}"
-                for entity, name in barriere2024.replacements(
-                    eligible, firsts, lasts, params.replacements, key
-                ):
-                    text = barriere2024.substituted(row["text"], entity, name)
-                    yield _Made("faithful", country, gender, draw, entity, name, text)
-                    draw += 1
-    if {"corrected", "placebo"} & set(params.readings):
-        usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
-        for country in countries if usable else ():
-            yield from _corrected(row, usable, country, known, params, count)
-
-
-def _corrected(
-    row: dict[str, Any],
-    persons: list[Person],
-    country: str,
-    known: gazetteer.Gazetteer,
-    params: Params,
-    count: Callable[[str], int] | None,
-) -> Iterator[_Made]:
-    """Yield counterfactuals that keep gender, and for some the same with another name.
-
-    The persons of a text take turns. The names of a person are the first ones of a shuffle; the
-    placebo's are the next ones.
-    """
-    text, placebos = row["text"], params.placebos if "placebo" in params.readings else 0
-    for turn, person in enumerate(persons):
-        turns = range(turn, params.replacements, len(persons))
-        twice = [draw for draw in turns if draw < placebos]
-        key = f"{params.seed}/{row['id']}/{country}/corrected/{turn}"
-        names = _names(person, country, known, params, count, key, len(turns) + len(twice))
-        if not names:
-            continue
-        for draw, name in zip(turns, names, strict=False):
-            new = replaced(text, person, name)
-            shown = _shown(person, name)
-            yield _Made("corrected", country, person.gender, draw, person.entity, shown, new)
-            if draw not in twice:
-                continue
-            later = names[len(turns) + twice.index(draw) :] + names
-            for other in later:
-                swapped = replaced(text, person, other)
-                if swapped != new:
-                    shown = _shown(person, other)
-                    yield _Made(
-                        "placebo", country, person.gender, draw, person.entity, shown, swapped
-                    )
-                    break
-
-
-def _names(
-    person: Person,
-    country: str,
-    known: gazetteer.Gazetteer,
-    params: Params,
-    count: Callable[[str], int] | None,
-    key: str,
-    number: int,
-) -> list[Name]:
-    """Return names for a person, none twice before all were used; empty where none fits."""
-    needed = person.parts()
-    longest = person.entity.split(" ", 1)
-    old = {"first": longest[0], "last": longest[-1]}
-    columns = []
-    for part in ("first", "last"):
-        if part not in needed:
-            columns.append([""] * number)
-            continue
-        kind = person.gender if part == "first" else "last"
-        pool = known.pool(country, kind, person.gender, params.top)
-        if count:
-            pool = tuple(name for name in pool if count(name) == count(old[part]))
-        if not pool:
-            return []
-        columns.append([pool[at] for at in draws(f"{key}/{part}", len(pool), number)])
-    return [Name(first, last) for first, last in zip(*columns, strict=True)]
+            kind = person.gender if part == "first" else "last"
+            pool = self.known.pool(country, kind, person.gender, self.params.top_k)
+            if count := self.count:
+                pool = tuple(name for name in pool if count(name) == count(old[part]))
+            if not pool:
+                return []
+            columns.append([pool[at] for at in draws(f"{key}/{part}", len(pool), number)])
+        return [Name(first, last) for first, last in zip(*columns, strict=True)]
 
 
 def _shown(person: Person, name: Name) -> str:
@@ -248,16 +239,16 @@ def _shown(person: Person, name: Name) -> str:
 def _row(target: dict[str, Any], made: _Made | None) -> dict[str, Any]:
     ident = target["id"]
     reading = made.reading if made else "original"
-    of = ""
+    reference = ""
     if made:
         where = f"{made.country}-{made.draw}"
-        of = f"{ident}#corrected-{where}" if reading == "placebo" else ident
+        reference = f"{ident}#corrected-{where}" if reading == "placebo" else ident
         ident = f"{ident}#{reading}-{where}"
     return {
         "id": ident,
         "target": target["id"],
         "reading": READINGS.index(reading),
-        "of": of,
+        "reference_id": reference,
         "country": made.country if made else "",
         "gender": GENDERS.index(made.gender if made else "unknown"),
         "draw": made.draw if made else 0,
@@ -269,15 +260,11 @@ def _row(target: dict[str, Any], made: _Made | None) -> dict[str, Any]:
     }
 
 
-def _columns() -> list[str]:
-    return ["id", "text", "label", "language", "redistributable"]
-
-
 def _countries(known: gazetteer.Gazetteer, params: Params) -> list[str]:
     there = known.countries(params.names_min)
     lacking = sorted(set(params.countries) - set(there))
     if lacking or not there:
-        raise Problem(
+        raise UserError(
             f"data/datasets/names: not {params.names_min} names of each kind for "
             f"{', '.join(lacking) or 'any country'}; build names with more lists, or mend "
             "derived.counterfactuals.countries"
@@ -289,7 +276,7 @@ def _configs(folder: Path, params: Params) -> list[str]:
     there = configs(folder)
     lacking = sorted(set(params.configs) - set(there))
     if lacking:
-        raise Problem(
+        raise UserError(
             f"{folder}: no config {', '.join(lacking)}; add it to datasets.targets.configs, or "
             "take it out of derived.counterfactuals.configs"
         )
@@ -306,7 +293,10 @@ def describe(folder: Path) -> str:
         for code, reading in enumerate(READINGS):
             part = frame.filter(pl.col("reading") == code)
             of = Counter(part["gender"].to_list())
-            same = sum(text == texts.get(of_, "") for of_, text in part.select("of", "text").rows())
+            same = sum(
+                text == texts.get(of_, "")
+                for of_, text in part.select("reference_id", "text").rows()
+            )
             places = part["country"].n_unique() if code else 0
             genders = [of[g] for g in range(len(GENDERS))]
             rows.append((config, reading, part["target"].n_unique(), places, *genders, same))

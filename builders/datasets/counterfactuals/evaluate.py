@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.find_people import Span
 
 if TYPE_CHECKING:
@@ -35,20 +35,20 @@ class Measured(NamedTuple):
 def read(file: Path) -> list[Marked]:
     """Read a file with a text a line and ``[[`` ``]]`` around each person."""
     if not file.is_file():
-        raise Problem(f"{file}: no such file of texts with the people marked")
+        raise UserError(f"{file}: no such file of texts with the people marked")
     texts = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         parts = MARK.split(line)
         text, people = "", []
         for at, part in enumerate(parts):
             if "[[" in part or "]]" in part:
-                raise Problem(f"{file}, line {number}: [[ and ]] do not pair up; mend the marks")
+                raise UserError(f"{file}, line {number}: [[ and ]] do not pair up; mend the marks")
             if at % 2:
                 people.append(Span(len(text), len(text) + len(part)))
             text += part
         texts.append(Marked(text, tuple(people)))
     if not any(text.people for text in texts):
-        raise Problem(f"{file}: nobody is marked; put [[ and ]] around people")
+        raise UserError(f"{file}: nobody is marked; put [[ and ]] around people")
     return texts
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.readers.gazetteer import fold, plain
 
@@ -37,7 +37,9 @@ class Finder(Section):
         "over the names of the dataset",
     )
     version: str = Field("", description="version of the model, which the outcome depends on")
-    address: str = Field("", description="where pip finds the model; told if it is missing")
+    address: str = Field(
+        "", description="where pip finds the model; for the message if it is missing"
+    )
     capital_min_share: float = Field(
         0.5,
         ge=0,
@@ -53,7 +55,9 @@ class Finder(Section):
     @model_validator(mode="after")
     def _told(self) -> Finder:
         if self.model and not (self.version and self.address):
-            raise ValueError(f"{self.model}: tell its version and the address pip installs it from")
+            raise ValueError(
+                f"{self.model}: needs its version and the address pip installs it from"
+            )
         return self
 
 
@@ -119,11 +123,11 @@ def _model(params: Finder) -> Any:
     try:
         nlp = spacy.load(params.model)
     except OSError as error:
-        raise Problem(
+        raise UserError(
             f"spaCy model {params.model} is not installed; install it with `{command}`"
         ) from error
     if nlp.meta["version"] != params.version:
-        raise Problem(
+        raise UserError(
             f"spaCy model {params.model} is there in version {nlp.meta['version']}, not "
             f"{params.version}; install that one with `{command}`, or name yours in params.yaml"
         )
@@ -203,7 +207,7 @@ def _longer(text: str, span: Span, gazetteer: Gazetteer, none: frozenset[str]) -
 
 
 def _named(word: str) -> bool:
-    """Tell whether a word is written as a name is: a capital, and not all of them."""
+    """Return whether a word is written as a name is: a capital, and not all of them."""
     return word[:1].isupper() and not word.isupper()
 
 

@@ -144,7 +144,7 @@ def cased(new: str, old: str) -> str:
 
 
 def _bare_possessive(text: str, end: int) -> bool:
-    """Tell whether an apostrophe alone follows, as in "James' dog", and closes no quotation."""
+    """Return whether an apostrophe alone follows, as in "James' dog", and closes no quotation."""
     after = text[end : end + 2]
     bare = len(after) == 2 and after[0] in "'’" and after[1].isspace()
     return bare and not re.search(r"(?<!\w)['‘](?=\w)", text[:end])

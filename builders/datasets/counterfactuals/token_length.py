@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ def lengths(params: Match) -> Callable[[str], int]:
     path = Path(params.tokenizer)
     where = "derived.counterfactuals.match"
     if not path.is_file():
-        raise Problem(f"{where}: no file {path}; copy a model's tokenizer.json there")
+        raise UserError(f"{where}: no file {path}; copy a model's tokenizer.json there")
     body = path.read_bytes()
     if hashlib.sha256(body).hexdigest() != params.sha256:
-        raise Problem(f"{where}: {path} has another sha256; paste its own")
+        raise UserError(f"{where}: {path} has another sha256; paste its own")
     tokenizer = Tokenizer.from_buffer(body)
 
     @cache

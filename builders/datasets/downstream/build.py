@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.describe import counted, frames, page, table
+from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.downstream.read import SPLITS, Corpus, Split, Text, read
@@ -66,7 +66,7 @@ SCHEMA = Schema(
             "the name of the corpus",
         ),
         Column("language", "string", "its language"),
-        Column("given", "string", "its class as the source has it, before the table"),
+        Column("source_label", "string", "its class as the source has it, before the table"),
         Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
     ),
     key=("id",),
@@ -76,12 +76,9 @@ SCHEMA = Schema(
 Name = Annotated[str, Field(pattern=CONFIG)]
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, and how its classes, groups and splits are made ours."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("downstream", pattern="^downstream$", description="client of the snapshot")
-    snapshot: str = Field(description="folder of the snapshot")
     configs: list[Name] = Field(min_length=1, description="task and name of each config")
     labels: dict[Name, dict[str, str]] = Field(
         default_factory=dict,
@@ -111,11 +108,6 @@ class Params(Section):
         "another split; keep: the splits as published, leaks and all",
     )
     seed: int = Field(1, description="of the draw")
-
-
-def wanted(params: Params) -> list[str]:
-    """Return the configs that must be there."""
-    return params.configs
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
@@ -158,7 +150,7 @@ def _row(
         "mapped": mapped,
         "source": text.source or name,
         "language": corpus.language,
-        "given": text.label,
+        "source_label": text.label,
         "redistributable": corpus.redistribute,
     }
 
@@ -230,16 +222,12 @@ def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
     for part in (*SPLITS, "all"):
         if part not in corpus.parts:
             continue
-        try:
-            found = read(corpus, part, corpus.body(part, snapshot.read(corpus.path(config, part))))
-        except (ValueError, OSError) as error:
-            raise Problem(
-                f"{snapshot.folder}: {config} cannot be read ({error}); mend it, or how it is "
-                "declared under sources.downstream, and fetch again"
-            ) from error
+        then = "mend it, or how it is declared under sources.downstream, and fetch again"
+        with reading(f"{snapshot.folder}: {config}", then):
+            found = read(corpus, part, snapshot.read(corpus.path(config, part)))
         for text in found:
             if text.id in ids:
-                raise Problem(
+                raise UserError(
                     f"{snapshot.folder}: {config} has the id {text.id!r} in two parts; leave id "
                     "out of its columns under sources.downstream, and fetch again"
                 )
@@ -252,7 +240,7 @@ def _declared(snapshot: Snapshot, config: str) -> Corpus:
     own = " Its authors give it out (https://osf.io/53tfs); bring a file of yours."
     otherwise = (
         f"declares no corpus {config!r}.{own if config in NOT_SHIPPED else ''} Add it under "
-        f"sources.downstream.corpora ({PAGE} has the layouts) and fetch, or take it out of "
+        f"sources.downstream.corpora ({PAGE} has the formats) and fetch, or take it out of "
         "datasets.downstream.configs"
     )
     return declared(snapshot, Corpus, "corpora", config, otherwise=otherwise)[0]
@@ -262,11 +250,11 @@ def describe(folder: Path) -> str:
     """Return the texts of each split and class, and of each group, as Markdown."""
     import polars as pl
 
-    rows, groups = [], []
+    may = pl.col("redistributable").all()
+    found = counted(folder, ["split", "label"], pl.len(), may)
+    rows = ((config, SPLITS[split], *row) for config, split, *row in found)
+    groups = []
     for config, frame in frames(folder):
-        may = pl.col("redistributable").all()
-        counts = frame.group_by("split", "label").agg(pl.len(), may).sort("split", "label")
-        rows += [(config, SPLITS[split], *row) for split, *row in counts.iter_rows()]
         by = frame.group_by("group", "label").len().sort("group", "label")
         for (group,), own in by.group_by("group", maintain_order=True):
             classes = ", ".join(f"{n:,} {label}" for _, label, n in own.iter_rows())

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.downstream.build import CONFIG, NOT_SHIPPED, PAGE
 from plumbline.builders.datasets.downstream.read import Corpus, read
-from plumbline.builders.fetch.files import Fetch, citations, licences, web_page
+from plumbline.builders.fetch.files import Fetch, citations, licences
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,29 +28,17 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file, archives as they are; what is not of its layout is refused."""
-    fetch = Fetch("downstream", params, politeness, into)
-    counts: dict[str, int] = {}
+    """Copy or download every file, archives as they are; what is not of its format is refused."""
+    fetch = Fetch("downstream", params, politeness, into, PAGE)
     every = sorted(params.corpora.items())
+    counts = {}
     for config, corpus in Bar(every, desc="downstream", unit="corpus"):
+        why = "; its authors give it out, at https://osf.io/53tfs" if config in NOT_SHIPPED else ""
         for part, place in sorted(corpus.parts.items()):
-            path = corpus.path(config, part)
-            kept = fetch.body(path, place.partition("#")[0], web_page, _missing(config))
-            try:
-                counts[f"{config}/{part}"] = len(read(corpus, part, corpus.body(part, kept)))
-            except ValueError as error:
-                raise Problem(
-                    f"{place}: {error}; mend it, or how {config} is declared under "
-                    f"sources.downstream.corpora in params.yaml ({PAGE} has the layouts)"
-                ) from error
-            fetch.keep(path, kept)
+            counts[f"{config}/{part}"] = fetch.read(
+                {corpus.path(config, part): place.partition("#")[0]},
+                partial(read, corpus, part),
+                f"no such file for {config}{why}",
+            )
     places = dict.fromkeys(place for _, c in every for _, place in sorted(c.parts.items()))
     fetch.close("; ".join(places), licences(every), citations(every), counts)
-
-
-def _missing(config: str) -> str:
-    why = "; its authors give it out, at https://osf.io/53tfs" if config in NOT_SHIPPED else ""
-    return (
-        f"no such file for {config}{why}; name yours under sources.downstream.corpora in "
-        f"params.yaml ({PAGE} has the layouts)"
-    )

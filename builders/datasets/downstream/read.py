@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-import io
 import unicodedata
-import zipfile
-import zlib
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.readers.archives import unpacked
+from plumbline.builders.readers.declared import FORMAT, Terms
 from plumbline.builders.readers.table import decoded, json_lines, records
 from plumbline.builders.readers.tweeteval import normal
 
@@ -25,11 +23,13 @@ DELIMITERS = {"csv": ",", "tsv": "\t"}
 Key = Literal["id", "text", "label", "groups", "source", "split", "together"]
 
 
-class Corpus(Section):
+class Corpus(Terms):
     """Texts of one source for one task, and on what terms they may be used."""
 
     language: str = Field(pattern="^[a-z]{2,3}$", description="language of the texts")
-    layout: Literal["csv", "tsv", "jsonl"] = Field(description="how its files are written")
+    format: Literal["csv", "tsv", "jsonl"] = Field(
+        validation_alias=FORMAT, description="how its files are written"
+    )
     parts: dict[Literal["train", "validation", "test", "all"], str] = Field(
         min_length=1,
         description="for each split its file or address, FILE.zip#MEMBER in an archive; all: one "
@@ -50,14 +50,11 @@ class Corpus(Section):
     splits: dict[str, Split] = Field(
         default_factory=dict, description="our name of each split that a column names otherwise"
     )
-    licence: str = Field(min_length=1, description="as its authors state it")
-    citation: str = Field(min_length=1, description="what to cite")
-    redistribute: bool = Field(False, description="whether the terms let its texts be published")
 
     @model_validator(mode="after")
     def _told(self) -> Corpus:
         if not {"text", "label"} <= set(self.columns):
-            raise ValueError("columns must tell where text and label are")
+            raise ValueError("columns must name those of text and label")
         if ALL in self.parts and len(self.parts) > 1:
             raise ValueError("parts: a file of all splits stands alone")
         if "split" in self.columns and ALL not in self.parts:
@@ -71,20 +68,12 @@ class Corpus(Section):
         place, _, member = self.parts[part].partition("#")  # type: ignore[index]
         if member:
             return f"{config}/{place.rpartition('/')[2]}"
-        return f"{config}/{part}.{self.layout}"
+        return f"{config}/{part}.{self.format}"
 
     def body(self, part: str, kept: bytes) -> bytes:
         """Return a part's own bytes, out of the archive where it is in one."""
         member = self.parts[part].partition("#")[2]  # type: ignore[index]
-        if not member:
-            return kept
-        try:
-            with zipfile.ZipFile(io.BytesIO(kept)) as archive:
-                return archive.read(member)
-        except KeyError as error:
-            raise ValueError(f"no {member!r} in the archive") from error
-        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
-            raise ValueError("not a whole zip archive") from error
+        return unpacked(kept, member) if member else kept
 
 
 class Text(NamedTuple):
@@ -94,25 +83,25 @@ class Text(NamedTuple):
     text: str
     label: str  # as the source has it
     groups: tuple[str, ...]  # as the source names them
-    source: str  # "" where no column tells
-    split: str  # "" where none is told
-    together: str  # the id, where no column tells
+    source: str  # "" where there is no column
+    split: str  # "" where there is none
+    together: str  # the id, where there is no column
 
 
-def read(corpus: Corpus, part: str, body: bytes) -> list[Text]:
-    """Return the texts of a part, in their order.
+def read(corpus: Corpus, part: str, kept: bytes) -> list[Text]:
+    """Return the texts of a part, in their order; its file may be an archive.
 
     Rows with one id that agree in all but their groups are one text with the groups of all.
     """
     try:
-        text = decoded(body)
+        text = decoded(corpus.body(part, kept))
     except ValueError as error:
         raise ValueError(f"{part}: {error}") from error
     rows: Iterator[tuple[int, dict[str, Any]]]
-    if corpus.layout == "jsonl":
+    if corpus.format == "jsonl":
         rows = json_lines(text, corpus.columns, "text")
     else:
-        delimiter = DELIMITERS[corpus.layout]
+        delimiter = DELIMITERS[corpus.format]
         rows = records(text, corpus.columns, delimiter, corpus.head, quoted=corpus.quoted)
     found: dict[str, Text] = {}
     for number, (place, row) in enumerate(rows, start=1):

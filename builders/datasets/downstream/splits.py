@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING, NamedTuple
+
+from plumbline.builders.core.snapshot import hash64
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -40,14 +41,10 @@ def drawn(units: Iterable[Unit], shares: Mapping[str, float], seed: int) -> dict
     filled = dict.fromkeys(wanted, 0)
     found = {}
     rows = 0
-    for unit in sorted(units, key=lambda u: (u.stratum, _hash(seed, u.name), u.name)):
+    for unit in sorted(units, key=lambda u: (u.stratum, hash64(f"{seed}\n{u.name}"), u.name)):
         rows += unit.size
         behind = {split: share * rows - filled[split] for split, share in wanted.items()}
         split = max(behind, key=lambda s: round(behind[s], 9))
         filled[split] += unit.size
         found[unit.name] = split
     return found
-
-
-def _hash(seed: int, name: str) -> bytes:
-    return hashlib.blake2b(f"{seed}\n{name}".encode(), digest_size=8).digest()

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import Field
 
 from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.declared import read
@@ -53,12 +53,9 @@ SCHEMA = Schema(
 )
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, and its languages."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("emotions", pattern="^emotions$", description="client of the snapshot")
-    snapshot: str = Field(description="folder of the snapshot")
     languages: list[str] = Field(min_length=1, description="one config for each")
 
 
@@ -76,7 +73,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     for language in params.languages:
         name = f"{language}/{FILE}"
         if name not in there:
-            raise Problem(
+            raise UserError(
                 f"{snapshot.folder}: no lexicon for {language!r}; add one under "
                 "sources.emotions.files and fetch, or take it out of datasets.emotions.languages"
             )

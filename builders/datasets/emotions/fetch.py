@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import zipfile
-import zlib
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import Field
@@ -14,11 +12,14 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.emotions.build import FILE, lexicon
-from plumbline.builders.fetch.files import Fetch
-from plumbline.builders.fetch.http import ADDRESS, Politeness, get
+from plumbline.builders.fetch.files import Fetch, web_page
+from plumbline.builders.fetch.http import ADDRESS, get
+from plumbline.builders.readers.archives import unpacked
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from plumbline.builders.fetch.http import Politeness
 
 DIGEST = "archive.sha256"
 CITATION = (
@@ -46,27 +47,22 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     fetch = Fetch("emotions", params, politeness, into)
     wanted = [(f"{code}/{FILE}", name) for code, name in sorted(params.files.items())]
     if not all((into / path).exists() for path in (DIGEST, *(path for path, _ in wanted))):
-        body = get(params.address, politeness, lambda found: _wrong(found, params.files))
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            for path, name in Bar(wanted, desc="emotions", unit="file"):
-                write_bytes(into / path, archive.read(name))
+        body = get(params.address, politeness, partial(_wrong, params.files))
+        for path, name in Bar(wanted, desc="emotions", unit="file"):
+            write_bytes(into / path, unpacked(body, name))
         write_bytes(into / DIGEST, f"{hashlib.sha256(body).hexdigest()}\n".encode())
     fetch.close(params.address, params.licence, CITATION, {"languages": len(wanted)})
 
 
-def _wrong(body: bytes, files: dict[str, str]) -> str | None:
+def _wrong(files: dict[str, str], body: bytes) -> str | None:
     """Return what is wrong with an archive, or None if every file in it is a whole lexicon."""
-    if body.lstrip()[:1] == b"<":
-        return "a web page, not a zip archive"
-    try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            for name in files.values():
-                for _ in lexicon(archive.read(name)):
-                    pass
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError):  # damaged, or encrypted
-        return "not a whole zip archive"
-    except KeyError:
-        return f"no {name} in the archive"
-    except ValueError as error:
-        return f"{name}: {error}"
+    where = ""
+    for name in files.values():
+        try:
+            text = unpacked(body, name)
+            where = f"{name}: "
+            for _ in lexicon(text):
+                pass
+        except ValueError as error:
+            return web_page(body) or f"{where}{error}"
     return None

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import Field
 
 from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import reading
+from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.readers.declared import declared
+from plumbline.builders.readers.declared import Terms, declared
 from plumbline.builders.readers.tweeteval import normal, tweeteval
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 LABELS = ("positive", "negative", "neutral")
 SPLITS = ("tuning", "testing")
-MAPPING = "mapping.txt"
 Sentiment = Literal["positive", "negative", "neutral"]
 
 SCHEMA = Schema(
@@ -56,10 +56,10 @@ class Part(Section):
     labels: str = Field(description="address of their labels, numbers")
 
 
-class Corpus(Section):
+class Corpus(Terms):
     """Labelled texts of one source, in TweetEval's layout, and on what terms they may be used."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="name of the corpus")
+    name: Name = Field(description="name of the corpus")
     tuning: Part = Field(description="texts that settings are chosen on")
     testing: Part = Field(description="texts that are classified")
     mapping: str = Field(description="address of the file with each number and its name")
@@ -67,28 +67,22 @@ class Corpus(Section):
         {"positive": "positive", "negative": "negative", "neutral": "neutral"},
         description="sentiment of each of these names; texts with another one are rejected",
     )
-    licence: str = Field(min_length=1, description="as the authors' page states it")
-    citation: str = Field(min_length=1, description="what to cite")
-    redistribute: bool = Field(True, description="whether the terms let its texts be published")
+    redistribute: bool = Field(True, description="whether the terms let its rows be published")
 
-    def part(self, split: str) -> Part:
-        """Return the addresses of a split."""
-        return self.tuning if split == "tuning" else self.testing
+    def files(self, language: str, split: str) -> dict[str, str]:
+        """Return the address of texts, labels and mapping by the file that keeps each."""
+        part: Part = getattr(self, split)
+        folder = f"{language}/{self.name}"
+        return {
+            f"{folder}/{split}_text.txt": part.texts,
+            f"{folder}/{split}_labels.txt": part.labels,
+            f"{folder}/mapping.txt": self.mapping,
+        }
 
-    def paths(self, language: str, split: str) -> tuple[str, str]:
-        """Return the files of the snapshot that keep a split: texts and labels."""
-        stem = f"{language}/{self.name}/{split}"
-        return f"{stem}_text.txt", f"{stem}_labels.txt"
 
-
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, and its languages."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field(
-        "labelled_texts", pattern="^labelled_texts$", description="client of the snapshot"
-    )
-    snapshot: str = Field(description="folder of the snapshot")
     languages: list[str] = Field(min_length=1, description="one config for each")
 
 
@@ -140,14 +134,9 @@ def _texts(
 ) -> Generator[Reject, None, dict[str, str]]:
     """Return the sentiment of each text of a split; yield what is left out."""
     key = f"{corpus.name}/{split}"
-    mapping = f"{language}/{corpus.name}/{MAPPING}"
-    try:
-        bodies = [snapshot.read(name) for name in (*corpus.paths(language, split), mapping)]
+    with reading(f"{snapshot.folder}: {language}/{key}", "fetch it again"):
+        bodies = [snapshot.read(name) for name in corpus.files(language, split)]
         lines = list(labelled(*bodies))
-    except (ValueError, OSError) as error:
-        raise Problem(
-            f"{snapshot.folder}: {language}/{key} cannot be read ({error}); fetch it again"
-        ) from error
     found: dict[str, list[str]] = {}
     for text, label, line in lines:
         if label not in corpus.labels:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.formats import Entry, View, entries
@@ -84,12 +84,9 @@ SCHEMA = Schema(
 )
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, and how the model is fitted."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("lexica", pattern="^lexica$", description="client of the snapshot")
-    snapshot: str = Field(description="folder of the snapshot")
     languages: list[str] = Field(min_length=1, description="one config for each")
     anchors: dict[str, dict[Literal["positive", "negative", "neutral"], list[str]]] = Field(
         description="for each language, words whose prior is raised on an axis and that name it; "
@@ -164,7 +161,8 @@ def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counte
     found: dict[str, list[Any]] = {}
     refused: Counter[str] = Counter()
     lexicon = Lexicon(view)
-    try:
+    then = "mend its format under sources.lexica.views and fetch it again"
+    with reading(f"{snapshot.folder}: view {language}/{view.name}", then):
         for address, path in view.paths(language).items():
             files[address] = snapshot.read(path)
         for entry in entries(view, files):
@@ -173,11 +171,6 @@ def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counte
                 lexicon.pos.setdefault(entry.word, set()).update([entry.pos] if entry.pos else [])
             else:
                 refused[entry.reason] += 1
-    except (ValueError, OSError) as error:
-        raise Problem(
-            f"{snapshot.folder}: view {language}/{view.name} cannot be read ({error}); mend its "
-            "format under sources.lexica.views and fetch it again"
-        ) from error
     for word, values in found.items():
         value = _resolve(view, values)
         if value is None:
@@ -205,7 +198,7 @@ def _declared(snapshot: Snapshot, language: str) -> list[View]:
     )
     views = declared(snapshot, View, "views", language, otherwise=otherwise)
     if all(view.scale == "none" for view in views):
-        raise Problem(f"{snapshot.folder}: no view of {language!r} rates any word; add one")
+        raise UserError(f"{snapshot.folder}: no view of {language!r} rates any word; add one")
     return sorted(views, key=lambda view: view.name)
 
 
@@ -220,10 +213,10 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
     for axis, chosen in params.anchors.get(language, {}).items():
         for word in chosen:
             if word not in index:
-                raise Problem(f"{where}.{axis}: {word!r} is in no view; choose another")
+                raise UserError(f"{where}.{axis}: {word!r} is in no view; choose another")
             anchors[index[word]] = AXES.index(axis)
     if not {0, 1} <= set(anchors.tolist()):
-        raise Problem(f"{where}: needs words for positive and for negative; name some")
+        raise UserError(f"{where}: needs words for positive and for negative; name some")
     fits = sentivae.fit(
         [_observed(lexicon, index) for lexicon in lexica],
         anchors,
@@ -235,7 +228,7 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
         divergence=params.divergence,
     )
     if wrong := sentivae.misplaced(fits, anchors):
-        raise Problem(
+        raise UserError(
             f"{where}: the anchors of {' and '.join(wrong)} do not have their largest share there; "
             "choose clearer words, or more steps"
         )

@@ -13,14 +13,14 @@ import json
 import math
 import re
 import unicodedata
-import zipfile
-import zlib
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import Name
+from plumbline.builders.readers.archives import unpacked
+from plumbline.builders.readers.declared import Terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,10 +34,10 @@ POS = {
 }
 
 
-class View(Section):
+class View(Terms):
     """One lexicon: its files, their format, its scale, and on what terms it may be used."""
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$", description="name of the view")
+    name: Name = Field(description="name of the view")
     files: dict[str, str] = Field(
         min_length=1,
         description="address of each file; of a member of an archive ADDRESS#MEMBER. The keys are "
@@ -64,9 +64,7 @@ class View(Section):
     word: int = Field(0, ge=0, description="for tables: column of the word, from 0")
     value: list[int] = Field([1], description="for tables: its column, or both of a pair")
     pos: int | None = Field(None, ge=0, description="for tables: column of the part of speech")
-    licence: str = Field(min_length=1, description="as the author's page states it")
-    citation: str = Field(min_length=1, description="what to cite")
-    redistribute: bool = Field(True, description="whether the licence lets its rows be published")
+    redistribute: bool = Field(True, description="whether the terms let its rows be published")
 
     @model_validator(mode="after")
     def _whole(self) -> View:
@@ -123,16 +121,14 @@ def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | Refusal]:
             yield _checked(view, found) if isinstance(found, Entry) else found
 
 
-def wrong(view: View, address: str, body: bytes) -> str | None:
-    """Return what is wrong with a fetched body, or None: it must give an entry."""
-    try:
-        part = {k: a for k, a in view.files.items() if urldefrag(a).url == address}
-        alone = view.model_copy(update={"files": part})
-        if any(isinstance(found, Entry) for found in entries(alone, {address: body})):
-            return None
-    except ValueError as error:
-        return str(error)
-    return f"no entry in it that can be read as {view.format}"
+def read(view: View, address: str, body: bytes) -> list[Entry]:
+    """Return the entries of one of a view's files; it must give some."""
+    part = {k: a for k, a in view.files.items() if urldefrag(a).url == address}
+    alone = view.model_copy(update={"files": part})
+    found = [e for e in entries(alone, {address: body}) if isinstance(e, Entry)]
+    if not found:
+        raise ValueError(f"no entry in it that can be read as {view.format}")
+    return found
 
 
 def normal(word: str) -> str:
@@ -325,16 +321,7 @@ READERS: dict[str, Callable[[View, str, str], Iterator[Entry | Refusal]]] = {
 def _text(body: bytes, member: str, encoding: str) -> str:
     """Return a file's text, or that of the member of an archive whose name ends so."""
     if member:
-        try:
-            with zipfile.ZipFile(io.BytesIO(body)) as archive:
-                names = [
-                    n for n in archive.namelist() if n.endswith(member) and "__MACOSX" not in n
-                ]
-                if len(names) != 1:
-                    raise ValueError(f"{len(names)} members named {member}, not one")
-                body = archive.read(names[0])
-        except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError) as error:
-            raise ValueError("not a zip archive that can be read") from error
+        body = unpacked(body, member, ending=True)
     try:
         text = body.decode(encoding).removeprefix("\ufeff")
     except (UnicodeDecodeError, LookupError) as error:

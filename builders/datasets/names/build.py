@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.names.wikidata_counts import SOURCE, counted
-from plumbline.builders.readers.declared import declared
+from plumbline.builders.datasets.names.wikidata_counts import FOLDER, counted
+from plumbline.builders.readers.declared import declared, read
 from plumbline.builders.readers.gazetteer import fold
 from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE, List, entries, places
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from plumbline.builders.core.snapshot import Snapshot
 
 FLAGS = ("word", "place", "short", "letters", "script")
+UNSPELLED = "no spelling in Latin letters"
 LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '.·\-\u0300-\u036f])*")
 
 SCHEMA = Schema(
@@ -62,12 +63,9 @@ SCHEMA = Schema(
 )
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, the countries, and what is no name."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("names", pattern="^names$", description="client of the snapshot")
-    snapshot: str = Field(description="folder of the snapshot")
     countries: list[str] = Field(
         default_factory=list,
         description="ISO 3166 codes, one config for each; empty: every country with enough names",
@@ -76,12 +74,16 @@ class Params(Section):
         5, ge=1, description="fewest usable names of each kind, or a country is left out"
     )
     spelling: Literal["latin", "native"] = Field(
-        "latin", description="native: as people there spell it, where a list tells it"
+        "latin", description="native: as people there spell it, where a list has it"
     )
     people_min: int = Field(3, ge=1, description="fewest people of a name that is counted")
     words: list[str] = Field(
         default_factory=list, description="words that are more often no name; flagged `word`"
     )
+
+    def required_configs(self) -> list[str]:
+        """Return the countries that are named, if any are."""
+        return self.countries
 
 
 class _Known(NamedTuple):
@@ -93,11 +95,6 @@ class _Known(NamedTuple):
     number: int | None
 
 
-def wanted(params: Params) -> list[str]:
-    """Return the configs that must be there."""
-    return params.countries
-
-
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per country, kind and name, sorted by kind and rank.
 
@@ -105,18 +102,18 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     larger count, then by spelling. Its count is that of the first list that has one.
     """
     found: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
-    order = [entry.name for entry in _declared(snapshot)] + [SOURCE]
+    order = [entry.name for entry in _declared(snapshot)] + [FOLDER]
     for source, item in _inputs(snapshot, params):
         if isinstance(item, Reject):
             yield item
         else:
             country, kind, name, known = item
             found[country][kind, name].append(known._replace(source=source))
-    asked = params.countries or sorted(found)
-    for country in sorted(found.keys() - set(asked)):
-        yield Reject(EVERY, country, "of a country not asked for", number=len(found[country]))
+    countries = params.countries or sorted(found)
+    for country in sorted(found.keys() - set(countries)):
+        yield Reject(EVERY, country, "of a country that is not used", number=len(found[country]))
     words = {fold(word) for word in params.words}
-    for country in sorted(set(asked) & found.keys()):
+    for country in sorted(set(countries) & found.keys()):
         rows = list(_ranked(found[country], order, words, params.spelling))
         usable = [sum(r["kind"] == k and not r["flags"] for r in rows) for k in range(len(KINDS))]
         if not params.countries and country != NOWHERE and min(usable) < params.usable_min:
@@ -137,32 +134,24 @@ def _inputs(
 ) -> Iterator[tuple[str, Reject | tuple[str, str, str, _Known]]]:
     """Yield the entries of all lists, and of the counts of people, list by list."""
     for entry in _declared(snapshot):
-        try:
-            for item in entries(entry, snapshot.read(entry.path())):
-                name = item.native or item.name if params.spelling == "native" else item.name
-                if not item.country:
-                    place = f"{entry.name}/{item.place}"
-                    yield entry.name, Reject(EVERY, place, "of no country that is known")
-                elif not name:
-                    place = f"{entry.name}/{item.place}"
-                    yield entry.name, Reject(EVERY, place, "no spelling in Latin letters")
-                else:
-                    known = _Known("", item.bearer, item.rank, item.number)
-                    yield entry.name, (item.country, item.kind, name, known)
-        except (ValueError, OSError) as error:
-            raise Problem(
-                f"{snapshot.folder / entry.path()}: {error}; mend the list, or how it is declared "
-                "under sources.names.lists, and fetch again"
-            ) from error
+        then = "mend the list, or how it is declared under sources.names.lists, and fetch again"
+        for item in read(snapshot, entry.path(), partial(entries, entry), then):
+            name = item.native or item.name if params.spelling == "native" else item.name
+            if item.country and name:
+                known = _Known("", item.bearer, item.rank, item.number)
+                yield entry.name, (item.country, item.kind, name, known)
+            else:
+                reason = UNSPELLED if item.country else "of no country that is known"
+                yield entry.name, Reject(EVERY, f"{entry.name}/{item.place}", reason)
     people = params.people_min
     for country, kind, name, rank, number in counted(snapshot):
         if number < people:
             place = f"{country}/{kind}/{name}"
-            yield SOURCE, Reject(EVERY, place, "of fewer people than the floor")
+            yield FOLDER, Reject(EVERY, place, "of fewer people than the floor")
         elif not name:
-            yield SOURCE, Reject(EVERY, f"{country}/{kind}", "no label", number=1)
+            yield FOLDER, Reject(EVERY, f"{country}/{kind}", "no label", number=1)
         else:
-            yield SOURCE, (country, kind, name, _Known("", "any", rank, number))
+            yield FOLDER, (country, kind, name, _Known("", "any", rank, number))
 
 
 def _ranked(

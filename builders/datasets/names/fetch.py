@@ -10,17 +10,25 @@ from __future__ import annotations
 import gzip
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.datasets.names.wikidata_counts import SOURCE
-from plumbline.builders.fetch.files import Fetch, joined
+from plumbline.builders.datasets.names.wikidata_counts import FOLDER
+from plumbline.builders.fetch.files import Fetch, citations, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
-from plumbline.builders.fetch.sparql import Batch, Born, Endpoint, batches, ranges, values
+from plumbline.builders.fetch.sparql import (
+    WIKIDATA,
+    Batch,
+    Born,
+    Endpoint,
+    batches,
+    ranges,
+    values,
+)
 from plumbline.builders.readers.name_lists import List, entries
 from plumbline.builders.readers.sparql_json import bindings, entity
 
@@ -41,7 +49,6 @@ LABELS = (
     "SELECT ?item ?label WHERE { VALUES ?item { %(items)s } ?item rdfs:label ?label "
     'FILTER(LANG(?label) IN ("%(language)s", "mul")) } ORDER BY ?item LANG(?label) ?label'
 )
-WIKIDATA = "Wikidata contributors, Wikidata (https://www.wikidata.org)"
 
 
 class Counts(Section):
@@ -67,7 +74,7 @@ class Params(Section):
     @model_validator(mode="after")
     def _named_once(self) -> Params:
         names = [entry.name for entry in self.lists]
-        if len(set(names)) < len(names) or SOURCE in names:
+        if len(set(names)) < len(names) or FOLDER in names:
             raise ValueError("every list needs a name of its own")
         if not names and self.wikidata is None:
             raise ValueError("name a list, or whose names are counted under wikidata")
@@ -75,32 +82,21 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Download or copy the lists, and count; a list that is not of its layout is refused."""
+    """Download or copy the lists, and count; a list that is not of its format is refused."""
     fetch = Fetch("names", params, politeness, into)
     counts = {}
     for entry in Bar(params.lists, desc="lists", unit="list"):
-        missing = "no such list of names; name another under sources.names.lists"
-        body = fetch.file(entry.path(), entry.address, partial(_wrong, entry), missing)
-        counts[entry.name] = sum(1 for _ in entries(entry, body))
+        reader = partial(entries, entry)
+        counts[entry.name] = fetch.read({entry.path(): entry.address}, reader)
     addresses = [entry.address for entry in params.lists]
-    terms = {f"{entry.name}: {entry.licence}" for entry in params.lists}
-    cited = {f"{entry.name}: {entry.citation}" for entry in params.lists}
+    named: list[tuple[str, Any]] = [(entry.name, entry) for entry in params.lists]
     queries = {}
     if params.wikidata:
-        counts[SOURCE] = _count(params.wikidata, politeness, into)
+        counts[FOLDER] = _count(params.wikidata, politeness, into)
         addresses.append(params.wikidata.endpoint)
-        terms.add(f"{SOURCE}: CC0-1.0")
-        cited.add(f"{SOURCE}: {WIKIDATA}")
+        named.append((FOLDER, WIKIDATA))
         queries = {"queries": QUERIES}
-    fetch.close("; ".join(addresses), joined(terms), joined(cited), counts, **queries)
-
-
-def _wrong(entry: List, body: bytes) -> str | None:
-    try:
-        number = sum(1 for _ in entries(entry, body))
-    except ValueError as error:
-        return str(error)
-    return None if number else "no name in it"
+    fetch.close("; ".join(addresses), licences(named), citations(named), counts, **queries)
 
 
 def _count(params: Counts, politeness: Politeness, into: Path) -> int:
@@ -111,18 +107,18 @@ def _count(params: Counts, politeness: Politeness, into: Path) -> int:
         for what, query in QUERIES.items():
             for part in parts:
                 ask = partial(_counting, query, item)
-                client.gather(part, f"{SOURCE}/counts/{code}/{what}", ask)
+                client.gather(part, f"{FOLDER}/counts/{code}/{what}", ask)
     names: set[str] = set()
-    for path in sorted((into / SOURCE / "counts").rglob("*.json.gz")):
+    for path in sorted((into / FOLDER / "counts").rglob("*.json.gz")):
         rows = bindings(gzip.decompress(path.read_bytes()))
         names.update(qid for row in rows if (qid := entity(row["name"])))
     if not names:
-        raise Problem(
+        raise UserError(
             f"{params.endpoint}: nobody of {', '.join(sorted(params.countries))} has a name there; "
-            "check sources.names.wikidata in params.yaml"
+            "check sources.names.wikidata in builders/datasets/names/sources.yaml"
         )
     for batch in batches(sorted(names, key=lambda qid: int(qid[1:])), params.batch_size):
-        client.gather(batch, f"{SOURCE}/labels", partial(_labels, params.language))
+        client.gather(batch, f"{FOLDER}/labels", partial(_labels, params.language))
     return len(names)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from plumbline.builders.core.snapshot import Snapshot
 
-SOURCE = "wikidata"
+FOLDER = "wikidata"  # of the snapshot, and the name of this source among the lists
 GENDERS = {  # Wikidata's items for a person's sex or gender
     "Q6581097": "male",
     "Q2449503": "male",  # trans man
@@ -29,14 +29,14 @@ def counted(snapshot: Snapshot) -> Iterator[tuple[str, str, str, int, int]]:
     names. A name without a label comes as ''.
     """
     labels: dict[str, str] = {}
-    for path in snapshot.names(f"{SOURCE}/labels/"):
+    for path in snapshot.names(f"{FOLDER}/labels/"):
         for row in bindings(snapshot.read(path)):
             qid, label = entity(row["item"]), row["label"]
             better = label.get("xml:lang") != "mul"  # a language of its own wins
             if qid and (better or qid not in labels):
                 labels[qid] = normal(label["value"])
     numbers: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for path in snapshot.names(f"{SOURCE}/counts/"):
+    for path in snapshot.names(f"{FOLDER}/counts/"):
         country, what = path.split("/")[2:4]
         for row in bindings(snapshot.read(path)):
             qid = entity(row["name"])

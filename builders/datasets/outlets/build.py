@@ -1,12 +1,11 @@
 """Dataset ``outlets``: articles of news outlets, as many of each, to fine-tune language models on.
 
 Choenni et al. (2021), section 5, fine-tune on 4,354 articles each of five outlets; a control
-corpus about other things, which the paper has not, tells what any fine-tuning does.
+corpus about other things, which the paper has not, is the baseline of any fine-tuning.
 """
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections import Counter, defaultdict
 from datetime import date
@@ -15,11 +14,19 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.describe import page, table
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.readers.articles import LEANINGS, declared, every, paragraphs, published
+from plumbline.builders.core.snapshot import hash64
+from plumbline.builders.readers.articles import (
+    LEANINGS,
+    corpora_of,
+    every,
+    paragraphs,
+    published,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -32,6 +39,7 @@ CONTROL = "control"
 UNDRAWN = "not drawn"
 FEWER = "Where all sound articles of an outlet are here it may have had fewer than were asked for."
 
+SOURCE = "news"
 SCHEMA = Schema(
     columns=(
         Column("outlet", "string", "short name of the outlet; `control`: the control corpus"),
@@ -59,12 +67,9 @@ class Control(Section):
     topics: list[str] = Field(min_length=1, description="topics that are not political")
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, and which articles are taken."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("news", pattern="^news$", description="client of the snapshot")
-    snapshot: str = Field(description="folder of the snapshot")
     languages: list[str] = Field(min_length=1, description="one config for each")
     outlets: dict[
         Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")],
@@ -86,10 +91,10 @@ class Params(Section):
         return self
 
 
-class Kept(NamedTuple):
+class Candidate(NamedTuple):
     """What is remembered of an article until it is known which are drawn."""
 
-    rank: bytes
+    rank: int
     article: str
 
 
@@ -101,7 +106,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """
     lacking = {*params.outlets, CONTROL}
     for language in params.languages:
-        corpora = declared(snapshot, language, "take it out of datasets.outlets.languages")
+        corpora = corpora_of(snapshot, language, "take it out of datasets.outlets.languages")
         repeated = _repeated(snapshot, corpora, language, params)
         places = yield from _drawn(snapshot, corpora, language, repeated, params)
         lacking -= set(places.values())
@@ -115,7 +120,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         for row in rows:
             yield Row(language, row)
     if lacking:
-        raise Problem(
+        raise UserError(
             f"{snapshot.folder}: no article left of {', '.join(sorted(lacking))}; look at the "
             "names and topics under datasets.outlets, and at words_min"
         )
@@ -156,7 +161,7 @@ def _repeated(
     for _, found in every(snapshot, corpora, language):
         outlet = place(found, params)
         if outlet is not None:
-            lines[outlet].extend({_hash(line) for line in paragraphs(found.text)})
+            lines[outlet].extend({hash64(line) for line in paragraphs(found.text)})
     repeated = {}
     for outlet, hashes in lines.items():
         values, counts = np.unique(np.frombuffer(hashes, dtype=np.uint64), return_counts=True)
@@ -173,7 +178,7 @@ def _drawn(
 ) -> Generator[Reject, None, dict[str, str]]:
     """Return the outlet of each article that is drawn; yield what is left out, by outlet."""
     out: Counter[tuple[str, str]] = Counter()
-    pools: defaultdict[str, list[Kept]] = defaultdict(list)
+    pools: defaultdict[str, list[Candidate]] = defaultdict(list)
     for same in _sound(every(snapshot, corpora, language), repeated, params, out):
         outlets = {outlet for outlet, _ in same}
         for outlet in outlets:
@@ -199,10 +204,10 @@ def _sound(
     repeated: dict[str, set[int]],
     params: Params,
     out: Counter[tuple[str, str]],
-) -> list[list[tuple[str, Kept]]]:
+) -> list[list[tuple[str, Candidate]]]:
     """Return the articles that may be drawn, those of one text together; count the others."""
     seen: set[str] = set()
-    texts: defaultdict[bytes, list[tuple[str, Kept]]] = defaultdict(list)
+    texts: defaultdict[int, list[tuple[str, Candidate]]] = defaultdict(list)
     for _, found in articles:
         outlet = place(found, params)
         if outlet is None:
@@ -216,8 +221,8 @@ def _sound(
             if reason := _short(whole, left, params.words_min):
                 out[outlet, reason] += 1
             else:
-                rank = _digest(f"{params.seed}/{found.article}")
-                texts[_digest("\n".join(left))].append((outlet, Kept(rank, found.article)))
+                rank = hash64(f"{params.seed}/{found.article}")
+                texts[hash64("\n".join(left))].append((outlet, Candidate(rank, found.article)))
     return list(texts.values())
 
 
@@ -278,12 +283,4 @@ def describe(folder: Path) -> str:
 
 
 def _without(lines: list[str], repeated: set[int]) -> list[str]:
-    return [line for line in lines if _hash(line) not in repeated]
-
-
-def _hash(line: str) -> int:
-    return int.from_bytes(hashlib.blake2b(line.encode(), digest_size=8).digest(), "little")
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return [line for line in lines if hash64(line) not in repeated]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ from pydantic import Field, model_validator
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.fetch.files import Fetch, citations, licences
+from plumbline.builders.fetch.files import Fetch, citations, declared_once, licences
 from plumbline.builders.fetch.http import ADDRESS
 from plumbline.builders.readers.articles import Corpus
 
@@ -28,17 +27,8 @@ class Params(Section):
     corpora: dict[str, list[Corpus]] = Field(min_length=1, description="per language")
 
     @model_validator(mode="after")
-    def _named_once(self) -> Params:
-        for language, corpora in self.corpora.items():
-            names = [corpus.name for corpus in corpora]
-            if len(set(names)) < len(names) or not names:
-                raise ValueError(f"{language}: needs corpora, each under a name of its own")
-            for corpus in corpora:
-                if not re.match(f"{ADDRESS}|{OWN}", corpus.address):
-                    raise ValueError(
-                        f"{language}/{corpus.name}: {corpus.address!r} is no http address; a file "
-                        "of your own begins with / or ./"
-                    )
+    def _apart(self) -> Params:
+        declared_once(self.corpora, lambda corpus: [corpus.address], f"{ADDRESS}|{OWN}")
         return self
 
 

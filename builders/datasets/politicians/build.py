@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.sparql_json import Binding, bindings, by_item, entity
@@ -46,6 +46,7 @@ COARSE = "coarser than a year"
 UNSTATED = "unstated"
 DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 
+SOURCE = "wikidata"
 SCHEMA = Schema(
     columns=(
         Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
@@ -95,15 +96,12 @@ SCHEMA = Schema(
 )
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, and who belongs in."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("wikidata", pattern="^wikidata$", description="client of the snapshot")
-    snapshot: str = Field(description="folder of the snapshot")
     languages: list[str] = Field(min_length=1, description="one config for each")
-    born_from: date = Field(description="first day of birth of those who belong in")
-    born_to: date = Field(description="last day of birth of those who belong in")
+    born_from: date = Field(date(1900, 1, 1), description="first day of birth")
+    born_to: date = Field(date(2000, 12, 31), description="last day of birth")
 
     @model_validator(mode="after")
     def _in_order(self) -> Params:
@@ -132,7 +130,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """
     request = snapshot.manifest["request"]
     if missing := sorted(set(params.languages) - set(request["languages"])):
-        raise Problem(
+        raise UserError(
             f"{snapshot.folder}: fetched without labels in {', '.join(missing)}; add them under "
             "sources.wikidata.languages and fetch again, or take them out of "
             "datasets.politicians.languages"

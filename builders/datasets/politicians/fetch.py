@@ -15,24 +15,31 @@ import shutil
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import resume, same_request, write_gzip, write_manifest
+from plumbline.builders.core.snapshot import write_gzip
+from plumbline.builders.fetch.files import Fetch
 from plumbline.builders.fetch.http import ADDRESS, Politeness
-from plumbline.builders.fetch.sparql import Batch, Born, Endpoint, batches, ranges, values
+from plumbline.builders.fetch.sparql import (
+    WIKIDATA,
+    Batch,
+    Born,
+    Endpoint,
+    batches,
+    ranges,
+    values,
+)
 from plumbline.builders.readers.sparql_json import bindings, by_item, entity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-LICENCE = "CC0-1.0"
-CITATION = "Wikidata contributors, Wikidata (https://www.wikidata.org)"
 OCCUPATIONS = "SELECT DISTINCT ?item WHERE { ?item wdt:P279* wd:%(occupation)s } ORDER BY ?item"
 PEOPLE = (
     "SELECT DISTINCT ?item WHERE { VALUES ?occupation { %(occupations)s } "
@@ -69,20 +76,14 @@ class Params(Section):
 
     endpoint: str = Field(pattern=ADDRESS, description="address of the SPARQL endpoint")
     occupation: str = Field("Q82955", pattern=r"^Q\d+$", description="with all its subclasses")
-    languages: list[str] = Field(min_length=1, description="languages of the labels")
-    born_from: date = Field(description="first day of birth asked for")
-    born_to: date = Field(lt=date.max, description="last day of birth asked for")
+    languages: list[Annotated[str, Field(pattern="^[A-Za-z0-9-]+$")]] = Field(
+        min_length=1, description="languages of the labels"
+    )
+    born_from: date = Field(date(1900, 1, 1), description="first day of birth")
+    born_to: date = Field(date(2000, 12, 31), lt=date.max, description="last day of birth")
     undated: bool = Field(False, description="also people without any date of birth")
     range_days: int = Field(366, ge=1, description="days of birth in one query, before splitting")
     batch_size: int = Field(400, ge=1, description="people in one query")
-
-    @field_validator("languages")
-    @classmethod
-    def _codes(cls, value: list[str]) -> list[str]:
-        wrong = [v for v in value if not v.replace("-", "").isalnum()]
-        if wrong:
-            raise ValueError(f"not language codes: {wrong}")
-        return value
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
@@ -90,18 +91,17 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 
     Resumable: killed anywhere, the same call continues and ends with the same bytes.
     """
-    resume(into)
-    request = params.model_dump(mode="json")
-    same_request(into / "request.json", request)
+    fetch = Fetch("wikidata", params, politeness, into, begun="request.json")
     client = Endpoint(params.endpoint, politeness, into)
 
     client.save("occupations", OCCUPATIONS % {"occupation": params.occupation})
     occupations = client.items("occupations")
     people = _people(params, client, occupations)
     if not people:
-        raise Problem(
+        raise UserError(
             f"{params.endpoint}: no {params.occupation} born {params.born_from} to "
-            f"{params.born_to}; check sources.wikidata in params.yaml"
+            f"{params.born_to}; check sources.wikidata in "
+            "builders/datasets/politicians/sources.yaml"
         )
     chunks = batches(people, params.batch_size)
     languages = ", ".join(f'"{code}"' for code in [*params.languages, "mul"])
@@ -111,18 +111,9 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     for batch in batches(_countries(into), params.batch_size):
         client.gather(batch, "countries", partial(_batch_query, COUNTRIES, languages))
     shutil.rmtree(into / "ids", ignore_errors=True)
-    write_manifest(
-        into,
-        {
-            "source": "wikidata",
-            "address": params.endpoint,
-            "retrieved": into.name,
-            "licence": LICENCE,
-            "citation": CITATION,
-            "request": request | {"queries": {"people": PEOPLE, **BATCHES}},
-            "counts": {"people": len(people), "occupations": len(occupations)},
-        },
-    )
+    counts = {"people": len(people), "occupations": len(occupations)}
+    queries = {"people": PEOPLE, **BATCHES}
+    fetch.close(params.endpoint, *WIKIDATA, counts, queries=queries)
 
 
 @dataclass(frozen=True)
@@ -146,7 +137,7 @@ class _Undated:
 
 
 def _people(params: Params, client: Endpoint, occupations: Sequence[str]) -> list[str]:
-    """Return the ids of all people asked for, from ``ids.txt.gz`` where it is there already."""
+    """Return the ids of all people, from ``ids.txt.gz`` where it is there already."""
     listed = client.into / "ids.txt.gz"
     if not listed.exists():
         parts: list[Born | _Undated] = [

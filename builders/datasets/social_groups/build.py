@@ -1,4 +1,4 @@
-"""Dataset ``social_groups``: groups of people and countries that models are asked about.
+"""Dataset ``social_groups``: groups of people and countries that prompts are made of.
 
 The categories and English groups are those of Choenni, Shutova and van Rooij (2021), as their
 released code lists them.
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.describe import counted, page, table
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.social_groups.read import KINDS, groups
@@ -42,12 +42,9 @@ SCHEMA = Schema(
 )
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, and its languages."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("social_groups", pattern="^social_groups$", description="its client")
-    snapshot: str = Field(description="folder of the snapshot")
     languages: list[str] = Field(min_length=1, description="one config for each")
 
 
@@ -57,7 +54,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     for language in params.languages:
         name = f"{language}.csv"
         if name not in there:
-            raise Problem(
+            raise UserError(
                 f"{snapshot.folder}: no groups for {language!r}; add a file under "
                 "sources.social_groups.files and fetch, or take it out of "
                 "datasets.social_groups.languages"
@@ -71,12 +68,6 @@ def describe(folder: Path) -> str:
     """Return the groups of each category, as Markdown."""
     import polars as pl
 
-    rows = [
-        (config, *row)
-        for config, frame in frames(folder)
-        for row in frame.group_by("category")
-        .agg(pl.len(), (pl.col("group") != pl.col("name")).sum().alias("respelled"))
-        .sort("category")
-        .iter_rows()
-    ]
+    respelled = (pl.col("group") != pl.col("name")).sum().alias("respelled")
+    rows = counted(folder, ["category"], pl.len(), respelled)
     return page(table("language | category | :groups | :respelled", rows, "Groups by category"))

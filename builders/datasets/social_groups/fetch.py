@@ -6,14 +6,13 @@ spells out itself. So a file may lie beside the params, or at an address.
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.social_groups.read import groups
-from plumbline.builders.fetch.files import Fetch, joined, unreadable
+from plumbline.builders.fetch.files import Fetch, joined
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,33 +25,25 @@ CITATION = (
     "https://doi.org/10.18653/v1/2021.emnlp-main.111 (categories and English groups); the project "
     "(usual spellings)"
 )
-MISSING = "no such file of groups; name another under sources in params.yaml"
+MISSING = "no such file of groups"
 
 
 class Params(Section):
     """Where the lists are."""
 
-    files: dict[str, str] = Field(
+    files: dict[Annotated[str, Field(pattern="^[A-Za-z0-9-]+$")], str] = Field(
         min_length=1, description="for each language, a file in the checkout or an http address"
     )
     licence: str = Field(description="licence of the files")
     citation: str = Field(CITATION, description="whom to cite for them")
 
-    @field_validator("files")
-    @classmethod
-    def _codes(cls, value: dict[str, str]) -> dict[str, str]:
-        wrong = [code for code in value if not re.fullmatch(r"[A-Za-z0-9-]+", code)]
-        if wrong:
-            raise ValueError(f"not language codes: {wrong}")
-        return value
-
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """Copy or download every file, byte for byte; what is no list of groups is refused."""
     fetch = Fetch("social_groups", params, politeness, into)
-    bodies = [
-        fetch.file(f"{language}.csv", place, unreadable(groups), MISSING)
+    numbers = [
+        fetch.read({f"{language}.csv": place}, groups, MISSING)
         for language, place in sorted(params.files.items())
     ]
-    counts = {"languages": len(bodies), "groups": sum(len(groups(body)) for body in bodies)}
+    counts = {"languages": len(numbers), "groups": sum(numbers)}
     fetch.close(joined(params.files.values()), params.licence, params.citation, counts)

@@ -40,7 +40,7 @@ def groups(body: bytes) -> list[Group]:
 
 
 class Query(NamedTuple):
-    """What an engine is asked, and for which group and template."""
+    """A query to an engine, with its group and template."""
 
     text: str
     category: str

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
+from plumbline.builders.core.describe import counted, page, table
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.statements.formats import FILES, Layout, scale
+from plumbline.builders.datasets.statements.formats import FILES, Format, scale
 from plumbline.builders.datasets.statements.read import POLARITIES
-from plumbline.builders.readers.declared import declared, read
+from plumbline.builders.readers.declared import FORMAT, declared, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,8 +98,10 @@ class Questionnaire(Section):
     file: str = Field(min_length=1, description="a file in the checkout, or an http address")
     language: str = Field(pattern=r"^[a-z]{2,3}$", description="language of the texts")
     scale: str = Field(min_length=1, description="name of the questionnaire, PI34 for instance")
-    layout: Layout = Field(
-        "csv", description="csv: that of the page; else the published file that it names, as it is"
+    format: Format = Field(
+        "csv",
+        validation_alias=FORMAT,
+        description="csv: that of the page; else the published file that it names, as it is",
     )
     licence: str = Field(min_length=1, description="on what terms the texts may be used")
     source: str = Field(min_length=1, description="who wrote them; what to cite")
@@ -106,21 +109,13 @@ class Questionnaire(Section):
 
     def path(self, config: str) -> str:
         """Return the file of the snapshot that keeps it."""
-        return f"{config}.{FILES[self.layout]}"
+        return f"{config}.{FILES[self.format]}"
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, and which of its questionnaires."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("statements", pattern="^statements$", description="its client")
-    snapshot: str = Field(description="folder of the snapshot")
     configs: list[str] = Field(min_length=1, description="questionnaires, one config for each")
-
-    @property
-    def languages(self) -> list[str]:
-        """Return the configs, none of which may end up empty."""
-        return self.configs
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
@@ -128,7 +123,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     for config in params.configs:
         entry = _declared(snapshot, config)
         name = entry.path(config)
-        reader = partial(scale, layout=entry.layout, name=entry.scale)
+        reader = partial(scale, form=entry.format, name=entry.scale)
         found = read(snapshot, name, reader, "mend it and fetch again")
         facts = {
             "language": entry.language,
@@ -149,7 +144,7 @@ def _declared(snapshot: Snapshot, config: str) -> Questionnaire:
     why = f" {own[0]}: bring a file of yours." if own else ""
     otherwise = (
         f"has no questionnaire {config!r}.{why} Name its file under "
-        f"sources.statements.questionnaires ({PAGE} has the layout) and fetch, or take it out of "
+        f"sources.statements.questionnaires ({PAGE} has the format) and fetch, or take it out of "
         "datasets.statements.configs"
     )
     keys = ("questionnaires", config)
@@ -160,18 +155,9 @@ def describe(folder: Path) -> str:
     """Return the statements of each questionnaire and axis, as Markdown."""
     import polars as pl
 
-    rows = [
-        (config, axis or "none", *counts)
-        for config, frame in frames(folder)
-        for axis, *counts in frame.group_by("axis")
-        .agg(
-            pl.len(),
-            pl.col("reversed").sum().alias("reversed"),
-            (pl.col("polarity") == POLARITIES.index("likely")).sum().alias("likely"),
-            pl.col("redistributable").all(),
-        )
-        .sort("axis")
-        .iter_rows()
-    ]
+    likely = (pl.col("polarity") == POLARITIES.index("likely")).sum().alias("likely")
+    sums = (pl.len(), pl.col("reversed").sum().alias("reversed"), likely)
+    found = counted(folder, ["axis"], *sums, pl.col("redistributable").all())
+    rows = ((config, axis or "none", *counts) for config, axis, *counts in found)
     head = "config | axis | :statements | :reversed | :likely | publishable"
     return page(table(head, rows, "Statements by axis"))

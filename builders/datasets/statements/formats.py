@@ -1,4 +1,4 @@
-"""Published questionnaires in the layouts of their authors, beside the project's own layout.
+"""Published questionnaires in the formats of their authors, beside the project's own.
 
 The file of the political compass has its propositions, and what each answer adds to each axis, as
 they were recovered from the site's answers; that of 8values is a line of JavaScript with a list in
@@ -15,8 +15,8 @@ from typing import Any, Literal
 from plumbline.builders.datasets.statements.read import ENDINGS, Statement, statements
 from plumbline.builders.readers.table import decoded
 
-Layout = Literal["csv", "political-compass", "8values"]
-FILES: dict[Layout, str] = {"csv": "csv", "political-compass": "json", "8values": "js"}
+Format = Literal["csv", "political-compass", "8values"]
+FILES: dict[Format, str] = {"csv": "csv", "political-compass": "json", "8values": "js"}
 
 COMPASS_ITEMS, COMPASS_OPTIONS = 62, 4
 # The smallest and largest sum of points. The constants that put 0 in the middle, 3/8 and 47/19.5,
@@ -28,18 +28,18 @@ EIGHT_AXES = ("econ", "dipl", "govt", "scty")
 ASSIGNED = re.compile(r"\s*(?:(?:var|let|const)\s+)?questions\s*=\s*(\[.*\])\s*;?\s*", re.DOTALL)
 
 
-def scale(body: bytes, layout: Layout, name: str = "") -> list[Statement]:
+def scale(body: bytes, form: Format, name: str = "") -> list[Statement]:
     """Return the statements of a file.
 
     Parameters
     ----------
     name
-        Of the scale: a published one in the layout csv is held to what is known of it.
+        Of the scale: a published one in the format csv is held to what is known of it.
     """
-    if layout == "csv":
+    if form == "csv":
         return statements(body, name)
     text = decoded(body)
-    return compass(text) if layout == "political-compass" else eight_values(text)
+    return compass(text) if form == "political-compass" else eight_values(text)
 
 
 def compass(text: str) -> list[Statement]:

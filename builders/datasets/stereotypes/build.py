@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.describe import counted, frames, page, table
+from plumbline.builders.core.errors import UserError, reading
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.social_groups.read import Query, groups, queries
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from plumbline.builders.core.snapshot import Snapshot
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
+SOURCE = "autocomplete"
 SCHEMA = Schema(
     columns=(
         Column("category", "string", "kind of group: age, country, gender and so on"),
@@ -73,12 +74,9 @@ SCHEMA = Schema(
 )
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, its configs, and the rules of the cleaning."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("autocomplete", pattern="^autocomplete$", description="its client")
-    snapshot: str = Field(description="folder of the snapshot, a wave")
     languages: list[str] = Field(
         min_length=1, description="one config for each: names of the wave's locales"
     )
@@ -90,7 +88,7 @@ class Params(Section):
     def rules(self, language: str) -> Cleaning:
         """Return the rules of a language."""
         if language not in self.cleaning:
-            raise Problem(
+            raise UserError(
                 f"params.yaml, datasets.stereotypes.cleaning: no rules for {language!r}; add them "
                 "(lists may be empty)"
             )
@@ -109,25 +107,23 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         yield from _published(snapshot, params, name)
 
 
-def asked(snapshot: Snapshot, name: str) -> dict[str, Query]:
-    """Return what a wave asked in a locale, by the text of the query."""
+def queries_of(snapshot: Snapshot, name: str) -> dict[str, Query]:
+    """Return the queries of a wave in a locale, by their text."""
     request = snapshot.manifest["request"]
     if name not in request["locales"]:
-        raise Problem(
+        raise UserError(
             f"{snapshot.folder}: no locale {name!r}; name another under "
             "datasets.stereotypes.languages, or fetch a wave with it"
         )
     language = request["locales"][name]["language"]
     file = f"groups/{language}.csv"
-    try:
+    with reading(snapshot.folder / file, "fetch another wave"):
         entries = groups(snapshot.read(file))
-    except (ValueError, OSError) as error:
-        raise Problem(f"{snapshot.folder / file}: {error}; fetch another wave") from error
     return queries(entries, request["templates"][language], request["spelling"])
 
 
 def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Reject]:
-    known = asked(snapshot, name)
+    known = queries_of(snapshot, name)
     request = snapshot.manifest["request"]
     language = request["locales"][name]["language"]
     rules = params.rules(language)
@@ -185,14 +181,14 @@ def _answers(snapshot: Snapshot, file: str) -> Iterator[dict[str, Any]]:
     try:
         text = snapshot.read(file).decode()
     except OSError as error:
-        raise Problem(f"{snapshot.folder / file}: not in the wave; fetch another") from error
+        raise UserError(f"{snapshot.folder / file}: not in the wave; fetch another") from error
     yield from map(json.loads, text.split("\n")[:-1])
 
 
 def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
     about = snapshot.manifest["request"]["published"].get(name)
     if about is None:
-        raise Problem(
+        raise UserError(
             f"{snapshot.folder}: no published suggestions named {name!r}; take it out of "
             "datasets.stereotypes.published, or fetch a wave with it"
         )
@@ -230,21 +226,15 @@ def describe(folder: Path) -> str:
     """Return the rows by category, by engine and by flag, as Markdown."""
     import polars as pl
 
-    all_of = dict(frames(folder))
-    rows = [
-        (name, *row)
-        for name, frame in all_of.items()
-        for row in frame.group_by("category")
-        .agg(pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum())
-        .sort("category")
-        .iter_rows()
-    ]
+    rows: Any = counted(
+        folder, ["category"], pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum()
+    )
     head = "config | category | :groups | :rows | :single words"
     found = [table(head, rows, "Rows by category")]
     for column, title in (("engines", "Rows by engine"), ("flags", "Rows by flag")):
         rows = [
             (name, *row)
-            for name, frame in all_of.items()
+            for name, frame in frames(folder)
             for row in frame.select(pl.col(column).explode().drop_nulls())
             .group_by(column)
             .len()

@@ -76,7 +76,7 @@ def flags(attribute: str, rules: Cleaning, term: str = "") -> list[str]:
 
 
 def adjective(word: str, rules: Cleaning) -> bool:
-    """Tell whether nothing speaks against a word being an adjective.
+    """Return whether nothing speaks against a word being an adjective.
 
     The rule knows words and endings only, no context: a noun without an ending of nouns passes.
     """

@@ -1,4 +1,4 @@
-"""What search engines answer when asked how a query goes on: one reader for each format.
+"""The suggestions of search engines: one reader for each format.
 
 Reading tells suggestions from everything else: whatever is not the expected JSON (a captcha, a
 page that asks for consent, half an answer) is a ``ValueError``, and to a client throttling.
@@ -39,7 +39,7 @@ def encoding(body: bytes, content_type: str) -> str:
 
     UTF-8 where the bytes are that, whatever is declared: text in Latin-1 is hardly ever valid
     UTF-8 by chance. Else the declared one, where it gives the bytes back; else Latin-1, which
-    Google sends where it is not asked for UTF-8 (``oe``).
+    Google sends without a request for UTF-8 (``oe``).
     """
     declared = CHARSET.search(content_type)
     for name in ("utf-8", declared[1].lower() if declared else "latin-1", "latin-1"):

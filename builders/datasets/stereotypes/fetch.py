@@ -5,7 +5,7 @@ request at a time. A snapshot has
 
 - ``answers/ENGINE/LOCALE.jsonl.gz``: a line for each query with the body as sent, when it came,
   its media type, and the encoding that gives its bytes back;
-- ``groups/LANGUAGE.csv``: the groups that were asked about;
+- ``groups/LANGUAGE.csv``: the groups;
 - ``published/NAME.csv`` and ``NAME.single_words.csv``: suggestions that others published.
 """
 
@@ -18,20 +18,19 @@ import shutil
 import time
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.core.snapshot import write_gzip
+from plumbline.builders.core.snapshot import UNWRITTEN, write_gzip
 from plumbline.builders.datasets.social_groups.fetch import MISSING
 from plumbline.builders.datasets.social_groups.read import groups, queries
 from plumbline.builders.datasets.stereotypes import engines
 from plumbline.builders.datasets.stereotypes.choenni2021 import published
-from plumbline.builders.fetch.download import UNWRITTEN
-from plumbline.builders.fetch.files import Fetch, unreadable
+from plumbline.builders.fetch.files import Fetch, fillable
 from plumbline.builders.fetch.http import ADDRESS, Busy, Politeness, patiently, receive
 
 if TYPE_CHECKING:
@@ -50,26 +49,16 @@ NAME = r"^[A-Za-z0-9_-]+$"
 
 
 class Engine(Section):
-    """One engine: where it is asked, and in which format it answers."""
+    """One engine: its address, and the format of its answers."""
 
-    address: str = Field(
-        pattern=ADDRESS, description="with {query}, and {hl}, {gl} or {kl} from the locale"
+    address: Annotated[str, AfterValidator(fillable("query", "hl", "gl", "kl"))] = Field(
+        pattern=rf"{ADDRESS}.*\{{query\}}",
+        description="with {query}, and {hl}, {gl} or {kl} from the locale",
     )
     format: Literal["firefox", "chrome", "gossip", "phrases", "list"] = Field(
         description="format of the answers: Google's firefox or chrome, Yahoo's gossip, "
         "DuckDuckGo's phrases or list"
     )
-
-    @field_validator("address")
-    @classmethod
-    def _places(cls, value: str) -> str:
-        try:
-            filled = engines.url(value, "QUERY", "", "", "")
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            raise ValueError("only {query}, {hl}, {gl} and {kl} may stand in braces") from error
-        if "QUERY" not in filled:
-            raise ValueError("{query} must stand in it")
-        return value
 
 
 class Locale(Section):
@@ -106,7 +95,7 @@ class Params(Section):
         min_length=1, description="for each language and kind of group, texts with {group}"
     )
     spelling: Literal["paper", "usual"] = Field(
-        "paper", description="whether groups are asked about as the paper spells them"
+        "paper", description="whether queries spell groups as the paper does"
     )
     engines: dict[str, Engine] = Field(min_length=1, description="by name")
     locales: dict[str, Locale] = Field(min_length=1, description="by name, which a config gets")
@@ -140,8 +129,8 @@ def fetch(
 ) -> None:
     """Fetch a wave into a folder whose name is its date.
 
-    Resumable: what was answered is not asked again, and the manifest comes last. An engine that
-    throttles is put aside while the others are asked, and continued by the next call.
+    Resumable: what was answered is not requested again, and the manifest comes last. An engine that
+    throttles is put aside for the others, and continued by the next call.
 
     Parameters
     ----------
@@ -151,26 +140,26 @@ def fetch(
     try:
         date.fromisoformat(into.name)
     except ValueError as error:
-        raise Problem(f"{into}: a wave is named for its day, YYYY-MM-DD") from error
-    fetch = Fetch("autocomplete", params, politeness, into, frozenset({"pause_s"}))
+        raise UserError(f"{into}: a wave is named for its day, YYYY-MM-DD") from error
+    fetch = Fetch("autocomplete", params, politeness, into, exclude=frozenset({"pause_s"}))
     for language, place in sorted(params.groups.items()):
-        fetch.file(f"groups/{language}.csv", place, unreadable(groups), MISSING)
+        fetch.read({f"groups/{language}.csv": place}, groups, MISSING)
     for name, others in sorted(params.published.items()):
         for end, address in (("", others.address), (".single_words", others.single_words)):
             if address:
-                fetch.file(f"published/{name}{end}.csv", address, unreadable(published))
-    asked = {name: _queries(params, locale, into) for name, locale in params.locales.items()}
+                fetch.read({f"published/{name}{end}.csv": address}, published)
+    wave = {name: _queries(params, locale, into) for name, locale in params.locales.items()}
     stopped = []
     for engine in sorted(params.engines):
         for locale in sorted(params.locales):
-            part = _Part(params, engine, locale, asked[locale], into)
+            part = _Part(params, engine, locale, wave[locale], into)
             try:
                 part.finish(politeness, now)
-            except Problem as problem:
-                stopped.append(f"{engine}/{locale}, {part.done} of {len(part.wanted)}: {problem}")
+            except UserError as problem:
+                stopped.append(f"{engine}/{locale}, {part.done} of {len(part.queries)}: {problem}")
     if stopped:
-        raise Problem(f"{into}: not whole yet ({'; '.join(stopped)})")
-    number = sum(map(len, asked.values()))
+        raise UserError(f"{into}: not whole yet ({'; '.join(stopped)})")
+    number = sum(map(len, wave.values()))
     terms = [f"{name}: {o.licence}" for name, o in sorted(params.published.items())]
     cited = [f"{name}: {o.citation}" for name, o in sorted(params.published.items())]
     shutil.rmtree(into / UNFINISHED, ignore_errors=True)
@@ -192,7 +181,7 @@ class _Part:
     params: Params
     engine: str
     locale: str
-    wanted: list[str]
+    queries: list[str]
     into: Path
     done: int = 0
 
@@ -204,7 +193,7 @@ class _Part:
         path = self.into / UNFINISHED / f"{self.engine}.{self.locale}.jsonl"
         answers = _answered(path)
         self.done = len(answers)
-        todo = [query for query in self.wanted if query not in answers]
+        todo = [query for query in self.queries if query not in answers]
         for query in Bar(todo, desc=f"{self.engine}/{self.locale}", unit="query"):
             answers[query] = self._ask(query, politeness) | {
                 "query": query,
@@ -213,7 +202,7 @@ class _Part:
             _append(path, answers[query])
             self.done += 1
             time.sleep(self.params.pause_s)
-        lines = [json.dumps(answers[q], ensure_ascii=False, sort_keys=True) for q in self.wanted]
+        lines = [json.dumps(answers[q], ensure_ascii=False, sort_keys=True) for q in self.queries]
         write_gzip(whole, "".join(f"{line}\n" for line in lines).encode())
         path.unlink(missing_ok=True)
 
@@ -254,4 +243,4 @@ def _append(path: Path, answer: dict[str, Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise Problem(UNWRITTEN.format(path=path, why=error.strerror)) from error
+        raise UserError(UNWRITTEN.format(path=path, why=error.strerror)) from error

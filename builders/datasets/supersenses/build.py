@@ -17,8 +17,8 @@ import yaml
 from pydantic import Field
 
 from plumbline.builders.core.describe import page, table
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.readers.declared import read
@@ -78,12 +78,9 @@ SCHEMA = Schema(
 )
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("supersenses", pattern="^supersenses$", description="client")
-    snapshot: str = Field(description="folder of the snapshot")
     languages: list[str] = Field(
         default=[LANGUAGE], min_length=1, max_length=1, description="en: there are no others"
     )
@@ -199,16 +196,16 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
     """Return for each verb how many of its synsets are in each class."""
     files = _files(snapshot, "verbs/")
     if missing := sorted({f"verbs/verb.{name}.yaml" for name in VERBS} - set(files)):
-        raise Problem(f"{snapshot.folder}: no {', '.join(missing)}; fetch the snapshot again")
+        raise UserError(f"{snapshot.folder}: no {', '.join(missing)}; fetch the snapshot again")
     found: dict[str, Counter[str]] = {}
     seen: set[str] = set()
     for file in files:
         name = file.removeprefix("verbs/verb.").removesuffix(".yaml")
         if name not in VERBS:
-            raise Problem(f"{snapshot.folder / file}: {name!r} is no class of verbs; remove it")
+            raise UserError(f"{snapshot.folder / file}: {name!r} is no class of verbs; remove it")
         for synset, members in read(snapshot, file, synsets, "fetch it again"):
             if synset in seen:
-                raise Problem(
+                raise UserError(
                     f"{snapshot.folder / file}: {synset} stands in two places; fetch it again"
                 )
             seen.add(synset)
@@ -230,7 +227,7 @@ class _Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
 def _files(snapshot: Snapshot, folder: str) -> list[str]:
     names = list(snapshot.names(folder))
     if not names:
-        raise Problem(f"{snapshot.folder}: nothing under {folder}; fetch the snapshot again")
+        raise UserError(f"{snapshot.folder}: nothing under {folder}; fetch the snapshot again")
     return names
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.supersenses.build import VERBS, adjectives, synsets
-from plumbline.builders.fetch.files import Fetch, unreadable
-from plumbline.builders.fetch.http import ADDRESS, Politeness
+from plumbline.builders.fetch.files import Fetch, fillable
+from plumbline.builders.fetch.http import ADDRESS
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from plumbline.builders.fetch.http import Politeness
 
 CITATION = (
     "Tsvetkov, Schneider, Hovy, Bhatia, Faruqui and Dyer (2014), Augmenting English adjective "
@@ -33,18 +35,11 @@ class Adjectives(Section):
 class Verbs(Section):
     """The lexicographer files of the verbs."""
 
-    address: str = Field(pattern=ADDRESS, description="of one file, with {tag} and {file}")
+    address: Annotated[str, AfterValidator(fillable("tag", "file"))] = Field(
+        pattern=ADDRESS, description="of one file, with {tag} and {file}"
+    )
     tag: str = Field(description="edition, a tag of the repository")
     licence: str = Field(description="as the authors state it")
-
-    @field_validator("address")
-    @classmethod
-    def _places(cls, value: str) -> str:
-        try:
-            value.format(tag="", file="")
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            raise ValueError("only {tag} and {file} may stand in braces") from error
-        return value
 
 
 class Params(Section):
@@ -63,7 +58,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         url = params.verbs.address.format(tag=params.verbs.tag, file=file)
         wanted.append((f"verbs/{file}", url, synsets))  # type: ignore[arg-type]
     for name, url, reader in Bar(wanted, desc="supersenses", unit="file"):
-        fetch.file(name, url, unreadable(reader))
+        fetch.read({name: url}, reader)
     fetch.close(
         f"{params.adjectives.address} and {params.verbs.address}",
         " AND ".join(sorted({params.adjectives.licence, params.verbs.licence})),

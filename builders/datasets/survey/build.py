@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
+from plumbline.builders.core.describe import counted, page, table
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.survey.responses import (
@@ -66,18 +67,10 @@ class Survey(Section):
     source: str = Field(min_length=1, description="who collected them; what to cite")
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, and which of its surveys."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("survey", pattern="^survey$", description="its client")
-    snapshot: str = Field(description="folder of the snapshot")
     configs: list[str] = Field(min_length=1, description="surveys, one config for each")
-
-    @property
-    def languages(self) -> list[str]:
-        """Return the configs, none of which may end up empty."""
-        return self.configs
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
@@ -104,7 +97,7 @@ def _declared(snapshot: Snapshot, config: str) -> Survey:
     """Return a survey as the snapshot's manifest declares it."""
     otherwise = (
         f"has no survey {config!r}; only a simulated one is shipped. Name a file of answers under "
-        f"sources.survey.surveys ({PAGE} has the layout) and fetch, or take it out of "
+        f"sources.survey.surveys ({PAGE} has the format) and fetch, or take it out of "
         "datasets.survey.configs"
     )
     return declared(snapshot, Survey, "surveys", config, otherwise=otherwise)[0]
@@ -114,19 +107,13 @@ def describe(folder: Path) -> str:
     """Return how many respondents of each kind there are, as Markdown."""
     import polars as pl
 
-    rows = [
-        (
-            config,
-            "yes: nobody answered" if drawn else "no",
-            GENDERS[gender],
-            INFECTED[infected],
-            *counts,
+    kinds = ["simulated", "gender", "infected"]
+    rows = (
+        (config, said, GENDERS[gender], INFECTED[infected], *counts)
+        for config, drawn, gender, infected, *counts in counted(
+            folder, kinds, pl.col("respondent").n_unique(), pl.len()
         )
-        for config, frame in frames(folder)
-        for drawn, gender, infected, *counts in frame.group_by("simulated", "gender", "infected")
-        .agg(pl.col("respondent").n_unique(), pl.len())
-        .sort("simulated", "gender", "infected")
-        .iter_rows()
-    ]
+        for said in ["yes: nobody answered" if drawn else "no"]
+    )
     head = "config | simulated | gender | infected | :respondents | :answers"
     return page(table(head, rows, "Respondents"))

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import Problem
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.targets.build import Corpus, texts
-from plumbline.builders.fetch.files import Fetch, citations, licences, web_page
+from plumbline.builders.fetch.files import Fetch, citations, licences
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from plumbline.builders.fetch.http import Politeness
-
-MISSING = "no such file of texts; name another under sources.targets in params.yaml"
 
 
 class Params(Section):
@@ -34,23 +32,15 @@ class Params(Section):
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
-    """Copy or download every file of every corpus; what is not of its layout is refused."""
+    """Copy or download every file of every corpus; what is not of its format is refused."""
     fetch = Fetch("targets", params, politeness, into)
-    counts: dict[str, int] = {}
-    for corpus in Bar(params.corpora, desc="targets", unit="corpus"):
-        for part in sorted(corpus.parts):
-            kept = list(zip(corpus.paths(part), corpus.places(part), strict=True))
-            bodies = [fetch.body(path, place, web_page, MISSING) for path, place in kept]
-            try:
-                number = sum(1 for _ in texts(corpus, part, bodies))
-            except ValueError as error:
-                raise Problem(
-                    f"{', '.join(corpus.places(part))}: {error}; mend it, or how it is declared "
-                    "under sources.targets in params.yaml"
-                ) from error
-            for (path, _), body in zip(kept, bodies, strict=True):
-                fetch.keep(path, body)
-            counts[f"{corpus.config}/{corpus.name}/{part}"] = number
+    counts = {
+        f"{corpus.config}/{corpus.name}/{part}": fetch.read(
+            corpus.files(part), partial(texts, corpus, part), "no such file of texts"
+        )
+        for corpus in Bar(params.corpora, desc="targets", unit="corpus")
+        for part in sorted(corpus.parts)
+    }
     every = [(corpus.name, corpus) for corpus in params.corpora]
     places = dict.fromkeys(place for _, corpus in every for place in corpus.parts.values())
     fetch.close("; ".join(places), licences(every), citations(every), counts)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.describe import frames, page, table
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.words.conllu import words
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 POS = ("ADJ", "VERB")
 PLACES = ("before", "after")
 
+SOURCE = "ud"
 SCHEMA = Schema(
     columns=(
         Column("form", "string", "the word as it stands in running text, NFC; see Normalisation"),
@@ -60,12 +62,9 @@ class Order(Section):
         return "before" if first else "after"
 
 
-class Params(Section):
+class Params(SnapshotParams):
     """The snapshot to build from, and what counts as a word."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the dataset")
-    source: str = Field("ud", pattern="^ud$", description="client of the snapshot")
-    snapshot: str = Field(description="folder of the snapshot")
     languages: list[str] = Field(min_length=1, description="one config for each")
     word_order: dict[str, Order] = Field(description="for each language, S2 of the paper")
 
@@ -82,7 +81,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     for language in params.languages:
         files = list(snapshot.names(f"{language}/"))
         if not files:
-            raise Problem(
+            raise UserError(
                 f"{snapshot.folder}: no treebank for {language!r}; add one under "
                 "sources.ud.treebanks and fetch, or take it out of datasets.words.languages"
             )
@@ -90,8 +89,8 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         rejects: Counter[tuple[str, str]] = Counter()
         for name in files:
             file = name.split("/", 1)[1]
-            try:
-                for form, lemma, upos in words(snapshot.read(name).decode("utf-8")):
+            with reading(snapshot.folder / name, "fetch it again"):
+                for form, lemma, upos in words(snapshot.read(name)):
                     if upos not in POS:
                         rejects[file, f"part of speech {upos}"] += 1
                         continue
@@ -100,8 +99,6 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                         rejects[file, "not a plain word"] += 1
                         continue
                     found.setdefault((form, lemma, upos), Counter())[file] += 1
-            except ValueError as error:
-                raise Problem(f"{snapshot.folder / name}: {error}; fetch it again") from error
         for (file, reason), count in sorted(rejects.items()):
             yield Reject(language, file, reason, number=count)
         order = params.word_order[language]

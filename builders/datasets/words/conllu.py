@@ -21,8 +21,9 @@ class Word(NamedTuple):
     upos: str
 
 
-def words(text: str) -> Iterator[Word]:
+def words(body: bytes) -> Iterator[Word]:
     """Yield the words of a treebank."""
+    text = body.decode("utf-8")
     if text.lstrip()[:1] == "<":
         raise ValueError("a web page, not CoNLL-U")
     if not text.endswith("\n\n"):

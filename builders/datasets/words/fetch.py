@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.words.conllu import words
-from plumbline.builders.fetch.files import Fetch, unreadable
-from plumbline.builders.fetch.http import ADDRESS, Politeness
+from plumbline.builders.fetch.files import Fetch, fillable
+from plumbline.builders.fetch.http import ADDRESS
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from plumbline.builders.fetch.http import Politeness
 
 CITATION = (
     "de Marneffe, Manning, Nivre and Zeman (2021), Universal Dependencies, Computational "
@@ -33,19 +35,10 @@ class Treebank(Section):
 class Params(Section):
     """Where the treebanks are, and which ones."""
 
-    address: str = Field(
+    address: Annotated[str, AfterValidator(fillable("treebank", "tag", "file"))] = Field(
         pattern=ADDRESS, description="address of one file, with {treebank}, {tag} and {file}"
     )
     treebanks: dict[str, list[Treebank]] = Field(min_length=1, description="per language")
-
-    @field_validator("address")
-    @classmethod
-    def _places(cls, value: str) -> str:
-        try:
-            value.format(treebank="", tag="", file="")
-        except (KeyError, IndexError, ValueError, AttributeError) as error:
-            raise ValueError("only {treebank}, {tag} and {file} may stand in braces") from error
-        return value
 
 
 def fetch(params: Params, politeness: Politeness, into: Path) -> None:
@@ -59,7 +52,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     ]
     for language, bank, file in Bar(wanted, desc="treebanks", unit="file"):
         url = params.address.format(treebank=bank.name, tag=bank.tag, file=file)
-        fetch.file(f"{language}/{file}", url, unreadable(lambda body: words(body.decode())))
+        fetch.read({f"{language}/{file}": url}, words)
     licence = " AND ".join(sorted({bank.licence for _, bank, _ in wanted}))
     counts = {"files": len(wanted), "languages": len(params.treebanks)}
     fetch.close(params.address, licence, CITATION, counts)
