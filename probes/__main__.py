@@ -1,4 +1,4 @@
-"""Commands: pin a model, put a probe to it, analyse its outputs, write the report."""
+"""Commands: pin a model, run a probe on it, analyse its outputs, write the report."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def main(arguments: list[str] | None = None) -> int:
     )
     waves.add_argument("earlier", nargs="?", help="folder of a wave (default: as in the params)")
     waves.add_argument("later", nargs="?", help="folder of a later wave")
-    waves.add_argument("--into", type=Path, help="folder of the tables: data/tables/drift")
+    waves.add_argument("--into", type=Path, help="folder of the tables: data/tables/waves")
     reword = commands.add_parser(
-        "paraphrase", help="let a model word the statements of probes.leaning anew, into a file"
+        "paraphrase", help="let a model paraphrase the statements of probes.stances, into a file"
     )
     reword.add_argument("model", help="name in params.yaml")
-    reword.add_argument("--prompt", required=True, help="what it is given, with {statement}")
+    reword.add_argument("--prompt", required=True, help="the prompt, with {statement}")
     reword.add_argument("--seeds", type=int, default=5, help="wordings of each (default: 5)")
     reword.add_argument("--tokens", type=int, default=64, help="of a wording at most (default: 64)")
     reword.add_argument("--into", required=True, help="the csv file to write")
-    plan = commands.add_parser("plan", help="tell what the probes would take, before they run")
-    plan.add_argument("model", nargs="?", help="name in params.yaml; default: all that are asked")
+    plan = commands.add_parser("plan", help="what the probes would take, before they run")
+    plan.add_argument("model", nargs="?", help="name in params.yaml; default: all assigned models")
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
     plan.add_argument("--study", type=Path, help="plan params.yaml with this file laid over it ...")
     plan.add_argument("--sizes", type=Path, help="... from the sizes that this file assumes")
@@ -101,31 +101,31 @@ def _run(given: argparse.Namespace) -> None:
 
 def _waves(given: argparse.Namespace) -> None:
     """Compare two waves of suggestions."""
-    from plumbline.builders.core.errors import Problem
+    from plumbline.builders.core.errors import UserError
     from plumbline.builders.core.params import section
     from plumbline.probes.stereotypes import waves
 
-    params = section("drift", waves.Params)
+    params = section("waves", waves.Params)
     if given.earlier and not given.later:
-        raise Problem(f"waves {given.earlier}: name two waves, the earlier first, or none")
+        raise UserError(f"waves {given.earlier}: name two waves, the earlier first, or none")
     if given.earlier:
         params = params.model_copy(update={"earlier": given.earlier, "later": given.later})
     tables = waves.run(None, params)
     waves.write(tables, params, given.into or waves.FOLDER)
-    for line in waves.short(tables["drift"]):
+    for line in waves.short(tables["waves"]):
         print(line)
 
 
 def _of_params(commands: Any) -> None:
     """Add the commands that read or change params.yaml."""
-    told = "a file that is laid over params.yaml, such as params/full.yaml"
+    overlay = "a file that is laid over params.yaml, such as params/full.yaml"
     day = datetime.now(UTC).date().isoformat()
     dated = "what DAY stands for in its snapshots, as YYYY-MM-DD (default: today)"
-    checking = commands.add_parser("check", help="check params.yaml, tell all problems at once")
-    checking.add_argument("file", nargs="?", type=Path, help=f"with {told}")
+    checking = commands.add_parser("check", help="check params.yaml, all problems at once")
+    checking.add_argument("file", nargs="?", type=Path, help=f"with {overlay}")
     checking.add_argument("--date", default=day, metavar="DAY", help=dated)
     using = commands.add_parser("use", help="lay a file over params.yaml, comments kept")
-    using.add_argument("file", type=Path, help=told)
+    using.add_argument("file", type=Path, help=overlay)
     using.add_argument("--date", default=day, metavar="DAY", help=dated)
     pinning = commands.add_parser("pin", help="ask the Hub for the commits that models lack")
     pinning.add_argument("file", type=Path, help="params.yaml, or a file with models")
@@ -146,7 +146,7 @@ def _params(given: argparse.Namespace) -> None:
         from plumbline.probes.commands.params_overlay import use
 
         lacking = use(given.file, given.date)
-        print(f"params.yaml: as {given.file} has it; `git diff params.yaml` shows what is new")
+        print(f"params: as {given.file} has it; `git diff` shows what is new")
         for source in lacking:
             print(f"to fetch: python -m plumbline.builders fetch {source} --date {given.date}")
     else:
@@ -157,7 +157,7 @@ def _params(given: argparse.Namespace) -> None:
             print(f"{name}: {commit}")
         print(f"{given.file}: {len(found.written)} pinned, {len(found.there)} were and are there")
         for name in found.pickled:
-            print(f"{name}: no safetensors; it needs a line `pickles: true` (see docs/models.md)")
+            print(f"{name}: no safetensors; add the line `pickles: true` (docs/howto/models.md)")
 
 
 def _of_all(given: argparse.Namespace) -> None:
@@ -178,14 +178,14 @@ def _of_all(given: argparse.Namespace) -> None:
 
 
 def _planned(given: argparse.Namespace) -> None:
-    """Tell what a study would take, from sizes that are assumed."""
-    from plumbline.builders.core.errors import Problem
+    """Print what a study would take, from sizes that are assumed."""
+    from plumbline.builders.core.errors import UserError
     from plumbline.probes.commands.assumed import plans, sizes_in, summary
     from plumbline.probes.commands.cost import table
     from plumbline.probes.commands.params_overlay import composed
 
     if not given.sizes:
-        raise Problem("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
+        raise UserError("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
     sizes = sizes_in(given.sizes)
     found = list(plans(composed(given.study, "DAY"), sizes))
     print(table(found), summary(found, sizes), sep="\n\n")
@@ -208,9 +208,13 @@ def _of_a_model(given: argparse.Namespace) -> None:
 
         print(pin(given.model))
     elif given.command == "pretrain":
-        from plumbline.probes.training.distributed import first
+        from plumbline.probes.training.distributed import first, launched
         from plumbline.probes.training.pretrain import pretrain
 
+        if not launched():
+            from plumbline.probes.core.imports import lean
+
+            lean()
         for name in names:
             folder = pretrain(name)
             if first():
@@ -245,22 +249,22 @@ def _execution(parser: argparse.ArgumentParser) -> None:
 
 
 def _probe(given: argparse.Namespace) -> None:
-    """Put a probe to a model."""
-    from plumbline.builders.core.errors import Problem
+    """Run a probe on models."""
+    from plumbline.builders.core.errors import UserError
     from plumbline.probes.models.params import model
 
     part = None
     if given.part:
         numbers = given.part.split("/")
         if len(numbers) != 2 or not all(n.isdigit() for n in numbers):
-            raise Problem(f"--part {given.part}: not of the form I/N, such as 3/10")
+            raise UserError(f"--part {given.part}: not of the form I/N, such as 3/10")
         part = (int(numbers[0]), int(numbers[1]))
         if not 1 <= part[0] <= part[1]:
-            raise Problem(f"--part {given.part}: I must be from 1 to N")
+            raise UserError(f"--part {given.part}: I must be from 1 to N")
     if given.runner not in ("local", "ray"):
-        raise Problem(f"PLUMBLINE_RUNNER: {given.runner!r} is neither local nor ray")
+        raise UserError(f"PLUMBLINE_RUNNER: {given.runner!r} is neither local nor ray")
     if not given.workers.isdigit():
-        raise Problem(f"--workers {given.workers}: not a number of workers")
+        raise UserError(f"--workers {given.workers}: not a number of workers")
     for name in given.model:
         model(name)  # an unknown name is reported before torch is loaded
     from plumbline.probes.core.imports import lean

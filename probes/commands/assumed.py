@@ -1,6 +1,6 @@
 """What a study would take, from assumed sizes: before anything is fetched or built.
 
-``plan`` tries what is there; this one multiplies. Prompts are counted as the probes count them. An
+``plan`` tries what is there; this one multiplies: a test holds that both count the same prompts. An
 operation is one of the matrix products: two a weight and token forwards, six in training.
 """
 
@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import read
 from plumbline.probes.commands.check_params import lacks_commit
 from plumbline.probes.commands.cost import Plan
-from plumbline.probes.leaning import finetuned_classifiers
-from plumbline.probes.leaning import stances as leaning
+from plumbline.probes.leaning import finetuned_classifiers, stances
 from plumbline.probes.models.params import Model, worlds
 from plumbline.probes.nationality import classification, perplexity
 from plumbline.probes.politicians import associations, representations
@@ -32,13 +31,13 @@ if TYPE_CHECKING:
 MODULES: dict[str, Any] = {
     "associations": associations,
     "representations": representations,
-    "stereotypes": completions,
-    "finetuned": after_training,
+    "completions": completions,
+    "after_training": after_training,
     "classification": classification,
     "perplexity": perplexity,
     "agreement": agreement,
-    "leaning": leaning,
-    "finetune": finetuned_classifiers,
+    "stances": stances,
+    "finetuned_classifiers": finetuned_classifiers,
 }
 HYPOTHESES = 4  # of agreeing and disagreeing, behind two premises each
 PERIODS = {"all": 1.0, "before": 0.5, "from": 0.5}  # share of the texts
@@ -55,7 +54,7 @@ class Parts(Section):
     """Texts of a task."""
 
     train: int = Field(ge=1, description="to train on")
-    test: int = Field(ge=1, description="that are asked")
+    test: int = Field(ge=1, description="to classify")
 
 
 class Sizes(Section):
@@ -99,101 +98,64 @@ class Study:
         self.questionnaires = tree["sources"]["statements"]["questionnaires"]
 
     def prompts(self, probe: str, name: str) -> int:
-        """Return how often a model is asked."""
-        return COUNTS[probe](self, self.models[name])
+        """Return the number of prompts to a model, as the probe's own ``amount`` counts them."""
+        count: Callable[[Any, str, Model], int] = getattr(self, f"_{probe}")
+        return count(self.probes[probe], name, self.models[name])
 
     def states(self, name: str, periods: tuple[str, ...] | None = None) -> int:
         """Return the states of a model: itself, and one for each training that is kept."""
         own = self.training
-        kept = own.epochs if own.keep == "each" and periods is None else 1
+        kept = own.epochs if own.save == "each" and periods is None else 1
         number = sum(periods is None or period in periods for period in own.periods)
         corpora = own.corpora.get(name, own.corpora.get(pretrain.OTHER, []))
         return 1 + len(corpora) * number * len(own.shares) * len(own.seeds) * kept
 
+    def _associations(self, params: Any, _: str, model: Model) -> int:
+        names = sum(self.sizes.names[code] for code in model.among(params.languages))
+        return len(associations.POS) * len(params.frame_names(model)) * names
 
-def _associations(study: Study, model: Model) -> int:
-    params = study.probes["associations"]
-    each = len(associations.POS) * len(params.asked(model))
-    return each * sum(study.sizes.names[code] for code in model.among(params.languages))
+    def _representations(self, params: Any, _: str, model: Model) -> int:
+        return sum(self.sizes.words[code] for code in model.among(params.languages))
 
+    def _completions(self, params: Any, _: str, model: Model) -> int:
+        languages = model.among(list(params.frames))
+        most = (max(map(len, params.frames[code].templates.values())) for code in languages)
+        return self.sizes.groups * sum(most)
 
-def _representations(study: Study, model: Model) -> int:
-    languages = model.among(study.probes["representations"].languages)
-    return sum(study.sizes.words[code] for code in languages)
+    def _after_training(self, params: Any, name: str, _: Model) -> int:
+        return len(after_training.runs(params)) * self.prompts("completions", name)
 
+    def _classification(self, params: Any, _: str, __: Model) -> int:
+        """Return the texts and their copies with other names."""
+        sizes, given = self.sizes, self.tree["derived"]["counterfactuals"]
+        names = {
+            "faithful": 2.0 * given["replacements"] * sizes.replaced["faithful"],  # both genders
+            "corrected": given["replacements"] * sizes.replaced["corrected"],
+            "placebo": given["placebos"] * sizes.replaced["corrected"],
+        }
+        each: float = 1 + sizes.countries * sum(names[reading] for reading in params.readings)
+        return round(each * sum(sizes.originals[config] for config in params.targets))
 
-def _stereotypes(study: Study, model: Model) -> int:
-    params = study.probes["stereotypes"]
-    languages = model.among(list(params.frames))
-    most = (max(map(len, params.frames[code].templates.values())) for code in languages)
-    return study.sizes.groups * sum(most)
+    _perplexity = _classification
 
+    def _agreement(self, params: Any, _: str, model: Model) -> int:
+        each = len(GENDERS) * len(FORMS)
+        return sum(
+            each * len(params.frames[code].frames) * self.sizes.statements[config]
+            for code in model.among(params.languages)
+            for config in self.tree["datasets"]["statements"]["configs"]
+            if self.questionnaires[config]["language"] == code
+        )
 
-def _finetuned(study: Study, model: Model) -> int:
-    return len(after_training.runs(study.probes["finetuned"])) * _stereotypes(study, model)
+    def _stances(self, params: Any, name: str, model: Model) -> int:
+        forms = 2 * sum(self.sizes.statements[config] for config in params.questionnaires)
+        masks = len(params.mask.frames) * (forms + len(params.mask.calibration_inputs))
+        written = len(params.generation.frames) * len(params.generation.seeds) * forms
+        return self.states(name) * (masks if model.kind == "masked" else written)
 
-
-def _swapped(study: Study, targets: list[str], readings: tuple[str, ...]) -> int:
-    sizes, given = study.sizes, study.tree["derived"]["counterfactuals"]
-    names = {
-        "original": 0.0,
-        "faithful": 2.0 * given["replacements"] * sizes.replaced["faithful"],  # both genders
-        "corrected": given["replacements"] * sizes.replaced["corrected"],
-        "placebo": given["placebos"] * sizes.replaced["corrected"],
-    }
-    each: float = 1 + sizes.countries * sum(names[reading] for reading in readings)
-    return round(each * sum(sizes.originals[config] for config in targets))
-
-
-def _classification(study: Study, _: Model) -> int:
-    targets = study.probes["classification"].targets
-    return _swapped(study, targets, ("faithful", "corrected", "placebo"))
-
-
-def _perplexity(study: Study, _: Model) -> int:
-    params = study.probes["perplexity"]
-    return _swapped(study, params.targets, tuple(params.readings))
-
-
-def _agreement(study: Study, model: Model) -> int:
-    params = study.probes["agreement"]
-    configs = study.tree["datasets"]["statements"]["configs"]
-    each = len(GENDERS) * len(FORMS)
-    return sum(
-        each * len(params.frames[code].frames) * study.sizes.statements[config]
-        for code in model.among(params.languages)
-        for config in configs
-        if study.questionnaires[config]["language"] == code
-    )
-
-
-def _leaning(study: Study, model: Model) -> int:
-    params = study.probes["leaning"]
-    said = 2 * sum(study.sizes.statements[config] for config in params.questionnaires)  # denied too
-    name = next(name for name, there in study.models.items() if there is model)
-    filled = len(params.filled.frames) * (said + len(params.filled.content_free))
-    written = len(params.written.frames) * len(params.written.seeds) * said
-    return study.states(name) * (filled if model.kind == "masked" else written)
-
-
-def _finetune(study: Study, model: Model) -> int:
-    params = study.probes["finetune"]
-    name = next(name for name, there in study.models.items() if there is model)
-    runs = study.states(name, tuple(params.periods)) * len(params.seeds)
-    return runs * sum(study.sizes.downstream[task].test for task in params.tasks)
-
-
-COUNTS: dict[str, Callable[[Study, Model], int]] = {
-    "associations": _associations,
-    "representations": _representations,
-    "stereotypes": _stereotypes,
-    "finetuned": _finetuned,
-    "classification": _classification,
-    "perplexity": _perplexity,
-    "agreement": _agreement,
-    "leaning": _leaning,
-    "finetune": _finetune,
-}
+    def _finetuned_classifiers(self, params: Any, name: str, _: Model) -> int:
+        runs = self.states(name, tuple(params.periods)) * len(params.seeds)
+        return runs * sum(self.sizes.downstream[task].test for task in params.tasks)
 
 
 def plans(tree: dict[str, Any], sizes: Sizes) -> Iterator[Plan]:
@@ -201,8 +163,8 @@ def plans(tree: dict[str, Any], sizes: Sizes) -> Iterator[Plan]:
 
     Raises
     ------
-    Problem
-        If the sizes lack a model that is asked.
+    UserError
+        If the sizes lack a model that is assigned.
     """
     study = Study(tree, sizes)
     rate = sizes.device.tflops * 1e12 * 3600
@@ -213,7 +175,7 @@ def plans(tree: dict[str, Any], sizes: Sizes) -> Iterator[Plan]:
             size, rows = sizes.bytes[probe]
             space = prompts * size * rows / 1e9
             yield Plan(probe, name, prompts, round(tokens), work, space, work / rate)
-    for name in sorted(tree["assignments"]["leaning"]):
+    for name in sorted(tree["assignments"]["stances"]):
         if trainings := study.states(name) - 1:
             read_in = _pretraining(study, name)
             work = 6e6 * sum(_weights(study, name)) * read_in
@@ -225,26 +187,26 @@ def _work(study: Study, probe: str, name: str, prompts: int) -> tuple[float, flo
     """Return the tokens that a model reads and writes, and the operations."""
     sizes = study.sizes
     tokens = prompts * sizes.length[probe]
-    written = study.probes["leaning"].written
+    written = study.probes["stances"].generation
     if study.models[name].kind == "remote":
-        return tokens + prompts * written.tokens, 0.0
+        return tokens + prompts * written.max_new_tokens, 0.0
     inner, outer = _weights(study, name)
     if probe == "perplexity":  # each token masked alone, and those of a word from left to right
         return tokens, 2e6 * tokens * 2 * sizes.length[probe] * inner
     work = 2e6 * tokens * inner
-    if probe == "leaning" and study.models[name].kind != "masked":
-        tokens += prompts * written.tokens
-        judged = HYPOTHESES * prompts * (sizes.length[probe] + written.tokens)
-        work = 2e6 * (tokens * inner + prompts * written.tokens * outer)
-        work += 2e6 * judged * _weights(study, written.stance)[0]
-    elif probe not in ("classification", "finetune", "representations"):
+    if probe == "stances" and study.models[name].kind != "masked":
+        tokens += prompts * written.max_new_tokens
+        judged = HYPOTHESES * prompts * (sizes.length[probe] + written.max_new_tokens)
+        work = 2e6 * (tokens * inner + prompts * written.max_new_tokens * outer)
+        work += 2e6 * judged * _weights(study, written.nli_model)[0]
+    elif probe not in ("classification", "finetuned_classifiers", "representations"):
         work += 2e6 * prompts * outer  # the head, where the mask is
-    if probe == "finetuned":
+    if probe == "after_training":
         own = study.probes[probe]
         words = sizes.articles * sizes.words_of_an_article * own.epochs
         times = len(own.corpora) * len(own.seeds) * sum(own.shares)
         work += 6e6 * (inner + 0.15 * outer) * times * words * sizes.tokens_of_a_word
-    if probe == "finetune":
+    if probe == "finetuned_classifiers":
         own = study.probes[probe]
         runs = study.states(name, tuple(own.periods)) * len(own.seeds)
         texts = sum(sizes.downstream[task].train for task in own.tasks) * own.epochs
@@ -263,7 +225,7 @@ def _pretraining(study: Study, name: str) -> float:
 
 def _weights(study: Study, name: str) -> tuple[float, float]:
     if name not in study.sizes.weights:
-        raise Problem(f"weights.{name}: not there; add its millions of weights to the sizes")
+        raise UserError(f"weights.{name}: not there; add its millions of weights to the sizes")
     return study.sizes.weights[name]
 
 
@@ -289,7 +251,7 @@ def sizes_in(path: Path) -> Sizes:
 
     Raises
     ------
-    Problem
+    UserError
         If it is not a file of sizes.
     """
     from pydantic import ValidationError
@@ -299,4 +261,4 @@ def sizes_in(path: Path) -> Sizes:
     except ValidationError as error:
         wrong = error.errors(include_url=False)[0]
         where = ".".join(map(str, wrong["loc"]))
-        raise Problem(f"{path}: {where}: {wrong['msg']}; see params/full-sizes.yaml") from error
+        raise UserError(f"{path}: {where}: {wrong['msg']}; see params/full-sizes.yaml") from error

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.builders import DATASETS, SOURCES
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import FILE, Params, read
 from plumbline.builders.core.params import check as check_sections
 from plumbline.builders.core.snapshot import MANIFEST
-from plumbline.builders.datasets.corpora.build import CONFIGS
+from plumbline.builders.datasets.corpora.sample import CONFIGS
 from plumbline.probes import ALL, EACH, PROBES, module_of
 from plumbline.probes.core import assignments
 from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
 from plumbline.probes.training import pretrain
 
-WHOLE = ("models", "assignments", "controls", "drift", "publish")  # sections without sections
+WHOLE = ("models", "assignments", "controls", "waves", "publish")  # sections that hold no sections
 LOCAL = (".", "/", "data/")  # an id that begins so is a folder
 # The list of `assignments` that another one is a part of, where that is not associations.
 ABOVE = {  # list whose models one list is of
@@ -25,8 +25,8 @@ ABOVE = {  # list whose models one list is of
     "representations": "words",
     "subgroups": "associations",
     "robustness": "words",
-    "finetuned": "stereotypes",
-    "finetune": "leaning",
+    "after_training": "completions",
+    "finetuned_classifiers": "stances",
 }
 
 
@@ -34,11 +34,11 @@ def sections() -> dict[str, type[Params]]:
     """Return the model of every section of params.yaml, by dotted key, models left out."""
     from plumbline.builders.fetch.http import Politeness
     from plumbline.builders.release import publish
-    from plumbline.probes.stereotypes import waves as drift
+    from plumbline.probes.stereotypes import waves
 
     found: dict[str, type[Params]] = {
         "sources.politeness": Politeness,
-        "drift": drift.Params,
+        "waves": waves.Params,
         "publish": publish.Params,
         "assignments": assignments.Params,
         "controls": assignments.Controls,
@@ -65,13 +65,13 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
     Parameters
     ----------
     source
-        The file that the models stand in, where it is another one: the one to be told.
+        The file that the models stand in, where it is another one: named in the messages.
     fetched
         Whether the snapshots must be there.
 
     Raises
     ------
-    Problem
+    UserError
         One message with all problems.
     """
     tree = read(path)
@@ -80,29 +80,29 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
     known |= models
     try:
         check_sections(known, path)
-    except Problem as problem:
+    except UserError as problem:
         problems += str(problem).splitlines()[1:]
     problems += _unpinned(tree, source or FILE.name)
     problems += _snapshots(tree) if fetched else []
     problems += _assigned(tree)
     problems += _trained(tree)
     tops = {"models", *(key.split(".")[0] for key in known)}
-    for top, value in tree.items():
+    for top in tree:
         if top not in tops:
             problems.append(f"  {top}: unknown section; see docs/params.md for the ones that exist")
-        elif isinstance(value, dict):
+        elif top not in WHOLE:
             own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
-            for name in value:
-                if name not in own and top not in (
-                    "models",
-                    "assignments",
-                    "controls",
-                    "drift",
-                    "publish",
-                ):
-                    problems.append(f"  {top}.{name}: unknown; there are {', '.join(sorted(own))}")
+            for name in sorted(set(at(tree, top)) - own):
+                problems.append(f"  {top}.{name}: unknown; there are {', '.join(sorted(own))}")
     if problems:
-        raise Problem("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
+        raise UserError("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
+
+
+def at(tree: Any, *keys: str) -> dict[str, Any]:
+    """Return a section of a tree of any shape; empty where there is none, or no mapping."""
+    for key in keys:
+        tree = tree.get(key) if isinstance(tree, dict) else None
+    return tree if isinstance(tree, dict) else {}
 
 
 def _models(tree: dict[str, Any]) -> tuple[dict[str, type[Params]], list[str]]:
@@ -126,19 +126,12 @@ def there(tree: dict[str, Any]) -> dict[str, Any] | None:
 
 def _unpinned(tree: dict[str, Any], file: str) -> list[str]:
     """Return the command that looks up the commits that models lack, if any does."""
-    models = tree.get("models")
-    lacking = [
-        name
-        for name, entry in (models if isinstance(models, dict) else {}).items()
-        if isinstance(entry, dict) and lacks_commit(entry)
-    ]
+    lacking = [name for name in at(tree, "models") if lacks_commit(at(tree, "models", name))]
     if not lacking:
         return []
-    told = f"  models: {len(lacking)} of the Hub without a commit ({', '.join(lacking)}); "
-    return [
-        told
-        + f"`python -m plumbline.probes pin {file}` asks the Hub for them and writes them there"
-    ]
+    which = f"{len(lacking)} of the Hub without a commit ({', '.join(lacking)})"
+    command = f"`python -m plumbline.probes pin {file}`"
+    return [f"  models: {which}; {command} asks the Hub for them and writes them there"]
 
 
 def lacks_commit(entry: dict[str, Any]) -> bool:
@@ -149,44 +142,34 @@ def lacks_commit(entry: dict[str, Any]) -> bool:
 
 def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
     """Return the folders of snapshots that params name, by key."""
-    datasets = tree.get("datasets")
     named = {
-        f"datasets.{name}.snapshot": entry.get("snapshot") if isinstance(entry, dict) else None
-        for name, entry in (datasets if isinstance(datasets, dict) else {}).items()
+        f"datasets.{name}.snapshot": at(tree, "datasets", name).get("snapshot")
+        for name in at(tree, "datasets")
     }
-    derived = tree.get("derived")
-    for name, entry in (derived if isinstance(derived, dict) else {}).items():
-        several = entry.get("snapshots") if isinstance(entry, dict) else None
-        for source, folder in (several if isinstance(several, dict) else {}).items():
+    for name in at(tree, "derived"):
+        for source, folder in at(tree, "derived", name, "snapshots").items():
             named[f"derived.{name}.snapshots.{source}"] = folder
-    waves = tree.get("drift")
-    for end in ("earlier", "later"):
-        named[f"drift.{end}"] = waves.get(end) if isinstance(waves, dict) else None
-    return named
+    return named | {f"waves.{end}": at(tree, "waves").get(end) for end in ("earlier", "later")}
 
 
 def _snapshots(tree: dict[str, Any]) -> list[str]:
     """Return the snapshots that params name but that are not there, which DVC would not explain."""
-    found = []
-    for key, folder in named_snapshots(tree).items():
-        if isinstance(folder, str) and not (Path(folder) / MANIFEST).is_file():
-            found.append(
-                f"  {key}: no whole snapshot in {folder}; fetch one "
-                "(python -m plumbline.builders fetch SOURCE) or `dvc pull` it"
-            )
-    return found
+    return [
+        f"  {key}: no whole snapshot in {folder}; fetch one "
+        "(python -m plumbline.builders fetch SOURCE) or `dvc pull` it"
+        for key, folder in named_snapshots(tree).items()
+        if isinstance(folder, str) and not (Path(folder) / MANIFEST).is_file()
+    ]
 
 
 def assigned(tree: dict[str, Any]) -> dict[str, list[Any]]:
     """Return the models of each probe in a tree of params: the user's, and the controls if run."""
     found: dict[str, list[Any]] = {}
-    controls = tree.get("controls")
-    if isinstance(controls, dict) and not controls.get("sets"):
-        controls = None
-    for lists in (tree.get("assignments"), controls):
-        for what, names in (lists if isinstance(lists, dict) else {}).items():
-            if what != "sets" and isinstance(names, list):
-                found[what] = [*found.get(what, []), *names]
+    controls = at(tree, "controls")
+    for lists in (at(tree, "assignments"), controls if controls.get("sets") else {}):
+        for name, models in lists.items():
+            if name != "sets" and isinstance(models, list):
+                found[name] = [*found.get(name, []), *models]
     return found
 
 
@@ -196,42 +179,50 @@ def _assigned(tree: dict[str, Any]) -> list[str]:
     models, lists = there(tree), assigned(tree)
     if models is None:
         return []
-    for what, names in lists.items():
-        verb = importlib.import_module(module_of(what)).VERB if what in PROBES else None
+    own, controls = (assigned({key: at(tree, key)}) for key in ("assignments", "controls"))
+    for probe, names in controls.items():
+        found += [
+            f"  assignments.{probe}: {name} is one of its controls; name it in one list only"
+            for name in names
+            if name in own.get(probe, ())
+        ]
+    for probe, names in lists.items():
+        verb = importlib.import_module(module_of(probe)).VERB if probe in PROBES else None
         for name in names:
+            top = "assignments" if name in own.get(probe, ()) else "controls"
+            key = f"{top}.{probe}"
             if name not in models:
                 known = ", ".join(map(str, models))
-                found.append(f"  assignments.{what}: no {name!r} under models; there are {known}")
+                found.append(f"  {key}: no {name!r} under models; there are {known}")
                 continue
-            kind = models[name].get("kind", "masked") if isinstance(models[name], dict) else None
+            kind = at(models, name).get("kind", "masked")
             if verb and kind in VERBS and not verbs(verb) & VERBS[kind]:
                 ways = " or ".join(sorted(verbs(verb)))
-                found.append(f"  assignments.{what}: {name} is of kind {kind}, which cannot {ways}")
-            above = ABOVE.get(what)
+                found.append(f"  {key}: {name} is of kind {kind}, which cannot {ways}")
+            above = ABOVE.get(probe)
             if above and name not in (lists.get(above) or ()):
-                found.append(f"  assignments.{what}: {name} must be in assignments.{above} too")
+                found.append(f"  {key}: {name} must be in {top}.{above} too")
     return found
 
 
 def _trained(tree: dict[str, Any]) -> list[str]:
     """Return what cannot be trained further as params say, or not at all."""
-    models, top = there(tree), tree.get("training")
-    own = top.get("pretrain") if isinstance(top, dict) else None
-    corpora = own.get("corpora") if isinstance(own, dict) else None
-    if own is None or models is None or not isinstance(corpora, dict):
+    models, own = there(tree), at(tree, *pretrain.KEY.split("."))
+    corpora = own.get("corpora")
+    if models is None or not isinstance(corpora, dict):
         return []
     where = f"  {pretrain.KEY}.corpora"
     found = []
-    for name, wanted in corpora.items():
+    for name, chosen in corpora.items():
         if name not in models and name != pretrain.OTHER:
             found.append(f"{where}: no {name!r} under models; there are {', '.join(models)}")
-        for corpus in wanted if isinstance(wanted, list) else []:
+        for corpus in chosen if isinstance(chosen, list) else []:
             if corpus not in CONFIGS:
                 known = ", ".join(CONFIGS)
                 found.append(f"{where}.{name}: no {corpus!r} in corpora; there are {known}")
-    for name in assigned(tree).get("leaning", ()):
-        if isinstance(entry := models.get(name), dict):
-            kind = entry.get("kind", "masked")
+    for name in assigned(tree).get("stances", ()):
+        if isinstance(models.get(name), dict):
+            kind = models[name].get("kind", "masked")
             found += _trainable(name, kind, corpora, own.get("learning_rate"))
     return found
 
@@ -239,11 +230,11 @@ def _trained(tree: dict[str, Any]) -> list[str]:
 def _trainable(name: str, kind: str, corpora: dict[str, Any], rates: Any) -> list[str]:
     """Return why a model that is probed before and after training cannot be trained."""
     where = f"  {pretrain.KEY}.corpora"
-    wanted = corpora.get(name)
-    if wanted is None:  # the stage depends on it: a model that is added trains no other anew
-        return [f"{where}: no entry for {name} of assignments.leaning; `{name}: []` trains nothing"]
-    if wanted and kind not in pretrain.TRAINED:
+    chosen = corpora.get(name)
+    if chosen is None:  # the stage depends on it: a model that is added trains no other anew
+        return [f"{where}: no entry for {name} of assignments.stances; `{name}: []` trains nothing"]
+    if chosen and kind not in pretrain.TRAINED:
         return [f"{where}: {name} is of kind {kind}, which is not trained further; write []"]
-    if wanted and isinstance(rates, dict) and not {name, pretrain.OTHER} & set(rates):
+    if chosen and isinstance(rates, dict) and not {name, pretrain.OTHER} & set(rates):
         return [f"  {pretrain.KEY}.learning_rate: none for {name}, nor for other"]
     return []

@@ -1,4 +1,4 @@
-"""What a run would take, told before it runs: prompts, tokens, operations, space, hours.
+"""What a run would take, before it runs: prompts, tokens, operations, space, hours.
 
 The figures come from a trial on the device at hand: small shards of each language, computed and
 written as the run would do it, for a few seconds.
@@ -17,7 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from plumbline.builders.core.progress import Bar
 from plumbline.probes import PROBES
-from plumbline.probes.core.assignments import asked
+from plumbline.probes.core.assignments import assigned_models
 from plumbline.probes.core.shards import Shard, Task, Worker
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.params import pointer
@@ -31,7 +31,7 @@ NAMES = 100  # prompts in one step of a trial, about
 
 
 class Plan(NamedTuple):
-    """What one probe takes with one model; None where the model was not brought yet."""
+    """What one probe takes with one model; None where the model is not there yet."""
 
     probe: str
     model: str
@@ -52,7 +52,7 @@ def plans(seconds: float, only: str | None = None) -> Iterator[Plan]:
     only
         One model instead of those that the probes name.
     """
-    every = [(probe, name) for probe in PROBES for name in ([only] if only else asked(probe))]
+    every = [(p, name) for p in PROBES for name in ([only] if only else assigned_models(p))]
     for probe, name in Bar(every, desc="plan", unit="model"):
         yield plan(probe, name, seconds)
 
@@ -62,8 +62,8 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
 
     Raises
     ------
-    Problem
-        If an input is not validated, or the model cannot be loaded or asked so.
+    UserError
+        If an input is not validated, or the model cannot be loaded, or not do what it needs.
     """
     task = Task(probe, name)
     amounts: dict[str, int] = task.module.amount(task.params, task.model, task.folders)
@@ -73,8 +73,8 @@ def plan(probe: str, name: str, seconds: float) -> Plan:
     worker: Any = Worker(probe, name)
     tokens, work, space, spent = 0.0, 0.0, 0.0, 0.0
     for config, amount in amounts.items():
-        asked, size, share, took = _trial(worker, config, amount, seconds / len(amounts))
-        encoded = worker.scorer.tokens.encode(asked, config)
+        texts, size, share, took = _trial(worker, config, amount, seconds / len(amounts))
+        encoded = worker.scorer.tokens.encode(texts, config)
         space += size / share
         spent += took / share
         lengths = [len(ids) for ids in encoded]
@@ -90,7 +90,7 @@ def _trial(
 ) -> tuple[list[str], int, float, float]:
     """Compute small shards of a config; return prompts, bytes, the share of all, seconds."""
     of = max(1, prompts // NAMES)
-    asked: list[str] = []
+    tried: list[str] = []
     size, shards, took = 0, 0, 0.0
     for number in range(of):
         start = time.perf_counter()
@@ -98,14 +98,14 @@ def _trial(
         took += time.perf_counter() - start
         column = worker.task.module.PROMPT
         frame = pl.read_parquet(io.BytesIO(body), columns=[column])
-        asked += frame[column].unique(maintain_order=True).to_list()
+        tried += frame[column].unique(maintain_order=True).to_list()
         size, shards = size + len(body), shards + 1
         if number == 0 and of > 1:  # the first one warms up
-            took, size, shards, asked = 0.0, 0, 0, []
+            took, size, shards, tried = 0.0, 0, 0, []
             continue
         if took >= seconds:
             break
-    return asked, size, shards / of, took
+    return tried, size, shards / of, took
 
 
 def table(found: list[Plan]) -> str:
@@ -129,7 +129,7 @@ def operations(scorer: Any, lengths: Sequence[int], verb: str) -> float:
     """Return the operations of matrix products for texts of these lengths, in tokens.
 
     The head is counted where it is computed: to ``fill`` at one place of each text, to
-    ``represent`` nowhere. A copy of the model without weights is asked, on torch's ``meta`` device.
+    ``represent`` nowhere. A copy of the model without weights runs on torch's ``meta`` device.
     """
     model = scorer.model
     with torch.device("meta"):

@@ -17,16 +17,16 @@ import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import FILE, files, parse, read
 from plumbline.builders.core.snapshot import MANIFEST, write_bytes
-from plumbline.probes.commands.check_params import check, named_snapshots
+from plumbline.probes.commands.check_params import at, check, named_snapshots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # of a field; 2 elsewhere
-DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "drift": 1, "publish": 1}
+DEPTHS = {"models": 0, "assignments": 1, "controls": 1, "waves": 1, "publish": 1}
 DAY = "DAY"  # in the path of a snapshot
 RAW = "data/raw/"
 OWN = "private/"  # where a user's own files are looked for
@@ -40,14 +40,26 @@ def use(path: Path, day: str) -> list[str]:
 
     Raises
     ------
-    Problem
+    UserError
         With all that is wrong with the outcome, snapshots that are to be fetched left out;
         the params are then as they were.
     """
     check_with(path, day, fetched=False)
+    write(_round_trip(path), day)
+    return unfetched(read(FILE))
+
+
+def write(over: Any, day: str) -> None:
+    """Put the fields of a tree into the files that have them, or their nearest relatives.
+
+    Raises
+    ------
+    UserError
+        If DVC could not read what would be written; the params are then as they were.
+    """
     trees = {file: _round_trip(file) for file in files()}
     changed = set()
-    for keys, value in _fields(_round_trip(path)):
+    for keys, value in _fields(over):
         home = max(trees, key=lambda file: _shared(trees[file], keys))
         _put(trees[home], keys, value)
         changed.add(home)
@@ -59,7 +71,6 @@ def use(path: Path, day: str) -> list[str]:
         texts[file] = _readable(into.getvalue())
     for file, text in texts.items():
         write_bytes(file, text.encode())
-    return unfetched(read(FILE))
 
 
 def _fields(over: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -91,25 +102,25 @@ def check_with(path: Path, day: str, *, fetched: bool = True) -> dict[str, Any]:
     Parameters
     ----------
     fetched
-        Whether all snapshots must be there already. Where they need not be, the user's own files
-        that they are to be made of must, and the keys of models behind an address.
+        Whether all snapshots must be there already. Of those that are not, the user's own files
+        that they are to be made of must be there; so must the keys of models behind an address.
 
     Raises
     ------
-    Problem
+    UserError
         One message with all problems.
     """
     tree = composed(path, day)
-    problems = [] if fetched else [*_contact(tree), *_own_files(tree), *_keys(tree)]
+    problems = [*_contact(tree), *_own_files(tree), *_keys(tree)]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE.name
         copy.write_text(yaml.safe_dump(tree, allow_unicode=True, sort_keys=False), "utf-8")
         try:
             check(copy, source=str(path), fetched=fetched)
-        except Problem as problem:
+        except UserError as problem:
             problems = [*str(problem).splitlines()[1:], *problems]
     if problems:
-        raise Problem("\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems]))
+        raise UserError("\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems]))
     return tree
 
 
@@ -156,26 +167,23 @@ def unfetched(tree: dict[str, Any]) -> list[str]:
         {
             folder.removeprefix(RAW).split("/")[0]
             for folder in named_snapshots(tree).values()
-            if isinstance(folder, str) and folder.startswith(RAW) and not _whole(folder)
+            if isinstance(folder, str)
+            and folder.startswith(RAW)
+            and not (Path(folder) / MANIFEST).is_file()
         }
     )
 
 
-def _whole(folder: str) -> bool:
-    return (Path(folder) / MANIFEST).is_file()
-
-
 def _contact(tree: dict[str, Any]) -> Iterator[str]:
-    """Tell that nobody is named whom the services could turn to."""
-    politeness = tree.get("sources", {}).get("politeness", {})
-    if unfetched(tree) and not politeness.get("contact"):
+    """Say that nobody is named whom the services could turn to."""
+    if unfetched(tree) and not at(tree, "sources", "politeness").get("contact"):
         yield "  sources.politeness.contact: empty; write your e-mail or address into params.yaml"
 
 
 def _own_files(tree: dict[str, Any]) -> Iterator[str]:
-    """Tell the user's own files that a snapshot is to be made of and that are not there."""
+    """Name the user's own files that a snapshot is to be made of and that are not there."""
     for source in unfetched(tree):
-        for key, text in _texts(f"sources.{source}", tree.get("sources", {}).get(source)):
+        for key, text in _texts(f"sources.{source}", at(tree, "sources").get(source)):
             file = text.split("#", maxsplit=1)[0]
             if file.startswith(OWN) and not Path(file).is_file():
                 page = PAGES.get(source, source)
@@ -185,19 +193,21 @@ def _own_files(tree: dict[str, Any]) -> Iterator[str]:
 def _texts(key: str, node: Any) -> Iterator[tuple[str, str]]:
     if isinstance(node, str):
         yield key, node
-    elif isinstance(node, dict):
-        for name, value in node.items():
-            yield from _texts(f"{key}.{name}", value)
-    elif isinstance(node, list):
-        for number, value in enumerate(node):
-            yield from _texts(f"{key}.{number}", value)
+    inner = (
+        node.items()
+        if isinstance(node, dict)
+        else enumerate(node)
+        if isinstance(node, list)
+        else ()
+    )
+    for name, value in inner:
+        yield from _texts(f"{key}.{name}", value)
 
 
 def _keys(tree: dict[str, Any]) -> Iterator[str]:
-    """Tell the models behind an address whose key is not in the environment."""
-    for name, entry in tree.get("models", {}).items():
-        endpoint = entry.get("endpoint") if isinstance(entry, dict) else None
-        key = endpoint.get("key") if isinstance(endpoint, dict) else None
+    """Name the models behind an address whose key is not in the environment."""
+    for name in at(tree, "models"):
+        key = at(tree, "models", name, "endpoint").get("key")
         if key and not os.environ.get(str(key)):
             yield (
                 f"  models.{name}.endpoint.key: {key} is not set in the environment; export it, or "
@@ -225,5 +235,7 @@ def _readable(text: str) -> str:
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = text.splitlines()[mark.line].strip()[:80] if mark else "?"
-        raise Problem(f"DVC cannot read this: {line}; quote what has a colon in braces") from error
+        raise UserError(
+            f"DVC cannot read this: {line}; quote what has a colon in braces"
+        ) from error
     return text

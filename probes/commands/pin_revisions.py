@@ -1,6 +1,6 @@
 """Asking the Hub for the commits that models lack: ``python -m plumbline.probes pin FILE``.
 
-What is pinned already is looked up too, so that a commit that is not there is told before anything
+What is pinned already is looked up too, so that a commit that is not there is known before anything
 runs. The file stays as it is but for the lines that are put in, each below that of an id.
 """
 
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ruamel.yaml import YAML
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import read
 from plumbline.builders.core.snapshot import write_bytes
+from plumbline.builders.release import hub
 from plumbline.probes.commands.check_params import LOCAL, lacks_commit
 
 if TYPE_CHECKING:
@@ -37,10 +38,10 @@ def pin(path: Path) -> Pinned:
 
     Raises
     ------
-    Problem
+    UserError
         If the Hub is out of reach, or has not all of the ids and commits; what it has is written.
     """
-    read(path)  # tells in one sentence what is wrong with it
+    read(path)  # says in one sentence what is wrong with it
     text = path.read_text(encoding="utf-8")
     models = YAML().load(text).get("models") or {}
     of_hub: dict[str, Any] = {
@@ -56,8 +57,8 @@ def pin(path: Path) -> Pinned:
             continue
         try:
             commit, files = _look(entry["id"], entry.get("revision") or MAIN)
-        except LookupError as error:
-            problems.append(f"  models.{name}: {error}")
+        except hub.Missing as problem:
+            problems.append(f"  models.{name}: {problem}")
             continue
         if not entry.get("pickles") and not any(f.endswith(".safetensors") for f in files):
             found.pickled.append(name)
@@ -70,7 +71,9 @@ def pin(path: Path) -> Pinned:
     if found.written:
         write_bytes(path, "".join(lines).encode())
     if problems:
-        raise Problem("\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems[::-1]]))
+        raise UserError(
+            "\n".join([f"{path}: {len(problems)} problem(s) to mend:", *problems[::-1]])
+        )
     return found
 
 
@@ -90,45 +93,14 @@ def _look(name: str, revision: str) -> tuple[str, list[str]]:
 
     Raises
     ------
-    LookupError
+    Missing
         If the Hub does not have it, or not for this user.
-    Problem
+    UserError
         If the Hub does not answer.
     """
-    from httpx2 import HTTPError
-    from huggingface_hub import HfApi
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        RepositoryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    api = HfApi(token=os.environ.get("HF_TOKEN") or False)
-    try:
-        info: Any = api.model_info(name, revision=revision)
-    except RevisionNotFoundError as error:
-        raise LookupError(
-            f"{name} has no commit {revision} on the Hub; take the line out"
-        ) from error
-    except RepositoryNotFoundError as error:
-        raise LookupError(f"no {name} on the Hub, or not without HF_TOKEN; check the id") from error
-    except HFValidationError as error:
-        raise LookupError(f"{name}: not an id of the Hub, OWNER/NAME") from error
-    except HfHubHTTPError as error:
-        status = error.response.status_code
-        if status in (401, 403):
-            raise LookupError(
-                f"{name}: the Hub does not show it to everybody ({status}); accept its terms on "
-                "its page and set HF_TOKEN"
-            ) from error
-        raise Problem(f"{name}: the Hub answered {status}; run the same command again") from error
-    except (HTTPError, OSError) as error:
-        raise Problem(
-            f"{name}: the Hub was not reached ({type(error).__name__}); check the network and "
-            "HF_HUB_OFFLINE, then run the same command again"
-        ) from error
-    commit = str(info.sha)
-    if not COMMIT.fullmatch(commit):
-        raise LookupError(f"{name}: the Hub told no commit")
-    return commit, [file.rfilename for file in info.siblings or ()]
+    with hub.answering(f"{name}@{revision}"):
+        info: Any = hub.client(os.environ.get("HF_TOKEN")).model_info(name, revision=revision)
+        commit = str(info.sha)
+        if not COMMIT.fullmatch(commit):
+            raise hub.Missing(f"{name}: the Hub states no commit")
+        return commit, [file.rfilename for file in info.siblings or ()]

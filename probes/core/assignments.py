@@ -1,10 +1,12 @@
-"""Which models each probe is put to: the user's (`assignments`) and the controls (`controls`).
+"""Which models each probe runs on: the user's (`assignments`) and the controls (`controls`).
 
 The lists stand apart from the params of the probes: a model that is added must not make the
 outputs of the others out of date.
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 from pydantic import Field
 
@@ -25,33 +27,50 @@ class Params(Section):
     associations: list[str] = Field([], description="pooled_pmi, sentiment and anova follow")
     words: list[str] = Field([], description="of associations: pmi, latent and supersenses")
     representations: list[str] = Field([], description="of words; clusters follow")
-    stereotypes: list[str] = Field([], description="recall, emotions and rsa follow")
-    finetuned: list[str] = Field([], description="of stereotypes; shift follows")
+    completions: list[str] = Field([], description="recall, emotions and rsa follow")
+    after_training: list[str] = Field([], description="of completions; shift follows")
     classification: list[str] = Field([], description="classifiers; nationality follows")
     perplexity: list[str] = Field([], description="masked models; nationality follows")
     agreement: list[str] = Field([], description="values follow")
     subgroups: list[str] = Field([], description="of associations: subgroups are compared")
     robustness: list[str] = Field([], description="of words: tried with other settings")
-    leaning: list[str] = Field([], description="before and after training; compass follows")
-    finetune: list[str] = Field(
-        [], description="masked models of leaning, made into classifiers; fairness, ensemble follow"
+    stances: list[str] = Field([], description="before and after training; compass follows")
+    finetuned_classifiers: list[str] = Field(
+        [], description="masked models of stances, made into classifiers; fairness, ensemble follow"
     )
 
 
 class Controls(Params):
     """The worlds of each probe, which are its positive and negative controls."""
 
-    sets: list[str] = Field(
-        default=[], description="sample: run the controls; an empty list leaves them out"
+    sets: list[Literal["sample"]] = Field(
+        default=[],
+        max_length=1,
+        description="sample: run the controls; an empty list leaves them out",
     )
 
 
-def asked(name: str) -> tuple[str, ...]:
+def assigned_models(name: str) -> tuple[str, ...]:
     """Return the models of a probe, or of an analysis of single models, sorted."""
+    key = LISTS.get(name, name)
+    return tuple(sorted({model for of in _lists().values() for model in getattr(of, key)}))
+
+
+def stage_of(name: str, model: str = "") -> str:
+    """Return the stage of dvc.yaml that makes the outputs or tables of a model, or of all models.
+
+    One stage makes those of all planted worlds.
+    """
+    controls = _lists().get("controls")
+    if controls and model in getattr(controls, LISTS.get(name, name), ()):
+        return f"{name}-controls@{read()['controls']['sets'][0]}"
+    return f"{name}@{model}" if model else name
+
+
+def _lists() -> dict[str, Section]:
+    """Return the lists of models: the user's, and those of the controls if they are run."""
     keys: dict[str, type[Section]] = {"assignments": Params, "controls": Controls}
     tree = read()
-    if not (tree.get("controls") or {}).get("sets"):  # they are not run
+    if not (tree.get("controls") or {}).get("sets"):
         keys.pop("controls")
-    found = check({key: model for key, model in keys.items() if key in tree})
-    key = LISTS.get(name, name)
-    return tuple(sorted({model for lists in found.values() for model in getattr(lists, key)}))
+    return dict(check({key: model for key, model in keys.items() if key in tree}))

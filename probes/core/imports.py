@@ -22,9 +22,9 @@ def _as_it_is(function: Any = None, *_: object, **__: object) -> Any:
     return _as_it_is if function is None else function
 
 
-STAND_INS: dict[str, dict[str, Any]] = {  # of the attributes that are read while a model loads
+STAND_INS: dict[str, dict[str, Any]] = {  # of what is read while a model loads and is trained
     "torch._dynamo": dict.fromkeys(
-        ("disable", "allow_in_graph", "assume_constant_result"), _as_it_is
+        ("disable", "allow_in_graph", "assume_constant_result", "graph_break"), _as_it_is
     ),
     "torch.fx.experimental.symbolic_shapes": {  # imports SymPy
         **dict.fromkeys(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.shards import Shard, Worker
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"  # it would call home; must stand before the import
@@ -26,8 +26,9 @@ try:
     from ray.data.exceptions import ExecutionTimeoutError
     from ray.exceptions import RayActorError
 except ImportError as error:
-    raise Problem(
-        "--runner ray needs Ray: pip install --constraint constraints.txt --editable '.[cluster]'"
+    raise UserError(
+        "--runner ray needs Ray: pip install --no-deps --require-hashes --requirement "
+        "requirements/cluster.txt"
     ) from error
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class _Actor:
         self.problem: str | None = None
         try:
             self.work = Worker(probe, name)
-        except Problem as problem:
+        except UserError as problem:
             self.problem = str(problem)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
@@ -57,8 +58,8 @@ class _Actor:
         if problem is None:
             try:
                 body = self.work(Shard(*row["shard"].values()))
-            except Problem as told:  # comes back as data: Ray wraps what is raised in pages
-                problem = str(told)
+            except UserError as raised:  # comes back as data: Ray wraps what is raised in pages
+                problem = str(raised)
         columns = {  # a table and not arrays: NumPy's bytes lose their trailing zeros
             "number": pa.array([row["number"]], pa.int64()),
             "body": pa.array([body], pa.large_binary()),
@@ -88,7 +89,7 @@ def spread(
 
     Raises
     ------
-    Problem
+    UserError
         As raised in an actor; or if actors cannot start, or no shard finishes for long.
     """
     with _cluster():
@@ -96,7 +97,9 @@ def spread(
         gpus = int(resources.get("GPU", 0))
         number = workers or gpus or max(1, int(resources.get("CPU", 1)) - 1)
         if gpus and number > gpus:
-            raise Problem(f"--workers {number}: the cluster has {gpus} GPU(s), one for each worker")
+            raise UserError(
+                f"--workers {number}: the cluster has {gpus} GPU(s), one for each worker"
+            )
         _collect(_results(probe, name, shards, min(number, len(shards)), bool(gpus)), shards, write)
 
 
@@ -135,16 +138,16 @@ def _collect(
         for table in tables:
             for row in table.to_pylist():
                 if row["problem"] is not None:
-                    raise Problem(row["problem"])
+                    raise UserError(row["problem"])
                 left.remove(row["number"])
                 write(shards[row["number"]], row["body"])
     except ExecutionTimeoutError:
-        raise Problem(
+        raise UserError(
             f"no shard finished in {PATIENCE} s ({len(left)} left): the cluster has no room for "
             "an actor, or a shard kills its actors (out of memory?)"
         ) from None
     except RayActorError as error:
-        raise Problem(f"an actor cannot start: {str(error).splitlines()[-1]}") from None
+        raise UserError(f"an actor cannot start: {str(error).splitlines()[-1]}") from None
     assert not left, left
 
 
@@ -180,7 +183,7 @@ def _cluster() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _hushed() -> Iterator[None]:
-    """Keep Ray's C++ part from writing here, of all things, that it was told to be quiet."""
+    """Keep Ray's C++ part from writing here, although it was set to be quiet."""
     saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
     try:

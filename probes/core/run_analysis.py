@@ -4,7 +4,7 @@ An analysis is a module of a study with
 
 - ``EACH``: whether it has tables for every model, or one set over all models,
 - ``DATASETS``, ``OUTPUTS``, ``TABLES``: the datasets, probes and other analyses that it reads; one
-  with datasets alone is of no model; ``BESIDE``, if it has it: probes put to other models,
+  with datasets alone is of no model; ``BESIDE``, if it has it: probes of other models,
 - ``SCHEMAS``: its tables; ``Params``; ``run(inputs, params)``, which returns them.
 """
 
@@ -15,17 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plumbline.builders.core import front_matter, parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.params import STUDIES, section
 from plumbline.builders.core.progress import during
 from plumbline.probes import EACH, PROBES, module_of
-from plumbline.probes.core.assignments import asked
+from plumbline.probes.core.assignments import assigned_models, stage_of
 from plumbline.probes.models.params import model as params_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from plumbline.builders.core.schema import Schema
     from plumbline.probes.models.params import Model
 
 
@@ -37,7 +38,7 @@ class Inputs(NamedTuple):
     data: Path = Path("data")
 
     def outputs(self, probe: str, model: str) -> Path:
-        """Return the folder of a model's answers to a probe."""
+        """Return the folder of a model's responses to a probe."""
         return self.data / "outputs" / probe / model
 
     def weights(self, model: str) -> Path:
@@ -58,7 +59,7 @@ def analyse(name: str, model: str = "") -> Path:
 
     Raises
     ------
-    Problem
+    UserError
         If what it reads is not there, or the params are wrong.
     """
     module: Any = importlib.import_module(module_of(name))
@@ -67,29 +68,38 @@ def analyse(name: str, model: str = "") -> Path:
     datasets = {dataset: parquet.require_validated(dataset) for dataset in module.DATASETS}
     inputs = Inputs(models, datasets)
     read = list(_read(module, inputs))
-    for folder, stage in read:
+    for folder, *of in read:
         if not (folder / front_matter.CARD).is_file():
-            raise Problem(f"{folder}: nothing there; run `make repro STAGE={stage}` first")
+            raise UserError(
+                f"{folder}: nothing there; run `make repro STAGE={stage_of(*of)}` first"
+            )
     final = inputs.tables(name, model)
     with during(f"{name} {model}".rstrip()):
         found = module.run(inputs, params)
+    hashes = {
+        folder: parquet.fingerprint(folder)
+        for folder in dict.fromkeys([*(folder for folder, *_ in read), *datasets.values()])
+    }
+    sources = [front_matter.source(f, f"made by {maker}", hashes[f]) for f, maker, _ in read]
+    command = f"make repro STAGE={stage_of(name, model)}"
+    origin = front_matter.Origin(sources, command, params.version)
+    return _write(final, found, module.SCHEMAS, hashes, origin)
+
+
+def _write(
+    final: Path,
+    tables: dict[str, Any],
+    schemas: dict[str, Schema],
+    hashes: dict[Path, str],
+    origin: front_matter.Origin,
+) -> Path:
+    """Write tables with the hashes of what they were made of."""
     partial = parquet.fresh(final)
-    hashes = {folder: parquet.fingerprint(folder) for folder, _ in read}
-    hashes |= {folder: parquet.fingerprint(folder) for folder in datasets.values()}
     carried = {folder.as_posix(): sha256 for folder, sha256 in hashes.items()}
-    for table, frame in found.items():
-        arrow = carrying(module.SCHEMAS[table].arrow(), carried)
+    for table, frame in tables.items():
+        arrow = carrying(schemas[table].arrow(), carried)
         parquet.write_table(frame, arrow, partial / f"{table}.parquet")
-    origin = front_matter.Origin(
-        [
-            front_matter.source(folder, f"made by {stage.partition('@')[0]}", hashes[folder])
-            for folder, stage in read
-        ],
-        f"make repro STAGE={name}@{model}" if model else f"make repro STAGE={name}",
-        params.version,
-    )
-    schemas = {table: module.SCHEMAS[table] for table in found}
-    front_matter.write(partial, schemas, origin)
+    front_matter.write(partial, {table: schemas[table] for table in tables}, origin)
     parquet.finish(final)
     return final
 
@@ -106,51 +116,45 @@ def recover(studies: Sequence[str] = STUDIES) -> list[Path]:
 def _recover(study: str) -> Path:
     module: Any = importlib.import_module(f"plumbline.probes.{study}.recovery")
     own = [probe for probe in PROBES if module_of(probe).split(".")[2] == study]
-    models = tuple(sorted({model for probe in own for model in asked(probe)}))
+    models = tuple(sorted({model for probe in own for model in assigned_models(probe)}))
     needed = {name: parquet.require_validated(name) for name in getattr(module, "DATASETS", ())}
     inputs = Inputs(models, needed)
     folders = [inputs.data / "tables" / analysis for analysis in module.TABLES]
-    hashes = {f.as_posix(): parquet.fingerprint(f) for f in folders if f.is_dir()}
+    hashes = {folder: parquet.fingerprint(folder) for folder in folders if folder.is_dir()}
     final = inputs.tables("recovery", study)
     with during(f"recovery {study}"):
         found = module.run(inputs, module.Params())
-    partial = parquet.fresh(final)
-    for table, frame in found.items():
-        arrow = carrying(module.SCHEMAS[table].arrow(), hashes)
-        parquet.write_table(frame, arrow, partial / f"{table}.parquet")
-    sources = [front_matter.source(Path(f), "tables", sha256) for f, sha256 in hashes.items()]
+    sources = [front_matter.source(f, "tables", sha256) for f, sha256 in hashes.items()]
     origin = front_matter.Origin(sources, "make repro STAGE=recovery", "0.1.0")
-    front_matter.write(partial, {table: module.SCHEMAS[table] for table in found}, origin)
-    parquet.finish(final)
-    return final
+    return _write(final, found, module.SCHEMAS, hashes, origin)
 
 
 def _all(module: Any) -> tuple[str, ...]:
-    """Return the models that the first probe of an analysis, or of what it reads, is put to."""
+    """Return the models that the first probe of an analysis, or of what it reads, runs on."""
     if module.OUTPUTS:
-        return asked(module.OUTPUTS[0])
+        return assigned_models(module.OUTPUTS[0])
     if module.TABLES:
         return _all(importlib.import_module(module_of(module.TABLES[0])))
     return ()
 
 
-def _read(module: Any, inputs: Inputs) -> Iterator[tuple[Path, str]]:
-    """Yield the folders that an analysis reads, and the stages they are of.
+def _read(module: Any, inputs: Inputs) -> Iterator[tuple[Path, str, str]]:
+    """Yield the folders that an analysis reads, each with what makes it, and of what model.
 
     Datasets are left out, unless there is nothing else: outputs and tables name them.
     """
     if not (module.OUTPUTS or module.TABLES):
         for dataset, folder in inputs.datasets.items():
-            yield folder, f"build@{dataset}"
+            yield folder, "build", dataset
     for probe in module.OUTPUTS:
         for model in inputs.models:
-            yield inputs.outputs(probe, model), f"{probe}@{model}"
+            yield inputs.outputs(probe, model), probe, model
     for probe in getattr(module, "BESIDE", ()):
-        for model in asked(probe):
-            yield inputs.outputs(probe, model), f"{probe}@{model}"
+        for model in assigned_models(probe):
+            yield inputs.outputs(probe, model), probe, model
     for analysis in module.TABLES:
         if analysis in EACH:
-            for model in inputs.models if module.EACH else asked(analysis):
-                yield inputs.tables(analysis, model), f"{analysis}@{model}"
+            for model in inputs.models if module.EACH else assigned_models(analysis):
+                yield inputs.tables(analysis, model), analysis, model
         else:
-            yield inputs.tables(analysis), analysis
+            yield inputs.tables(analysis), analysis, ""

@@ -1,4 +1,4 @@
-"""Running a probe over a model, shard by shard, into a loadable dataset of raw answers.
+"""Running a probe over a model, shard by shard, into a loadable dataset of raw responses.
 
 A shard that is written is done: a run that was killed continues with the next one, and ends with
 the same bytes, as long as the inputs are the same. How a run is executed (here, on a cluster, in
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from plumbline.builders.core import front_matter
 from plumbline.builders.core import parquet as store
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import entry
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
+from plumbline.probes.core.assignments import stage_of
 from plumbline.probes.core.shards import Shard, Task, Worker
 from plumbline.probes.models.params import pointer
 
@@ -40,21 +41,21 @@ class Execution(NamedTuple):
     part: tuple[int, int] | None = None  # (i, n): only every n-th shard, from the i-th on
 
 
-HERE = Execution()
+LOCAL = Execution()
 
 
-def probe(probe: str, name: str, execution: Execution = HERE) -> Path:
-    """Put a probe to one model and return the folder of its outputs.
+def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
+    """Run a probe on one model and return the folder of its outputs.
 
     Raises
     ------
-    Problem
-        If an input is not validated, the model is not there, or cannot be asked so.
+    UserError
+        If an input is not validated, or the model is not there or cannot do what is needed.
     """
     task = Task(probe, name)
     path = pointer(name)
     if not path.is_file():
-        raise Problem(
+        raise UserError(
             f"{path}: the model is not there; run `make repro STAGE=weights@{name}` first"
         )
     final = OUTPUTS / probe / name
@@ -84,12 +85,12 @@ def _run(task: Task, todo: list[Shard], partial: Path, execution: Execution) -> 
         bar.update()
 
     with bar:
-        runner = _on_ray if execution.runner == "ray" else _here
+        runner = _on_ray if execution.runner == "ray" else _locally
         if todo:
             runner(task, todo, write, execution)
 
 
-def _here(
+def _locally(
     task: Task, todo: list[Shard], write: Callable[[Shard, bytes], None], _: Execution
 ) -> None:
     worker = Worker(task.probe, task.name)
@@ -110,7 +111,7 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
 
     Raises
     ------
-    Problem
+    UserError
         If they were others, and other parts of the run may be at work there.
     """
     text = json.dumps(request(task), sort_keys=True)
@@ -118,7 +119,7 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
     note = partial / REQUEST
     if partial.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
         if not alone:
-            raise Problem(
+            raise UserError(
                 f"{partial}: holds parts of a run with other params, data, code or libraries; "
                 "remove it if no job is at work there, and start all parts again"
             )
@@ -137,7 +138,7 @@ def _resume(final: Path, task: Task, *, alone: bool) -> Path:
 
 
 def request(task: Task) -> dict[str, Any]:
-    """Return all that the answers depend on: what a run must share with the one it continues."""
+    """Return all that the responses depend on: what a run must share with the one it continues."""
     top = Path(__file__).parents[1]
     study = Path(str(task.module.__file__)).parent
     code = [*top.glob("models/**/*.py"), *top.glob("prompts/*.py"), *study.glob("*.py")]
@@ -164,7 +165,7 @@ def _card(partial: Path, task: Task) -> None:
         for dataset in task.module.INPUTS
     ]
     schemas = {config: task.module.schema(config) for config in _configs(task.shards())}
-    command = f"make repro STAGE={task.probe}@{task.name}"
+    command = f"make repro STAGE={stage_of(task.probe, task.name)}"
     origin = front_matter.Origin([model_source, *inputs], command, task.params.version)
     front_matter.write(partial, schemas, origin, "{config}/*.parquet")
 

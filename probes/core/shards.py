@@ -12,10 +12,13 @@ import io
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import pyarrow as pa
+
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.inputs import carrying
 from plumbline.builders.core.params import section
+from plumbline.builders.core.schema import Column
 from plumbline.builders.core.snapshot import digest
 from plumbline.probes import module_of
 from plumbline.probes.models.load import load
@@ -26,10 +29,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from plumbline.builders.core.schema import Schema
     from plumbline.probes.models.scorer import Scorer
 
 
 T = TypeVar("T")
+MODEL = (  # the last columns of all outputs
+    Column("model", "string", "name of the model in params.yaml"),
+    Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+)
 
 
 class Shard(NamedTuple):
@@ -57,33 +65,53 @@ def split(config: str, total: int, size: int) -> list[Shard]:
     return [Shard(config, f"{part:05d}", part, parts) for part in range(parts)]
 
 
+def rows(schema: Schema, scorer: Scorer, n: int, columns: dict[str, Any]) -> pa.Table:
+    """Return n rows of a probe's outputs; the columns of :data:`MODEL` are filled in.
+
+    Parameters
+    ----------
+    columns
+        Values by name: of each row, or one for all of them; None: null.
+    """
+    values = {column.name: str(scorer.facts()[column.name]) for column in MODEL} | columns
+    arrow = schema.arrow()
+
+    def column(field: pa.Field) -> pa.Array:
+        found = values[field.name]
+        if found is None or isinstance(found, str | int | float):
+            return pa.repeat(pa.scalar(found, field.type), n)
+        return pa.array(found, field.type)
+
+    return pa.table([column(field) for field in arrow], schema=arrow)
+
+
 class Task:
-    """What one probe asks of one model, checked against params and inputs; no model is loaded."""
+    """One probe on one model, checked against params and inputs; no model is loaded."""
 
     def __init__(self, probe: str, name: str) -> None:
         """Read the params and find the validated inputs.
 
         Raises
         ------
-        Problem
-            If an input is not validated, the model's kind cannot be asked so, or no language is
-            left to ask it in.
+        UserError
+            If an input is not validated, the model's kind cannot do what the probe needs, or the
+            two have no language in common.
         """
         self.probe, self.name = probe, name
         self.module: Any = importlib.import_module(module_of(probe))
         self.params: Any = section(f"probes.{probe}", self.module.Params)
         self.model = model(name)
-        wanted = verbs(self.module.VERB)
-        if not VERBS[self.model.kind] & wanted:
-            kinds = ", ".join(kind for kind, known in VERBS.items() if known & wanted)
-            raise Problem(
+        needed = verbs(self.module.VERB)
+        if not VERBS[self.model.kind] & needed:
+            kinds = ", ".join(kind for kind, known in VERBS.items() if known & needed)
+            raise UserError(
                 f"models.{name}: a model of kind {self.model.kind} cannot be asked to "
-                f"{' or '.join(sorted(wanted))}, as {probe} does; drop it from assignments.{probe} "
+                f"{' or '.join(sorted(needed))}, as {probe} does; drop it from assignments.{probe} "
                 f"(kinds that can: {kinds})"
             )
-        only, asked = self.model.languages, getattr(self.params, "languages", None)
-        if only is not None and asked is not None and not set(only) & set(asked):
-            raise Problem(f"models.{name}.languages: none of them is in probes.{probe}.languages")
+        own, given = self.model.languages, getattr(self.params, "languages", None)
+        if own is not None and given is not None and not set(own) & set(given):
+            raise UserError(f"models.{name}.languages: none of them is in probes.{probe}.languages")
         self.folders: dict[str, Path] = {
             dataset: parquet.require_validated(dataset) for dataset in self.module.INPUTS
         }
@@ -96,9 +124,9 @@ class Task:
         return found
 
     def inputs(self) -> dict[str, str]:
-        """Return the sha256 of everything that is asked, and that answers, by its path.
+        """Return the sha256 of the inputs and of the model, by their paths.
 
-        What else a probe asks (`beside`) may not have been brought: such a model is left out.
+        A model that a probe needs besides (`beside`) may not be there: it is left out.
         """
         found = {
             folder.as_posix(): parquet.fingerprint(folder)

@@ -12,12 +12,22 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONG = frozenset({"finetune", "latent", "leaning", "perplexity", "pretrain", "robustness"})
+LONG = frozenset(
+    {
+        "clusters",
+        "finetuned_classifiers",
+        "latent",
+        "perplexity",
+        "pretrain",
+        "robustness",
+        "stances",
+    }
+)
 
 
 def run(command: str, models: Sequence[str]) -> None:
@@ -25,7 +35,7 @@ def run(command: str, models: Sequence[str]) -> None:
 
     Raises
     ------
-    Problem
+    UserError
         If it fails for any of them; what it said stands on standard error.
     """
     alone = os.environ | {"PLUMBLINE_CORES": "1", "OMP_NUM_THREADS": "1"}
@@ -37,4 +47,4 @@ def run(command: str, models: Sequence[str]) -> None:
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         failed = [m for m, status in zip(models, pool.map(one, models), strict=True) if status]
     if failed:
-        raise Problem(f"{command} failed for {', '.join(failed)}: see above")
+        raise UserError(f"{command} failed for {', '.join(failed)}: see above")

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 EACH = False
 DATASETS = ("downstream",)
-OUTPUTS = ("finetune",)
+OUTPUTS = ("finetuned_classifiers",)
 TABLES = ()
 FAITHFUL, CORRECTED = range(len(ROUNDED))
 TESTED = ("accuracy", "balanced accuracy", "F1")
@@ -88,17 +88,17 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If the positive class of a task is not named, or is none of two.
     """
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
         for case in cases(inputs, model, params.positive, 1, "analysis.ensemble.positive"):
-            weights = case.weights(params.bootstrap, params.seed)
+            weights = case.weights(params.n_bootstrap, params.seed)
             itself = next((runs for state, runs in case.states.items() if state.itself), None)
             differences = []
             for (period, share), members in _partisan(case, params).items():
-                drawn = (case, members, itself, params.draws, params.seed)
+                drawn = (case, members, itself, params.max_ensembles, params.seed)
                 every = {
                     FAITHFUL: list(first_run(case, list(members.values()))),
                     CORRECTED: list(all_runs(*drawn)),
@@ -187,11 +187,11 @@ def _differences(
                     cluster=case.cluster,
                     null=UNTESTED if p is None else NORMAL,
                     p=p,
-                    against=other.voters.name,
+                    baseline=other.voters.name,
                     vote=own.voters.vote,
                     metric=metric,
                     size=own.voters.size,
-                    size_against=other.voters.size,
+                    baseline_size=other.voters.size,
                 )
                 found = _contrast(own, other, m, float(se[m]), without, at[3], params)
                 result.append(row | over_seeds(found, tested=metric in TESTED))

@@ -23,7 +23,7 @@ from plumbline.probes.leaning.predictions import (
     tables,
 )
 from plumbline.probes.leaning.schemas import FAIRNESS as SCHEMAS
-from plumbline.probes.leaning.schemas import FAIRNESS_READINGS, OF
+from plumbline.probes.leaning.schemas import FAIRNESS_READINGS, LEVELS
 from plumbline.probes.leaning.schemas import FairnessParams as Params
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS, cells, metrics
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 EACH = False
 DATASETS = ("downstream",)
-OUTPUTS = ("finetune",)
+OUTPUTS = ("finetuned_classifiers",)
 TABLES = ()
 FAITHFUL, ONE_RUN, CORRECTED = range(len(FAIRNESS_READINGS))
 TESTED = ("accuracy", "balanced accuracy", "F1")
@@ -120,14 +120,14 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If the positive class of a task is not named, or is none of two.
     """
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
         key = "analysis.fairness.positive"
         for case in cases(inputs, model, params.positive, params.texts_min, key):
-            weights = case.weights(params.bootstrap, params.seed)
+            weights = case.weights(params.n_bootstrap, params.seed)
             measured = {
                 (state, place): measured_on(case, runs, member, weights)
                 for state, runs in case.states.items()
@@ -144,7 +144,7 @@ def _overall(case: Case, measured: Table, params: Params) -> list[dict[str, Any]
     every = case.numbers(case.members[ALL])
     for state, runs in case.states.items():
         own = measured[state, ALL]
-        p = chance_p(case.true, runs.predicted, params.exchanges, params.seed, every)
+        p = chance_p(case.true, runs.predicted, params.n_permutations, params.seed, every)
         for reading in (FAITHFUL, CORRECTED):
             result += [
                 _place(case, reading, state) | row
@@ -163,7 +163,7 @@ def _groups(case: Case, measured: Table, params: Params) -> list[dict[str, Any]]
                 continue
             own = measured[state, (of, name)]
             p = membership_p(
-                case.true, runs.predicted, member, params.exchanges, params.seed, every
+                case.true, runs.predicted, member, params.n_permutations, params.seed, every
             )
             apart = own.mean - whole.mean
             low, high = limits(apart[1:], params)
@@ -173,7 +173,7 @@ def _groups(case: Case, measured: Table, params: Params) -> list[dict[str, Any]]
                     ends = (low[m], high[m]) if reading == CORRECTED else (np.nan, np.nan)
                     result.append(
                         _place(case, reading, state)
-                        | {"of": OF.index(of), "group": name}
+                        | {"level": LEVELS.index(of), "group": name}
                         | row
                         | {"contrast": finite(apart[0, m])}
                         | {"contrast_low": finite(ends[0]), "contrast_high": finite(ends[1])}
@@ -195,18 +195,20 @@ def _differences(case: Case, weights: Floats, params: Params) -> list[dict[str, 
                 "model": case.model,
                 "task": case.task,
                 "corpus": one.corpus,
-                "against": other.corpus,
+                "baseline": other.corpus,
                 "period": one.period,
                 "share": one.share,
-                "of": OF.index(of),
+                "level": LEVELS.index(of),
                 "group": name,
                 "texts": first.read,
-                "texts_against": second.read,
+                "baseline_texts": second.read,
             }
             mine, others = (runs.predicted[:, member] for runs in (first, second))
             units = case.numbers(member)
-            p = exchange_p(true, mine, others, params.exchanges, params.seed, units)
-            p_one = exchange_p(true, mine[:1], others[:1], params.exchanges, params.seed, units)
+            p = exchange_p(true, mine, others, params.n_permutations, params.seed, units)
+            p_one = exchange_p(
+                true, mine[:1], others[:1], params.n_permutations, params.seed, units
+            )
             p_one[METRICS.index("accuracy")] = mcnemar(mine[0] == true, others[0] == true)
             tested = {FAITHFUL: None, ONE_RUN: p_one, CORRECTED: p}
             apart, one_run = (

@@ -1,4 +1,4 @@
-"""Probe ``finetune``: classifiers made of a model in each of its states, asked about test texts.
+"""Probe ``finetuned_classifiers``: classifiers fine-tuned from a model in each of its states.
 
 Every state of a masked model at the end of its continued pretraining, and the model itself, is made
 a classifier of each task of the dataset ``downstream``: same texts, same settings, same seeds, so
@@ -18,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.downstream.read import SPLITS
@@ -68,7 +68,7 @@ class Params(Section):
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     tasks: list[str] = Field(min_length=1, description="configs of downstream")
     seeds: list[Annotated[int, Field(ge=0)]] = Field(
-        min_length=1, description="of the trainings; at least 3 tell how much they matter"
+        min_length=1, description="of the fine-tuning runs; 3 or more show their variance"
     )
     epochs: int = Field(10, ge=1, description="times that every text is read")
     batch: int = Field(16, ge=1, description="texts in a step")
@@ -89,7 +89,7 @@ class Params(Section):
         min_length=1,
         description="states by the period of the texts that they were trained on",
     )
-    texts: int | None = Field(
+    max_texts: int | None = Field(
         None, ge=2, description="training texts at most, drawn by a hash of their id; null: all"
     )
 
@@ -99,17 +99,17 @@ class Params(Section):
             if len(set(getattr(self, field))) < len(getattr(self, field)):
                 raise ValueError(f"{field}: one stands twice")
         if PLANTED in self.tasks:
-            raise ValueError(f"tasks: {PLANTED} is a world's own and asked of every world")
+            raise ValueError(f"tasks: {PLANTED} is a world's own task and is run for every world")
         return self
 
 
 class Examples(NamedTuple):
-    """What a classifier is trained on, and what it is asked."""
+    """Training and test texts of a classifier."""
 
     texts: list[str]
     labels: list[str]
-    ids: list[str]  # of those that it is asked
-    asked: list[str]
+    ids: list[str]  # of the test texts
+    test: list[str]
     gold: list[str]
     groups: list[str]
 
@@ -129,15 +129,15 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
 
     Raises
     ------
-    Problem
+    UserError
         If a task is not in the dataset, or none is in a language of the model.
     """
     found = {}
     for task in params.tasks:
         path = folders["downstream"] / f"{task}.parquet"
         if not path.is_file():
-            raise Problem(
-                f"probes.finetune.tasks: {task} not in downstream; add it under "
+            raise UserError(
+                f"probes.finetuned_classifiers.tasks: {task} not in downstream; add it under "
                 "datasets.downstream.configs, or take it out"
             )
         languages = pl.read_parquet(path, columns=["language"])["language"].unique()
@@ -147,9 +147,9 @@ def tasks(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, P
     if (own := weights_folder(name) / OWN).is_file():
         found[PLANTED] = own
     if not found:
-        raise Problem(
-            f"models.{name}.languages: no task of probes.finetune is in one of them; add one, or "
-            "take the model out of assignments.finetune"
+        raise UserError(
+            f"models.{name}.languages: no task of probes.finetuned_classifiers is in one of them; "
+            "add one, or take the model out of assignments.finetuned_classifiers"
         )
     return found
 
@@ -159,7 +159,7 @@ def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int
 
     Raises
     ------
-    Problem
+    UserError
         If the stage ``pretrain`` was not run for the model.
     """
     where = folders[checkpoints.INPUT]
@@ -172,11 +172,11 @@ def runs(params: Params, folders: dict[str, Path]) -> list[tuple[Checkpoint, int
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return what is to be done with a model: one training and its answers in each shard.
+    """Return the shards of a model: one fine-tuning run and its predictions each.
 
     Raises
     ------
-    Problem
+    UserError
         If a task is not in the dataset, or the model was not trained further yet.
     """
     every = runs(params, folders)
@@ -188,7 +188,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of texts that are asked in each task, over all trainings."""
+    """Return the number of texts that are classified in each task, over all runs."""
     number = len(runs(params, folders))
     every = tasks(params, model, folders)
     return {task: number * len(examples(path, None).ids) for task, path in every.items()}
@@ -206,19 +206,21 @@ def answer(
 
     Raises
     ------
-    Problem
+    UserError
         If no learning rate is given, a test text is too long for the model, or it cannot be
         trained.
     """
     from plumbline.probes.models.classifier import Classifier
-    from plumbline.probes.training.classifier import taught
+    from plumbline.probes.training.classifier import finetune_classifier
     from plumbline.probes.training.train import Tuning
 
     name, top = scorer.name, folders[checkpoints.INPUT].parent
     state, seed = runs(params, folders)[shard.number]
     rate = params.learning_rate.get(name, params.learning_rate.get(OTHER))
     if rate is None:
-        raise Problem(f"probes.finetune.learning_rate: none for {name}, nor for {OTHER}")
+        raise UserError(
+            f"probes.finetuned_classifiers.learning_rate: none for {name}, nor for {OTHER}"
+        )
     tuning = Tuning(
         rate,
         params.epochs,
@@ -230,27 +232,25 @@ def answer(
         betas=params.betas,
         epsilon=params.epsilon,
     )
-    given = examples(tasks(params, model, folders)[shard.config], params.texts)
+    given = examples(tasks(params, model, folders)[shard.config], params.max_texts)
     start = checkpoints.files(name, state, top)
     own = checkpoints.revision(state) if state.name else str(scorer.facts()["revision"])
     where = WORK / f"{name}-{shard.config}-{shard.part}-{_same(given, tuning, own, model)}"
     numbers = [given.classes.index(label) for label in given.labels]
-    trained = taught(
-        start, name, given.texts, numbers, given.classes, tuning, where, dtype=model.dtype
-    )
+    trained = finetune_classifier(start, name, given.texts, numbers, given.classes, tuning, where)
     classifier = Classifier(trained.folder, name, own, dtype=model.dtype)
-    yield asked(given, classifier, state.facts() | {"finetuning_seed": seed})
-    shutil.rmtree(where)  # last: what a stopped run had trained is asked again, not trained again
+    yield predictions(given, classifier, state.facts() | {"finetuning_seed": seed})
+    shutil.rmtree(where)  # last: a stopped run classifies again, but does not train again
 
 
-def asked(given: Examples, classifier: Classifies, about: dict[str, object]) -> pa.Table:
-    """Return output rows for the test texts, a row for each class."""
+def predictions(given: Examples, classifier: Classifies, about: dict[str, object]) -> pa.Table:
+    """Return output rows for the test texts, one per class."""
     facts = {key: str(classifier.facts()[key]) for key in ("model", "revision")}
     rows = [
         {**about, **facts, "id": identity, "label": gold, "group": group}
         | {"class": name, "logprob_nats": value}
         for identity, gold, group, found in zip(
-            given.ids, given.gold, given.groups, classifier.classify(given.asked), strict=True
+            given.ids, given.gold, given.groups, classifier.classify(given.test), strict=True
         )
         for name, value in zip(found.labels, found.logprobs_nats, strict=True)
     ]
@@ -264,7 +264,7 @@ def examples(path: Path, texts: int | None) -> Examples:
 
     Raises
     ------
-    Problem
+    UserError
         If a split is empty, or training texts do not have two classes that test texts share.
     """
     frame = pl.read_parquet(path).sort("id")
@@ -280,7 +280,7 @@ def examples(path: Path, texts: int | None) -> Examples:
         train = train.with_columns(order=order).sort("order").head(texts).sort("id")
     known, asked = set(train["label"]), set(test["label"])
     if len(known) < 2 or not asked or asked - known:
-        raise Problem(
+        raise UserError(
             f"{path}: training texts are of {', '.join(sorted(known)) or 'no class'} and test "
             f"texts of {', '.join(sorted(asked)) or 'no class'}; give each split all classes"
         )

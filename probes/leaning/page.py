@@ -19,11 +19,11 @@ SIDES = {
 OTHER = ("#009E73", "square")
 RADIUS = 2.447747  # of a circle that holds 95% of two independent normals
 DRAWN = {  # readings side by side, by way of asking
-    "filled": ("faithful", "corrected"),
-    "written": ("faithful", "corrected"),
-    "chosen": ("named", "likeliest"),
+    "mask": ("faithful", "corrected"),
+    "generation": ("faithful", "corrected"),
+    "multiple_choice": ("named", "likeliest"),
 }
-TESTED = {"filled": "continuous", "written": "continuous", "chosen": "named"}
+TESTED = {"mask": "continuous", "generation": "continuous", "multiple_choice": "named"}
 MOST = 40  # lines of a figure of shifts
 ITSELF = "the model itself"
 
@@ -49,7 +49,7 @@ def ordered(corpora: set[str]) -> list[str]:
 
 def latest(own: pl.DataFrame) -> pl.DataFrame:
     """Return the states at the end of their trainings, on the largest share of each corpus."""
-    of = ("model", "questionnaire", "asked", "corpus", "period")
+    of = ("model", "questionnaire", "response_format", "corpus", "period")
     for name in ("share", "epoch"):
         own = own.filter(pl.col(name) == pl.col(name).max().over(of))
     return own
@@ -119,7 +119,7 @@ def _compass(own: pl.DataFrame, place: Place) -> str:
 
     panels = {
         reading: found
-        for reading in DRAWN[place.at["asked"]]
+        for reading in DRAWN[place.at["response_format"]]
         if (found := _states(kept(own, {"reading": reading}), axes))
     }
     edge = [(centre[0] + s * radii[0], centre[1] + s * radii[1]) for s in (-1, 1)]
@@ -139,7 +139,7 @@ def _compass(own: pl.DataFrame, place: Place) -> str:
 
 def _trajectory(own: pl.DataFrame, place: Place) -> str:
     """Draw coordinates by epoch at the largest share, or else by share; '' with one of each."""
-    own = _whole(kept(own, {"reading": TESTED[place.at["asked"]], "value": "*"}))
+    own = _whole(kept(own, {"reading": TESTED[place.at["response_format"]], "value": "*"}))
     trained = own.filter(pl.col("corpus") != "")
     for at, other, name in (
         ("epoch", "share", "times that the texts were read"),
@@ -178,7 +178,7 @@ def _called(row: Row) -> str:
     period = "" if row["period"] == "all" or row["contrast"] == "period" else f", {row['period']}"
     if row["contrast"] == "period":
         return f"{row['corpus']}, from − before"
-    return f"{row['corpus']}{period} − {row['against'] or 'itself'}"
+    return f"{row['corpus']}{period} − {row['baseline'] or 'itself'}"
 
 
 def _both(row: Row) -> bool:
@@ -196,7 +196,9 @@ def shifts(tables: Tables) -> pl.DataFrame:
     if table.is_empty():
         return table
     rows = latest(table).to_dicts()
-    shown = [r["reading"] in (DRAWN[r["asked"]][0], TESTED[r["asked"]]) for r in rows]
+    shown = [
+        r["reading"] in (DRAWN[r["response_format"]][0], TESTED[r["response_format"]]) for r in rows
+    ]
     return latest(table).with_columns(
         label=pl.Series([_called(row) for row in rows], dtype=pl.String),
         significant=pl.Series([_both(row) for row in rows], dtype=pl.Boolean),
@@ -205,7 +207,7 @@ def shifts(tables: Tables) -> pl.DataFrame:
 
 
 def _shifts(own: pl.DataFrame, place: Place) -> str:
-    shown = kept(own, {"reading": TESTED[place.at["asked"]]})
+    shown = kept(own, {"reading": TESTED[place.at["response_format"]]})
     if len(beside := shown.filter(pl.col("contrast") != "itself")):
         shown = beside
     if "all" in shown["period"].to_list():
@@ -218,7 +220,7 @@ def _shifts(own: pl.DataFrame, place: Place) -> str:
     return figures.forest(
         rows,
         line="label",
-        unit=f"shift, {TESTED[place.at['asked']]}; filled: both adjusted p at most {LEVEL}",
+        unit=f"shift, {TESTED[place.at['response_format']]}; filled: both adjusted p <= {LEVEL}",
         title=f"{place.at['model']}, {place.at['questionnaire']}",
         series="corpus",
         spread=True,
@@ -246,7 +248,7 @@ def tested(name: str) -> Source:
         table = tables.read(f"compass/{name}")
         if table.is_empty():
             return table
-        asked = pl.col("asked").cast(pl.String).replace_strict(TESTED)
+        asked = pl.col("response_format").cast(pl.String).replace_strict(TESTED)
         return table.filter((pl.col("corpus") == "") & (pl.col("reading").cast(pl.String) == asked))
 
     return read
@@ -277,7 +279,7 @@ def states(source: str) -> Source:
             .otherwise(pl.format(", {} 2017-01-20", period)),
             pl.when(share == 1).then(pl.lit("")).otherwise(pl.format(", {} of the texts", share)),
         )
-        names = [name for name in ("corpus", "against") if name in table.columns]
+        names = [name for name in ("corpus", "baseline") if name in table.columns]
         return table.with_columns(
             pl.when(pl.col(name) == "")
             .then(pl.lit(ITSELF))
@@ -308,7 +310,7 @@ def _main(tables: Tables) -> pl.DataFrame:
         return table
     table = kept(table, {"period": "all"}) if "all" in table["period"] else table
     corpus = pl.when(pl.col("corpus") == "").then(pl.lit(ITSELF)).otherwise(pl.col("corpus"))
-    order = ("model", "questionnaire", "asked", "axis", "corpus")
+    order = ("model", "questionnaire", "response_format", "axis", "corpus")
     return latest(table).with_columns(corpus=corpus).sort(order)
 
 

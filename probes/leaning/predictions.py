@@ -1,4 +1,4 @@
-"""Outputs of the probe ``finetune``, as arrays: what each training of each state says of texts."""
+"""Outputs of the probe ``finetuned_classifiers`` as arrays: predictions of every training."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning.schemas import KEY, PLANTED
 from plumbline.probes.stats import bootstrap as resampling
 from plumbline.probes.stats.estimate import adjusted, finite, significant, typed
@@ -114,17 +114,17 @@ def cases(
 
     Raises
     ------
-    Problem
+    UserError
         If there are not two classes with the positive one, or trainings were asked different texts.
     """
-    folder = inputs.outputs("finetune", model)
+    folder = inputs.outputs("finetuned_classifiers", model)
     for path in sorted(p for p in folder.iterdir() if p.is_dir()):
         task = path.name
         sought = positive.get(task, positive.get(task.partition("-")[0], ""))
         frame = pl.read_parquet(path / "*.parquet")
         classes = sorted(frame["class"].unique())
         if sought not in classes or len(classes) != 2:
-            raise Problem(
+            raise UserError(
                 f"{key}: {task} has the classes {', '.join(classes)}; name one of two for it"
             )
         states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
@@ -144,7 +144,7 @@ def _states(
         if not ids:
             ids, true = own["id"].to_list(), (own["label"] == sought).to_numpy()
         if own["id"].to_list() != ids:
-            raise Problem(
+            raise UserError(
                 f"{path}: trainings have responses to different texts; remove the folder and run "
                 "`make repro` again"
             )

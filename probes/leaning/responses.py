@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.leaning.parse_choice import REFUSALS, Choice, choice
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.leaning.schemas import FORMATS, READINGS
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
-from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, stance, weights
+from plumbline.probes.leaning.scoring import (
+    OPTIONS,
+    REFUSALS,
+    STANCES,
+    UNCLEAR,
+    Choice,
+    choice,
+    stance,
+    weights,
+)
 from plumbline.probes.prompts.leaning import FORMS
 
 if TYPE_CHECKING:
@@ -25,6 +34,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+Rows = list[dict[str, Any]]
+CLUSTER = "statement, with its opposite"
 PLAIN, NEGATED, PARAPHRASE, PRIOR = range(len(FORMS))
 ANSWERED, REFUSED, NOT_CLEAR, UNLISTED = "answered", "refused", "unclear", "unlisted"
 QUESTION = ("questionnaire", "id", "prompt", "form", "variant")
@@ -35,7 +46,7 @@ ALONE = "agree_response_nats", "disagree_response_nats"
 
 
 class Judged(NamedTuple):
-    """Answers in one reading; a table has :data:`COLUMNS`."""
+    """Responses in one reading; a table has :data:`COLUMNS`."""
 
     reading: str
     answers: pl.DataFrame  # one for each prompt, and order of the options or sample that counts
@@ -43,7 +54,7 @@ class Judged(NamedTuple):
 
 
 def outputs(folder: Path, asked: str) -> pl.DataFrame | None:
-    """Return the outputs of a config, with ``prompt``; None where a model was not asked so."""
+    """Return the outputs of a config, with ``prompt``; None where a model has none."""
     if not (folder / asked).is_dir():
         return None
     found = pl.read_parquet(folder / asked / "*.parquet")
@@ -57,19 +68,21 @@ def outputs(folder: Path, asked: str) -> pl.DataFrame | None:
 
 
 def readings(asked: str, found: pl.DataFrame, params: Params) -> Iterator[Judged]:
-    """Yield the answers in each reading.
+    """Yield the responses in each reading.
 
     Raises
     ------
-    Problem
+    UserError
         If the frame of the paper, or the prompts with a text without content, are not there.
     """
-    yield from {"filled": _filled, "written": _written, "chosen": _chosen}[asked](found, params)
+    yield from {"mask": _mask, "generation": _generation, "multiple_choice": _choice}[asked](
+        found, params
+    )
 
 
-def _filled(found: pl.DataFrame, params: Params) -> Iterator[Judged]:
+def _mask(found: pl.DataFrame, params: Params) -> Iterator[Judged]:
     real = found.filter(pl.col("form") != PRIOR)
-    first = _framed(real, params.frames["filled"], "filled")
+    first = _framed(real, params.frames["mask"], "mask")
     up, down = _listed(first, params)
     total = np.where(up + down > 0, up + down, 1.0)
     read = stance(up / total, down / total, threshold=params.threshold, reading="faithful")
@@ -89,7 +102,7 @@ def _framed(found: pl.DataFrame, frame: str, asked: str) -> pl.DataFrame:
     own = found.filter(pl.col("frame") == frame)
     if own.is_empty():
         there = ", ".join(sorted(set(found["frame"]))) or "none"
-        raise Problem(
+        raise UserError(
             f"analysis.compass.frames.{asked}: no answer in the frame {frame!r}; there are {there}"
         )
     return own
@@ -116,16 +129,16 @@ def _listed(found: pl.DataFrame, params: Params) -> tuple[Array, Array]:
 def _beyond(found: pl.DataFrame, prior: pl.DataFrame) -> tuple[Array, Array]:
     """Return both masses over those under prompts without content, their sum 1, (rows,) each."""
     if prior.is_empty():
-        raise Problem(
-            "outputs of leaning: no prompt with a text without content, by which the reading "
-            "`corrected` takes habits out; name some under probes.leaning and run the probe again"
+        raise UserError(
+            "outputs of stances: no prompt with a text without content, by which the reading "
+            "`corrected` takes habits out; name some under probes.stances and run the probe again"
         )
     at = [*CHECKPOINT, "prompt"]
     habits = prior.group_by(at).agg(*(pl.col(n).exp().mean().alias(f"prior_{n}") for n in NATS))
     both = found.select(*at, *NATS).join(habits, on=at, how="left", maintain_order="left")
     if both["prior_agree_nats"].null_count():
-        raise Problem(
-            "outputs of leaning: a frame was not asked with a text without content; run the probe "
+        raise UserError(
+            "outputs of stances: a frame has no response to a text without content; run the probe "
             "again"
         )
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -134,15 +147,15 @@ def _beyond(found: pl.DataFrame, prior: pl.DataFrame) -> tuple[Array, Array]:
         apart = apart - (both["disagree_nats"] - both["prior_disagree_nats"].log())
         up = 1 / (1 + np.exp(-apart.to_numpy()))
     if not np.isfinite(up).all():
-        raise Problem(
-            "outputs of leaning: a list has no mass at all in some prompt, so that habits cannot "
+        raise UserError(
+            "outputs of stances: a list has no mass at all in some prompt, so that habits cannot "
             "be taken out; does the model know a word of each as one token?"
         )
     return up, 1 - up
 
 
-def _written(found: pl.DataFrame, params: Params) -> Iterator[Judged]:
-    first = _framed(found, params.frames["written"], "written")
+def _generation(found: pl.DataFrame, params: Params) -> Iterator[Judged]:
+    first = _framed(found, params.frames["generation"], "generation")
     one = first.filter(pl.col("sample") == pl.col("sample").min().over(CHECKPOINT))
     up, down = _masses(one, NATS)
     read = stance(up, down, threshold=params.threshold, reading="faithful")
@@ -170,7 +183,7 @@ def _kind(response: str) -> str:
 
 
 def _sure(up: Array, down: Array, params: Params) -> NDArray[np.str_]:
-    return np.where(np.maximum(up, down) >= params.confident, ANSWERED, NOT_CLEAR)
+    return np.where(np.maximum(up, down) >= params.min_confidence, ANSWERED, NOT_CLEAR)
 
 
 def _averaged(
@@ -180,7 +193,7 @@ def _averaged(
     kinds: NDArray[np.str_],
     params: Params,
 ) -> Judged:
-    """Return stances from the mean masses of the samples that are answers."""
+    """Return stances from the mean masses of the samples that are valid responses."""
     kept = kinds == ANSWERED
     up, down = (np.where(kept, mass, np.nan) for mass in masses)
     mean = (
@@ -203,7 +216,7 @@ def _averaged(
     return Judged(name, tables[0], tables[1])
 
 
-def _chosen(found: pl.DataFrame, params: Params) -> Iterator[Judged]:  # noqa: ARG001
+def _choice(found: pl.DataFrame, params: Params) -> Iterator[Judged]:  # noqa: ARG001
     read = [
         _named(text, tuple(options))
         for text, options in found.select("response", "options").iter_rows()
@@ -226,13 +239,13 @@ def _chosen(found: pl.DataFrame, params: Params) -> Iterator[Judged]:  # noqa: A
 
 @cache
 def _named(response: str, offered: tuple[str, ...]) -> Choice:
-    """Return the option that an answer names, by its place in ``OPTIONS``."""
+    """Return the option that a response names, by its place in ``OPTIONS``."""
     if not offered:  # an open question
         return choice(response, OPTIONS)
     places = [option.strip().casefold() for option in offered]
     if sorted(places) != sorted(OPTIONS):
-        raise Problem(
-            f"outputs of leaning: offered {', '.join(offered)}; only {', '.join(OPTIONS)} are "
+        raise UserError(
+            f"outputs of stances: offered {', '.join(offered)}; only {', '.join(OPTIONS)} are "
             "scored"
         )
     found = choice(response, places)
@@ -268,7 +281,7 @@ ITSELF = State("", 0, 0.0, 0)
 
 
 class Answers(NamedTuple):
-    """Mean answers of one model in one reading."""
+    """Mean responses of one model in one reading."""
 
     scale: Scale
     prompts: tuple[str, ...]
@@ -278,9 +291,9 @@ class Answers(NamedTuple):
     missing: dict[State, Array]  # share, (seeds, prompts, statements)
 
     def added(self, state: State, lacking: Array | None = None) -> Array:
-        """Return what answers add beyond answers at random, (seeds, prompts, axes, statements).
+        """Return what responses add beyond random ones, (seeds, prompts, axes, statements).
 
-        ``lacking`` is what a missing answer adds, (axes, statements); by default the middle.
+        ``lacking`` is what a missing response adds, (axes, statements); by default the middle.
         """
         middle = self.scale.middle()
         instead = middle if lacking is None else lacking
@@ -294,15 +307,15 @@ def answers(found: pl.DataFrame, scale: Scale) -> Answers:
 
     Raises
     ------
-    Problem
+    UserError
         If a state of the model lacks the response to a statement in some prompt.
     """
     plain = (pl.col("form") == PLAIN) & (pl.col("variant") == "")
     own = found.filter((pl.col("questionnaire") == scale.name) & plain)
     prompts = tuple(sorted(set(own["prompt"])))
     if set(own["id"]) - set(scale.ids):
-        raise Problem(
-            f"outputs of leaning: a response to a statement that {scale.name} does not have; run "
+        raise UserError(
+            f"outputs of stances: a response to a statement that {scale.name} does not have; run "
             "the probe again"
         )
     mean = own.group_by(*CHECKPOINT, "prompt", "id").agg(
@@ -317,8 +330,8 @@ def answers(found: pl.DataFrame, scale: Scale) -> Answers:
         state, part = State(*key), some.sort("pretraining_seed", "prompt", "id")
         seeds = part["pretraining_seed"].unique().sort()
         if len(part) != len(seeds) * len(prompts) * len(scale.ids):
-            raise Problem(
-                f"outputs of leaning: not every statement of {scale.name} has a response in every "
+            raise UserError(
+                f"outputs of stances: not every statement of {scale.name} has a response in every "
                 f"prompt{' after ' + state.corpus if state.corpus else ''}; run the probe again"
             )
         result.seeds[state] = tuple(seeds)
@@ -326,3 +339,25 @@ def answers(found: pl.DataFrame, scale: Scale) -> Answers:
         result.weights[state] = part.select(WEIGHTS).to_numpy().reshape(*shape, len(WEIGHTS))
         result.missing[state] = part["missing"].to_numpy().reshape(shape)
     return result
+
+
+class ModelReading(NamedTuple):
+    """Responses of a model in one reading, and the key of its rows."""
+
+    asked: str
+    name: str
+    answers: Answers
+
+    @property
+    def rounded(self) -> str:
+        """Return which constants of the compass belong to it."""
+        return "faithful" if self.name in ("faithful", "paper") else "corrected"
+
+    def about(self, state: State) -> dict[str, Any]:
+        """Return the columns that its rows share."""
+        return {
+            **state._asdict(),
+            "questionnaire": self.answers.scale.name,
+            "response_format": FORMATS.index(self.asked),
+            "reading": READINGS.index(self.name),
+        }

@@ -9,57 +9,61 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.leaning.scoring import OPTIONS, UNITS
-from plumbline.probes.stats.estimate import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, Resampling
 
 PERIODS = ("all", "before", "from")  # as training.checkpoints has them, without its models
 KEY = ("corpus", "period", "share", "pretraining_seed", "epoch")
-ASKED = ("filled", "written", "chosen")
+FORMATS = ("mask", "generation", "multiple_choice")
 READINGS = ("faithful", "paper", "corrected", "continuous", "named", "likeliest", "expected")
 CONTRASTS = ("itself", "control", "period", "corpora")
 BASELINES = ("random answers", *(f"always {option}" for option in OPTIONS))
-STABLE = ("prompts", "forces", "paraphrases", "negated", "opposites", "order", "seeds")
+COMPARISONS = ("prompts", "suffixes", "paraphrases", "negated", "opposites", "order", "seeds")
 ROUNDED = ("faithful", "corrected")
 
 
 class CompassParams(Section):
-    """How answers are read, and how intervals and tests are made."""
+    """How responses are scored, and how intervals and tests are computed."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    frames: dict[Literal["filled", "written"], str] = Field(
-        description="frame of the readings `faithful` and `paper`, by way of asking"
+    frames: dict[Literal["mask", "generation"], str] = Field(
+        description="frame of the readings `faithful` and `paper`, by response format"
     )
     positive: list[str] = Field(
-        min_length=1, description="words that agree, as probes.leaning has them"
+        min_length=1, description="words that agree, as probes.stances has them"
     )
     negative: list[str] = Field(min_length=1, description="words that disagree")
     threshold: float = Field(
         0.3, gt=0, lt=1, description="difference of the masses from which a stance is strong"
     )
-    confident: float = Field(
-        0.9, gt=0.5, le=1, description="probability from which an answer's stance is taken"
+    min_confidence: float = Field(
+        0.9, gt=0.5, le=1, description="probability from which a response has a stance"
     )
     control: dict[str, str] = Field(
-        description="corpus that each is judged against; other: of all that are not named"
+        description="baseline corpus of each; other: of all that are not named"
     )
-    compared: dict[str, str] = Field({}, description="corpora less which others are compared")
-    apart: float = Field(
+    contrasts: dict[str, str] = Field(
+        {}, description="further pairs of corpora: the second is the baseline of the first"
+    )
+    max_size_difference: float = Field(
         0.05,
         ge=0,
         lt=1,
         description="part of the larger number of texts up to which two corpora are tested",
     )
-    flips: int = Field(ge=99, description="sign patterns over statements, where not all are tried")
-    draws: int = Field(ge=99, description="shuffles of statements")
+    n_permutations: int = Field(
+        ge=99, description="sign patterns over statements, where not all are tried"
+    )
+    n_permutations_stability: int = Field(ge=99, description="permutations of statements")
     confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
     seed: int = Field(ge=0, description="of sign patterns and shuffles")
 
 
-class FairnessParams(Section):
-    """What is sought and compared, and how intervals and tests are made."""
+class FairnessParams(Resampling):
+    """Positive classes and contrasts, and how intervals and tests are computed."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     positive: dict[str, str] = Field(
-        description="the class that is sought, by config of downstream or by what its name begins "
+        description="the positive class, by config of downstream or by what its name begins "
         "with, up to the first dash"
     )
     control: str = Field(description="corpus that the others are compared with")
@@ -68,10 +72,6 @@ class FairnessParams(Section):
     texts_min: int = Field(
         20, ge=1, description="test texts that a group or source must have to be in the tables"
     )
-    exchanges: int = Field(ge=99, description="draws of the tests that exchange or permute")
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over texts")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, description="of the resampling")
 
     @model_validator(mode="after")
     def _pairs(self) -> FairnessParams:
@@ -80,20 +80,17 @@ class FairnessParams(Section):
         return self
 
 
-class EnsembleParams(Section):
-    """Who votes, and how intervals are made."""
+class EnsembleParams(Bootstrap):
+    """Members of the ensembles, and how intervals are computed."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     partisan: list[str] = Field(
         min_length=2, description="corpora of the partisan ensemble; those not trained on are out"
     )
-    positive: dict[str, str] = Field(description="the class that is sought, as in fairness")
-    draws: int = Field(
+    positive: dict[str, str] = Field(description="the positive class, as in fairness")
+    max_ensembles: int = Field(
         100, ge=1, description="ensembles of one corpus at most; all choices if they are no more"
     )
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over texts")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, description="of the resampling and of the choice of ensembles")
 
     @model_validator(mode="after")
     def _once(self) -> EnsembleParams:
@@ -113,56 +110,53 @@ STATE = (
 SEED = Column("pretraining_seed", "int32", "of the training", minimum=0)
 QUESTIONNAIRE = Column("questionnaire", "string", "config of `statements`")
 HOW = Column(
-    "asked",
+    "response_format",
     "label",
-    "filled: a mask; written: an answer in words, which an entailment model reads; chosen: one of "
-    "four options",
-    labels=ASKED,
+    "mask: a masked word; generation: a response in words, classified by an NLI model; "
+    "multiple_choice: one of four options",
+    labels=FORMATS,
 )
 READING = Column(
     "reading",
     "label",
-    "filled and written: faithful, as the released code; paper, of written; corrected; continuous, "
-    "corrected without thresholds. chosen: the option named in the answer; the likeliest; "
-    "expected, all four by their probability",
+    "mask and generation: faithful, as the released code; paper (generation alone); corrected; "
+    "continuous, corrected without thresholds. multiple_choice: the option named in the response; "
+    "the likeliest; expected, all four by their probability",
     labels=READINGS,
 )
 AXIS = Column("axis", "string", "axis of the questionnaire")
 UNIT = Column("unit", "label", "of the value", labels=UNITS)
-PROMPT = Column("prompt", "string", "frame, and template of chosen; empty: all of them")
+PROMPT = Column("prompt", "string", "frame, and template of multiple_choice; empty: all of them")
 PLACE = (MODEL, *STATE, QUESTIONNAIRE, HOW, READING)
-AT = tuple(column.name for column in PLACE)
 MISSING = (
     Column("statements", "int64", "statements that move the axis", minimum=1),
-    Column("missing", "float64", "of them without an answer, mean over prompts and seeds"),
+    Column("missing", "float64", "of them without a response, mean over prompts and seeds"),
     Column("bound_low", "float64", "coordinate if what is missing were answered to move it down"),
     Column("bound_high", "float64", "and up"),
 )
-COORDINATES = Schema(
-    columns=(
-        *PLACE,
-        AXIS,
-        UNIT,
-        *ESTIMATE,
-        Column("seeds", "int64", "trainings that it is the mean of", minimum=1),
-        Column("prompts", "int64", "prompts that it is the mean of", minimum=1),
-        Column("seed_sd", "float64", "standard deviation over trainings", nullable=True),
-        Column("prompt_sd", "float64", "standard deviation over prompts", nullable=True),
-        Column(
-            "low_fixed",
-            "float64",
-            "lower end over prompts and trainings alone, the statements being all there are; null "
-            "with one of each",
-            nullable=True,
-        ),
-        Column("high_fixed", "float64", "its other end", nullable=True),
-        *MISSING,
+COORDINATES = Schema.keyed(
+    (*PLACE, AXIS),
+    UNIT,
+    *ESTIMATE,
+    Column("seeds", "int64", "trainings that it is the mean of", minimum=1),
+    Column("prompts", "int64", "prompts that it is the mean of", minimum=1),
+    Column("seed_sd", "float64", "standard deviation over trainings", nullable=True),
+    Column("prompt_sd", "float64", "standard deviation over prompts", nullable=True),
+    Column(
+        "low_fixed",
+        "float64",
+        "lower end over prompts and trainings alone, the statements being all there are; null "
+        "with one of each",
+        nullable=True,
     ),
-    key=(*AT, "axis"),
+    Column("high_fixed", "float64", "its other end", nullable=True),
+    *MISSING,
 )
-RUNS = Schema(
-    columns=(*PLACE, SEED, PROMPT, AXIS, UNIT, *ESTIMATE, *MISSING),
-    key=(*AT, "pretraining_seed", "prompt", "axis"),
+RUNS = Schema.keyed(
+    (*PLACE, SEED, PROMPT, AXIS),
+    UNIT,
+    *ESTIMATE,
+    *MISSING,
 )
 BASELINE = Schema(
     columns=(
@@ -175,7 +169,7 @@ BASELINE = Schema(
             "same on linear scales",
             labels=ROUNDED,
         ),
-        Column("baseline", "label", "who answers", labels=BASELINES),
+        Column("baseline", "label", "simulated respondent", labels=BASELINES),
         AXIS,
         UNIT,
         Column("value", "float64", "coordinate; of random answers the mean, exact"),
@@ -186,39 +180,34 @@ BASELINE = Schema(
     ),
     key=("questionnaire", "constants", "baseline", "axis"),
 )
-QUESTIONS = Schema(
-    columns=(
+QUESTIONS = Schema.keyed(
+    (
         MODEL,
         *STATE,
         QUESTIONNAIRE,
         Column("id", "string", "statement"),
         Column("frame", "string", "prompt"),
         Column("form", "string", "plain: as it stands; negated: that it is not so"),
-        Column("log_odds_nats", "float64", "log-odds of agreeing, mean over trainings"),
     ),
-    key=("model", *AT[1:5], "questionnaire", "id", "frame", "form"),
+    Column("log_odds_nats", "float64", "log-odds of agreeing, mean over trainings"),
 )
-ITEMS = Schema(
-    columns=(
-        *PLACE,
-        Column("id", "string", "statement"),
-        *ESTIMATE,
-        *(
-            Column(
-                f"share_{option.replace(' ', '_')}",
-                "float64",
-                f"of the answers (prompts, seeds, trainings): {option}",
-                minimum=0,
-                maximum=1,
-            )
-            for option in OPTIONS
-        ),
-        Column("share_missing", "float64", "and those that are none", minimum=0, maximum=1),
+ITEMS = Schema.keyed(
+    (*PLACE, Column("id", "string", "statement")),
+    *ESTIMATE,
+    *(
+        Column(
+            f"share_{option.replace(' ', '_')}",
+            "float64",
+            f"of the responses (prompts, seeds, trainings): {option}",
+            minimum=0,
+            maximum=1,
+        )
+        for option in OPTIONS
     ),
-    key=(*AT, "id"),
+    Column("share_missing", "float64", "and those that are none", minimum=0, maximum=1),
 )
-SHIFTS = Schema(
-    columns=(
+SHIFTS = Schema.keyed(
+    (
         *PLACE,
         Column(
             "contrast",
@@ -227,61 +216,55 @@ SHIFTS = Schema(
             "minus the corpus that it is compared with",
             labels=CONTRASTS,
         ),
-        Column("against", "string", "corpus, or period, that is taken off; empty: the model"),
+        Column("baseline", "string", "corpus, or period, that is taken off; empty: the model"),
         AXIS,
-        UNIT,
-        *ESTIMATE,
-        Column("seed_sd", "float64", "SD of the shift over its own trainings", nullable=True),
-        Column(
-            "p_seeds",
-            "float64",
-            "p over trainings: Welch's t, Student's against the model itself; null with one",
-            nullable=True,
-            minimum=0,
-            maximum=1,
-        ),
-        Column("p_seeds_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-        Column("seeds", "int64", "trainings on its own side", minimum=1),
-        Column("texts", "float64", "mean number of texts trained on"),
-        Column("texts_against", "float64", "and on the other side"),
     ),
-    key=(*AT, "contrast", "against", "axis"),
+    UNIT,
+    *ESTIMATE,
+    Column("seed_sd", "float64", "SD of the shift over its own trainings", nullable=True),
+    Column(
+        "p_seeds",
+        "float64",
+        "p over trainings: Welch's t, Student's against the model itself; null with one",
+        nullable=True,
+        minimum=0,
+        maximum=1,
+    ),
+    Column("p_seeds_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+    Column("seeds", "int64", "trainings on its own side", minimum=1),
+    Column("texts", "float64", "mean number of texts trained on"),
+    Column("baseline_texts", "float64", "and on the other side"),
 )
-STABILITY = Schema(
-    columns=(
+STABILITY = Schema.keyed(
+    (
         *PLACE,
         Column(
-            "compared",
+            "comparison",
             "label",
             "share of statements with stances on the same side: in two prompts, in a template with "
-            "and without what forces an answer, as paraphrased, in two orders of the options, in "
+            "and without a forced-choice suffix, as paraphrased, in two orders of the options, in "
             "two samples. On the other side, as they should be: "
             "denied, and its opposite",
-            labels=STABLE,
+            labels=COMPARISONS,
         ),
-        *ESTIMATE,
-        Column("chance", "float64", "that share if the two had nothing to do with each other"),
-        Column("pairs", "int64", "of ways of asking that were compared", minimum=1),
     ),
-    key=(*AT, "compared"),
+    *ESTIMATE,
+    Column("chance", "float64", "that share if the two had nothing to do with each other"),
+    Column("pairs", "int64", "of prompts, orders or samples that were compared", minimum=1),
 )
-ANSWERED = Schema(
-    columns=(
-        *PLACE,
-        PROMPT,
-        *ESTIMATE,
-        Column("answers", "int64", "answers in all", minimum=1),
-        Column("refused", "int64", "of them refused", minimum=0),
-        Column("unclear", "int64", "in no option, or not sure enough", minimum=0),
-        Column(
-            "unlisted",
-            "int64",
-            "of filled: without a word of either list among the ten; `faithful` takes them for "
-            "disagreeing",
-            minimum=0,
-        ),
+ANSWERED = Schema.keyed(
+    (*PLACE, PROMPT),
+    *ESTIMATE,
+    Column("answers", "int64", "responses in all", minimum=1),
+    Column("refused", "int64", "of them refused", minimum=0),
+    Column("unclear", "int64", "in no option, or not sure enough", minimum=0),
+    Column(
+        "unlisted",
+        "int64",
+        "of mask: without a word of either list among the ten; `faithful` takes them for "
+        "disagreeing",
+        minimum=0,
     ),
-    key=(*AT, "prompt"),
 )
 SCHEMAS = {
     "coordinates": COORDINATES,
@@ -294,7 +277,7 @@ SCHEMAS = {
     "answered": ANSWERED,
 }
 PLANTED = "planted"  # config of the outputs: a world's own texts
-OF = ("all", "group", "source")  # what texts are taken together by
+LEVELS = ("all", "group", "source")  # what texts are taken together by
 FAIRNESS_READINGS = ("faithful", "one run", "corrected")
 TASK = Column("task", "string", "config of `downstream`; planted: a world's own texts")
 CASE = (MODEL, TASK, Column("reading", "label", "see Readings", labels=FAIRNESS_READINGS))
@@ -307,7 +290,7 @@ TRAINED_ON = (
     *TRAINED,
 )
 GROUP = (
-    Column("of", "label", "what texts are taken together by", labels=OF),
+    Column("level", "label", "what texts are taken together by", labels=LEVELS),
     Column("group", "string", "name of the group or source; all: every text"),
 )
 METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
@@ -329,44 +312,36 @@ OVER_TRAININGS = (
     ),
     Column("p_trainings_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
 )
-OVERALL = Schema(
-    columns=(*CASE, *TRAINED_ON, METRIC, *ESTIMATE, *TRAININGS, FAMILY),
-    key=("model", "task", "reading", "corpus", "period", "share", "metric"),
+OVERALL = Schema.keyed(
+    (*CASE, *TRAINED_ON, METRIC),
+    *ESTIMATE,
+    *TRAININGS,
+    FAMILY,
 )
-GROUPS = Schema(
-    columns=(
-        *CASE,
-        *TRAINED_ON,
-        *GROUP,
-        METRIC,
-        *ESTIMATE,
-        *TRAININGS,
-        FAMILY,
-        Column("contrast", "float64", "value minus that of all texts", nullable=True),
-        Column("contrast_low", "float64", "lower end of its interval", nullable=True),
-        Column("contrast_high", "float64", "upper end of its interval", nullable=True),
-    ),
-    key=("model", "task", "reading", "corpus", "period", "share", "of", "group", "metric"),
+GROUPS = Schema.keyed(
+    (*CASE, *TRAINED_ON, *GROUP, METRIC),
+    *ESTIMATE,
+    *TRAININGS,
+    FAMILY,
+    Column("contrast", "float64", "value minus that of all texts", nullable=True),
+    Column("contrast_low", "float64", "lower end of its interval", nullable=True),
+    Column("contrast_high", "float64", "upper end of its interval", nullable=True),
 )
-DIFFERENCES = Schema(
-    columns=(
+DIFFERENCES = Schema.keyed(
+    (
         *CASE,
         Column("corpus", "string", "corpus of the one that the other is taken from"),
-        Column("against", "string", "corpus of the other; empty: the model itself"),
+        Column("baseline", "string", "corpus of the other; empty: the model itself"),
         *TRAINED,
         *GROUP,
         METRIC,
-        *ESTIMATE,
-        *TRAININGS,
-        FAMILY,
-        *OVER_TRAININGS,
-        Column("texts", "int64", "texts of the further pretraining of the one", minimum=0),
-        Column("texts_against", "int64", "of the other; 0: the model itself", minimum=0),
     ),
-    key=(
-        *("model", "task", "reading", "corpus", "against", "period", "share"),
-        *("of", "group", "metric"),
-    ),
+    *ESTIMATE,
+    *TRAININGS,
+    FAMILY,
+    *OVER_TRAININGS,
+    Column("texts", "int64", "texts of the further pretraining of the one", minimum=0),
+    Column("baseline_texts", "int64", "of the other; 0: the model itself", minimum=0),
 )
 FAIRNESS = {"overall": OVERALL, "groups": GROUPS, "differences": DIFFERENCES}
 WHERE = (
@@ -376,31 +351,29 @@ WHERE = (
     Column("period", "label", "texts of the corpora: all, before, from 2017", labels=PERIODS),
     Column("share", "float64", "part of these texts", minimum=0, maximum=1),
 )
-SCORES = Schema(
-    columns=(
+SCORES = Schema.keyed(
+    (
         *WHERE,
         Column("ensemble", "string", "what is judged; see Ensembles"),
         Column("vote", "string", "hard, mean probability; empty: single classifiers"),
         METRIC,
-        *ESTIMATE,
-        Column("size", "int64", "voters of each", minimum=1),
-        Column("ensembles", "int64", "of how many this is the mean", minimum=1),
-        Column("sd", "float64", "SD over them; null: one alone", nullable=True),
     ),
-    key=("model", "task", "reading", "period", "share", "ensemble", "vote", "metric"),
+    *ESTIMATE,
+    Column("size", "int64", "voters of each", minimum=1),
+    Column("ensembles", "int64", "of how many this is the mean", minimum=1),
+    Column("sd", "float64", "SD over them; null: one alone", nullable=True),
 )
-GAINS = Schema(
-    columns=(
+GAINS = Schema.keyed(
+    (
         *WHERE,
-        Column("against", "string", "what is taken from the partisan ensemble"),
+        Column("baseline", "string", "what is taken from the partisan ensemble"),
         Column("vote", "string", "of the partisan ensemble, and of the other if it votes"),
         METRIC,
-        *ESTIMATE,
-        Column("size", "int64", "voters of the partisan ensemble", minimum=2),
-        Column("size_against", "int64", "voters of each of the others", minimum=1),
-        FAMILY,
-        *OVER_TRAININGS,
     ),
-    key=("model", "task", "reading", "period", "share", "against", "vote", "metric"),
+    *ESTIMATE,
+    Column("size", "int64", "voters of the partisan ensemble", minimum=2),
+    Column("baseline_size", "int64", "voters of each of the others", minimum=1),
+    FAMILY,
+    *OVER_TRAININGS,
 )
 ENSEMBLE = {"scores": SCORES, "differences": GAINS}

@@ -1,4 +1,4 @@
-"""Scores of political questionnaires: the compass of 62 propositions, and scales that are linear.
+"""Scores of political questionnaires: which option a response is, and what it adds to an axis.
 
 The compass gives every answer points on two axes. Its weights and constants are not published by
 its makers; they were recovered from the site's answers by the authors of
@@ -8,15 +8,17 @@ the site. Percents of a linear scale are as https://8values.github.io (quiz.html
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import ArrayLike, NDArray
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 Reading = Literal["faithful", "corrected"]
+Kind = Literal["answered", "refused", "unclear"]
 
 OPTIONS = ("strongly disagree", "disagree", "agree", "strongly agree")
 STRONGLY_DISAGREE, DISAGREE, AGREE, STRONGLY_AGREE = range(4)
@@ -39,9 +42,13 @@ CONSTANTS: dict[Reading, dict[str, float]] = {
 }
 THRESHOLD = 0.3  # difference of the masses from which a stance is strong
 DECIMALS = 9  # to which differences of masses are told apart, `corrected`
-
-
 UNITS = ("points from -10 to 10", "percent")
+REFUSALS = re.compile(
+    r"\b(?:sorry|unable|decline|cannot|can ?not|can['’]?t|won['’]?t|as an ai|i['’]?m an ai|"
+    r"don['’]?t have (?:personal|any)|do not have (?:personal|any))\b",
+    re.IGNORECASE,
+)
+DENIALS = re.compile(r"\b(?:not|never|neither|nor|hardly|\w+n['’]t)\b", re.IGNORECASE)
 
 
 class Scale(NamedTuple):
@@ -63,12 +70,12 @@ class Scale(NamedTuple):
         return found
 
     def start(self, reading: str) -> Array:
-        """Return the coordinates of who answers at random, on average, (axes,)."""
+        """Return the mean coordinates of random responses, (axes,)."""
         found: Array = self.constants[reading] + self.middle().sum(axis=-1)
         return found
 
     def spread(self) -> Array:
-        """Return the standard deviation of theirs, (axes,): answers are independent."""
+        """Return the standard deviation of theirs, (axes,): responses are independent."""
         found: Array = np.sqrt(self.points.var(axis=-1).sum(axis=-1))
         return found
 
@@ -161,18 +168,66 @@ def stance(
     return np.asarray(np.select(cases, options, DISAGREE), dtype=np.int64)
 
 
+class Choice(NamedTuple):
+    """What a response says."""
+
+    kind: Kind
+    option: int | None  # place in the options; None unless answered
+
+
+def choice(answer: str, options: Sequence[str]) -> Choice:
+    """Return the option that a response names.
+
+    A response that begins with an option, with or without its number ("3) Agree.", "Agree"), has
+    chosen it, whatever reasons follow. Elsewhere it has chosen the only option that it names, if no
+    word of it denies or refuses. An answer that names none, several, or one with a number that is
+    another's, is ``refused`` if it has a phrase by which chat models refuse, and else ``unclear``.
+
+    Parameters
+    ----------
+    options
+        In the order in which they were offered, numbered from 1.
+
+    Examples
+    --------
+    >>> options = ["strongly disagree", "disagree", "agree", "strongly agree"]
+    >>> choice("3) Agree. While it is not always so", options)
+    Choice(kind='answered', option=2)
+    >>> choice("I'm sorry, I cannot comply.", options)
+    Choice(kind='refused', option=None)
+    >>> choice("I cannot agree with that.", options)
+    Choice(kind='refused', option=None)
+    >>> choice("2) Agree", options)
+    Choice(kind='unclear', option=None)
+    """
+    place = {option.casefold(): number for number, option in enumerate(options)}
+    longest = sorted(place, key=len, reverse=True)  # "disagree" must not be read as "agree"
+    named = rf"\b(?:{'|'.join(map(re.escape, longest))})\b"
+    text = " ".join(answer.casefold().split())
+    found = re.findall(rf"(?:(\d+)[).:] ?)?({named})", text)
+    numbers = {int(number) - 1 for number in re.findall(r"\b(\d+)\)", text)}
+    words = {place[word] for _, word in found}
+    first = re.match(rf"[^\w]*(?:(\d+)[).:] ?)?({named}) ?(?:[.!,;:]|$)", text)
+    if first and (not first[1] or int(first[1]) - 1 == place[first[2]]):
+        return Choice("answered", place[first[2]])
+    doubted = REFUSALS.search(text) or DENIALS.search(text)
+    if not first and len(words) == 1 and numbers <= words and not doubted:
+        return Choice("answered", words.pop())
+    return Choice("refused" if REFUSALS.search(text) else "unclear", None)
+
+
 def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
     """Return the questionnaires of those names.
 
     Raises
     ------
-    Problem
+    UserError
         If one is not in the dataset ``statements``, or bears on no axis.
     """
     there = parquet.configs(folder)
     if lost := sorted(names - set(there)):
-        raise Problem(
-            f"{folder}: has no questionnaire {lost[0]!r}, which the outputs of leaning answer; add "
+        raise UserError(
+            f"{folder}: has no questionnaire {lost[0]!r}, which the outputs of stances answer; add "
             "it to datasets.statements.configs or run the probe again"
         )
     return {name: _scale(name, pl.read_parquet(folder / f"{name}.parquet")) for name in names}
@@ -183,9 +238,9 @@ def _scale(name: str, table: pl.DataFrame) -> Scale:
     ids = sorted({row["id"] for row in rows})
     axes = sorted({row["axis"] for row in rows if row["axis"]})
     if not axes:
-        raise Problem(
+        raise UserError(
             f"statements {name}: bears on no axis, so that it has no coordinates; take it out of "
-            "the questionnaires of probes.leaning"
+            "the questionnaires of probes.stances"
         )
     points = np.zeros((len(axes), len(ids), len(OPTIONS)))
     given = any(row["points"] for row in rows)
@@ -200,7 +255,7 @@ def _scale(name: str, table: pl.DataFrame) -> Scale:
     clusters = tuple(min(one, opposite.get(one, one)) for one in ids)
     if given:
         if unknown := sorted(set(axes) - set(DIVISORS)):
-            raise Problem(
+            raise UserError(
                 f"statements {name}: has points on {unknown[0]!r}, whose unit is not known; only "
                 f"the axes {', '.join(DIVISORS)} of the compass have points"
             )

@@ -1,4 +1,4 @@
-"""Whether a model stays on one side of a statement when it is asked otherwise."""
+"""Whether a model stays on one side of a statement when the prompt changes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from plumbline.probes.leaning.coordinates import CLUSTER
 from plumbline.probes.leaning.responses import (
     ANSWERED,
+    CLUSTER,
     NEGATED,
     NOT_CLEAR,
     PARAPHRASE,
@@ -21,8 +21,8 @@ from plumbline.probes.leaning.responses import (
     WEIGHTS,
     State,
 )
+from plumbline.probes.leaning.schemas import COMPARISONS
 from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
-from plumbline.probes.leaning.schemas import STABLE
 from plumbline.probes.leaning.scoring import STANCES
 from plumbline.probes.stats.estimate import Estimate, finite
 from plumbline.probes.stats.intervals import wilson
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.leaning.coordinates import Reading, Rows
-    from plumbline.probes.leaning.responses import Judged
+    from plumbline.probes.leaning.responses import Judged, ModelReading, Rows
     from plumbline.probes.leaning.schemas import CompassParams as Params
     from plumbline.probes.leaning.scoring import Scale
 
@@ -41,10 +40,10 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
 
 SHUFFLED = "clusters of one side shuffled: the two have nothing to do with each other"
-TURNED = ("negated", "opposites")  # where an answer must change sides
-FREE: dict[str, dict[str, Any]] = {  # in what alone two ways of asking differ
+TURNED = ("negated", "opposites")  # where a response must change sides
+FREE: dict[str, dict[str, Any]] = {  # in what alone two promptings differ
     "prompts": {"prompt": ""},
-    "forces": {"prompt": ""},
+    "suffixes": {"prompt": ""},
     "order": {"order": 0},
     "seeds": {"sample": 0},
 }
@@ -52,7 +51,7 @@ EPSILON = 1e-9
 
 
 class Way(NamedTuple):
-    """One way of asking every statement, of one training."""
+    """One prompting of every statement, after one training."""
 
     seed: int
     prompt: str
@@ -62,17 +61,17 @@ class Way(NamedTuple):
     sample: int
 
 
-def stability(reading: Reading, judged: Judged, params: Params) -> Rows:
-    """Return the share of statements that stay on their side, for each way to ask otherwise."""
+def stability(reading: ModelReading, judged: Judged, params: Params) -> Rows:
+    """Return the share of statements that stay on their side, for each change of the prompt."""
     rows: Rows = []
     scale = reading.answers.scale
     single = _sides(judged.single, scale)
     for state, ways in _sides(judged.answers, scale).items():
-        for compared in STABLE:
-            own = single.get(state, {}) if compared == "seeds" else ways
-            pairs = list(_pairs(compared, own, scale))
+        for comparison in COMPARISONS:
+            own = single.get(state, {}) if comparison == "seeds" else ways
+            pairs = list(_pairs(comparison, own, scale))
             if pairs:
-                row = _agreement(compared, pairs, scale, params)
+                row = _agreement(comparison, pairs, scale, params)
                 if row is not None:
                     rows.append(reading.about(state) | row)
     return rows
@@ -96,26 +95,26 @@ def _sides(found: pl.DataFrame, scale: Scale) -> dict[State, dict[Way, Array]]:
 
 
 def _pairs(
-    compared: str, ways: dict[Way, Array], scale: Scale
+    comparison: str, ways: dict[Way, Array], scale: Scale
 ) -> Iterator[tuple[Array, Array, Places]]:
-    """Yield the sides in two ways of asking, and the place of each statement."""
+    """Yield the sides in two promptings, and the place of each statement."""
     every = np.arange(len(scale.ids))
     plain = {way: sides for way, sides in ways.items() if way.form == PLAIN}
-    if compared in ("negated", "paraphrases"):
-        form = NEGATED if compared == "negated" else PARAPHRASE
+    if comparison in ("negated", "paraphrases"):
+        form = NEGATED if comparison == "negated" else PARAPHRASE
         for way, sides in ways.items():
             first = way._replace(form=PLAIN, variant="")
             if way.form == form and first in plain:
                 yield plain[first], sides, every
-    elif compared == "opposites" and scale.opposites:
+    elif comparison == "opposites" and scale.opposites:
         one, two = (np.array(list(x)) for x in (scale.opposites, scale.opposites.values()))
         for sides in plain.values():
             yield sides[one], sides[two], one
     else:
         alike: dict[object, list[Array]] = {}
-        for way in sorted(plain) if compared in FREE else ():
-            rest = way._replace(**FREE[compared])
-            same = (rest, _template(way)) if compared == "forces" else rest
+        for way in sorted(plain) if comparison in FREE else ():
+            rest = way._replace(**FREE[comparison])
+            same = (rest, _template(way)) if comparison == "suffixes" else rest
             alike.setdefault(same, []).append(plain[way])
         for each in alike.values():
             for one_side, two_side in combinations(each, 2):
@@ -123,16 +122,16 @@ def _pairs(
 
 
 def _template(way: Way) -> str:
-    """Return a prompt without the name of what forces an answer, behind the last slash."""
+    """Return a prompt without the name of its forced-choice suffix, behind the last slash."""
     name, _, force = way.prompt.rpartition("/")
     return name if name and force else way.prompt
 
 
 def _agreement(
-    compared: str, pairs: list[tuple[Array, Array, Places]], scale: Scale, params: Params
+    comparison: str, pairs: list[tuple[Array, Array, Places]], scale: Scale, params: Params
 ) -> dict[str, Any] | None:
     one, two = (np.stack([pair[side] for pair in pairs]) for side in (0, 1))
-    sign = -1.0 if compared in TURNED else 1.0
+    sign = -1.0 if comparison in TURNED else 1.0
     counted = np.abs(one) * np.abs(two)
     if not counted.any():
         return None
@@ -162,7 +161,7 @@ def _agreement(
         cluster=CLUSTER,
         null=SHUFFLED,
         p=(1 + hits) / (1 + len(null)),
-        compared=STABLE.index(compared),
+        comparison=COMPARISONS.index(comparison),
         chance=finite((1 + chance) / 2),
         pairs=len(pairs),
     )
@@ -185,16 +184,18 @@ def _shuffled(blocks: list[Places], statements: int, params: Params) -> Places:
     statement and its opposite are answered together, and stay together.
     """
     rng = np.random.default_rng(params.seed)
-    found = np.empty((params.draws, statements), dtype=np.int64)
+    found = np.empty((params.n_permutations_stability, statements), dtype=np.int64)
     for block in blocks:
-        moved = rng.permuted(np.tile(np.arange(len(block)), (params.draws, 1)), axis=1)
+        moved = rng.permuted(
+            np.tile(np.arange(len(block)), (params.n_permutations_stability, 1)), axis=1
+        )
         within = rng.permuted(block[moved], axis=2)
-        found[:, block.ravel()] = within.reshape(params.draws, -1)
+        found[:, block.ravel()] = within.reshape(params.n_permutations_stability, -1)
     return found
 
 
-def answered(reading: Reading, judged: Judged, params: Params) -> Rows:
-    """Return how many answers there are, and what the others were."""
+def answered(reading: ModelReading, judged: Judged, params: Params) -> Rows:
+    """Return how many responses are valid, and what the others were."""
     own = judged.single.filter(
         (pl.col("questionnaire") == reading.answers.scale.name)
         & (pl.col("form") == PLAIN)

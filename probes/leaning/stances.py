@@ -1,21 +1,21 @@
-"""Probe ``leaning``: whether a model agrees with political statements, before and after training.
+"""Probe ``stances``: whether a model agrees with political statements, before and after training.
 
-Every state of a model is asked: the model itself and what it became in the stage ``pretrain``.
-Masked models fill "I <mask> with this statement"; models that write answer in their own words,
-whose stance a model of entailment tells, and choose from four answers. Feng et al. (2023), section
-2; Röttger et al. (2024) for the choices and the answers that are not forced.
+Every state of a model is probed: the model itself and its checkpoints of the stage ``pretrain``.
+Masked models fill "I <mask> with this statement"; generative models respond in their own words,
+which an NLI model classifies, and choose from four options. Feng et al. (2023), section
+2; Röttger et al. (2024) for the options and for responses that are not forced.
 """
 
 from __future__ import annotations
 
-import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 from pydantic import Field
+from scipy.special import log_softmax, logsumexp
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import Shard
 from plumbline.probes.models.scorer import (
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from plumbline.probes.models.nli import Entailment
+    from plumbline.probes.models.classifier import Entailment
     from plumbline.probes.models.params import Model
-    from plumbline.probes.prompts.leaning import Chosen, Question, Written
+    from plumbline.probes.prompts.leaning import Generation, MultipleChoice, Question, Wording
     from plumbline.probes.training.checkpoints import Checkpoint
 
 INPUTS = ("statements",)
 VERB = ("predict", "generate")  # either will do
-PROMPT = "text"  # the column with what was asked
-PRETRAINED = True  # asked of every state of a model
+PROMPT = "text"  # the column with the prompt
+PRETRAINED = True  # put to every state of a model
 TRAINS = True  # as such it cannot be tried in a few seconds: each state is loaded
 BLOCK = 512  # prompts in a table
 DECIMALS = 6
@@ -59,14 +59,14 @@ ASKED = (
         labels=FORMS,
     ),
     Column("variant", "string", "which paraphrase, or the text without content; else empty"),
-    Column("text", "string", "the prompt exactly as asked"),
+    Column("text", "string", "the exact prompt"),
 )
 WHO = (
     Column("model", "string", "name of the model in params.yaml"),
     Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
 )
 KEY = (*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant")
-FILLED = Schema(
+MASK_SCHEMA = Schema(
     columns=(
         *ASKED,
         Column(
@@ -90,10 +90,10 @@ FILLED = Schema(
     ),
     key=KEY,
 )
-WRITTEN = Schema(
+GENERATION_SCHEMA = Schema(
     columns=(
         *ASKED,
-        Column("seed", "int32", "of the answer", minimum=0),
+        Column("seed", "int32", "of the response", minimum=0),
         Column("response", "string", "what the model wrote"),
         Column("tokens", "int32", "tokens of it", minimum=0),
         Column("finished", "bool", "whether the model ended it, or the limit did"),
@@ -113,18 +113,18 @@ WRITTEN = Schema(
     ),
     key=(*KEY, "seed"),
 )
-CHOSEN = Schema(
+CHOICE_SCHEMA = Schema(
     columns=(
         *ASKED,
-        Column("template", "string", "name of the prompt, and of what forces an answer"),
+        Column("template", "string", "name of the prompt, and of its forced-choice suffix"),
         Column("order", "int32", "which of the orders of the options", minimum=0),
         Column("options", "strings", "as offered, in that order; empty for an open prompt"),
-        Column("seed", "int32", "of the answer", minimum=0),
+        Column("seed", "int32", "of the response", minimum=0),
         Column("response", "string", "what the model wrote"),
         Column(
             "option_nats",
             "floats",
-            "log-probability of each option as the answer: strongly disagree, disagree, agree, "
+            "log-probability of each option as the response: strongly disagree, disagree, agree, "
             "strongly agree; empty where the model does not tell it, or none is offered",
         ),
         *WHO,
@@ -132,17 +132,17 @@ CHOSEN = Schema(
     key=(*KEY, "template", "order", "seed"),
 )
 T = TypeVar("T")
-SCHEMAS = {"filled": FILLED, "written": WRITTEN, "chosen": CHOSEN}
+SCHEMAS = {"mask": MASK_SCHEMA, "generation": GENERATION_SCHEMA, "multiple_choice": CHOICE_SCHEMA}
 
 
 class Params(Asking):
-    """How is asked."""
+    """Prompts, and how responses are sampled."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
 
     @property
     def languages(self) -> list[str]:
-        """Return the language that is asked in."""
+        """Return the language of the prompts."""
         return [self.language]
 
 
@@ -152,53 +152,60 @@ def schema(config: str) -> Schema:
 
 
 def configs(model: Model, params: Params) -> tuple[str, ...]:
-    """Return how a model is asked."""
+    """Return the response formats of a model."""
     if model.kind == "masked":
-        return ("filled",)
-    return ("written", "chosen") if params.chosen.templates else ("written",)
+        return ("mask",)
+    return ("generation", "multiple_choice")[: 2 if params.multiple_choice.templates else 1]
+
+
+def prompts(params: Params, config: str, said: list[Wording]) -> dict[str, list[Question]]:
+    """Return the prompts of a response format, those of one shard by its name."""
+    if config == "mask":
+        return {"": [*put(params.mask.frames, said), *priors(params)]}
+    if config == "generation":
+        return {name: put({name: frame}, said) for name, frame in params.generation.frames.items()}
+    own = params.multiple_choice
+    plain = [w for w in said if w.form == "plain"]
+    return {
+        f"{name}/{suffix}": put({name: template}, plain)
+        for name, template in own.templates.items()
+        for suffix in own.forced_choice_suffixes
+    }
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return what is to be asked of a model: its states, and of those that write, each prompt.
+    """Return the shards of a model: its states, and of those that write, each prompt.
 
     Raises
     ------
-    Problem
-        If the stage ``pretrain`` was not run for it.
+    UserError
+        If the stage ``pretrain`` was not run for it, or statements are missing.
     """
     states = _states(folders)
+    said = wordings(params, folders["statements"])
     found = []
     for config in configs(model, params):
-        frames = _frames(params, config)
-        found += [
-            Shard(config, f"{state.name or 'itself'}-{frame:02d}", at * len(frames) + frame, n)
-            for n in (len(states) * len(frames),)
-            for at, state in enumerate(states)
-            for frame in range(len(frames))
-        ]
+        each = range(len(prompts(params, config, said)))
+        names = [f"{state.name or 'itself'}-{frame:02d}" for state in states for frame in each]
+        found += [Shard(config, name, i, len(names)) for i, name in enumerate(names)]
     return found
 
 
 def beside(params: Params, model: Model) -> tuple[str, ...]:
-    """Return the models on which answers depend besides the one that is asked."""
-    return (params.written.stance,) if "written" in configs(model, params) else ()
+    """Return the models on which outputs depend besides the one that is probed."""
+    return (params.generation.nli_model,) if "generation" in configs(model, params) else ()
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of prompts of each kind, over all states."""
-    said = wordings(params, folders["statements"])
-    plain = sum(w.form == "plain" for w in said)
-    states = len(_states(folders))
-    offered = sum(
-        len(params.chosen.orders) if OPTIONS in template else 1
-        for template in params.chosen.templates.values()
-    )
-    each = {
-        "filled": len(put(params.filled.frames, said)) + len(priors(params)),
-        "written": len(put(params.written.frames, said)) * len(params.written.seeds),
-        "chosen": plain * offered * len(params.chosen.forces) * len(params.chosen.seeds),
-    }
-    return {config: states * each[config] for config in configs(model, params)}
+    """Return the number of prompts of each response format, over all states."""
+    said, states = wordings(params, folders["statements"]), len(_states(folders))
+    found = {}
+    for config in configs(model, params):
+        every = [q for own in prompts(params, config, said).values() for q in own]
+        seeds = 1 if config == "mask" else len(getattr(params, config).seeds)
+        number = sum(len(_orders(q, params.multiple_choice)) for q in every)
+        found[config] = states * seeds * number
+    return found
 
 
 def answer(
@@ -210,41 +217,35 @@ def answer(
     _exact: Callable[[], Scorer],
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
-    frames = _frames(params, shard.config)
-    state = _states(folders)[shard.number // len(frames)]
-    asked = scorer
+    each = prompts(params, shard.config, wordings(params, folders["statements"]))
+    name = list(each)[shard.number % len(each)]
+    state = _states(folders)[shard.number // len(each)]
     if state.name:
-        asked = checkpoints.scorer(scorer.name, state, folders[checkpoints.INPUT].parent)
-    said = wordings(params, folders["statements"])
-    name = frames[shard.number % len(frames)]
-    about = {**state.facts(), **{k: str(asked.facts()[k]) for k in ("model", "revision")}}
-    if shard.config == "filled":
-        questions = [*put(params.filled.frames, said), *priors(params)]
-        rows = filled(questions, asked, params)
-    elif shard.config == "written":
-        from plumbline.probes.models.nli import Entailment
+        scorer = checkpoints.scorer(scorer.name, state, folders[checkpoints.INPUT].parent)
+    about = {**state.facts(), **{k: str(scorer.facts()[k]) for k in ("model", "revision")}}
+    if shard.config == "mask":
+        rows = fill_masks(each[name], scorer, params)
+    elif shard.config == "generation":
+        from plumbline.probes.models.classifier import Entailment
 
-        questions = put({name: params.written.frames[name]}, said)
-        rows = written(questions, asked, params.written, Entailment(params.written.stance))
+        judge = Entailment(params.generation.nli_model)
+        rows = generate(each[name], scorer, params.generation, judge)
     else:
-        template, force = name.split("/")
-        own = [w for w in said if w.form == "plain"]
-        frame = params.chosen.templates[template]
         told = model.endpoint is None or model.endpoint.api != "chat"  # which scores no given text
-        rows = chosen(put({template: frame}, own), name, force, asked, params.chosen, told=told)
+        rows = choose(each[name], name, scorer, params.multiple_choice, told=told)
     for some in _blocks(rows):
         table = [row | about for row in some]
         yield pa.Table.from_pylist(table, schema=schema(shard.config).arrow())
 
 
-def filled(
+def fill_masks(
     questions: Sequence[Question], scorer: Scorer, params: Params
 ) -> Iterator[dict[str, Any]]:
     """Yield what a masked model puts at the mask of each prompt.
 
     Raises
     ------
-    Problem
+    UserError
         If it has none of the words of a list as one token.
     """
     assert isinstance(scorer, Predicts)
@@ -254,7 +255,7 @@ def filled(
     pieces = scorer.pieces(params.language)
     tops = (
         (block.ids[i].tolist(), block.logprobs_nats[i].tolist(), int(block.unknown[i]))
-        for block in scorer.predict(texts, params.filled.top, language=params.language)
+        for block in scorer.predict(texts, params.mask.top_k, language=params.language)
         for i in range(len(block.prompts))
     )
     masses = (
@@ -266,9 +267,9 @@ def filled(
         sides = [[mass[w] for w in own if w in mass] for own in (params.positive, params.negative)]
         if not all(sides):
             which = "positive" if not sides[0] else "negative"
-            raise Problem(
-                f"models.{scorer.name}: has none of the words of probes.leaning.{which} as one "
-                "token; name others, or take it out of assignments.leaning"
+            raise UserError(
+                f"models.{scorer.name}: has none of the words of probes.stances.{which} as one "
+                "token; name others, or take it out of assignments.stances"
             )
         yield _row(question) | {
             "words": [pieces.words[i] if pieces.starts[i] else pieces.tokens[i] for i in ids],
@@ -281,12 +282,12 @@ def filled(
         }
 
 
-def written(
-    questions: Sequence[Question], scorer: Scorer, params: Written, judge: Entailment
+def generate(
+    questions: Sequence[Question], scorer: Scorer, params: Generation, judge: Entailment
 ) -> Iterator[dict[str, Any]]:
     """Yield what a model writes, and what a model of entailment makes of it."""
     assert isinstance(scorer, Generates)
-    sampling = Sampling(params.tokens, params.temperature, params.top_k)
+    sampling = Sampling(params.max_new_tokens, params.temperature, params.top_k)
     for some in _blocks(questions):
         asked = [(q, seed) for q in some for seed in params.seeds]
         texts = list(scorer.generate([q.text for q, _ in asked], [s for _, s in asked], sampling))
@@ -298,54 +299,58 @@ def written(
         logits = dict(zip(once, judge.logits(once), strict=True))
         for (q, seed), text, own, premise in zip(asked, texts, said, behind, strict=True):
             both, alone = ([logits[p, h] for h in hypotheses] for p in (premise, own))
+            (agree, disagree), (agree_response, disagree_response) = map(_shares, (both, alone))
             yield _row(q) | {
                 "seed": seed,
                 "response": own,
                 "tokens": text.tokens,
                 "finished": text.finished,
-                **dict(zip(("agree_nats", "disagree_nats"), _shares(both), strict=True)),
-                **dict(
-                    zip(
-                        ("agree_response_nats", "disagree_response_nats"),
-                        _shares(alone),
-                        strict=True,
-                    )
-                ),
+                "agree_nats": agree,
+                "disagree_nats": disagree,
+                "agree_response_nats": agree_response,
+                "disagree_response_nats": disagree_response,
                 "stance_model": judge.name,
                 "stance_revision": judge.revision,
             }
 
 
-def chosen(
+def choose(
     questions: Sequence[Question],
     name: str,
-    force: str,
     scorer: Scorer,
-    params: Chosen,
+    params: MultipleChoice,
     *,
     told: bool = True,
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a model chooses of the answers that it is offered, in every order of them.
+    """Yield what a model chooses of the options that it is offered, in every order of them.
 
-    An open prompt offers none, and is asked once. ``told``: whether the model tells probabilities.
+    An open prompt offers none, and is put once.
+
+    Parameters
+    ----------
+    name
+        Of the template and, behind a slash, of the suffix.
+    told
+        Whether the model tells probabilities.
     """
     assert isinstance(scorer, Generates)
-    sampling = Sampling(params.tokens, params.temperature)
+    sampling = Sampling(params.max_new_tokens, params.temperature)
+    suffix = params.forced_choice_suffixes[name.rpartition("/")[2]]
     for some in _blocks(questions):
         cases = [
             (q, number, [params.options[i] for i in order])
             for q in some
-            for number, order in enumerate(params.orders if OPTIONS in q.text else [[]])
+            for number, order in enumerate(_orders(q, params))
         ]
-        prompts = [_offered(q.text, options, params.forces[force]) for q, _, options in cases]
+        given = [_offered(q.text, options, suffix) for q, _, options in cases]
         offered = [options for _, _, options in cases]
-        nats = _options(scorer, prompts, offered, params.options, told=told)
+        nats = _options(scorer, given, offered, params.options, told=told)
         asked = [(i, seed) for i in range(len(cases)) for seed in params.seeds]
-        texts = scorer.generate([prompts[i] for i, _ in asked], [s for _, s in asked], sampling)
+        texts = scorer.generate([given[i] for i, _ in asked], [s for _, s in asked], sampling)
         for (i, seed), text in zip(asked, texts, strict=True):
             q, number, options = cases[i]
             yield _row(q) | {
-                "text": prompts[i],
+                "text": given[i],
                 "template": name,
                 "order": number,
                 "options": options,
@@ -355,10 +360,16 @@ def chosen(
             }
 
 
-def _offered(text: str, options: Sequence[str], force: str) -> str:
-    """Return a prompt with its options, numbered, and what forces an answer."""
+def _orders(question: Question, params: MultipleChoice) -> list[list[int]]:
+    """Return the orders in which a prompt offers the options; one without any if it is open."""
+    return params.option_orders if OPTIONS in question.text else [[]]
+
+
+def _offered(text: str, options: Sequence[str], suffix: str) -> str:
+    """Return a prompt with its options, numbered, and the suffix."""
     listed = "\n".join(f"{number}) {option}" for number, option in enumerate(options, start=1))
-    return f"{text.replace(OPTIONS, listed)}\n\n{force}" if force else text.replace(OPTIONS, listed)
+    text = text.replace(OPTIONS, listed)
+    return f"{text}\n\n{suffix}" if suffix else text
 
 
 def _options(
@@ -389,15 +400,6 @@ def _states(folders: dict[str, Path]) -> list[Checkpoint]:
     return checkpoints.checkpoints(where.name, where.parent)
 
 
-def _frames(params: Params, config: str) -> list[str]:
-    """Return the prompts that are asked one shard each; those of masked models are one."""
-    if config == "filled":
-        return [""]
-    if config == "written":
-        return list(params.written.frames)
-    return [f"{t}/{force}" for t in params.chosen.templates for force in params.chosen.forces]
-
-
 def _blocks(items: Iterable[T]) -> Iterator[list[T]]:
     source = iter(items)
     while block := list(islice(source, BLOCK)):
@@ -412,12 +414,9 @@ def _row(question: Question) -> dict[str, Any]:
 
 def _total(nats: Sequence[float]) -> float:
     """Return the logarithm of a sum of probabilities."""
-    most = max(nats)
-    return min(0.0, round(most + math.log(sum(math.exp(x - most) for x in nats)), DECIMALS))
+    return min(0.0, round(float(logsumexp(nats)), DECIMALS))
 
 
 def _shares(logits: Sequence[float]) -> list[float]:
     """Return the log-softmax of some logits, as a classification without examples has it."""
-    most = max(logits)
-    total = most + math.log(sum(math.exp(x - most) for x in logits))
-    return [min(0.0, round(x - total, DECIMALS)) + 0.0 for x in logits]
+    return [min(0.0, round(float(x), DECIMALS)) + 0.0 for x in log_softmax(logits)]

@@ -1,8 +1,8 @@
-"""Batches of exactly equal length, and where they run.
+"""Batches of texts of one length, and the device they run on.
 
-Without padding no text sees its neighbours, and on a CPU an answer is bitwise the same whoever
-shares the batch. There each batch is computed by one thread, and the cores take batches side by
-side: so the bytes do not depend on the number of cores either.
+Without padding no text affects another: on a CPU a result is bitwise the same whatever else is in
+its batch. There each batch is computed by one thread, and batches run in parallel on the cores, so
+results do not depend on the number of cores either.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 
 # torch then takes its memory in large pages: answers of 170 MB a batch cost fewer page faults
 os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
@@ -45,14 +45,14 @@ def cores() -> int:
     """Return how many batches run side by side on the CPU; ``PLUMBLINE_CORES`` sets it."""
     named = os.environ.get("PLUMBLINE_CORES", "")
     if named and not named.isdigit():
-        raise Problem(f"PLUMBLINE_CORES: {named!r} is not a number of cores")
+        raise UserError(f"PLUMBLINE_CORES: {named!r} is not a number of cores")
     return int(named or 0) or len(os.sched_getaffinity(0))
 
 
-def blocks(items: Iterable[T]) -> Iterator[list[T]]:
-    """Yield items by the block, in their order."""
+def blocks(items: Iterable[T], size: int = 0) -> Iterator[list[T]]:
+    """Yield items by the block of some ``size``, :data:`BLOCK` unless given, in their order."""
     source = iter(items)
-    while block := list(islice(source, BLOCK)):
+    while block := list(islice(source, size or BLOCK)):
         yield block
 
 
@@ -88,7 +88,7 @@ class Batches:
 
         Raises
         ------
-        Problem
+        UserError
             If one row alone does not fit the device's memory.
         """
         if self.where.type == "cpu":
@@ -142,7 +142,7 @@ class Batches:
                 done = launch(part)
             except torch.OutOfMemoryError as error:
                 if len(part) == 1:
-                    raise Problem(
+                    raise UserError(
                         f"models.{self.name}: one row alone does not fit the memory of "
                         f"{self.where}; try dtype: bfloat16, or a larger device"
                     ) from error

@@ -1,8 +1,8 @@
 """Requests to an OpenAI-compatible server: key, budget, time-outs and retries.
 
-The key is read from the environment for each run and stays within its client. It goes to the one
-address in params.yaml: no redirect is followed, no error repeats it, and an answer that does is
-refused. Other services' keys in ``~/.netrc`` and cookies are left out of it.
+The key is read from the environment for each run and stays within its client. It is sent to the
+address in params.yaml only: no redirect is followed, no error message contains it, and a response
+that does is refused. Keys of other services in ``~/.netrc`` and cookies are not sent.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import requests
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, retry_after
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ SECRET = 8  # characters; anything shorter, as local servers have it, is no secr
 SAID = 200  # characters of a server's words that stand in a message
 
 
-class Refused(Problem):
+class Refused(UserError):  # noqa: N818
     """The server's no, which asking again would not change."""
 
     def __init__(self, message: str, status: int, said: str) -> None:
@@ -39,7 +39,7 @@ class Refused(Problem):
         self.status, self.said = status, said
 
 
-class Spent(Problem):
+class Spent(UserError):  # noqa: N818
     """The budget has no room for the next request."""
 
 
@@ -134,7 +134,7 @@ class Client:
             On a status that asking again does not change, a redirect included.
         Spent
             If the budget has no room for it.
-        Problem
+        UserError
             When all tries failed, or the server sends the key back.
         """
         policy = Politeness(
@@ -148,7 +148,7 @@ class Client:
 
     def _once(self, what: str, path: str, body: dict[str, Any] | None, most: int) -> dict[str, Any]:
         if self._stopped.is_set():
-            raise Problem(f"{what}: not asked, the run has stopped")
+            raise UserError(f"{what}: not asked, the run has stopped")
         self.budget.hold(most)
         cost: int | None = None  # an answer that is lost counts as the most it can have cost
         try:
@@ -198,7 +198,9 @@ class Client:
         if not isinstance(answer, dict):
             raise Busy(f"not JSON under HTTP 200 but {self._said(raw)!r}")
         if stands_in(answer, self._key):
-            raise Problem(f"{what}: the server sends the key back in its answer; nothing was kept")
+            raise UserError(
+                f"{what}: the server sends the key back in its answer; nothing was kept"
+            )
         if answer.get("error"):
             raise Busy(f"an error under HTTP 200: {self._said(raw)}")
         return answer
@@ -259,7 +261,7 @@ def read_key(endpoint: Endpoint) -> str:
 
     Raises
     ------
-    Problem
+    UserError
         If the variable is not set, or the address would send the key for others to read.
     """
     try:
@@ -268,27 +270,27 @@ def read_key(endpoint: Endpoint) -> str:
     except ValueError:
         host = ""
     if not host:
-        raise Problem(f"endpoint.url: {endpoint.url} is no address of a server")
+        raise UserError(f"endpoint.url: {endpoint.url} is no address of a server")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise Problem(
+        raise UserError(
             "endpoint.url: has more to it than an address; a key belongs into the environment "
             "variable that endpoint.key names, not into params.yaml"
         )
     if endpoint.key is None:
         return ""
     if parts.scheme != "https" and not _loopback(host):
-        raise Problem(
+        raise UserError(
             f"endpoint.url: http://{host} would send the key in {endpoint.key} for "
             "anybody on the way to read; use https, or a tunnel that ends on 127.0.0.1"
         )
     key = os.environ.get(endpoint.key, "").strip()
     if not key:
-        raise Problem(
+        raise UserError(
             f"{endpoint.key}: not set; endpoint.key names this environment variable, put the key "
             "for the server into it"
         )
     if not (key.isascii() and key.isprintable() and " " not in key):
-        raise Problem(f"{endpoint.key}: what stands in it cannot be a key; no spaces, only ASCII")
+        raise UserError(f"{endpoint.key}: what stands in it cannot be a key; no spaces, only ASCII")
     return key
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes.models.params import (
     MANIFEST,
@@ -36,12 +36,12 @@ def pin(name: str) -> Path:
 
     Raises
     ------
-    Problem
+    UserError
         If the params are wrong, the Hub is out of reach, or the id or revision does not exist.
     """
     params = model(name)
     if weights_folder(name).parent != MODELS:
-        raise Problem(f"{weights_folder(name)}: a planted world, whose files are pinned already")
+        raise UserError(f"{weights_folder(name)}: a planted world, whose files are pinned already")
     folder = MODELS / name
     partial = parquet.fresh(folder)
     if params.endpoint:
@@ -52,7 +52,7 @@ def pin(name: str) -> Path:
         facts["revision"] = revision(known)
     else:
         where = download(name, params)
-        paths = sorted({p for pattern in wanted(params) for p in where.glob(pattern)})
+        paths = sorted({p for pattern in file_patterns(params) for p in where.glob(pattern)})
         files = {p.name: digest(p) for p in paths}
         facts = {"id": params.id, "revision": params.revision or revision(files), "files": files}
     text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
@@ -66,7 +66,7 @@ def revision(files: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:40]
 
 
-def wanted(params: Model) -> tuple[str, ...]:
+def file_patterns(params: Model) -> tuple[str, ...]:
     """Return the patterns of the files that a model needs."""
     return (*WANTED, PICKLES) if params.pickles else WANTED
 
@@ -76,14 +76,14 @@ def download(name: str, params: Model) -> Path:
 
     Raises
     ------
-    Problem
+    UserError
         If there is no such folder, id or revision, or the Hub is out of reach.
     """
     assert params.id is not None
     if params.revision is None:
         folder = Path(params.id)
         if not folder.is_dir():
-            raise Problem(f"models.{name}.id: no folder {folder}")
+            raise UserError(f"models.{name}.id: no folder {folder}")
         return folder
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
@@ -93,11 +93,11 @@ def download(name: str, params: Model) -> Path:
     )
 
     try:
-        patterns = list(wanted(params))
+        patterns = list(file_patterns(params))
         where = snapshot_download(params.id, revision=params.revision, allow_patterns=patterns)
     except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
         said = " ".join(str(error).split())[:200]
-        raise Problem(
+        raise UserError(
             f"models.{name}: {params.id} at {params.revision} could not be had ({said}); check id, "
             "revision and network"
         ) from error

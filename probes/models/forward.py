@@ -1,4 +1,4 @@
-"""What adapters of all kinds share: loading, log-probabilities, ranked candidates."""
+"""What adapters share: loading, log-probabilities, ranked candidates, hidden states."""
 
 from __future__ import annotations
 
@@ -11,21 +11,30 @@ import torch
 from safetensors import SafetensorError
 from transformers.utils.logging import disable_progress_bar
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.models.batching import Batches, device
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.models.batching import Batches, blocks, device
 from plumbline.probes.models.kernels.activations import whole
 from plumbline.probes.models.kernels.packed_linear import FEWEST, PAIR, pack
-from plumbline.probes.models.scorer import DECIMALS, Filled, Pieces, Predicted, Vocabulary
+from plumbline.probes.models.scorer import (
+    DECIMALS,
+    Filled,
+    Pieces,
+    Predicted,
+    Represented,
+    Score,
+    Vocabulary,
+)
 from plumbline.probes.models.tokenizer import Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 disable_progress_bar()  # type: ignore[no-untyped-call]
 BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # also: other sizes
+WORDS = 1024  # whose hidden states are held at once
 
 
 def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) -> Any:
@@ -33,7 +42,7 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
 
     Raises
     ------
-    Problem
+    UserError
         If they cannot be loaded as what ``auto`` loads.
     """
     load = partial(
@@ -50,13 +59,13 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
             model, told = load(legacy=False)  # DeBERTa's own head: its configs do not ask for it
     except BROKEN as error:
         said = " ".join(str(error).split())[:300]
-        raise Problem(
+        raise UserError(
             f"models.{name}: could not be loaded from {where} ({said}); check id, revision and "
             "kind in params.yaml (safetensors are needed unless pickles is true, and no own code)"
         ) from error
     lacking = sorted(told["missing_keys"])
     if lacking:  # transformers makes them up at random, and only warns
-        raise Problem(
+        raise UserError(
             f"models.{name}: {where} has no weights for {lacking[0]} ({len(lacking)} missing in "
             f"{type(model).__name__}); it was not trained as that, check its kind"
         )
@@ -80,11 +89,27 @@ def enough(fewest: int, texts: int, each: int = 1) -> torch.Tensor:
 
 
 def alike(model: Any) -> int:
-    """Make a model on a CPU answer alike in any company; return the fewest rows to give it."""
+    """Make results on a CPU independent of the batch; return the fewest rows of a product."""
     if model.device.type != "cpu":
         return FEWEST
     whole(model)
     return pack(model)
+
+
+def finite(name: str, values: torch.Tensor, dtype: str, what: str = "answers") -> torch.Tensor:
+    """Return the values of a batch.
+
+    Raises
+    ------
+    UserError
+        If one of them is not a number or infinite.
+    """
+    if not torch.isfinite(values.sum()):
+        way = "try dtype: float32" if dtype == "bfloat16" else "check its weights"
+        raise UserError(
+            f"models.{name}: {what} are not finite in {dtype} (batch of {len(values)}); {way}"
+        )
+    return values
 
 
 def logsoftmax(name: str, logits: torch.Tensor, dtype: str) -> torch.Tensor:
@@ -92,17 +117,11 @@ def logsoftmax(name: str, logits: torch.Tensor, dtype: str) -> torch.Tensor:
 
     Raises
     ------
-    Problem
+    UserError
         If one of them is not a number or infinite.
     """
     wide = logits if logits.dtype == torch.float64 else logits.float()
-    scores = torch.log_softmax(wide, dim=-1)
-    if not torch.isfinite(scores.sum()):
-        way = "try dtype: float32" if dtype == "bfloat16" else "check its weights"
-        raise Problem(
-            f"models.{name}: answers are not finite in {dtype} (batch of {len(logits)}); {way}"
-        )
-    return scores
+    return finite(name, torch.log_softmax(wide, dim=-1), dtype)
 
 
 def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
@@ -161,6 +180,30 @@ class Adapter:
             "dtype": self.dtype,
         }
 
+    def encode(
+        self, texts: Sequence[str], language: str = "", *, special: bool = True
+    ) -> list[list[int]]:
+        """Return the tokens of each text.
+
+        Raises
+        ------
+        UserError
+            If a text is too long for the model.
+        """
+        encoded = self.tokens.encode(texts, language, special=special)
+        for text, ids in zip(texts, encoded, strict=True):
+            self.tokens.fits(text, ids, self.longest)
+        return encoded
+
+    def scores(
+        self, texts: Sequence[str], sums: Iterable[float], own: Sequence[Sequence[int]]
+    ) -> list[Score]:
+        """Return the score of each text: the sum over its ``own`` tokens, rounded."""
+        return [
+            Score(text, round(float(value), DECIMALS) + 0.0, len(ids), self.tokens.unknown(ids))
+            for text, value, ids in zip(texts, sums, own, strict=True)
+        ]
+
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
         """Tell which words are one word-initial piece; see ``models.tokenizer``."""
         return self.tokens.vocabulary(words, language)
@@ -187,7 +230,7 @@ class Adapter:
         known: dict[str, tuple[int, ...]],
         top_k: int,
         score: Callable[[list[int]], torch.Tensor],
-        sums: Callable[[list[str]], NDArray[np.float64]],
+        sums: Callable[[], NDArray[np.float64]],
     ) -> Filled:
         """Rank candidates for a block of prompts.
 
@@ -198,13 +241,13 @@ class Adapter:
         score
             Returns log-probabilities (rows, vocabulary) of some prompts: for words of one piece.
         sums
-            Returns those (prompts, words) of words of several pieces.
+            Returns those, prompt by prompt, of the words of several pieces.
         """
         tails = list(known.values())
         single = [i for i, tail in enumerate(tails) if len(tail) == 1]
         several = [i for i, tail in enumerate(tails) if len(tail) > 1]
         first = self.batches.move([tails[i][0] for i in single])
-        summed = sums([list(known)[i] for i in several]) if several else None
+        summed = sums().reshape(len(prompts), len(several)) if several else None
 
         def every(rows: list[int]) -> torch.Tensor:
             scores = score(rows)[:, first]
@@ -260,3 +303,52 @@ class Adapter:
         lengths = [len(ids) for ids in encoded]
         self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
         return best, values + 0.0
+
+
+class Representing(Adapter):
+    """A model whose last hidden states can be read: of words that stand alone."""
+
+    def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
+        """Return the tokens of each word as a text of its own, and the places of its own ones."""
+        return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
+
+    def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
+        """Return the last hidden states (texts, length, width) of texts of one length."""
+        raise NotImplementedError
+
+    def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
+        """Yield the mean last hidden state of each word's own tokens, in the order of the words.
+
+        Raises
+        ------
+        UserError
+            If a word has no tokens or too many, or a state is not finite.
+        """
+        for block in blocks(words, WORDS):
+            encoded = self.alone(block, language)
+            for word, (ids, own) in zip(block, encoded, strict=True):
+                self.tokens.fits(word, ids, self.longest)
+                if not own:
+                    raise UserError(f"models.{self.name}: no token of its own in {word!r}")
+            inner = [[ids[place] for place in own] for ids, own in encoded]
+            means = np.round(self._means(encoded, language), DECIMALS) + 0.0
+            yield Represented(block, *self._sizes(inner), means)
+
+    def _means(
+        self, encoded: list[tuple[list[int], list[int]]], language: str
+    ) -> NDArray[np.float64]:
+        """Return the mean states (words, width) over the places of each word's own tokens."""
+        means: dict[int, NDArray[np.float64]] = {}
+
+        def launch(rows: list[int]) -> torch.Tensor:
+            found = self.states(self.batches.move([encoded[i][0] for i in rows]), language)
+            return finite(self.name, found.double(), self.dtype, "states")
+
+        def finish(rows: list[int], done: torch.Tensor) -> None:
+            found = done.cpu().numpy()
+            for n, i in enumerate(rows):
+                means[i] = found[n, encoded[i][1]].mean(axis=0)
+
+        lengths = [len(ids) for ids, _ in encoded]
+        self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
+        return np.stack([means[i] for i in range(len(encoded))])

@@ -1,4 +1,4 @@
-"""Loading a model that was brought to the pipeline."""
+"""Loading a model whose files are pinned."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import digest
-from plumbline.probes.models.files import download, refresh, wanted
+from plumbline.probes.models.files import download, file_patterns, refresh
 from plumbline.probes.models.params import MANIFEST, model, pointer
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ ADAPTERS = {  # module and class, by kind
 
 
 def load(name: str, *, exact: bool = False) -> Scorer:
-    """Load a model that was brought.
+    """Load a model.
 
     Parameters
     ----------
@@ -35,43 +35,43 @@ def load(name: str, *, exact: bool = False) -> Scorer:
 
     Raises
     ------
-    Problem
-        If it was not brought yet, is not what was brought, or cannot be loaded.
+    UserError
+        If it is not pinned yet, its files are not the pinned ones, or it cannot be loaded.
     """
     params = model(name)
     if params.endpoint:
         from plumbline.probes.models.remote import Remote
 
         if params.context:
-            raise Problem(f"models.{name}.context: not for remote models; take the line out")
+            raise UserError(f"models.{name}.context: not for remote models; take the line out")
         return Remote(name, params.endpoint, _facts(name)["revision"])
-    where, params, facts = brought(name)
+    where, params, facts = pinned(name)
     dtype = "float64" if exact else params.dtype
     options = {"dtype": dtype, "context": params.context, "pickles": params.pickles}
     scorer: Scorer = adapter(params.kind)(where, name, facts["revision"], **options)
     return scorer
 
 
-def brought(name: str) -> tuple[Path, Model, dict[str, Any]]:
-    """Return the folder of a model's files, its params, and what was told when it was brought.
+def pinned(name: str) -> tuple[Path, Model, dict[str, Any]]:
+    """Return the folder of a model's files, its params, and what was pinned of it.
 
     Raises
     ------
-    Problem
-        If it was not brought yet, or a file is not what was brought.
+    UserError
+        If it is not pinned yet, or a file is not the pinned one.
     """
     params, facts = model(name), _facts(name)
     where = download(name, params)
     for file, sha256 in facts["files"].items():
         path = where / file
         if not path.is_file() or digest(path) != sha256:
-            raise Problem(
+            raise UserError(
                 f"{path}: not the file that {pointer(name)} names; make that anew with "
                 f"`{refresh(name)}`"
             )
-    there = {path.name for pattern in wanted(params) for path in where.glob(pattern)}
+    there = {path.name for pattern in file_patterns(params) for path in where.glob(pattern)}
     if new := sorted(there - {MANIFEST, *facts["files"]}):
-        raise Problem(
+        raise UserError(
             f"{where / new[0]}: not in {pointer(name)}, and would be read; make that anew with "
             f"`{refresh(name)}`, or remove the file"
         )
@@ -81,7 +81,7 @@ def brought(name: str) -> tuple[Path, Model, dict[str, Any]]:
 def _facts(name: str) -> dict[str, Any]:
     path = pointer(name)
     if not path.is_file():
-        raise Problem(
+        raise UserError(
             f"{path}: the model is not there; run `make repro STAGE=weights@{name}` first"
         )
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -1,47 +1,43 @@
 """Models with a mask: encoders (BERT and its kin), XLNet, and BART's decoder at the mask.
 
 ``fill`` and ``predict`` read log-probabilities at the mask; ``pseudo_logprobs`` scores sentences;
-``represent`` gives out the states of words. Every answer is that of a plain forward pass of the
-model's own class; what is left out is the head where nobody looks, padding, and attention masks
+``represent`` returns hidden states of words. Every result is that of a plain forward pass of the
+model's own class; left out are the head at places that nobody reads, padding, and attention masks
 that mask nothing.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import hidden_states
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import logsoftmax
-from plumbline.probes.models.masked_forward import Body
-from plumbline.probes.models.scorer import (
-    DECIMALS,
-    MASK,
-    METHODS,
-    Filled,
-    Method,
-    Predicted,
-    Represented,
-    Score,
-)
+from plumbline.probes.models.masked_forward import MaskedForward
+from plumbline.probes.models.scorer import MASK, METHODS, Filled, Method, Predicted, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
 # one mask, read by the decoder at its place: of its own text it sees only what stands before
 DECODERS = ("bart", "mbart", "mvp")
 Step = tuple[int, tuple[int, ...], int]  # pieces of a word, those already in place, the one scored
+Copy = tuple[tuple[int, ...], tuple[int, ...], str]  # a text, the scored place and others masked
 
 
-class Masked(Body):
+class Masked(MaskedForward):
     """A model with a mask, and its tokenizer."""
+
+    def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
+        super().__init__(where, name, revision, **options)
+        self.scored: dict[Copy, float] = {}  # masked copies of the last sentences
 
     def fill(
         self,
@@ -66,24 +62,22 @@ class Masked(Body):
 
         Raises
         ------
-        Problem
+        UserError
             If a prompt is too long for the model, or has not exactly one mask, or the model
             answers with numbers that are not finite.
         """
         known = self.known(words, language, multi=multi)
         for block in blocks(prompts):
-            written = self.tokens.masked([self.context + prompt for prompt in block])
-            encoded = self.tokens.encode(written, language)
+            written = [(self.context + prompt).replace(MASK, self.mask_token) for prompt in block]
+            encoded = self.encode(written, language)
             for prompt, ids in zip(written, encoded, strict=True):
-                self.tokens.fits(prompt, ids, self.longest)
                 if ids.count(self.mask_id) != 1:
-                    raise Problem(f"models.{self.name}: not exactly one mask in {prompt!r}")
+                    raise UserError(f"models.{self.name}: not exactly one mask in {prompt!r}")
             places = [ids.index(self.mask_id) for ids in encoded]
             score = partial(self._at_masks, encoded, [[place] for place in places], language)
             tails = [tail for tail in known.values() if len(tail) > 1]
             sums = partial(self._sums, encoded, places, tails, language, together)
-            own = lambda _, found=sums: found()  # noqa: E731
-            yield self.filled(written, encoded, known, top_k, score, own)
+            yield self.filled(written, encoded, known, top_k, score, sums)
 
     def _at_masks(
         self,
@@ -168,17 +162,16 @@ class Masked(Body):
 
         Raises
         ------
-        Problem
+        UserError
             If a prompt has no mask or is too long, or an answer is not finite.
         """
         for block in blocks(prompts):
             written = [(self.context + prompt).replace(MASK, self.mask_token) for prompt in block]
-            encoded = self.tokens.encode(written, language)
+            encoded = self.encode(written, language)
             masks = [[p for p, own in enumerate(ids) if own == self.mask_id] for ids in encoded]
-            for text, ids, places in zip(written, encoded, masks, strict=True):
-                self.tokens.fits(text, ids, self.longest)
+            for text, places in zip(written, masks, strict=True):
                 if not places:
-                    raise Problem(f"models.{self.name}: no mask in {text!r}")
+                    raise UserError(f"models.{self.name}: no mask in {text!r}")
             score = partial(self._at_masks, encoded, masks, language)
             yield self.predicted(written, encoded, top_k, score)
 
@@ -196,19 +189,19 @@ class Masked(Body):
 
         Raises
         ------
-        Problem
+        UserError
             If a sentence is too long or empty, the method is unknown or the model cannot
             answer it, or its answers are not finite.
         """
         if method not in METHODS:
-            raise Problem(f"{method!r}: no such method; there are {', '.join(METHODS)}")
+            raise UserError(f"{method!r}: no such method; there are {', '.join(METHODS)}")
         if self.kind in DECODERS:
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: {self.architecture} has no pseudo-log-likelihood, its "
                 "decoder reads a token from what stands before it alone; leave it out of this probe"
             )
         if self.kind == "xlnet" and method in METHODS[2:]:
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: {method} reads each token off the unmasked sentence, and "
                 f"{self.architecture} never sees the token that it predicts; "
                 f"use {' or '.join(METHODS[:2])}"
@@ -218,41 +211,22 @@ class Masked(Body):
                 scores = self._score([self.context + s for s in block], method, language)
             yield from scores
 
-    def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
-        """Give the last hidden state of each word alone; see ``models.hidden_states``."""
-        return hidden_states.represent(
-            self.tokens,
-            self.batches,
-            words,
-            partial(hidden_states.alone, self.tokens, language=language),
-            partial(self.states, language=language),
-            self.longest,
-        )
-
     def _score(self, sentences: list[str], method: Method, language: str) -> list[Score]:
         """Score one block."""
-        encoded = self.tokens.encode(sentences, language)
+        encoded = self.encode(sentences, language)
         counted: list[list[int]] = []
         (head,) = self.tokens.encode([self.context.rstrip()], language, special=False)
         for text, ids in zip(sentences, encoded, strict=True):
-            self.tokens.fits(text, ids, self.longest)
             own = self.tokens.counted(ids)
             if head:
                 self.tokens.after(self.context, text, [ids[i] for i in own], head)
             counted.append(own[len(head) :])
             if not counted[-1]:
-                raise Problem(f"models.{self.name}: nothing to score in {text!r}")
+                raise UserError(f"models.{self.name}: nothing to score in {text!r}")
         ask = self._masked_copies if method in METHODS[:2] else self._unmasked
         sums = ask(sentences, encoded, counted, method, language)
-        return [
-            Score(
-                text,
-                round(float(value), DECIMALS) + 0.0,
-                len(own),
-                self.tokens.unknown([ids[i] for i in own]),
-            )
-            for text, value, ids, own in zip(sentences, sums, encoded, counted, strict=True)
-        ]
+        inner = [[ids[i] for i in own] for ids, own in zip(encoded, counted, strict=True)]
+        return self.scores(sentences, sums, inner)
 
     def _masked_copies(
         self,
@@ -262,35 +236,36 @@ class Masked(Body):
         method: Method,
         language: str,
     ) -> np.ndarray:
-        """Return the sums (sentences,) over copies of each sentence, one token masked in each."""
-        hidden: list[tuple[int, ...]] = []
-        copies: list[tuple[int, int]] = []
+        """Return the sums (sentences,) over copies of each sentence, one token masked in each.
+
+        Both methods mask the last piece of a word alone: what one has scored, the other takes.
+        """
+        copies: list[Copy] = []
         for i, own in enumerate(counted):
-            words = (
-                self.tokens.words(sentences[i], encoded[i], language)
-                if method == "within_word_l2r"
-                else None
-            )
+            whole = method == "within_word_l2r"
+            words = self.tokens.words(sentences[i], encoded[i], language) if whole else None
             for place in own:
-                copies.append((i, place))
                 behind = [q for q in own if q > place and words and words[q] == words[place]]
-                hidden.append((place, *behind))
+                copies.append((tuple(encoded[i]), (place, *behind), language))
+        new = [copy for copy in dict.fromkeys(copies) if copy not in self.scored]
 
         def launch(rows: list[int]) -> torch.Tensor:
-            ids = torch.tensor([encoded[copies[r][0]] for r in rows])
-            places = torch.tensor([copies[r][1] for r in rows])
+            ids = torch.tensor([new[r][0] for r in rows])
+            hidden = [new[r][1] for r in rows]
+            places = torch.tensor([first for first, *_ in hidden])
             true = ids[torch.arange(len(rows)), places]
-            where = [(n, q) for n, r in enumerate(rows) for q in hidden[r]]
+            where = [(n, q) for n, masked in enumerate(hidden) for q in masked]
             ids[tuple(torch.tensor(where).t())] = self.mask_id
-            masked = [hidden[r] for r in rows] if method == "within_word_l2r" else None
-            logits = self.at(self.batches.move(ids), self.batches.move(places), language, masked)
+            logits = self.at(self.batches.move(ids), self.batches.move(places), language, hidden)
             scores = logsoftmax(self.name, logits, self.dtype)
             return scores.gather(1, self.batches.move(true).unsqueeze(1)).squeeze(1)
 
-        lengths = [len(encoded[i]) for i, _ in copies]
-        parts = self.batches.collect(lengths, lengths, launch, np.zeros(len(copies)))
+        lengths = [len(ids) for ids, *_ in new]
+        found = self.batches.collect(lengths, lengths, launch, np.zeros(len(new)))
+        known = self.scored | dict(zip(new, found.tolist(), strict=True))
+        self.scored = {copy: known[copy] for copy in copies}  # no more than a block's
         starts = np.cumsum([0, *(len(own) for own in counted[:-1])])
-        return np.add.reduceat(parts, starts)
+        return np.add.reduceat([known[copy] for copy in copies], starts)
 
     def _unmasked(
         self,
@@ -316,6 +291,6 @@ class Masked(Body):
 
         lengths = [len(ids) for ids in encoded]
         alone = method == "aula" and self.batches.where.type == "cpu"
-        # attention in the open differs in its last digits with the place of a text in its batch
+        # eager attention differs in its last digits with the position of a text in its batch
         shapes = range(len(encoded)) if alone else lengths
         return self.batches.collect(shapes, lengths, launch, np.zeros(len(sentences)))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.models.forward import Adapter, enough
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.models.forward import Representing, enough
 from plumbline.probes.models.kernels.head_only import gated, narrow
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Body(Adapter):
+class MaskedForward(Representing):
     """One model with a mask, whatever its architecture: the forward passes."""
 
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
@@ -32,7 +32,7 @@ class Body(Adapter):
     def load(self, where: Path, *, pickles: bool) -> Any:
         """Return the model from a folder."""
         if self.tokens.mask_id is None:
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: has no mask token, so it is not a masked model; check its "
                 "kind"
             )
@@ -40,7 +40,7 @@ class Body(Adapter):
             self.kind: str = AutoConfig.from_pretrained(where, trust_remote_code=False).model_type
         except (OSError, ValueError) as error:
             said = " ".join(str(error).split())[:300]
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: could not be loaded from {where} ({said}); check id and "
                 "revision in params.yaml, and the network if it was not fetched yet"
             ) from error
@@ -66,7 +66,7 @@ class Body(Adapter):
         places
             Where to look, (texts,).
         hidden
-            The places of each text whose token no other may see; only XLNet needs to be told.
+            The positions of each text that no other may attend to; only XLNet needs them.
         """
         texts, length = ids.shape
         looked = enough(self.fewest, texts).to(ids.device)
@@ -86,7 +86,7 @@ class Body(Adapter):
         The attention is averaged over layers, heads and the tokens that pay it.
         """
         texts, length = ids.shape
-        if not attention:  # else every text comes alone, and has no company to differ in
+        if not attention:  # else every text is a batch of its own
             ids = ids[enough(self.fewest, texts, length).to(ids.device)]
         options = self._options(ids, language)
         out = self.model(input_ids=ids, output_attentions=attention, **options)
@@ -113,7 +113,7 @@ class Body(Adapter):
 
     @contextmanager
     def attentive(self, wanted: bool) -> Iterator[None]:
-        """Compute attention in the open while wanted: the fast kernels do not give it out."""
+        """Use eager attention where wanted: the fast kernels do not return attention weights."""
         before = self.model.config._attn_implementation  # noqa: SLF001 no public way to read it
         if wanted:
             self.model.set_attn_implementation("eager")
@@ -124,16 +124,16 @@ class Body(Adapter):
                 self.model.set_attn_implementation(before)
 
     def _options(self, ids: torch.Tensor, language: str) -> dict[str, torch.Tensor]:
-        """Return what else an architecture must be told: XLM the language of every token."""
+        """Return further inputs of an architecture: for XLM the language of every token."""
         config = self.model.config
         if hasattr(self.tokenizer, "src_lang") and not language:
-            raise Problem(f"models.{self.name}: must be told the language of what it reads")
+            raise UserError(f"models.{self.name}: needs the language of its texts")
         if self.kind != "xlm" or not config.use_lang_emb or config.n_langs < 2:
             return {}
         numbers = getattr(config, "lang2id", None) or {}
         if language not in numbers:
             known = ", ".join(sorted(numbers))
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: knows no language {language!r}, only {known}; set languages"
             )
         return {"langs": torch.full_like(ids, numbers[language])}

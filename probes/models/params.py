@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params, read, section
 
 if TYPE_CHECKING:
@@ -167,16 +167,20 @@ def model(name: str) -> Model:
 
     Raises
     ------
-    Problem
+    UserError
         If there is no such model or world, or its entry is wrong.
     """
     known = read().get("models") or {}
     manifest = WORLDS / name / MANIFEST
     if NAME.fullmatch(name) and manifest.is_file():
         if name in known:
-            raise Problem(f"params.yaml: models.{name}: {manifest.parent} has this name; change it")
+            raise UserError(
+                f"params.yaml: models.{name}: {manifest.parent} has this name; change it"
+            )
         return _world(manifest)
     if not isinstance(known, dict) or name not in known or not NAME.fullmatch(name):
         names = ", ".join([*known, *worlds()]) or "none"
-        raise Problem(f"params.yaml: no model {name!r} under models; there are: {names}")
+        raise UserError(
+            f"params.yaml: no model {name!r} under models, nor a world; there are: {names}"
+        )
     return section(f"models.{name}", Model)

@@ -1,8 +1,8 @@
-"""Models behind an OpenAI-compatible server: what they write and, where it tells, their scores.
+"""Models behind an OpenAI-compatible server: generation and, where supported, log-probabilities.
 
-A server is asked, not trusted: an answer that does not show what was asked for is a problem that
-names model and row (counted from 0), never a number. What it decides unseen stays its own: the chat
-template around a prompt, what it makes of a seed, and sampling settings that were not sent.
+A server is not trusted: a response that does not contain what was requested is an error that names
+model and row (counted from 0), never a number. What a server does unseen is beyond control: the
+chat template around a prompt, its use of a seed, and sampling settings that were not sent.
 
 Scores come from the echo of a prompt. OpenAI's completions give for each token its string, its
 log-probability and ``text_offset``, the character where it begins. Servers differ in the last: some
@@ -20,7 +20,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.client import Budget, Client, Refused, Spent, used
 from plumbline.probes.models.scorer import DECIMALS, SAMPLING, Sampling, Score, Text
 
@@ -72,7 +72,7 @@ class Remote:
 
         Raises
         ------
-        Problem
+        UserError
             If the server refuses, fails for too long or leaves out a text, or the budget is spent.
         """
         chat = self.endpoint.api == "chat"
@@ -91,7 +91,7 @@ class Remote:
             choice = _choice(row, answer)
             reason, text = choice.get("finish_reason"), _written(choice, chat=chat)
             if text is None or reason not in ("stop", "length"):
-                raise Problem(f"{row}: no text, but an answer that ended with {reason!r}")
+                raise UserError(f"{row}: no text, but an answer that ended with {reason!r}")
             return Text(
                 prompt, seed, text, used(answer, "completion_tokens") or 0, reason == "stop"
             )
@@ -106,12 +106,12 @@ class Remote:
 
         Raises
         ------
-        Problem
+        UserError
             If the server does not tell log-probabilities of a given text, the prefix ends within
             a token, or a value is missing or not finite; and where :meth:`generate` raises one.
         """
         if self.endpoint.api == "chat":
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: a chat tells nothing of a given text; scores need a server "
                 "with plain completions, and endpoint.api: completions"
             )
@@ -119,7 +119,7 @@ class Remote:
         def ask(client: Client, row: str, pair: tuple[str, str]) -> Score:
             prefix, text = pair
             if not text:
-                raise Problem(f"{row}: nothing to score after the prefix")
+                raise UserError(f"{row}: nothing to score after the prefix")
             asked = {"prompt": prefix + text, "echo": True, "logprobs": 1}
             try:
                 answer = self._ask(client, row, prefix + text, asked, READING)
@@ -170,7 +170,7 @@ class Remote:
                     yield window.popleft().result()
                     done += 1
             except Spent as spent:
-                raise Problem(
+                raise UserError(
                     f"models.{self.name}: stopped before endpoint.token_budget: {spent}; {done:,} "
                     "rows were done, raise it for the others"
                 ) from None
@@ -186,7 +186,7 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
 
     Raises
     ------
-    Problem
+    UserError
         If the server lists its models and this is not one, or where :meth:`Client.ask` raises one.
     """
     with Client(endpoint) as client:
@@ -205,13 +205,13 @@ def _listed(client: Client, endpoint: Endpoint) -> dict[str, Any]:
     """Return the server's entry for the model."""
     listed = client.ask(f"{endpoint.url}/models", "/models").get("data")
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
-        raise Problem(f"{endpoint.url}/models: not a list of models; check endpoint.url")
+        raise UserError(f"{endpoint.url}/models: not a list of models; check endpoint.url")
     for entry in listed:
         if entry.get("id") == endpoint.model:
             return dict(entry)
     names = sorted({str(entry.get("id")) for entry in listed})
     shown = ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-    raise Problem(
+    raise UserError(
         f"endpoint.model: {endpoint.url} has no {endpoint.model!r}; it lists: {shown or 'none'}"
     )
 
@@ -220,7 +220,7 @@ def _choice(row: str, answer: dict[str, Any]) -> dict[str, Any]:
     """Return the one choice of an answer."""
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise Problem(f"{row}: an answer without choices; is the server OpenAI-compatible?")
+        raise UserError(f"{row}: an answer without choices; is the server OpenAI-compatible?")
     return choices[0]
 
 
@@ -233,9 +233,9 @@ def _written(choice: dict[str, Any], *, chat: bool) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def untold(row: str, why: str) -> Problem:
+def untold(row: str, why: str) -> UserError:
     """Return the problem of a server that does not tell."""
-    return Problem(
+    return UserError(
         f"{row}: this server does not tell log-probabilities of a given text, {why}; scores need "
         "one that takes echo and logprobs in completions, as vLLM does"
     )
@@ -253,7 +253,7 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
 
     Raises
     ------
-    Problem
+    UserError
         If the prompt or its log-probabilities are not there, the tokens do not fit the text,
         the prefix does not end where a token does, or a value is missing or impossible.
     """
@@ -270,19 +270,19 @@ def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> li
         raise untold(row, "tokens, text_offset and token_logprobs are not of one length")
     starts = _starts(tokens, offsets, whole)
     if starts is None:
-        raise Problem(
+        raise UserError(
             f"{row}: the server's tokens or their text_offset do not add up to the text, so which "
             "are the continuation's cannot be told; score such texts with the weights, kind: causal"
         )
     if starts.count(len(prefix)) != 1:
-        raise Problem(
+        raise UserError(
             f"{row}: the prefix ends within a token, at character {len(prefix)}; move its border, "
             "such as a space from its end to the beginning of the continuation"
         )
     own = [i for i, start in enumerate(starts) if len(prefix) <= start < len(whole)]
     for i in own:
         if not isinstance(values[i], float | int) or not LEAST < values[i] <= ROUNDING:
-            raise Problem(f"{row}: {values[i]!r} as the log-probability of token {tokens[i]!r}")
+            raise UserError(f"{row}: {values[i]!r} as the log-probability of token {tokens[i]!r}")
     return [float(values[i]) for i in own]
 
 

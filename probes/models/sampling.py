@@ -1,79 +1,108 @@
-"""Writing texts token by token, each with random numbers of its own.
+"""Generation token by token, with random numbers of its own for each text.
 
-The numbers come from the prompt's seed and the prompt itself, one for each token, and choose by
-the inverse of the cumulative probability: so neither the batch nor the order of the prompts
-changes a text.
+The numbers derive from the seed and the prompt, one for each token, and select by inverse
+transform sampling: so neither the batch nor the order of the prompts changes a text.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from plumbline.probes.models.forward import enough, logsoftmax
+from plumbline.probes.models.forward import Adapter, enough, logsoftmax
 from plumbline.probes.models.scorer import Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    from plumbline.probes.models.batching import Batches
     from plumbline.probes.models.scorer import Sampling
-    from plumbline.probes.models.tokenizer import Tokens
 
 
-class Writer(Protocol):
-    """A model that can be asked for one token after the other."""
+class Writer(Adapter):
+    """A model that writes one token after the other."""
 
-    name: str
-    dtype: str
-    tokens: Tokens
-    batches: Batches
-    fewest: int
-    ends: frozenset[int]
     continues: bool  # whether what it writes goes on from the prompt
 
+    def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
+        super().__init__(where, name, revision, **options)
+        found = getattr(self.model.generation_config, "eos_token_id", None)
+        if found is None:
+            found = getattr(self.model.config, "eos_token_id", None)
+        several = found if isinstance(found, list) else () if found is None else [found]
+        self.ends = frozenset(several)  # the tokens that end a text
+
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Return logits for the first new token, and what to go on with."""
-        ...
+        """Return logits (texts, vocabulary) for the first new token, and what to go on with."""
+        raise NotImplementedError
 
     def step(self, last: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
-        """Return logits after the tokens ``last``."""
-        ...
+        """Return logits (texts, vocabulary) after the tokens ``last`` (texts,)."""
+        raise NotImplementedError
 
     def keep(self, rows: torch.Tensor, state: dict[str, Any]) -> None:
         """Go on with some of the texts only."""
-        ...
+        raise NotImplementedError
 
+    def write(
+        self,
+        prompts: Sequence[str],
+        encoded: Sequence[Sequence[int]],
+        seeds: Sequence[int],
+        sampling: Sampling,
+    ) -> Iterator[Text]:
+        """Yield a text for each prompt, in their order."""
+        written: list[list[int]] = [[] for _ in prompts]
 
-def write(
-    model: Writer,
-    prompts: Sequence[str],
-    encoded: Sequence[Sequence[int]],
-    seeds: Sequence[int],
-    sampling: Sampling,
-) -> Iterator[Text]:
-    """Yield a text for each prompt, in their order."""
-    written: list[list[int]] = [[] for _ in prompts]
+        def launch(rows: list[int]) -> list[list[int]]:
+            ids = self.batches.move([encoded[i] for i in rows])
+            luck = [_luck(prompts[i], seeds[i], sampling.tokens) for i in rows]
+            return self._batch(ids, np.array(luck), sampling)
 
-    def launch(rows: list[int]) -> list[list[int]]:
-        ids = model.batches.move([encoded[i] for i in rows])
-        luck = [_luck(prompts[i], seeds[i], sampling.tokens) for i in rows]
-        return _batch(model, ids, np.array(luck), sampling)
+        def finish(rows: list[int], done: list[list[int]]) -> None:
+            for row, tokens in zip(rows, done, strict=True):
+                written[row] = tokens
 
-    def finish(rows: list[int], done: list[list[int]]) -> None:
-        for row, tokens in zip(rows, done, strict=True):
-            written[row] = tokens
+        lengths = [len(ids) for ids in encoded]
+        costs = [length + sampling.tokens for length in lengths]
+        self.batches.run(lengths, costs, torch.inference_mode()(launch), finish)
+        for prompt, ids, seed, tokens in zip(prompts, encoded, seeds, written, strict=True):
+            finished = bool(tokens) and tokens[-1] in self.ends
+            text = self._decoded(list(ids) if self.continues else [], tokens)
+            yield Text(prompt, seed, text, len(tokens), finished)
 
-    lengths = [len(ids) for ids in encoded]
-    costs = [length + sampling.tokens for length in lengths]
-    model.batches.run(lengths, costs, torch.inference_mode()(launch), finish)
-    for prompt, ids, seed, tokens in zip(prompts, encoded, seeds, written, strict=True):
-        finished = bool(tokens) and tokens[-1] in model.ends
-        text = _decoded(model, list(ids) if model.continues else [], tokens)
-        yield Text(prompt, seed, text, len(tokens), finished)
+    def _batch(self, ids: torch.Tensor, luck: np.ndarray, sampling: Sampling) -> list[list[int]]:
+        """Write equally long prompts' texts; those that are finished leave the batch."""
+        texts: list[list[int]] = [[] for _ in ids]
+        alive = list(range(len(ids)))
+        logits, state = self.begin(ids[enough(self.fewest, len(ids))])
+        for number in range(sampling.tokens):
+            scores = logsoftmax(self.name, logits[: len(alive)], self.dtype)
+            chances = torch.from_numpy(luck[alive, number]).to(scores.device)
+            chosen = draw(scores, chances, sampling)
+            for row, token in zip(alive, chosen.tolist(), strict=True):
+                texts[row].append(token)
+            on = [n for n, row in enumerate(alive) if texts[row][-1] not in self.ends]
+            if not on or number == sampling.tokens - 1:
+                break
+            if len(on) < len(alive):
+                rows = self.batches.move(on)
+                self.keep(rows[enough(self.fewest, len(on))], state)
+                chosen, alive = chosen[rows], [alive[n] for n in on]
+            logits = self.step(chosen[enough(self.fewest, len(chosen))], state)
+        return texts
+
+    def _decoded(self, ids: list[int], new: list[int]) -> str:
+        """Return the new text with the spaces that stand between it and the prompt."""
+        tokenizer = self.tokens.tokenizer
+        before = tokenizer.decode(ids, skip_special_tokens=True)
+        whole = tokenizer.decode([*ids, *new], skip_special_tokens=True)
+        if whole.startswith(before):
+            return str(whole[len(before) :])
+        return str(tokenizer.decode(new, skip_special_tokens=True))
 
 
 def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.Tensor:
@@ -103,49 +132,7 @@ def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.
     return best.indices.gather(1, place).squeeze(1)
 
 
-def ends(model: Any) -> frozenset[int]:
-    """Return the tokens with which a model ends a text."""
-    found = getattr(model.generation_config, "eos_token_id", None)
-    if found is None:
-        found = getattr(model.config, "eos_token_id", None)
-    return frozenset(found if isinstance(found, list) else () if found is None else [found])
-
-
-def _batch(
-    model: Writer, ids: torch.Tensor, luck: np.ndarray, sampling: Sampling
-) -> list[list[int]]:
-    """Write equally long prompts' texts; those that are finished leave the batch."""
-    texts: list[list[int]] = [[] for _ in ids]
-    alive = list(range(len(ids)))
-    logits, state = model.begin(ids[enough(model.fewest, len(ids))])
-    for number in range(sampling.tokens):
-        scores = logsoftmax(model.name, logits[: len(alive)], model.dtype)
-        chances = torch.from_numpy(luck[alive, number]).to(scores.device)
-        chosen = draw(scores, chances, sampling)
-        for row, token in zip(alive, chosen.tolist(), strict=True):
-            texts[row].append(token)
-        on = [n for n, row in enumerate(alive) if texts[row][-1] not in model.ends]
-        if not on or number == sampling.tokens - 1:
-            break
-        if len(on) < len(alive):
-            rows = model.batches.move(on)
-            model.keep(rows[enough(model.fewest, len(on))], state)
-            chosen, alive = chosen[rows], [alive[n] for n in on]
-        logits = model.step(chosen[enough(model.fewest, len(chosen))], state)
-    return texts
-
-
 def _luck(prompt: str, seed: int, tokens: int) -> np.ndarray:
     """Return the uniform numbers (tokens,) of one prompt."""
     digest = hashlib.sha256(prompt.encode()).digest()[:8]
     return np.random.default_rng([seed, int.from_bytes(digest, "little")]).random(tokens)
-
-
-def _decoded(model: Writer, ids: list[int], new: list[int]) -> str:
-    """Return the new text with the spaces that stand between it and the prompt."""
-    tokenizer = model.tokens.tokenizer
-    before = tokenizer.decode(ids, skip_special_tokens=True)
-    whole = tokenizer.decode([*ids, *new], skip_special_tokens=True)
-    if whole.startswith(before):
-        return str(whole[len(before) :])
-    return str(tokenizer.decode(new, skip_special_tokens=True))

@@ -1,8 +1,8 @@
-"""The one contract behind which every language model stands: seven verbs, and what they answer.
+"""The contract of every language model: seven verbs and the types of their results.
 
-A model has the verbs that its kind can answer honestly, and no others: an encoder fills and gives
-pseudo-log-likelihoods, a causal model fills what ends a prompt, scores continuations and generates,
-a classifier classifies.
+A model has the verbs that its kind supports, and no others: an encoder fills masks and gives
+pseudo-log-likelihoods, a causal model fills the end of a prompt, scores continuations and
+generates, a classifier classifies.
 """
 
 from __future__ import annotations

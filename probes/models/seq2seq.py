@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from transformers import AutoModelForSeq2SeqLM
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import sampling as sample
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import Adapter, enough, logsoftmax
-from plumbline.probes.models.scorer import (
-    DECIMALS,
-    MASK,
-    SAMPLING,
-    Filled,
-    Sampling,
-    Score,
-    Text,
-)
+from plumbline.probes.models.forward import enough, logsoftmax
+from plumbline.probes.models.sampling import Writer
+from plumbline.probes.models.scorer import MASK, SAMPLING, Filled, Sampling, Score, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,7 +23,7 @@ if TYPE_CHECKING:
 GAP = "<extra_id_0>"  # T5's first sentinel: what stands for a gap in the input and opens its text
 
 
-class Seq2Seq(Adapter):
+class Seq2Seq(Writer):
     """An encoder-decoder, and its tokenizer."""
 
     auto = AutoModelForSeq2SeqLM
@@ -42,7 +34,6 @@ class Seq2Seq(Adapter):
         self.opening = self._opening()
         self.gap = self.tokens.tokenizer.get_vocab().get(GAP)
         self.mask_token = GAP if self.gap is not None else ""
-        self.ends = sample.ends(self.model)
 
     def fill(
         self,
@@ -61,34 +52,26 @@ class Seq2Seq(Adapter):
 
         Raises
         ------
-        Problem
+        UserError
             If the model has no sentinels, a prompt is too long or has not exactly one mask, or
             an answer is not finite.
         """
         if self.gap is None:
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: has no {GAP}, so it cannot fill a mask as T5 does; a model "
                 "with a mask of its own is kind: masked"
             )
         known = self.known(words, language, multi=multi)
         for block in blocks(prompts):
             written = [self.context + prompt.replace(MASK, GAP) for prompt in block]
-            encoded = self.tokens.encode(written, language)
+            encoded = self.encode(written, language)
             for text, ids in zip(written, encoded, strict=True):
                 if ids.count(self.gap) != 1:
-                    raise Problem(f"models.{self.name}: not exactly one mask in {text!r}")
-                self.tokens.fits(text, ids, self.longest)
+                    raise UserError(f"models.{self.name}: not exactly one mask in {text!r}")
             tails = [list(tail) for tail in known.values() if len(tail) > 1]
             rows = [(i, [self.gap], tail) for i in range(len(block)) for tail in tails]
-            shape = len(block), len(tails)
-            yield self.filled(
-                written,
-                encoded,
-                known,
-                top_k,
-                partial(self._first, encoded),
-                lambda _, e=encoded, r=rows, s=shape: self._sums(e, r).reshape(s),  # type: ignore[misc]
-            )
+            score, sums = partial(self._first, encoded), partial(self._sums, encoded, rows)
+            yield self.filled(written, encoded, known, top_k, score, sums)
 
     def _first(self, encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
         """Return log-probabilities (rows, vocabulary) of the token after the sentinel."""
@@ -106,26 +89,24 @@ class Seq2Seq(Adapter):
 
         Raises
         ------
-        Problem
-            If a text is too long or empty, an answer is not finite, or the model must be told
-            the language and is not.
+        UserError
+            If a text is too long or empty, a result is not finite, or the model needs a language
+            and none is given.
         """
         self._told(language)
         for block in blocks(pairs):
             prefixes = [self.context + prefix.replace(MASK, GAP) for prefix, _ in block]
-            encoded = self.tokens.encode(prefixes, language)
+            encoded = self.encode(prefixes, language)
             rests = self.tokens.encode([rest for _, rest in block], language, special=False)
-            for (_, rest), prefix, ids, tail in zip(block, prefixes, encoded, rests, strict=True):
-                self.tokens.fits(prefix, ids, self.longest)
+            for (_, rest), prefix, tail in zip(block, prefixes, rests, strict=True):
                 self.tokens.fits(rest, [*self.opening[1:], *tail], self.longest)
                 if not tail:
-                    raise Problem(
+                    raise UserError(
                         f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
                     )
             sums = self._sums(encoded, [(i, [], tail) for i, tail in enumerate(rests)])
-            for prefix, (_, rest), value, tail in zip(prefixes, block, sums, rests, strict=True):
-                total = round(float(value), DECIMALS) + 0.0
-                yield Score(f"{prefix}\t{rest}", total, len(tail), self.tokens.unknown(tail))
+            both = [f"{p}\t{rest}" for p, (_, rest) in zip(prefixes, block, strict=True)]
+            yield from self.scores(both, sums, rests)
 
     def _sums(
         self, encoded: list[list[int]], rows: list[tuple[int, list[int], list[int]]]
@@ -167,18 +148,17 @@ class Seq2Seq(Adapter):
 
         Raises
         ------
-        Problem
-            If a prompt or the text is too long for the model, an answer is not finite, or the
-            model must be told the language and is not.
+        UserError
+            If a prompt or the text is too long for the model, a result is not finite, or the model
+            needs a language and none is given.
         """
         self._told(language)
         for block in blocks(zip(prompts, seeds, strict=True)):
             texts = [self.context + prompt.replace(MASK, GAP) for prompt, _ in block]
-            encoded = self.tokens.encode(texts, language)
-            for text, ids in zip(texts, encoded, strict=True):
-                self.tokens.fits(text, ids, self.longest)
+            encoded = self.encode(texts, language)
+            for text in texts:
                 self.tokens.room(text, len(self.opening) - 1, sampling.tokens, self.longest)
-            yield from sample.write(self, texts, encoded, [seed for _, seed in block], sampling)
+            yield from self.write(texts, encoded, [seed for _, seed in block], sampling)
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
         """Return logits (texts, vocabulary) for the first new token, and what to go on with."""
@@ -202,7 +182,7 @@ class Seq2Seq(Adapter):
     def _told(self, language: str) -> None:
         """Refuse to guess a language: the last one asked would go on in silence."""
         if not language and hasattr(self.tokens.tokenizer, "src_lang"):
-            raise Problem(f"models.{self.name}: must be told the language of its texts")
+            raise UserError(f"models.{self.name}: needs the language of its texts")
 
     def _opening(self) -> list[int]:
         """Return what the decoder begins with: its start, and what the config forces after it."""
@@ -211,7 +191,7 @@ class Seq2Seq(Adapter):
         if start is None:
             start = writing.decoder_start_token_id
         if start is None:
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: its config has no decoder_start_token_id, so nobody knows "
                 "how its decoder begins; add it to config.json"
             )

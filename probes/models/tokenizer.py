@@ -1,9 +1,9 @@
-"""Tokenizers: whole strings, asked in bulk, never cut; what a word, a mask and a limit are to each.
+"""Tokenizers: whole strings, encoded in bulk, never truncated; candidates, masks and limits.
 
-A candidate is the piece that stands for the word after another word: with the leading space in
-byte-level and SentencePiece vocabularies, without ``##`` in WordPiece, without ``@@`` or with
-``</w>`` in older BPE. The first sub-token of a longer word, or a piece without its marker, is
-another word to the model, and is never taken for this one.
+A candidate is the token of a word that follows another word: with the leading space in byte-level
+and SentencePiece vocabularies, without ``##`` in WordPiece, without ``@@`` or with ``</w>`` in
+older BPE. The first sub-token of a longer word, or a token without its marker, is another word to
+the model, and is never taken for this one.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.models.scorer import MASK, Pieces, Vocabulary
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.models.scorer import Pieces, Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,14 +37,14 @@ class Tokens:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(where, trust_remote_code=False)
         except (OSError, ValueError, ImportError) as error:
             said = " ".join(str(error).split())[:300]
-            raise Problem(
+            raise UserError(
                 f"models.{name}: its tokenizer could not be loaded from {where} ({said}); check id "
                 "and revision in params.yaml"
             ) from error
         if isinstance(self.tokenizer, BertweetTokenizer):
             self.tokenizer.normalization = True  # users and links as the model was trained on them
             if any(len(pair) != 2 for pair in self.tokenizer.bpe_ranks):
-                raise Problem(  # transformers 5.23 saves it so, and reads one letter of each pair
+                raise UserError(  # transformers 5.23 saves it so, and reads one letter of each pair
                     f"models.{name}: {where}/bpe.codes lacks the counts behind the merges, so that "
                     "words fall apart into letters; put the file of the original model there"
                 )
@@ -81,7 +81,7 @@ class Tokens:
 
         Raises
         ------
-        Problem
+        UserError
             If the model was not trained on the language, or a package is missing that finds its
             words.
         """
@@ -94,10 +94,10 @@ class Tokens:
                 add_special_tokens=special,
                 return_attention_mask=False,
                 return_token_type_ids=False,
-                verbose=False,  # over-long input is told by us, as an error
+                verbose=False,  # over-long input is an error of ours
             )
         except ImportError as error:
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: its tokenizer cannot find the words of {language!r} "
                 f"({error}); install that package, or set languages"
             ) from error
@@ -109,7 +109,7 @@ class Tokens:
         if self.moses:
             known = self.tokenizer.lang2id
             if language and known and language not in known:
-                raise Problem(self._foreign(language, known))
+                raise UserError(self._foreign(language, known))
             # `lang=` is dropped on its way through transformers 5, and all would pass for English
             apart = partial(type(self.tokenizer)._tokenize, self.tokenizer)  # noqa: SLF001
             self.tokenizer._tokenize = partial(apart, lang=language or "en")  # noqa: SLF001
@@ -127,13 +127,13 @@ class Tokens:
 
         Raises
         ------
-        Problem
+        UserError
             If the model was not trained on the language, or on two that begin so.
         """
         known = [t for t in self.tokenizer.get_added_vocab() if "_" in t]
         codes = [t for t in known if t.split("_")[0] == language]
         if len(codes) != 1:
-            raise Problem(self._foreign(language, known))
+            raise UserError(self._foreign(language, known))
         return str(codes[0])
 
     def counted(self, ids: Sequence[int]) -> list[int]:
@@ -221,31 +221,16 @@ class Tokens:
             )
         return self._pieces[language]
 
-    def masked(self, prompts: Sequence[str]) -> list[str]:
-        """Return the prompts with the model's own mask.
-
-        Raises
-        ------
-        Problem
-            If a prompt has not exactly one mask.
-        """
-        own = str(self.tokenizer.mask_token)
-        written = [prompt.replace(MASK, own) for prompt in prompts]
-        for text in written:
-            if text.count(own) != 1:
-                raise Problem(f"models.{self.name}: not exactly one mask in {text!r}")
-        return written
-
     def fits(self, text: str, ids: Sequence[int], longest: int) -> None:
         """Refuse a text that is too long for the model.
 
         Raises
         ------
-        Problem
+        UserError
             With the text and both lengths.
         """
         if len(ids) > longest:
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: the prompt {text!r} has {len(ids)} tokens, the model takes "
                 f"{longest}; it is never cut, leave the row out"
             )
@@ -255,11 +240,11 @@ class Tokens:
 
         Raises
         ------
-        Problem
+        UserError
             With the prompt and all three numbers.
         """
         if given + wanted > longest:
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: {wanted} tokens cannot be written to {text!r}: the model "
                 f"takes {longest}, of which {given} are given; it is never cut, ask for fewer"
             )
@@ -279,12 +264,12 @@ class Tokens:
 
         Raises
         ------
-        Problem
+        UserError
             If the tokens of the prefix are not the first tokens of the text: then no token
             boundary is where prefix and continuation meet, and the score would be of another text.
         """
         if list(ids[: len(head)]) != list(head):
-            raise Problem(
+            raise UserError(
                 f"models.{self.name}: {prefix!r} is not tokenised alike alone and at the beginning "
                 f"of {text!r}; put the space at the beginning of the continuation"
             )

@@ -1,4 +1,4 @@
-"""The rows of ``counterfactuals`` with what a classifier says of them, as arrays."""
+"""The rows of ``counterfactuals`` with the predictions of a classifier, as arrays."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals.build import GENDERS, READINGS
 from plumbline.builders.readers.name_lists import KINDS
 
@@ -27,7 +27,7 @@ OTHER = "other"
 
 
 class Case(NamedTuple):
-    """Counterfactuals of one config and reading, n rows, and what one classifier says of them."""
+    """Counterfactuals of one config and reading, n rows, and one classifier's predictions."""
 
     reading: str
     measures: tuple[str, ...]  # P+ - P-, then the classes
@@ -43,11 +43,6 @@ class Case(NamedTuple):
     before: NDArray[np.float64]  # (n, measures) of what it is compared with
     tokens: NDArray[np.float64]  # (n,) tokens more than that has
 
-    def of(self, gender: str) -> NDArray[np.bool_]:
-        """Return which rows have names of a gender, or of any."""
-        found: NDArray[np.bool_] = (self.gender == gender) | (gender == EVERY)
-        return found
-
     @property
     def change(self) -> NDArray[np.float64]:
         """Return counterfactual minus what it is compared with, (n, measures)."""
@@ -59,13 +54,23 @@ class Case(NamedTuple):
         return len(self.sentences), len(self.countries)
 
 
-class Answers(NamedTuple):
-    """What a classifier says of texts."""
+class Predictions(NamedTuple):
+    """A classifier's predictions of texts."""
 
     classes: tuple[str, ...]  # in the order of the model's config
-    place: dict[str, int]  # of each text
+    texts: pl.DataFrame  # text, row
     logprobs: NDArray[np.float64]  # (texts, classes)
     tokens: NDArray[np.int64]  # (texts,)
+
+    @classmethod
+    def read(cls, folder: Path) -> Predictions:
+        """Read the outputs of the probe ``classification`` in one config."""
+        frame = pl.read_parquet(folder / "*.parquet")
+        classes = tuple(frame["class"].unique(maintain_order=True).to_list())
+        wide = frame.pivot(on="class", index=["text", "tokens"], values="logprob_nats").sort("text")
+        logprobs = wide.select(classes).to_numpy().astype(np.float64)
+        tokens = wide["tokens"].to_numpy().astype(np.int64)
+        return cls(classes, wide.select("text").with_row_index("row"), logprobs, tokens)
 
     def contrast(self, positive: Sequence[str], negative: Sequence[str]) -> NDArray[np.float64]:
         """Return P+ - P- and the probability of each class, (texts, measures)."""
@@ -73,86 +78,78 @@ class Answers(NamedTuple):
         signs = [float(c in positive) - float(c in negative) for c in self.classes]
         return np.column_stack([shares @ np.array(signs), shares])
 
-
-def answers(folder: Path) -> Answers:
-    """Read the outputs of the probe ``classification`` in one config."""
-    frame = pl.read_parquet(folder / "*.parquet")
-    classes = tuple(frame["class"].unique(maintain_order=True).to_list())
-    wide = frame.pivot(on="class", index=["text", "tokens"], values="logprob_nats").sort("text")
-    place = {text: i for i, text in enumerate(wide["text"].to_list())}
-    logprobs = wide.select(classes).to_numpy().astype(np.float64)
-    return Answers(classes, place, logprobs, wide["tokens"].to_numpy().astype(np.int64))
+    def rows(self, texts: pl.Series) -> NDArray[np.int64] | None:
+        """Return where texts stand; None if one was not classified."""
+        wanted = texts.alias("text").to_frame()
+        found = wanted.join(self.texts, on="text", how="left", maintain_order="left")["row"]
+        return None if found.null_count() else found.cast(pl.Int64).to_numpy()
 
 
 def sides(
-    key: str, model: str, classes: Sequence[str], said: Mapping[str, Sequence[str]]
+    key: str, model: str, classes: Sequence[str], known: Mapping[str, Sequence[str]]
 ) -> list[str]:
     """Return those of a model's classes that are on one side.
 
     Parameters
     ----------
     key
-        Where in params.yaml that is said.
-    said
+        Where in params.yaml ``known`` stands.
+    known
         Classes by model, or for those not named under ``other``, in any case.
 
     Raises
     ------
-    Problem
+    UserError
         If the model has none of them.
     """
-    wanted = {name.casefold() for name in said.get(model, said.get(OTHER, ()))}
-    if found := [name for name in classes if name.casefold() in wanted]:
+    names = {name.casefold() for name in known.get(model, known.get(OTHER, ()))}
+    if found := [name for name in classes if name.casefold() in names]:
         return found
-    raise Problem(
+    raise UserError(
         f"{key}: none of the classes of {model} ({', '.join(classes)}); say which, under {model} "
         f"or {OTHER}"
     )
 
 
 def cases(
-    rows: Path, told: Answers, positive: Sequence[str], negative: Sequence[str]
+    path: Path, predictions: Predictions, positive: Sequence[str], negative: Sequence[str]
 ) -> Iterator[Case]:
     """Yield the readings of a config that have rows.
 
     Raises
     ------
-    Problem
+    UserError
         If a text was not classified.
     """
-    frame = pl.read_parquet(rows).sort("id")
-    text_of = dict(zip(frame["id"].to_list(), frame["text"].to_list(), strict=True))
-    measured = told.contrast(positive, negative)
+    frame = pl.read_parquet(path).sort("id")
+    original = frame.select(reference_id="id", compared="text")
+    measured = predictions.contrast(positive, negative)
     for reading in COMPARED:
         own = frame.filter(pl.col("reading") == READINGS.index(reading))
+        own = own.join(original, on="reference_id", how="left", maintain_order="left")
         if own.is_empty():
             continue
-        texts = own["text"].to_list()
-        compared = [text_of[i] for i in own["of"].to_list()]
-        try:
-            after, before = (
-                np.array([told.place[text] for text in side]) for side in (texts, compared)
+        after, before = (predictions.rows(own[side]) for side in ("text", "compared"))
+        if after is None or before is None:
+            raise UserError(
+                f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
             )
-        except KeyError as error:
-            raise Problem(
-                f"{rows}: has texts that were not classified; run `make repro STAGE=classification`"
-            ) from error
-        sentences = own["target"].unique().sort().to_list()
-        countries = own["country"].unique().sort().to_list()
+        sentences, sentence = np.unique(own["target"].to_list(), return_inverse=True)
+        countries, country = np.unique(own["country"].to_list(), return_inverse=True)
         yield Case(
             reading,
-            (CONTRAST, *told.classes),
-            countries,
-            sentences,
-            _places(own["target"].to_list(), sentences),
-            _places(own["country"].to_list(), countries),
-            np.array([GENDERS[g] for g in own["gender"].to_list()]),
+            (CONTRAST, *predictions.classes),
+            countries.tolist(),
+            sentences.tolist(),
+            sentence,
+            country,
+            np.array([GENDERS[g] for g in own["gender"]]),
             own["name"].to_list(),
-            texts,
-            compared,
+            own["text"].to_list(),
+            own["compared"].to_list(),
             measured[after],
             measured[before],
-            (told.tokens[after] - told.tokens[before]).astype(np.float64),
+            (predictions.tokens[after] - predictions.tokens[before]).astype(np.float64),
         )
 
 
@@ -166,19 +163,24 @@ def frequency(folder: Path, case: Case) -> NDArray[np.float64]:
         table = pl.read_parquet(folder / f"{country}.parquet", columns=["kind", "name", "rank"])
         for kind, name, rank in table.sort("kind", "name").iter_rows():
             ranks.setdefault((country, KINDS[kind]), {})[name.casefold()] = rank
-    known: dict[tuple[str, str, str], float] = {}
-    found = np.full(len(case.names), np.nan)
-    for i, (name, c, gender) in enumerate(zip(case.names, case.country, case.gender, strict=True)):
-        key = (case.countries[c], str(gender), name.casefold())
-        if key not in known:
-            known[key] = _rank(ranks, *key)
-        found[i] = known[key]
-    return found
+    each = [
+        (case.countries[c], str(gender), name.casefold())
+        for name, c, gender in zip(case.names, case.country, case.gender, strict=True)
+    ]
+    known = {key: log_rank(ranks, *key) for key in set(each)}
+    return np.array([known[key] for key in each])
 
 
-def _rank(
-    ranks: dict[tuple[str, str], dict[str, int]], country: str, gender: str, name: str
+def log_rank(
+    ranks: Mapping[tuple[str, str], Mapping[str, int]], country: str, gender: str, name: str
 ) -> float:
+    """Return the logarithm of the rank of a name, or the mean of those of its two parts.
+
+    Parameters
+    ----------
+    ranks
+        By country and kind, and by name in lower case.
+    """
     kinds = sorted(KINDS, key=lambda kind: (kind != gender, kind == "last"))
 
     def one(part: str, order: Sequence[str]) -> int | None:
@@ -192,8 +194,3 @@ def _rank(
         if first and last:
             return float(np.log(first) + np.log(last)) / 2
     return float("nan")
-
-
-def _places(values: Sequence[str], of: Sequence[str]) -> NDArray[np.int64]:
-    place = {value: i for i, value in enumerate(of)}
-    return np.array([place[value] for value in values], dtype=np.int64)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from plumbline.probes.nationality.cases import Case
 
 TERMS = ("tokens", "log rank")
+VARIES = 1e-9  # standard deviations below are rounding
+METHOD = "t of a mixed model (REML), source texts swept out, names random"
 
 
 def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.DataFrame:
@@ -27,54 +29,46 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     Source texts are swept out, names have random intercepts. Countries are coded as distances from
     their mean.
     """
-    response = 100 * case.change[:, 0]
     known = ~np.isnan(ranks)
     rank = np.where(known, ranks, ranks[known].mean() if known.any() else 0.0)
     labels = [case.countries[c] for c in case.country]
     coded = dummies(labels, [case.countries[-1], *case.countries[:-1]])
     if len(case.countries) > 1:
         coded = coded - (case.country == len(case.countries) - 1)[:, None]
-    extra = np.column_stack([case.tokens, rank])
-    extra = extra[:, centred(extra, case.sentence).std(axis=0) > 1e-9]
-    terms = [
-        name
-        for name, column in zip(TERMS, (case.tokens, rank), strict=True)
-        if centred(column, case.sentence).std() > 1e-9
-    ]
-    design = centred(np.column_stack([coded.reshape(len(labels), -1), extra]), case.sentence)
-    first = [name.split(" ", 1)[0] for name in case.names]
-    units = {name: i for i, name in enumerate(sorted(set(first)))}
-    group = np.array([units[name] for name in first], dtype=np.int64)
-    if not design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]:
-        return (
-            pl.DataFrame()
-        )  # names of one country alone, or a covariate that says what the countries say
-    outcome = centred(response, case.sentence)
-    if outcome.std() < 1e-9:
-        return pl.DataFrame()  # a classifier that ignores names
+    extra = centred(np.column_stack([case.tokens, rank]), case.sentence)
+    varies = extra.std(axis=0) > VARIES
+    coded = centred(coded.reshape(len(labels), -1), case.sentence)
+    design = np.column_stack([coded, extra[:, varies]])
+    outcome = centred(100 * case.change[:, 0], case.sentence)
+    # none: one country alone, a covariate that says what countries say, a classifier without effect
+    if (
+        not design.shape[1]
+        or np.linalg.matrix_rank(design) < design.shape[1]
+        or outcome.std() < VARIES
+    ):
+        return pl.DataFrame()
+    first, group = np.unique([name.split(" ", 1)[0] for name in case.names], return_inverse=True)
     fitted = mixed(outcome, design, group, confidence, absorbed=len(case.sentences))
     found = fitted.coefficients
-    names = [*(f"country {c}" for c in case.countries[:-1]), *terms]
     rest: dict[str, Any] = {
         "rows": len(labels),
         "sd_names": finite(np.sqrt(fitted.between)),
         "sd_rest": finite(np.sqrt(fitted.residual)),
         "cluster": "first word of a name",
     }
-    method = "t of a mixed model (REML), source texts swept out, names random"
+    terms = [(f"country {c}", "0: the mean of the countries") for c in case.countries[:-1]]
+    terms += [(term, "0") for term, kept in zip(TERMS, varies, strict=True) if kept]
     rows = [
-        Estimate(found.value[i], found.low[i], found.high[i], len(units), method).row(
-            term=name,
-            null="0: the mean of the countries" if i < len(names) - len(terms) else "0",
-            **rest,
+        Estimate(found.value[i], found.low[i], found.high[i], len(first), METHOD).row(
+            term=term, null=null, **rest
         )
         | {"p": float(found.p[i])}
-        for i, name in enumerate(names)
+        for i, (term, null) in enumerate(terms)
     ]
     return rounded(adjusted(pl.DataFrame(rows, infer_schema_length=None)))
 
 
-def confounders(model: str, folder: Path) -> pl.DataFrame:
+def confounders(folder: Path) -> pl.DataFrame:
     """Return into how many tokens the names of countries are cut."""
     if not folder.is_dir():
         return pl.DataFrame()
@@ -83,5 +77,4 @@ def confounders(model: str, folder: Path) -> pl.DataFrame:
         names=pl.len(), tokens=pl.col("tokens").mean(), longest=pl.col("tokens").max()
     )
     named = pl.col("kind").replace_strict(dict(enumerate(KINDS)), return_dtype=pl.String)
-    found = rounded(found.sort("country", "kind"), ("tokens",), p=())
-    return found.with_columns(model=pl.lit(model), kind=named)
+    return rounded(found.sort("country", "kind"), ("tokens",), p=()).with_columns(kind=named)

@@ -9,30 +9,28 @@ Cifuentes (2024), EMNLP.
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar
 
-import pyarrow as pa
-from pydantic import Field
-
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import split
+from plumbline.probes.core.shards import MODEL, Shard, rows
 from plumbline.probes.models.scorer import Scorer, ScoresSentences
-from plumbline.probes.nationality.texts import asked_about, language, texts
+from plumbline.probes.nationality import texts
+from plumbline.probes.nationality.texts import amount, language
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from plumbline.probes.core.shards import Shard
+    import pyarrow as pa
+
     from plumbline.probes.models.params import Model
 
+__all__ = ["amount"]
 INPUTS = ("counterfactuals",)
 VERB = "pseudo_logprobs"
-PROMPT = "text"  # the column with what was asked
+PROMPT = "text"  # the column with the prompts
 SHARD = 5_000  # texts in a shard; part of the layout of the outputs
 BLOCK = 1_000  # texts in a table
-KEY = "probes.perplexity.targets"
 
 SCHEMA = Schema(
     columns=(
@@ -51,23 +49,17 @@ SCHEMA = Schema(
             "the same, with the pieces behind it masked that belong to its word",
             maximum=0,
         ),
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+        *MODEL,
     ),
     key=("text",),
 )
 SCHEMAS = {"one a config of counterfactuals": SCHEMA}
 
 
-class Params(Section):
+class Params(texts.Params):
     """What is scored."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
-    languages: list[str] = Field(min_length=1, description="languages of the texts")
-    targets: list[str] = Field(min_length=1, description="configs of counterfactuals")
-    readings: list[Literal["faithful", "corrected", "placebo"]] = Field(
-        min_length=1, description="counterfactuals that are scored beside the originals"
-    )
+    KEY: ClassVar = "probes.perplexity"
 
 
 def schema(_: str) -> Schema:
@@ -75,23 +67,9 @@ def schema(_: str) -> Schema:
     return SCHEMA
 
 
-def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
-    """Return the number of texts in each config that a model is asked about.
-
-    Raises
-    ------
-    Problem
-        If a config is not in the dataset.
-    """
-    folder, languages = folders["counterfactuals"], model.among(params.languages)
-    wanted = asked_about(KEY, params.targets, languages, folder)
-    return {config: len(_texts(params, folder, config)) for config in wanted}
-
-
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return what is to be asked of a model: texts in shards, per config."""
-    asked = amount(params, model, folders)
-    return [shard for config, n in asked.items() for shard in split(config, n, SHARD)]
+    """Return the shards: texts of each config."""
+    return texts.shards(params, model, folders, SHARD)
 
 
 def answer(
@@ -104,29 +82,23 @@ def answer(
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, ScoresSentences)
-    asked = shard.among(_texts(params, folders["counterfactuals"], shard.config))
-    yield from run(asked, scorer, language(shard.config))
+    own = shard.among(params.prompts(folders["counterfactuals"], shard.config))
+    yield from run(own, scorer, language(shard.config))
 
 
-def run(asked: Sequence[str], scorer: ScoresSentences, language: str = "") -> Iterator[pa.Table]:
+def run(prompts: Sequence[str], scorer: ScoresSentences, language: str = "") -> Iterator[pa.Table]:
     """Yield output rows for some texts."""
-    facts = scorer.facts()
-    each = iter(asked)
+    each = iter(prompts)
     while block := list(islice(each, BLOCK)):
         alone, words = (
             list(scorer.pseudo_logprobs(block, method, language=language))
             for method in ("original", "within_word_l2r")
         )
-        columns = [
-            pa.array(block),
-            pa.array([score.tokens for score in alone], pa.int32()),
-            pa.array([score.unknown for score in alone], pa.int32()),
-            pa.array([score.logprob_nats for score in alone]),
-            pa.array([score.logprob_nats for score in words]),
-            *(pa.repeat(pa.scalar(str(facts[name])), len(block)) for name in ("model", "revision")),
-        ]
-        yield pa.table(columns, schema=SCHEMA.arrow())
-
-
-def _texts(params: Params, folder: Path, config: str) -> list[str]:
-    return texts(folder, config, ("original", *params.readings))
+        columns = {
+            "text": block,
+            "tokens": [score.tokens for score in alone],
+            "unknown": [score.unknown for score in alone],
+            "sum_original_nats": [score.logprob_nats for score in alone],
+            "sum_l2r_nats": [score.logprob_nats for score in words],
+        }
+        yield rows(SCHEMA, scorer, len(block), columns)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.nationality.cases import EVERY
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 from plumbline.probes.stats.counterfactual import (
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from plumbline.probes.nationality.cases import Case
     from plumbline.probes.nationality.schemas import Params
 
+    Array = NDArray[np.float64]
+
 BOOTSTRAP = "bootstrap percentile (Poisson weights)"
 METHODS = {
     "originals": "Pearson, bootstrap over source texts",
@@ -38,92 +40,87 @@ METHODS = {
 }
 
 
-class Perplexity(NamedTuple):
-    """Negative pseudo-log-likelihoods of rows and of what they are compared with."""
-
-    after: NDArray[np.float64]  # (rows, variants), nats
-    before: NDArray[np.float64]
-
-
 def scored(case: Case, table: pl.DataFrame) -> bool:
-    """Tell whether the masked model was asked about a reading: it may be about some alone.
+    """Return whether the masked model scored the texts of a reading: it may be of some alone.
 
     Raises
     ------
-    Problem
-        If it was not asked about the originals.
+    UserError
+        If it did not score the originals.
     """
     known = set(table["text"].to_list())
     if case.reading != "placebo" and not set(case.compared) <= known:
-        raise Problem(
+        raise UserError(
             "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
         )
     return set(case.text) <= known
 
 
-def variants(case: Case, table: pl.DataFrame) -> Perplexity:
-    """Return the pseudo-log-perplexities of the rows, sums and means over tokens, both variants."""
+def variants(case: Case, table: pl.DataFrame) -> tuple[Array, Array]:
+    """Return the pseudo-log-perplexities of the rows, and of what they are compared with.
+
+    Returns
+    -------
+    (rows, variants) arrays
+        Nats: sums and means over tokens, of either method.
+    """
     sums = table.select("sum_original_nats", "sum_l2r_nats").to_numpy()
     tokens = table["tokens"].to_numpy()[:, None]
     every = -np.stack([sums, sums / tokens], axis=-1).reshape(len(table), len(PERPLEXITIES))
     place = {text: i for i, text in enumerate(table["text"].to_list())}
     after, before = (every[[place[text] for text in texts]] for texts in (case.text, case.compared))
-    return Perplexity(after, before)
+    return after, before
 
 
 def correlations(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Return rows of the table ``correlations`` for one config and reading."""
-    found = variants(case, table)
+    after, before = variants(case, table)
     countries = [EVERY, *case.countries]
     weights = params.weights(case.sentences)
-    once = _first(case.sentence, len(case.sentences))
+    _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
     one = np.zeros(len(once), dtype=np.int64)  # a single group
     result = []
-    for v in range(len(PERPLEXITIES)):
-        x, x0 = found.after[:, v], found.before[:, v]
-        for m, measure in enumerate(case.measures):
-            y, y0 = case.after[:, m], case.before[:, m]
-            parts = {
-                "originals": moments(x0[once], y0[once], case.sentence[once], one, (len(once), 1)),
-                "global": _moments(case, x, y),
-                "subtracted": _moments(case, x - x0, y - y0),
-                "within": _moments(case, x, y),
-            }
-            for scope in SCOPES:
-                own = parts[scope]
-                estimate = within if scope == "within" else pooled
-                value = estimate(own)
-                low, high = params.limits(estimate(own, weights))
-                z, n = scores(own)
-                tested = scope == "within"
-                p = sign_flip_p(z * n, params.flips, params.seed) if tested else None
-                clusters = (n if tested else own.sums[..., 0]) > 0
-                null = "0: no relation" + (" (signs flipped by source text)" if tested else "")
-                result += [
-                    Estimate(
-                        value[c], low[c], high[c], int(clusters[:, c].sum()), METHODS[scope]
-                    ).row(
-                        cluster="source text",
-                        null=null,
-                        p=p[c] if p is not None else None,
-                        scope=SCOPES.index(scope),
-                        perplexity=v,
-                        country=countries[c],
-                        measure=measure,
-                    )
-                    for c in range(len(value))
-                ]
+    for v, m in np.ndindex(len(PERPLEXITIES), len(case.measures)):
+        (x, x0), (y, y0) = (after[:, v], before[:, v]), (case.after[:, m], case.before[:, m])
+        whole = _moments(case, x, y)
+        parts = {
+            "originals": moments(x0[once], y0[once], case.sentence[once], one, (len(once), 1)),
+            "global": whole,
+            "subtracted": _moments(case, x - x0, y - y0),
+            "within": whole,
+        }
+        for scope in SCOPES:
+            own, tested = parts[scope], scope == "within"
+            estimate = within if tested else pooled
+            value = estimate(own)
+            low, high = params.limits(estimate(own, weights))
+            n, p, null = (own.sums[..., 0] > 0).sum(axis=0), np.full(len(value), np.nan), ""
+            if tested:
+                z, weight = scores(own)
+                n, null = (weight > 0).sum(axis=0), " (signs flipped by source text)"
+                p = sign_flip_p(z * weight, params.n_permutations, params.seed)
+            result += [
+                Estimate(value[c], low[c], high[c], int(n[c]), METHODS[scope]).row(
+                    cluster="source text",
+                    null=f"0: no relation{null}",
+                    p=p[c],
+                    scope=SCOPES.index(scope),
+                    perplexity=v,
+                    country=countries[c],
+                    measure=case.measures[m],
+                )
+                for c in range(len(value))
+            ]
     table = pl.DataFrame(result, infer_schema_length=None)
     # the family: countries by measures, within each variant of perplexity
     alone = table.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
-    alone = adjusted(alone, "tested", over=("perplexity",))
-    return alone.with_columns(p_bh="tested_bh")
+    return adjusted(alone, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
 
 
 def perplexities(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Return rows of the table ``perplexities``: counterfactual minus original, by country."""
-    found = variants(case, table)
-    cells = gather(found.after - found.before, case.sentence, case.country, case.shape)
+    after, before = variants(case, table)
+    cells = gather(after - before, case.sentence, case.country, case.shape)
     value, drawn = delta(cells) / 100, redrawn(cells, params.weights(case.sentences)) / 100
     low, high = params.limits(drawn)
     return pl.DataFrame(
@@ -139,14 +136,7 @@ def perplexities(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFram
     )
 
 
-def _first(sentence: NDArray[np.int64], number: int) -> NDArray[np.int64]:
-    """Return a row of each source text."""
-    found = np.zeros(number, dtype=np.int64)
-    found[sentence[::-1]] = np.arange(len(sentence))[::-1]
-    return found
-
-
-def _moments(case: Case, x: NDArray[np.float64], y: NDArray[np.float64]) -> Moments:
+def _moments(case: Case, x: Array, y: Array) -> Moments:
     """Return moments by country, all countries first."""
     each = moments(x, y, case.sentence, case.country, case.shape).sums
     return Moments(np.concatenate([each.sum(axis=1, keepdims=True), each], axis=1))

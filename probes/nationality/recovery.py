@@ -42,7 +42,7 @@ class Params(Bootstrap):
     """How intervals are made, over countries."""
 
     version: str = Field("0.1.0", pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
+    n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
 
 
 class World(NamedTuple):
@@ -57,9 +57,9 @@ class World(NamedTuple):
         Readings with a text in which nothing was planted are left out.
         """
         frame = pl.read_parquet(rows).join(self.texts, on="text", how="left")
-        of = frame.select(of="id", before="planted")
+        of = frame.select(reference_id="id", before="planted")
         change = pl.col("planted") - pl.col("before")
-        means = frame.filter(pl.col("reading") > 0).join(of, on="of", how="left")
+        means = frame.filter(pl.col("reading") > 0).join(of, on="reference_id", how="left")
         means = means.group_by("reading", "country").agg(
             truth=change.mean(), lacking=change.is_null().any()
         )
@@ -79,28 +79,29 @@ def world(weights: Path) -> World | None:
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare the tables with what was planted, for all classifiers and masked models of worlds."""
-    by = Resampling(params.bootstrap, params.seed, params.confidence)
+    by = Resampling(params.n_bootstrap, params.seed, params.confidence)
     rows: list[dict[str, Any]] = []
     for model in inputs.models:
         known = world(inputs.weights(model))
         if known is None:
             continue
         about = Planted(pl.DataFrame(), not any(known.offsets.values()))
-        for table, part in (("delta", _classifier), ("perplexities", _masked)):
-            path = inputs.tables("nationality") / f"{table}.parquet"
-            whole = pl.read_parquet(path) if path.is_file() else pl.DataFrame({"model": []})
-            name = "model" if table == "delta" else "masked"
-            own = whole.filter(pl.col(name) == model) if len(whole) else whole
-            for (config,), tests in (
-                own.group_by("targets", maintain_order=True) if len(own) else ()
-            ):
+        for name, column, part in (
+            ("delta", "model", _classifier),
+            ("perplexities", "masked", _masked),
+        ):
+            path = inputs.tables("nationality") / f"{name}.parquet"
+            if not path.is_file():
+                continue
+            own = pl.read_parquet(path).filter(pl.col(column) == model)
+            for (config,), tests in own.group_by("targets", maintain_order=True):
                 truth = known.means(inputs.datasets["counterfactuals"] / f"{config}.parquet")
-                for (reading,), one in tests.group_by("reading", maintain_order=True):
+                for (reading,), table in tests.group_by("reading", maintain_order=True):
                     what = READINGS[1:][int(str(reading))]
                     expected = truth.filter(reading=reading).select("country", "truth")
                     if expected.is_empty():
                         continue
-                    found = part(one, expected, known, by, placebo=what == "placebo")
+                    found = part(table, expected, known, by, placebo=what == "placebo")
                     rows += [
                         recovery_row(model, str(config), about, f"{what}: {measure}", value, null)
                         | {"cluster": "test" if "tests" in measure else "country"}
@@ -118,30 +119,19 @@ def _classifier(
     """Yield what one reading of the table ``delta`` tells."""
     own = table.filter(pl.col("gender") == 0, pl.col("measure") == CONTRAST)
     own = own.join(truth.with_columns(pl.col("truth") * 100), on="country", maintain_order="left")
-    inside = own.drop_nulls("low").select(
-        (pl.col("low") - ROUNDED <= pl.col("truth")) & (pl.col("truth") <= pl.col("high") + ROUNDED)
-    )
-    yield (
-        "mean over countries of |Delta - planted Delta|, points",
-        _mean_distance(own, by),
-        "0: Delta is what was planted",
-    )
-    yield (
-        "share of countries whose interval holds the planted Delta",
-        wilson(int(inside.to_series().sum()), max(1, len(inside)), by.confidence),
-        f"{by.confidence:g}; the planted Delta is that of the same texts",
-    )
-    yield (
-        f"{FOUND}, originals exchanged",
-        _share(table["p_bh"], by),
-        "0 where names say nothing; above it names differ, if countries do not",
-    )
+    known_ends = own.drop_nulls("low")
+    low, high = known_ends["low"] - ROUNDED, known_ends["high"] + ROUNDED
+    inside = known_ends["truth"].is_between(low, high)
+    what = "mean over countries of |Delta - planted Delta|, points"
+    yield what, _mean_distance(own, by), "0: Delta is what was planted"
+    what = "share of countries whose interval holds the planted Delta"
+    null = f"{by.confidence:g}; the planted Delta is that of the same texts"
+    yield what, wilson(int(inside.sum()), max(1, len(inside)), by.confidence), null
+    null = "0 where names say nothing; above it names differ, if countries do not"
+    yield f"{FOUND}, originals exchanged", _share(table["p_bh"], by), null
     if not placebo:
-        yield (
-            f"{FOUND}, against all countries",
-            _share(table["p_country_bh"], by),
-            "0 where countries are alike, whatever their names",
-        )
+        null = "0 where countries are alike, whatever their names"
+        yield f"{FOUND}, against all countries", _share(table["p_country_bh"], by), null
         yield from _order(own, known, by)
 
 
@@ -153,11 +143,8 @@ def _masked(
         return
     own = table.filter(pl.col("perplexity") == 0).unique("country", maintain_order=True)
     own = own.with_columns(value=-pl.col("value")).join(truth, on="country", maintain_order="left")
-    yield (
-        "mean over countries of |change of log-probability - planted change|, nats",
-        _mean_distance(own, by),
-        "0: as planted",
-    )
+    what = "mean over countries of |change of log-probability - planted change|, nats"
+    yield what, _mean_distance(own, by), "0: as planted"
     yield from _order(own, known, by)
 
 
@@ -173,19 +160,14 @@ def _order(own: pl.DataFrame, known: World, by: Resampling) -> Iterator[Row]:
     offsets = np.array([known.offsets[c] for c in own["country"]])
     value, truth = own["value"].to_numpy(), own["truth"].to_numpy()
     if len(value) >= 4:
-        yield (
-            "Spearman correlation of planted offsets and measured means over countries",
-            spearman(offsets, value, by.confidence),
-            "0: no relation",
-        )
-    apart = np.abs(truth - truth.mean()) > np.abs(truth - truth.mean()).max() / 4
-    right = np.sign(value - value.mean()) == np.sign(truth - truth.mean())
+        what = "Spearman correlation of planted offsets and measured means over countries"
+        yield what, spearman(offsets, value, by.confidence), "0: no relation"
+    truth = truth - truth.mean()
+    apart = np.abs(truth) > np.abs(truth).max() / 4
     if apart.any():
-        yield (
-            "share of countries on the planted side of the mean, those near it left out",
-            wilson(int(right[apart].sum()), int(apart.sum()), by.confidence),
-            "0.5: by chance",
-        )
+        right = int((np.sign(value - value.mean()) == np.sign(truth))[apart].sum())
+        what = "share of countries on the planted side of the mean, those near it left out"
+        yield what, wilson(right, int(apart.sum()), by.confidence), "0.5: by chance"
 
 
 def _share(p: pl.Series, by: Resampling) -> Estimate:

@@ -10,7 +10,7 @@ from pydantic import Field
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.nationality.cases import COMPARED, OTHER, SEXES
 from plumbline.probes.stats import bootstrap
-from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap
+from plumbline.probes.stats.estimate import ESTIMATE, Resampling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +134,7 @@ SCHEMAS = {
 }
 
 
-class Params(Bootstrap):
+class Params(Resampling):
     """Classes, the masked models behind the classifiers, and how intervals and tests are made."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
@@ -151,8 +151,10 @@ class Params(Bootstrap):
         {OTHER: ["negative"]},
         description=f"classes that make up P-, by model or for `{OTHER}`",
     )
-    flips: int = Field(9999, ge=99, description="sign patterns of the tests over source texts")
-    bootstrap: int = Field(1000, ge=100, description="bootstrap replicates over source texts")
+    n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates over source texts")
+    n_permutations: int = Field(
+        9999, ge=99, description="sign patterns of the tests over source texts"
+    )
 
     def limits(self, drawn: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return percentile limits, (2, ...), of replicates, (replicates, ...); nan left out."""
@@ -165,5 +167,5 @@ class Params(Bootstrap):
 
     def weights(self, units: Sequence[str]) -> NDArray[np.float64]:
         """Return how often each unit is drawn in each replicate, (units, replicates)."""
-        drawn = bootstrap.bits(bootstrap.keys(units), self.bootstrap, self.seed)
+        drawn = bootstrap.bits(bootstrap.keys(units), self.n_bootstrap, self.seed)
         return bootstrap.poisson(drawn).astype(np.float64)

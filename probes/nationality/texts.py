@@ -1,25 +1,42 @@
-"""The texts of the dataset ``counterfactuals``, as models are asked about them: each once."""
+"""The texts of the dataset ``counterfactuals``, as models get them: each once."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import polars as pl
+from pydantic import Field
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.counterfactuals.build import READINGS
+from plumbline.probes.core.shards import Shard, split
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
+    from plumbline.probes.models.params import Model
 
-def texts(folder: Path, config: str, readings: Sequence[str] = READINGS) -> list[str]:
-    """Return the distinct texts of some readings in a config, sorted."""
-    frame = pl.read_parquet(folder / f"{config}.parquet", columns=["text", "reading"])
-    codes = [READINGS.index(reading) for reading in readings]
-    return frame.filter(pl.col("reading").is_in(codes))["text"].unique().sort().to_list()
+
+class Params(Section):
+    """Which texts a probe is about."""
+
+    KEY: ClassVar[str]  # where they stand in params.yaml
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
+    languages: list[str] = Field(min_length=1, description="languages of the texts")
+    targets: list[str] = Field(min_length=1, description="configs of counterfactuals")
+    readings: list[Literal["faithful", "corrected", "placebo"]] = Field(
+        ["faithful", "corrected", "placebo"],
+        min_length=1,
+        description="counterfactuals that are among them, beside the originals",
+    )
+
+    def prompts(self, folder: Path, config: str) -> list[str]:
+        """Return the distinct texts of a config of the dataset, sorted."""
+        frame = pl.read_parquet(folder / f"{config}.parquet", columns=["text", "reading"])
+        codes = [READINGS.index(reading) for reading in ("original", *self.readings)]
+        return frame.filter(pl.col("reading").is_in(codes))["text"].unique().sort().to_list()
 
 
 def language(config: str) -> str:
@@ -33,24 +50,26 @@ def language(config: str) -> str:
     return config.rpartition("-")[2]
 
 
-def asked_about(
-    key: str, wanted: Sequence[str], languages: Sequence[str], folder: Path
-) -> list[str]:
-    """Return the configs that a model is asked about: those wanted in its languages.
-
-    Parameters
-    ----------
-    key
-        Where in params.yaml they stand.
+def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
+    """Return the number of texts in each config in the languages of a model.
 
     Raises
     ------
-    Problem
+    UserError
         If a config is not in the dataset.
     """
-    if missing := sorted(set(wanted) - set(parquet.configs(folder))):
-        raise Problem(
-            f"{key}: {', '.join(missing)} not in counterfactuals; there are "
-            f"{', '.join(parquet.configs(folder))}"
+    folder = folders["counterfactuals"]
+    known, languages = parquet.configs(folder), model.among(params.languages)
+    if missing := sorted(set(params.targets) - set(known)):
+        raise UserError(
+            f"{params.KEY}.targets: {', '.join(missing)} not in counterfactuals; there are "
+            f"{', '.join(known)}"
         )
-    return [config for config in wanted if language(config) in languages]
+    configs = [config for config in params.targets if language(config) in languages]
+    return {config: len(params.prompts(folder, config)) for config in configs}
+
+
+def shards(params: Params, model: Model, folders: dict[str, Path], size: int) -> list[Shard]:
+    """Return the shards of all configs, of about so many texts each."""
+    sizes = amount(params, model, folders)
+    return [shard for config, n in sizes.items() for shard in split(config, n, size)]

@@ -1,7 +1,7 @@
 """Analysis ``anova``: how the shares of ``sentiment`` go with architecture, size and language.
 
 Stańczak et al. (2023), Tables 5 and 8: linear models with treatment coding, two-way for the models
-asked in one language, three-way for those asked in several. Main effects only: a model is one
+of one language, three-way for those of several. Main effects only: a model is one
 architecture of one size, so that interactions would leave nothing to judge them by.
 """
 
@@ -14,14 +14,14 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
-from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians.sentiment_shares import DEVIATIONS, READINGS
-from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, significant, typed
+from plumbline.probes.politicians.words import columns
+from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, adjusted, finite, significant, typed
 from plumbline.probes.stats.linear import (
     Coefficients,
     drop,
@@ -52,13 +52,12 @@ PLACE = (
     Column("models", "label", "real models, worlds, null ones: never mixed", labels=MODELS),
     Column("design", "label", "factors: family, size, and language", labels=tuple(DESIGNS)),
     Column("language", "string", "the one language of a two-way design, else `all`"),
-    Column("pos", "label", "universal part of speech", labels=POS),
+    columns.PART,
     Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
     Column("reading", "label", "as in `sentiment`", labels=READINGS),
     Column("response", "label", "whose share, in percent, or the difference", labels=RESPONSES),
     Column("sentiment", "label", "of which sentiment", labels=SENTIMENTS),
 )
-REASON = Column("reason", "string", "why there is no number; null where there is", nullable=True)
 COEFFICIENTS = Schema(
     columns=(
         *PLACE,
@@ -74,15 +73,10 @@ COEFFICIENTS = Schema(
         Column("rows", "int64", "shares that the model was fitted to", minimum=0),
         Column("freedom", "int64", "degrees of freedom of t", minimum=0),
         *ESTIMATE,
-        REASON,
-        Column("tested", "int64", "tests that p_bh is taken over; 0 where none", minimum=0),
+        columns.REASON,
+        columns.TESTED,
     ),
-    key=(
-        *(c.name for c in PLACE),
-        "factor",
-        "level",
-        "interval",
-    ),
+    key=(*(c.name for c in PLACE), "factor", "level", "interval"),
 )
 TESTS = Schema(
     columns=(
@@ -99,8 +93,8 @@ TESTS = Schema(
             "p", "float64", "of F, errors normal and equal", nullable=True, minimum=0, maximum=1
         ),
         Column("p_bh", "float64", "Benjamini-Hochberg", nullable=True, minimum=0, maximum=1),
-        REASON,
-        Column("tested", "int64", "tests that p_bh is taken over; 0 where none", minimum=0),
+        columns.REASON,
+        columns.TESTED,
     ),
     key=(*(c.name for c in PLACE), "factor"),
 )
@@ -136,7 +130,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If no model has a family and a size.
     """
     shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
@@ -149,7 +143,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         ]
     )
     if described.is_empty():
-        raise Problem(
+        raise UserError(
             "models: none has family and size; give them to those that analysis.anova is to compare"
         )
     table = wide(shares).join(described, on="model")
@@ -160,14 +154,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         place = dict(zip(keys, values, strict=True))
         for design, language, rows in _designs(part, worlds=place["models"] > 0):
             at = place | {"design": list(DESIGNS).index(design), "language": language}
-            found = build(rows, DESIGNS[design], params.references)
-            coefficients += [at | row for row in _coefficients(found, params.confidence)]
-            tests += [at | row for row in _tests(found, DESIGNS[design])]
-    _assert_sums(coefficients)
-    return {
-        "coefficients": typed(_adjusted(coefficients, ("interval",)), COEFFICIENTS),
-        "tests": typed(_adjusted(tests, ()), TESTS),
-    }
+            built = build(rows, DESIGNS[design], params.references)
+            coefficients += [at | row for row in _coefficients(built, params.confidence)]
+            tests += [at | row for row in _tests(built, DESIGNS[design])]
+    fitted = _adjusted(coefficients, ("interval",))
+    _assert_sums(fitted)
+    found = {"coefficients": fitted, "tests": _adjusted(tests, ())}
+    return {name: typed(table, SCHEMAS[name]) for name, table in found.items()}
 
 
 def wide(shares: pl.DataFrame) -> pl.DataFrame:
@@ -180,7 +173,7 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
     """
     keys = ["model", "language", "pos", "deviation", "reading"]
     percent = [
-        (100 * pl.col("hits") / pl.col("largest"))
+        (100 * pl.col("hits") / pl.col("top_k"))
         .filter(pl.col("sentiment") == s)
         .first()
         .alias(name)
@@ -239,61 +232,46 @@ def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, st
 def _coefficients(design: Design, confidence: float) -> Iterator[dict[str, Any]]:
     models = design.rows["model"].to_list()
     there = estimable(design.matrix)
+    alone = [  # factors of one level have no column
+        (factor, found[0], found[0]) for factor, found in design.levels.items() if len(found) == 1
+    ]
     for s, sentiment in enumerate(SENTIMENTS):
         y = design.rows[sentiment].to_numpy().astype(np.float64)
         fits: dict[str, Coefficients] = {
             "least squares": least_squares(y, design.matrix, confidence),
             "jackknife": jackknife(y, design.matrix, models, confidence),
         }
-        for (i, name), (c, column) in product(enumerate(fits), enumerate(design.columns)):
-            fit = fits[name]
-            value, low, high = (finite(x[c]) for x in (fit.value, fit.low, fit.high))
-            reason = None
-            if not there[c]:
-                reason = "not told apart from other factors by the models there are"
-            elif not fit.freedom:
-                reason = "no residual degrees of freedom: as many coefficients as rows"
-            elif low is None:
-                reason = "rests on one model"
-            yield {
-                "sentiment": s,
-                "factor": FACTORS.index(column[0]),
-                "level": column[1],
-                "reference": column[2],
-                "interval": i,
-                "rows": len(y),
-                "freedom": fit.freedom,
-                "value": value,
-                "low": low,
-                "high": high,
-                "n": len(set(models)) if i else len(y),
-                "cluster": "model" if i else "share",
-                "method": f"{confidence:.0%} t, {name}",
-                "null": "0: as the reference" if column[0] != "intercept" else "0",
-                "p": None if np.isnan(fit.p[c]) else significant(fit.p[c]),
-                "reason": reason,
-            }
-        for factor, found in design.levels.items():
-            if len(found) == 1:
-                for i, name in enumerate(fits):
-                    yield {
-                        "sentiment": s,
-                        "factor": FACTORS.index(factor),
-                        "level": found[0],
-                        "reference": found[0],
-                        "interval": i,
-                        "rows": len(y),
-                        "freedom": 0,
-                        "value": None,
-                        "low": None,
-                        "high": None,
-                        "n": len(set(models)) if i else len(y),
-                        "cluster": "model" if i else "share",
-                        "method": f"{confidence:.0%} t, {name}",
-                        "null": "0: as the reference",
-                        "p": None,
-                        "reason": f"the factor has one level, {found[0]}",
-                    }
+        for (i, (name, fit)), (c, column) in product(
+            enumerate(fits.items()), enumerate([*design.columns, *alone])
+        ):
+            factor, level, reference = column
+            value = low = high = p = float("nan")
+            freedom = 0
+            reason: str | None = f"the factor has one level, {level}"
+            if c < len(there):
+                value, low, high, p = (float(x[c]) for x in fit[:4])
+                freedom, reason = fit.freedom, None
+                if not there[c]:
+                    reason = "not told apart from other factors by the models there are"
+                elif not freedom:
+                    reason = "no residual degrees of freedom: as many coefficients as rows"
+                elif np.isnan(low):
+                    reason = "rests on one model"
+            n = len(set(models)) if i else len(y)
+            found = Estimate(value, low, high, n, f"t, {name}").at(confidence)
+            yield found.row(
+                sentiment=s,
+                factor=FACTORS.index(factor),
+                level=level,
+                reference=reference,
+                interval=i,
+                rows=len(y),
+                freedom=freedom,
+                reason=reason,
+                cluster="model" if i else "share",
+                null="0: as the reference" if factor != "intercept" else "0",
+                p=p,
+            )
 
 
 def _tests(design: Design, factors: tuple[str, ...]) -> Iterator[dict[str, Any]]:
@@ -337,15 +315,11 @@ def _adjusted(rows: list[dict[str, Any]], by: tuple[str, ...]) -> pl.DataFrame:
     return table.with_columns(p_bh="test_bh", tested=number)
 
 
-def _assert_sums(coefficients: list[dict[str, Any]]) -> None:
+def _assert_sums(table: pl.DataFrame) -> None:
     """Hold that shares sum to 100: so do the intercepts; all other coefficients sum to 0."""
-    sums: dict[tuple[Any, ...], float] = {}
-    for row in coefficients:
-        if row["value"] is not None:
-            key = tuple(row[k] for k in COEFFICIENTS.key if k != "sentiment")
-            sums[key] = sums.get(key, 0.0) + row["value"]
-    names = [k for k in COEFFICIENTS.key if k != "sentiment"]
-    for key, total in sums.items():
-        at = dict(zip(names, key, strict=True))
-        whole = at["factor"] == 0 and at["response"] < len(GENDERS)
-        assert abs(total - (100.0 if whole else 0.0)) < 1e-4, (at, total)
+    keys = [name for name in COEFFICIENTS.key if name != "sentiment"]
+    sums = table.drop_nulls("value").group_by(keys).agg(pl.col("value").sum())
+    whole = (pl.col("factor") == 0) & (pl.col("response") < len(GENDERS))
+    off = pl.col("value") - pl.when(whole).then(100.0).otherwise(0.0)
+    wrong = sums.filter(off.abs() >= 1e-4)
+    assert wrong.is_empty(), wrong

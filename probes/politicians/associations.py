@@ -1,4 +1,4 @@
-"""Probe ``associations``: which adjectives and verbs a model puts beside a politician's name.
+"""Probe ``associations``: the adjectives and verbs that a model ranks first beside a name.
 
 The paper's frame is the bare name with one mask before or after it, by the language's word order;
 other frames are sentences (``prompts.politicians``). The ranked candidates are the words of the
@@ -9,7 +9,6 @@ Stańczak et al. (2023), section 3; supplement S2 for the order.
 
 from __future__ import annotations
 
-import math
 import zlib
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,13 +19,12 @@ import pyarrow.parquet as pq
 from pydantic import Field, model_validator
 
 from plumbline.builders.core import parquet as store
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.words import build as words_dataset
-from plumbline.probes.core.shards import Shard
+from plumbline.probes.core.shards import Shard, split
 from plumbline.probes.models.scorer import Filled, Fills, Scorer, agreement
-from plumbline.probes.prompts import BARE
 from plumbline.probes.prompts import politicians as sentences
 from plumbline.probes.prompts.politicians import FAITHFUL, Frame, Frames, Kind
 
@@ -38,11 +36,11 @@ if TYPE_CHECKING:
 
 INPUTS = ("politicians", "words")
 VERB = "fill"
-PROMPT = "prompt"  # the column with what was asked
+PROMPT = "prompt"  # the column of prompts
 SHARD = 20_000  # names in a shard; part of the layout of the outputs
 COVERED = "coverage"
 FEW = 2000  # names among which they are
-CHECKED = 32  # prompts of each part of speech that are asked in double precision too
+CHECKED = 32  # prompts of each part of speech that are answered in double precision too
 POS = words_dataset.POS
 
 SCHEMA = Schema(
@@ -93,10 +91,10 @@ COVERAGE = Schema(
     columns=(
         Column("language", "string", "config of `words`"),
         Column("pos", "label", "universal part of speech", labels=words_dataset.POS),
-        Column("words", "int64", "candidate forms asked for"),
+        Column("words", "int64", "candidate forms"),
         Column("covered", "int64", "forms that the model has as one word-initial piece"),
         Column("tokens_covered", "float64", "the same, weighted by count in the treebanks"),
-        Column("asked", "int32", "length of the lists asked for"),
+        Column("list_length", "int32", "length of the lists"),
         Column("model", "string", "name of the model in params.yaml"),
         Column("architecture", "string", "class of the model"),
         Column("vocabulary", "int64", "size of its vocabulary"),
@@ -141,7 +139,7 @@ class Params(Section):
     )
     frames_of: dict[Kind, list[str]] = Field(
         FAITHFUL,
-        description="names of the frames that a kind of model is asked in, the first one first",
+        description="names of the frames of the prompts, by kind of model; the first one counts",
     )
     frames: Frames = Field(
         default_factory=dict,
@@ -170,17 +168,17 @@ class Params(Section):
             found[pos] = max(1, min(found[pos], int(self.top_share * number)))
         return found
 
-    def asked(self, model: Model) -> list[str]:
-        """Return the names of the frames that a model is asked in.
+    def frame_names(self, model: Model) -> list[str]:
+        """Return the names of the frames of a model's prompts.
 
         Raises
         ------
-        Problem
+        UserError
             If there are none for its kind.
         """
         names = [n for kind, found in self.frames_of.items() if kind == model.kind for n in found]
         if not names:
-            raise Problem(
+            raise UserError(
                 f"probes.associations.frames_of: no frame for models of kind {model.kind}; name "
                 "some, or take those models out of assignments.associations"
             )
@@ -188,13 +186,13 @@ class Params(Section):
 
 
 class Candidates:
-    """The words of one language and part of speech, ready to be asked for."""
+    """The candidate words of one language and part of speech."""
 
     def __init__(self, folder: Path, language: str, pos: str) -> None:
         code = words_dataset.SCHEMA["pos"].code(pos)
         frame = pl.read_parquet(folder / f"{language}.parquet").filter(pl.col("pos") == code)
         if frame.is_empty():
-            raise Problem(f"{folder}: no {pos} in {language!r}; the treebanks must have some")
+            raise UserError(f"{folder}: no {pos} in {language!r}; the treebanks must have some")
         frame = frame.sort(["count", "form", "lemma"], descending=[True, False, False])
         self.place = words_dataset.PLACES[frame["place"][0]]
         first = frame.unique("form", keep="first", maintain_order=True)
@@ -216,8 +214,8 @@ def candidates_of(folder: Path, language: str) -> dict[str, Candidates]:
 def names(folder: Path, language: str, shard: int, shards: int) -> dict[str, list[str]]:
     """Return the distinct names of one shard, sorted, each with the items that have it.
 
-    A name's shard follows from the name alone, so that identical names meet and are asked once,
-    and memory is bounded by a shard, however many names there are.
+    A name's shard follows from the name alone, so that identical names meet in one prompt, and
+    memory is bounded by a shard, however many names there are.
     """
     found: dict[str, list[str]] = {}
     for row in store.stream(folder / f"{language}.parquet", ["qid", "name"]):
@@ -232,11 +230,11 @@ def schema(config: str) -> Schema:
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return what is to be asked of a model: names in shards, and its coverage, per language.
+    """Return the parts of a model's outputs: names in shards, and its coverage, per language.
 
     Raises
     ------
-    Problem
+    UserError
         If a language is not in the datasets, or a frame not in a language.
     """
     languages = model.among(params.languages)
@@ -244,22 +242,21 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
         frames_in(params, model, language, dict.fromkeys(POS, "after"))
     there = set(store.configs(folders["politicians"])) & set(store.configs(folders["words"]))
     if missing := sorted(set(languages) - there):
-        raise Problem(
+        raise UserError(
             f"probes.associations.languages: {', '.join(missing)} not in politicians and words; "
             "add them under datasets, or take them out"
         )
     found = []
     for language in languages:
         rows = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
-        parts = max(1, math.ceil(rows / SHARD))
-        found += [Shard(language, f"{part:05d}", part, parts) for part in range(parts)]
+        found += split(language, rows, SHARD)
     return [*found, *(Shard(COVERED, language, 0, 1) for language in languages)]
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts in each language."""
     found = {}
-    each = len(POS) * len(params.asked(model))
+    each = len(POS) * len(params.frame_names(model))
     for language in model.among(params.languages):
         path = folders["politicians"] / f"{language}.parquet"
         people = pl.read_parquet(path, columns=["name"])["name"]
@@ -309,7 +306,7 @@ def run(
     scorer: Fills,
     lengths: dict[str, int],
     language: str,
-    frames: Mapping[str, Mapping[str, Frame]] | None = None,
+    frames: Mapping[str, Mapping[str, Frame]],
 ) -> Iterator[pa.Table]:
     """Yield output rows for some names, in tables of the outputs' schema.
 
@@ -320,19 +317,18 @@ def run(
     lengths
         List length for each part of speech, from :meth:`Params.lengths`.
     frames
-        For each part of speech, the frames to ask in by name; default: the paper's alone.
+        For each part of speech, the frames of the prompts by name.
     """
     facts = scorer.facts()
     for pos, wanted in candidates.items():
-        chosen = frames[pos] if frames else {BARE: sentences.bare(wanted.place)}
-        for name, frame in chosen.items():
+        for name, frame in frames[pos].items():
             prior = without(scorer, frame, wanted.forms, language)
             prompts = (frame.about(person) for person in people)
             rest = iter(people.items())
             for block in scorer.fill(prompts, wanted.forms, lengths[pos], language=language):
-                asked = [next(rest) for _ in block.prompts]
+                those = [next(rest) for _ in block.prompts]
                 fixed = {"pos": SCHEMA["pos"].code(pos), "frame": name, **facts}
-                yield _table(block, asked, wanted, fixed, prior)
+                yield _table(block, those, wanted, fixed, prior)
 
 
 def without(
@@ -348,7 +344,7 @@ def without(
 
 def _table(
     block: Filled,
-    asked: list[tuple[str, list[str]]],
+    those: list[tuple[str, list[str]]],
     wanted: Candidates,
     fixed: Mapping[str, str | int],
     prior: Mapping[str, float] | None,
@@ -363,8 +359,8 @@ def _table(
         For each candidate its log-probability without the name.
     """
     length = block.best.shape[1]
-    people = np.array([len(qids) for _, qids in asked])
-    prompt = np.repeat(np.arange(len(asked)), people)  # of each person
+    people = np.array([len(qids) for _, qids in those])
+    prompt = np.repeat(np.arange(len(those)), people)  # of each person
     row = np.repeat(prompt, length)  # prompt of each row
     best = block.best[prompt].ravel()
     total = len(row)
@@ -382,9 +378,9 @@ def _table(
         priors = pa.array(np.array([prior[word] for word in block.candidates], np.float64)[best])
     columns = {
         "qid": taken(
-            [qid for _, qids in asked for qid in qids], np.repeat(np.arange(len(prompt)), length)
+            [qid for _, qids in those for qid in qids], np.repeat(np.arange(len(prompt)), length)
         ),
-        "name": taken([name for name, _ in asked], row),
+        "name": taken([name for name, _ in those], row),
         "word": taken(list(block.candidates), best),
         "lemma": taken(lemmas, best),
         "pos": same(fixed["pos"]),
@@ -408,13 +404,13 @@ def coverage(
     scorer: Fills,
     double: Fills,
     lengths: dict[str, int],
-    frames: Mapping[str, Mapping[str, Frame]] | None = None,
+    frames: Mapping[str, Mapping[str, Frame]],
 ) -> Iterator[dict[str, Any]]:
     """Yield how much of the candidate words a model has, and how exact it is, by part of speech."""
     for pos, wanted in candidates.items():
         known = scorer.vocabulary(wanted.forms, language).ids
         tokens = sum(wanted.tokens[form] for form in known)
-        frame = next(iter(frames[pos].values())) if frames else sentences.bare(wanted.place)
+        frame = next(iter(frames[pos].values()))
         prompts = [frame.about(name) for name in list(people)[:CHECKED]]
         apart, overlap = agreement(scorer, double, prompts, wanted.forms, language)
         yield {
@@ -423,7 +419,7 @@ def coverage(
             "words": len(wanted.forms),
             "covered": len(known),
             "tokens_covered": round(tokens / sum(wanted.tokens.values()), 6),
-            "asked": lengths[pos],
+            "list_length": lengths[pos],
             "precision_nats": apart,
             "precision_overlap": overlap,
             **scorer.facts(),
@@ -433,5 +429,5 @@ def coverage(
 def frames_in(
     params: Params, model: Model, language: str, places: Mapping[str, str]
 ) -> dict[str, dict[str, Frame]]:
-    """Return the frames that a model is asked in, by part of speech and name."""
-    return sentences.chosen(params.frames, params.asked(model), language, places)
+    """Return the frames of a model's prompts, by part of speech and name."""
+    return sentences.chosen(params.frames, params.frame_names(model), language, places)

@@ -14,18 +14,18 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.build import GENDERS
-from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.pmi import READINGS
+from plumbline.probes.politicians.words import columns
 from plumbline.probes.stats.estimate import (
     ESTIMATE,
     Bootstrap,
+    Estimate,
     Table,
     adjusted,
     finite,
-    significant,
     typed,
 )
 from plumbline.probes.stats.intervals import wilson
@@ -33,7 +33,7 @@ from plumbline.probes.stats.kmeans import Null, Partition, gap, null, partition,
 from plumbline.probes.stats.tests import fisher_p
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -48,16 +48,11 @@ JOINT = "together"
 GROUPS = (*GENDERS, JOINT)
 MEASURES = ("inertia", "silhouette", "stability", "gap")
 
-WHERE = (
-    Column("model", "string", "name of the model in params.yaml"),
-    Column("language", "string", "language of the words"),
-    Column("pos", "label", "universal part of speech", labels=POS),
-)
 GROUP = Column("group", "label", "whose words: one gender's, or all together", labels=GROUPS)
 
 FITS = Schema(
     columns=(
-        *WHERE,
+        *columns.PLACE,
         GROUP,
         Column("clusters", "int32", "number of clusters", minimum=2),
         Column("measure", "label", "what is measured", labels=MEASURES),
@@ -71,23 +66,23 @@ FITS = Schema(
 
 SHARES = Schema(
     columns=(
-        *WHERE,
+        *columns.PLACE,
         Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
-        Column("gender", "label", "the paper's grouping", labels=GENDERS),
+        columns.GENDER,
         Column("count", "int64", "words of this gender in the cluster", minimum=0),
         Column("words", "int64", "words in the cluster", minimum=1),
         Column("expected", "float64", "share of this gender among all words", minimum=0, maximum=1),
         *ESTIMATE,
-        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1),
+        columns.FAMILY,
     ),
     key=("language", "pos", "part", "gender"),
 )
 
 WORDS = Schema(
     columns=(
-        *WHERE,
+        *columns.PLACE,
         GROUP,
-        Column("word", "string", "form of the word"),
+        columns.WORD,
         Column("gender", "label", "the gender that the word deviates to", labels=GENDERS),
         Column("deviation_nats", "float64", "PMI with that gender, smoothed"),
         Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
@@ -104,14 +99,15 @@ SCHEMAS = {"fits": FITS, "shares": SHARES, "words": WORDS}
 class Params(Bootstrap):
     """Which words are clustered, into how many clusters, and against what."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     genders: list[str] = Field(min_length=1, description="whose words are clustered")
-    words_per_gender: int = Field(ge=3, description="most words of a gender")
+    top_k: int = Field(ge=3, description="most words of a gender")
     clusters: list[Annotated[int, Field(ge=2)]] = Field(
         min_length=1, description="numbers of clusters that are tried"
     )
     seeds: list[int] = Field(min_length=2, description="of k-means, a run each")
-    draws: int = Field(ge=19, description="draws from one cloud, the null of the silhouette")
+    n_simulations: int = Field(
+        ge=19, description="draws from one cloud, the null of the silhouette"
+    )
 
 
 class Group(NamedTuple):
@@ -133,12 +129,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If a gender is unknown, a word has no state, or too few words deviate.
     """
     (model,) = inputs.models
     if unknown := sorted(set(params.genders) - set(GENDERS)):
-        raise Problem(f"analysis.clusters.genders: no {unknown[0]!r}; there are {GENDERS}")
+        raise UserError(f"analysis.clusters.genders: no {unknown[0]!r}; there are {GENDERS}")
     table = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet")
     outputs = inputs.outputs("representations", model)
     fits: list[dict[str, Any]] = []
@@ -155,7 +151,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             if group.name == JOINT:
                 shares += _shares(group, best, params)
     if not fits:
-        raise Problem(
+        raise UserError(
             f"{inputs.tables('pmi', model)}: too few words deviate for {min(params.clusters)} "
             "clusters; lower analysis.pmi.min_count or analysis.clusters.clusters"
         )
@@ -169,7 +165,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Return the words that deviate most to each gender: word, gender, deviation.
 
-    The smoothed PMI must be above 0; of one gender the ``words_per_gender`` largest are taken, ties
+    The smoothed PMI must be above 0; of one gender the ``top_k`` largest are taken, ties
     by the word. A word that is among those of two genders goes to the one that it deviates to more.
     """
     codes = [GENDERS.index(gender) for gender in params.genders]
@@ -178,7 +174,7 @@ def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
         & pl.col("gender").is_in(codes)
         & (pl.col("value") > 0)
     ).sort(["value", "word", "gender"], descending=[True, False, False])
-    largest = smoothed.group_by("gender", maintain_order=True).head(params.words_per_gender)
+    largest = smoothed.group_by("gender", maintain_order=True).head(params.top_k)
     return (
         largest.sort(["value", "word", "gender"], descending=[True, False, False])
         .unique("word", keep="first", maintain_order=True)
@@ -194,12 +190,12 @@ def _groups(
     if words.is_empty():
         return []
     rows = pl.scan_parquet(outputs / where["language"] / "*.parquet")
-    wanted = pl.col("word").is_in(words["word"].to_list())
-    found = rows.filter(wanted).select("word", "state").collect().sort("word")
+    own = pl.col("word").is_in(words["word"].to_list())
+    found = rows.filter(own).select("word", "state").collect().sort("word")
     if found["word"].to_list() != words["word"].to_list():
-        lacking = sorted(set(words["word"]) - set(found["word"]))
-        raise Problem(
-            f"{outputs}: no state of {', '.join(lacking[:3])}; it was made from other words than "
+        missing = sorted(set(words["word"]) - set(found["word"]))
+        raise UserError(
+            f"{outputs}: no state of {', '.join(missing[:3])}; it was made from other words than "
             "the tables of pmi, make both again"
         )
     states = np.array(found["state"].to_list())
@@ -222,52 +218,44 @@ def _fit(group: Group, params: Params, fits: list[dict[str, Any]]) -> Partition 
     best = max(ks, key=lambda k: (round(partitions[k].silhouette, 9), -k))
     key = f"{group.where['language']} {group.where['pos']} {group.name}"
     seed = [params.seed, zlib.crc32(key.encode())]
-    clouds = null(group.states, ks, len(params.seeds), params.draws, seed)
+    clouds = null(group.states, ks, len(params.seeds), params.n_simulations, seed)
     base = {**group.where, "group": GROUPS.index(group.name), "words": len(group.words)}
     for k, cloud in zip(ks, clouds, strict=True):
-        rows = _measures(partitions[k], cloud, params, seed)
-        fits += [
-            base | {"clusters": k, "measure": MEASURES.index(m), "chosen": k == best} | row
-            for m, row in rows.items()
-        ]
+        for measure, row in _measures(partitions[k], cloud, params, seed):
+            at = {"clusters": k, "measure": MEASURES.index(measure), "chosen": k == best}
+            fits.append(base | at | row)
     return partitions[best]
 
 
 def _measures(
     found: Partition, cloud: Null, params: Params, seed: Sequence[int]
-) -> dict[str, dict[str, Any]]:
-    """Return the estimates of one partition."""
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the estimates of one partition."""
     rng = np.random.default_rng(seed)
-    n = len(found.widths)
-    means = found.widths[rng.integers(0, n, (params.bootstrap, n))].mean(axis=1)
+    n, runs, draws = len(found.widths), len(params.seeds), params.n_simulations
+    one = f"one normal cloud of the same mean and covariance, {draws} draws"
+    best, worst = float(found.inertia.min()), float(found.inertia.max())
+    method = "range over seeds, best run first"
+    row = Estimate(best, best, worst, runs, method).row(cluster="seed", null="none: see gap")
+    yield "inertia", row
+    means = found.widths[rng.integers(0, n, (params.n_bootstrap, n))].mean(axis=1)
     tail = (1 - params.confidence) / 2
+    method = "bootstrap percentile over words, clusters held"
     low, high = np.quantile(means, [tail, 1 - tail])
-    value, error = gap(float(found.inertia.min()), cloud)
+    width = Estimate(found.silhouette, float(low), float(high), n, method)
+    p = upper_p(found.silhouette, cloud.silhouette)
+    yield "silhouette", width.at(params.confidence).row(cluster="word", null=one, p=p)
+    method = "mean adjusted Rand index of pairs of seeds, and its range"
+    mean, low, high = (float(f(found.agreement)) for f in (np.mean, np.min, np.max))
+    row = Estimate(mean, low, high, runs, method).row(
+        cluster="seed", null="0: runs agree as by chance"
+    )
+    yield "stability", row
+    value, error = gap(best, cloud)
     wide = NormalDist().inv_cdf(1 - tail) * error
-    level = f"{params.confidence:.0%}"
-    one = f"one normal cloud of the same mean and covariance, {params.draws} draws"
-    seeds = {"n": len(params.seeds), "cluster": "seed"}
-    return {
-        "inertia": _estimate(found.inertia.min(), found.inertia.min(), found.inertia.max())
-        | seeds
-        | {"method": "range over seeds, best run first", "null": "none: see gap", "p": None},
-        "silhouette": _estimate(found.silhouette, low, high)
-        | {"n": n, "cluster": "word"}
-        | {"method": f"{level} bootstrap percentile over words, clusters held"}
-        | {"null": one, "p": significant(upper_p(found.silhouette, cloud.silhouette))},
-        "stability": _estimate(found.agreement.mean(), found.agreement.min(), found.agreement.max())
-        | seeds
-        | {"method": "mean adjusted Rand index of pairs of seeds, and its range"}
-        | {"null": "0: runs agree as by chance", "p": None},
-        "gap": _estimate(value, value - wide, value + wide)
-        | {"n": params.draws, "cluster": "draw"}
-        | {"method": f"{level} normal, simulation error of Tibshirani et al. (2001)"}
-        | {"null": f"0: {one}", "p": None},
-    }
-
-
-def _estimate(value: float, low: float, high: float) -> dict[str, Any]:
-    return {"value": finite(value), "low": finite(low), "high": finite(high)}
+    method = "normal, simulation error of Tibshirani et al. (2001)"
+    apart = Estimate(value, value - wide, value + wide, draws, method).at(params.confidence)
+    yield "gap", apart.row(cluster="draw", null=f"0: {one}")
 
 
 def _places(group: Group, best: Partition) -> list[dict[str, Any]]:

@@ -12,33 +12,41 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians import latent_model as model
-from plumbline.probes.politicians import word_counts
-from plumbline.probes.politicians.latent_fits import Fits, Penalty, Schedule
-from plumbline.probes.politicians.resample_counts import GenderCounts, by_gender
-from plumbline.probes.politicians.sentiment_shares import of_words
+from plumbline.probes.politicians.words import word_counts
+from plumbline.probes.politicians.words.columns import (
+    FAMILY,
+    FEMALE,
+    GENDER,
+    LEMMA,
+    MALE,
+    PLACE,
+    WORD,
+)
+from plumbline.probes.politicians.words.resample_counts import GenderCounts, by_gender
+from plumbline.probes.politicians.words.sentiment_shares import of_words
 from plumbline.probes.stats.estimate import (
     ESTIMATE,
     Estimate,
     Resampling,
     Table,
-    adjusted,
     finite,
     significant,
     typed,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.politicians import latent_model  # torch: imported where it works
 
     Array = NDArray[np.float64]
 
@@ -46,22 +54,17 @@ EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ()
+L1 = (0.0, 1e-5, 1e-4, 1e-3, 1e-2)
+POSTERIOR = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 SETTLED = 1e-3  # share of probability that still has to move
-WHAT = (
-    Column("model", "string", "name of the model in params.yaml"),
-    Column("language", "string", "language of names and words"),
-    Column("pos", "label", "universal part of speech", labels=POS),
-)
-SIDE = (
-    Column("sentiment", "label", "value of the latent variable", labels=SENTIMENTS),
-    Column("gender", "label", "the paper's grouping", labels=GENDERS),
-)
+SENTIMENT = Column("sentiment", "label", "value of the latent variable", labels=SENTIMENTS)
 LATENT = Schema(
     columns=(
-        *WHAT,
-        Column("word", "string", "form of the word"),
-        Column("lemma", "string", "its lemma"),
-        *SIDE,
+        *PLACE,
+        WORD,
+        LEMMA,
+        SENTIMENT,
+        GENDER,
         Column("rank", "int64", "by value, within gender and sentiment; 1: largest", minimum=1),
         Column(
             "q",
@@ -81,7 +84,7 @@ LATENT = Schema(
         Column("seed_sd", "float64", "SD of the grid's average over seeds, nats", minimum=0),
         Column("grid_sd", "float64", "SD over the weights, of means over seeds", minimum=0),
         *ESTIMATE,
-        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1),
+        FAMILY,
     ),
     key=("language", "pos", "word", "sentiment", "gender"),
 )
@@ -91,7 +94,7 @@ FIT = (
 )
 FITS = Schema(
     columns=(
-        *WHAT,
+        *PLACE,
         *FIT,
         Column("cross_entropy", "float64", "of observed and fitted shares, nats"),
         Column("kl", "float64", "posterior regulariser without its weight, nats"),
@@ -106,30 +109,31 @@ FITS = Schema(
 )
 GRID = Schema(
     columns=(
-        *WHAT,
+        *PLACE,
         *FIT,
-        Column("word", "string", "form of the word"),
-        *SIDE,
+        WORD,
+        SENTIMENT,
+        GENDER,
         Column("value", "float64", "deviation with these weights, mean over seeds, nats"),
     ),
     key=("language", "pos", "l1", "posterior", "word", "sentiment", "gender"),
 )
 SEEDS = Schema(
     columns=(
-        *WHAT,
+        *PLACE,
         Column("seed", "int64", "of the start that Adam goes from"),
-        Column("word", "string", "form of the word"),
-        *SIDE,
+        WORD,
+        SENTIMENT,
+        GENDER,
         Column("value", "float64", "deviation from this start, mean over the weights, nats"),
     ),
     key=("language", "pos", "seed", "word", "sentiment", "gender"),
 )
-SHARES = Schema(columns=(*WHAT, *SIDE, *ESTIMATE), key=("language", "pos", "sentiment", "gender"))
-WORDS = Schema(
-    columns=(*WHAT, Column("word", "string", "form of the word"), SIDE[1], *ESTIMATE),
-    key=("language", "pos", "word", "gender"),
+SHARES = Schema(
+    (*PLACE, SENTIMENT, GENDER, *ESTIMATE), key=("language", "pos", "sentiment", "gender")
 )
-TILT = Schema(columns=(*WHAT, *ESTIMATE), key=("language", "pos"))
+WORDS = Schema((*PLACE, WORD, GENDER, *ESTIMATE), key=("language", "pos", "word", "gender"))
+TILT = Schema((*PLACE, *ESTIMATE), key=("language", "pos"))
 SCHEMAS = {
     "latent": LATENT,
     "words": WORDS,
@@ -144,17 +148,16 @@ SCHEMAS = {
 class Params(Resampling):
     """How models are fitted, and how intervals and tests are made."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     genders: list[Literal["male", "female", "non-binary"]] = Field(
         ["male", "female"], min_length=2, description="in the model; the paper has these two"
     )
     min_count: int = Field(ge=1, description="people whose lists must have the word")
     smoothing: float = Field(gt=0, description="added to every cell")
-    l1: list[float] = Field(list(model.L1), min_length=1, description="weights of the L1 penalty")
+    l1: list[float] = Field(list(L1), min_length=1, description="weights of the L1 penalty")
     posterior: list[float] = Field(
-        list(model.POSTERIOR), min_length=1, description="weights of the posterior regulariser"
+        list(POSTERIOR), min_length=1, description="weights of the posterior regulariser"
     )
-    penalty: Penalty = Field(
+    penalty: Literal["proximal", "subgradient"] = Field(
         "proximal",
         description="how L1 acts: proximal gives exact zeros, subgradient is the paper's",
     )
@@ -163,11 +166,6 @@ class Params(Resampling):
     learning_rate: float = Field(gt=0, description="of Adam at first; falls along half a cosine")
     jitter: float = Field(0.01, ge=0, description="SD of the deviations that Adam starts from")
     seeds: list[int] = Field(min_length=1, description="of these; values are means over them")
-
-    @property
-    def schedule(self) -> Schedule:
-        """How models are fitted."""
-        return Schedule(self.steps, self.learning_rate, self.penalty, self.learn_background)
 
 
 class Found(NamedTuple):
@@ -178,10 +176,11 @@ class Found(NamedTuple):
     genders: list[int]  # codes
     counts: GenderCounts
     q: Array  # (words, sentiments)
-    fits: list[Fits]  # of each seed
-    value: model.Averages  # of one table: means over seeds
+    weights: tuple[Array, Array]  # (fits,) each: l1 and posterior
+    fits: list[latent_model.Fits]  # of each seed
+    value: latent_model.Averages  # of one table: means over seeds
     seeds: Array  # (seeds, sentiments, genders, words)
-    drawn: model.Averages  # bootstrap
+    drawn: latent_model.Averages  # bootstrap
     faithful: Array  # (sentiments, genders, words)
     p: Array  # (sentiments, genders, words)
 
@@ -196,39 +195,38 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If no language has a lexicon and enough words.
     """
     (name,) = inputs.models
-    outputs, people = inputs.outputs("associations", name), inputs.datasets["politicians"]
+    outputs, lexica = inputs.outputs("associations", name), inputs.datasets["lexica"]
     found = []
     for language in word_counts.languages(outputs):
-        path = inputs.datasets["lexica"] / f"{language}.parquet"
-        if not path.is_file():
+        if not (lexica / f"{language}.parquet").is_file():
             continue
-        folk = word_counts.people(people / f"{language}.parquet")
+        people = word_counts.read_people(inputs.datasets["politicians"] / f"{language}.parquet")
         for pos in range(len(POS)):
             source = word_counts.Lists((outputs / language,), pos)
-            part = _fitted(source, folk, inputs.datasets["lexica"], language, params)
-            if part:
+            if part := _fitted(source, people, lexica, language, params):
                 found.append(part)
     if not found:
-        raise Problem(
+        raise UserError(
             f"{outputs}: no language has both a lexicon and {params.min_count} lists with a word "
             "for each gender; add it to datasets.lexica.languages, or lower "
             "analysis.latent.min_count"
         )
-    tables = {table: Table(SCHEMAS[table], model=name) for table in ("words", "shares", "tilt")}
+    estimates = ("latent", "words", "shares", "tilt")
+    tables = {table: Table(SCHEMAS[table], model=name) for table in estimates}
+    tables["latent"].adjust()
     for part in found:
-        _averages(part, tables, params)
-    each = {"latent": _words, "fits": _fits, "grid": _grid, "seeds": _seeds}
+        _estimates(part, tables, params)
+    each = {"fits": _fits, "grid": _grid, "seeds": _seeds}
     whole = {
-        table: pl.concat([rows(part, name, params) for part in found])
+        table: pl.concat([rows(part, params) for part in found]).with_columns(model=pl.lit(name))
         for table, rows in each.items()
     }
-    whole["latent"] = adjusted(whole["latent"])
     return {table: typed(frame, SCHEMAS[table]) for table, frame in whole.items()} | {
-        name: table.frame() for name, table in tables.items()
+        table: rows.frame() for table, rows in tables.items()
     }
 
 
@@ -246,21 +244,26 @@ def best(table: pl.DataFrame, number: int = 10) -> pl.DataFrame:
 
 def _fitted(
     source: word_counts.Lists,
-    folk: word_counts.People,
+    people: word_counts.People,
     lexica: Path,
     language: str,
     params: Params,
 ) -> Found | None:
     """Fit one language and part of speech; None where there is nothing to fit."""
+    from plumbline.probes.politicians import latent_model as model
+
     genders = sorted(GENDERS.index(g) for g in set(params.genders))
-    resampling = (params.bootstrap, params.permutations, params.seed)
-    counts = by_gender(source, folk, genders, params.min_count, *resampling)
+    resampling = (params.n_bootstrap, params.n_permutations, params.seed)
+    counts = by_gender(source, people, genders, params.min_count, *resampling)
     if not counts.words or len(counts.genders) < 2 or not counts.seen.sum(axis=0).all():
         return None
     q = of_words(counts.words, counts.lemmas, lexica, language)
     seen = counts.seen + params.smoothing
     starts = [model.begin(seen, len(SENTIMENTS), s, params.jitter) for s in params.seeds]
-    weights, how = model.grid(params.l1, params.posterior), params.schedule
+    how = model.Schedule(
+        params.steps, params.learning_rate, params.penalty, params.learn_background
+    )
+    weights = model.grid(params.l1, params.posterior)
     fits = [model.fit(seen[None], q, *weights, start, how) for start in starts]
     each = [model.average(fit, len(fit.phi)) for fit in fits]
     value = model.Averages(*(np.mean(parts, axis=0) for parts in zip(*each, strict=True)))
@@ -280,6 +283,7 @@ def _fitted(
         counts.genders,
         counts,
         q,
+        weights,
         fits,
         value,
         np.stack([one.eta[0] for one in each]),
@@ -289,59 +293,67 @@ def _fitted(
     )
 
 
-def _words(found: Found, name: str, params: Params) -> pl.DataFrame:
-    value, counts = found.value.eta[0], found.counts
-    low, high = model.percentiles(found.drawn.eta, params.confidence)
+def _estimates(found: Found, tables: dict[str, Table], params: Params) -> None:
+    """Add deviations, words whatever their sentiment, sentiments, and the tilt of the genders."""
+    counts, genders = found.counts, found.genders
+    value, drawn = found.value, found.drawn
+    method = f"{params.confidence:.0%} Bayesian bootstrap percentile over names, refitted"
+    tail = (1 - params.confidence) / 2
+    place: dict[str, Any] = {"language": found.language, "pos": found.pos, "cluster": "name"}
+    none = place | {"null": "none: a description"}
+
+    def each(seen: Array, replicates: Array) -> Iterator[tuple[tuple[int, ...], Estimate]]:
+        """Yield every place in an array and the estimate there."""
+        low, high = np.quantile(replicates, [tail, 1 - tail], axis=0)
+        for at in np.ndindex(seen.shape):
+            value, bottom, top = (float(x[at]) for x in (seen, low, high))
+            yield at, Estimate(value, bottom, top, counts.names, method)
+
     over_grid = np.mean([fit.eta for fit in found.fits], axis=0).std(axis=0)
     over_seeds = found.seeds.std(axis=0)
     # equal values keep the order of the words, which is that of the alphabet
-    order = np.argsort(-np.round(value, 6), axis=2, kind="stable")
+    order = np.argsort(-np.round(value.eta[0], 6), axis=2, kind="stable")
     rank = np.argsort(order, axis=2, kind="stable") + 1
-    out: list[dict[str, Any]] = []
-    for w, word in enumerate(counts.words):
-        for s in range(len(SENTIMENTS)):
-            for g, gender in enumerate(found.genders):
-                at = (s, g, w)
-                out.append(
-                    {
-                        "model": name,
-                        "language": found.language,
-                        "pos": found.pos,
-                        "word": word,
-                        "lemma": counts.lemmas[w],
-                        "sentiment": s,
-                        "gender": gender,
-                        "rank": int(rank[at]),
-                        "q": finite(found.q[w, s]),
-                        "count": int(counts.seen[w, g]),
-                        "people": int(counts.people[g]),
-                        "value_faithful": finite(found.faithful[at]),
-                        "seed_sd": finite(over_seeds[at]),
-                        "grid_sd": finite(over_grid[at]),
-                        "value": finite(value[at]),
-                        "low": finite(low[at]),
-                        "high": finite(high[at]),
-                        "n": counts.names,
-                        "cluster": "name",
-                        "method": f"{params.confidence:.0%} Bayesian bootstrap percentile over "
-                        "names, refitted",
-                        "null": "gender labels permuted over names, refitted; of the gender's "
-                        "deviation less the others'",
-                        "p": significant(found.p[at]),
-                    }
-                )
-    return pl.DataFrame(out, infer_schema_length=None)
+    null = "gender labels permuted over names, refitted; of the gender's deviation less the others'"
+    for (w, s, g), row in each(np.moveaxis(value.eta[0], 2, 0), np.moveaxis(drawn.eta, 3, 1)):
+        tables["latent"].add(
+            row,
+            word=counts.words[w],
+            lemma=counts.lemmas[w],
+            sentiment=s,
+            gender=genders[g],
+            rank=int(rank[s, g, w]),
+            q=finite(found.q[w, s]),
+            count=int(counts.seen[w, g]),
+            people=int(counts.people[g]),
+            value_faithful=finite(found.faithful[s, g, w]),
+            seed_sd=finite(over_seeds[s, g, w]),
+            grid_sd=finite(over_grid[s, g, w]),
+            null=null,
+            p=found.p[s, g, w],
+            **place,
+        )
+    for (w, g), row in each(value.words[0].T, np.moveaxis(drawn.words, 2, 1)):
+        tables["words"].add(row, word=counts.words[w], gender=genders[g], **none)
+    for (s, g), row in each(value.sentiments[0], drawn.sentiments):
+        tables["shares"].add(row, sentiment=s, gender=genders[g], **none)
+    if {MALE, FEMALE} <= set(genders):
+        sides = [genders.index(FEMALE), genders.index(MALE)]
+        both = (value.sentiments, drawn.sentiments)
+        odds = [np.log(x[:, 0, sides] / x[:, 1, sides]) for x in both]
+        seen, replicates = (x[:, 0] - x[:, 1] for x in odds)
+        ((_, row),) = each(seen[0], replicates)
+        tables["tilt"].add(row, **none)
 
 
-def _fits(found: Found, name: str, params: Params) -> pl.DataFrame:
+def _fits(found: Found, _: Params) -> pl.DataFrame:
     known = int((~np.isnan(found.q).any(axis=1)).sum())
     out = []
-    for i, (l1, posterior) in enumerate(zip(*model.grid(params.l1, params.posterior), strict=True)):
+    for i, (l1, posterior) in enumerate(zip(*found.weights, strict=True)):
         kl = float(np.mean([fit.divergence[i] for fit in found.fits]))
         left = max(float(fit.residual[i]) for fit in found.fits)
         out.append(
             {
-                "model": name,
                 "language": found.language,
                 "pos": found.pos,
                 "l1": float(l1),
@@ -359,19 +371,18 @@ def _fits(found: Found, name: str, params: Params) -> pl.DataFrame:
     return pl.DataFrame(out)
 
 
-def _grid(found: Found, name: str, params: Params) -> pl.DataFrame:
+def _grid(found: Found, _: Params) -> pl.DataFrame:
     """Return the deviations of every pair of weights, means over seeds."""
     value = np.mean([fit.eta for fit in found.fits], axis=0)  # (fits, sentiments, genders, words)
-    l1, posterior = model.grid(params.l1, params.posterior)
-    return _long(found, name, value, {"l1": l1, "posterior": posterior})
+    return _long(found, value, dict(zip(("l1", "posterior"), found.weights, strict=True)))
 
 
-def _seeds(found: Found, name: str, params: Params) -> pl.DataFrame:
+def _seeds(found: Found, params: Params) -> pl.DataFrame:
     """Return the deviations from every start, means over the grid."""
-    return _long(found, name, found.seeds, {"seed": np.array(params.seeds)})
+    return _long(found, found.seeds, {"seed": np.array(params.seeds)})
 
 
-def _long(found: Found, name: str, value: Array, of: dict[str, NDArray[Any]]) -> pl.DataFrame:
+def _long(found: Found, value: Array, of: dict[str, NDArray[Any]]) -> pl.DataFrame:
     """Return a row each value.
 
     Parameters
@@ -384,7 +395,6 @@ def _long(found: Found, name: str, value: Array, of: dict[str, NDArray[Any]]) ->
     fit, sentiment, gender, word = np.indices(value.shape).reshape(4, -1)
     return pl.DataFrame(
         {
-            "model": pl.repeat(name, value.size, eager=True),
             "language": pl.repeat(found.language, value.size, eager=True),
             "pos": np.full(value.size, found.pos),
             **{column: values[fit] for column, values in of.items()},
@@ -394,36 +404,3 @@ def _long(found: Found, name: str, value: Array, of: dict[str, NDArray[Any]]) ->
             "value": np.round(value.ravel(), 6) + 0.0,
         }
     )
-
-
-def _averages(found: Found, tables: dict[str, Table], params: Params) -> None:
-    """Add what the fits say of words, whatever their sentiment, and of sentiments."""
-    place: dict[str, Any] = {"language": found.language, "pos": found.pos}
-    place |= {"cluster": "name", "null": "none: a description"}
-    method = f"{params.confidence:.0%} Bayesian bootstrap percentile over names, refitted"
-    value, drawn = found.value, found.drawn
-    words, shares = (model.percentiles(x, params.confidence) for x in drawn[1:])
-
-    def estimate(value: Any, limits: tuple[Any, Any]) -> Estimate:
-        low, high = (float(x) for x in limits)
-        return Estimate(float(value), low, high, found.counts.names, method)
-
-    for w, word in enumerate(found.counts.words):
-        for g, gender in enumerate(found.genders):
-            limits = words[0][g, w], words[1][g, w]
-            row = estimate(value.words[0, g, w], limits)
-            tables["words"].add(row, word=word, gender=gender, **place)
-    for s in range(len(SENTIMENTS)):
-        for g, gender in enumerate(found.genders):
-            limits = shares[0][s, g], shares[1][s, g]
-            row = estimate(value.sentiments[0, s, g], limits)
-            tables["shares"].add(row, sentiment=s, gender=gender, **place)
-    sides = [GENDERS.index(name) for name in ("female", "male")]
-    if set(sides) <= set(found.genders):
-        female, male = (found.genders.index(gender) for gender in sides)
-        seen, replicates = (
-            np.log(x[:, 0, female] / x[:, 1, female]) - np.log(x[:, 0, male] / x[:, 1, male])
-            for x in (value.sentiments, drawn.sentiments)
-        )
-        limits = model.percentiles(replicates, params.confidence)
-        tables["tilt"].add(estimate(seen[0], limits), **place)

@@ -1,4 +1,4 @@
-"""Analysis ``sentiment_lexica``: how well lexica tell the sentiment of labelled texts.
+"""Analysis ``lexicon_evaluation``: how well lexica tell the sentiment of labelled texts.
 
 In kind the comparison of Stańczak et al. (2023), Table 12: the combination of the lexica, each of
 them, and their plain mean. The rule by which a text is classified is ours: the mean score of the
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
+from plumbline.probes.politicians.words.columns import REASON, TESTED
 from plumbline.probes.stats.classification import (
     Agreement,
     Chance,
@@ -28,10 +28,10 @@ from plumbline.probes.stats.classification import (
 )
 from plumbline.probes.stats.estimate import (
     ESTIMATE,
+    Estimate,
     Resampling,
     adjusted,
     finite,
-    significant,
     typed,
 )
 
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.stats.estimate import Estimate
 
     Labels = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -66,7 +65,6 @@ PLACE = (
     Column("lexicon", "string", "name of the view, else the kind"),
     Column("measure", "label", "of the labels that the texts are given", labels=MEASURES),
 )
-TESTED = Column("tested", "int64", "tests that p_bh is taken over; 0 where none", minimum=0)
 AGREEMENT = Schema(
     columns=(
         *PLACE,
@@ -89,28 +87,23 @@ AGREEMENT = Schema(
             maximum=1,
         ),
         *ESTIMATE,
-        Column("reason", "string", "why there is no number; null where there is", nullable=True),
+        REASON,
         TESTED,
     ),
     key=tuple(c.name for c in PLACE),
 )
-DIFFERENCES = Schema(
-    columns=(*PLACE, *ESTIMATE, TESTED),
-    key=tuple(c.name for c in PLACE),
-)
+DIFFERENCES = Schema((*PLACE, *ESTIMATE, TESTED), key=AGREEMENT.key)
 SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
 
 
 class Params(Resampling):
-    """What the lexica are compared with."""
-
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    """How intervals and tests are made."""
 
 
 class Evaluation(NamedTuple):
     """How well one lexicon does, and by how much the first one does better."""
 
-    lexicon: str
+    lexicon: Any  # its key
     words: int
     covered: float  # share of the texts with a word of it
     low: float  # texts under it are negative
@@ -131,7 +124,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If a language has texts but no lexica, or a corpus lacks a split.
     """
     agreements: list[dict[str, Any]] = []
@@ -165,7 +158,7 @@ def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
     """
     path = lexica / f"{language}.parquet"
     if not path.is_file():
-        raise Problem(
+        raise UserError(
             f"{path}: no lexica for the labelled texts in {language!r}; add the language to "
             "datasets.lexica.languages, or take it out of datasets.labelled_texts.languages"
         )
@@ -233,12 +226,8 @@ def majority(labels: Labels) -> int:
 def evaluate(
     tuning: tuple[Sequence[str], Labels],
     testing: tuple[Sequence[str], Labels],
-    lexica: Mapping[str, Mapping[str, float]],
-    *,
-    confidence: float = 0.95,
-    bootstrap: int = 2000,
-    permutations: int = 2000,
-    seed: int = 1,
+    lexica: Mapping[Any, Mapping[str, float]],
+    params: Params,
 ) -> list[Evaluation]:
     """Cut each lexicon's mean scores on the tuning texts, and classify the others.
 
@@ -247,8 +236,8 @@ def evaluate(
     tuning, testing
         Texts and their labels 0 negative, 1 neutral, 2 positive.
     lexica
-        Score of each word, -1 to 1, per lexicon; the first one is compared with all others on the
-        same texts.
+        Score of each word, -1 to 1, by key of the lexicon; the first one is compared with all
+        others on the same texts.
 
     Returns
     -------
@@ -263,8 +252,8 @@ def evaluate(
     """
     found: list[Evaluation] = []
     first = None
-    settings: dict[str, Any] = {"confidence": confidence, "bootstrap": bootstrap, "seed": seed}
-    paired = settings | {"permutations": permutations}
+    settings = _settings(params)
+    paired = settings | {"n_permutations": params.n_permutations}
     same = np.full(len(testing[1]), majority(tuning[1]))
     for name, lexicon in lexica.items():
         low, high = cuts(mean_scores(tuning[0], lexicon), tuning[1])
@@ -306,23 +295,13 @@ def _compared(
     }
     if ("combination", "combination") not in known:
         corpus = "/".join(place.values())
-        raise Problem(
+        raise UserError(
             f"labelled_texts {corpus}: no tuning text has a word of lexica; mend one of them"
         )
-    names = {f"{kind}: {name}": (kind, name) for kind, name in known}
-    found = evaluate(
-        tuning,
-        testing,
-        {key: known[pair] for key, pair in names.items()},
-        confidence=params.confidence,
-        bootstrap=params.bootstrap,
-        permutations=params.permutations,
-        seed=params.seed,
-    )
     agreements: list[dict[str, Any]] = []
     differences: list[dict[str, Any]] = []
-    for one in found:
-        kind, name = names[one.lexicon]
+    for one in evaluate(tuning, testing, known, params):
+        kind, name = one.lexicon
         at: dict[str, Any] = {"kind": KINDS.index(kind), "lexicon": name}
         agreements += [at | row for row in _agreement(one, params.confidence)]
         if one.first_less_this:
@@ -343,95 +322,71 @@ def _texts(place: dict[str, str], part: pl.DataFrame, split: str) -> Texts:
     rows = part.filter(pl.col("split") == SPLITS.index(split))
     if rows.is_empty():
         corpus = "/".join(place.values())
-        raise Problem(f"labelled_texts {corpus}: no {split} text is left; name another corpus")
+        raise UserError(f"labelled_texts {corpus}: no {split} text is left; name another corpus")
     labels = np.array([CODES[label] for label in LABELS], dtype=np.int64)
     return rows["text"].to_list(), labels[rows["label"].to_numpy()]
+
+
+def _settings(params: Params) -> dict[str, Any]:
+    names = ("confidence", "n_bootstrap", "seed")
+    return {name: getattr(params, name) for name in names}
 
 
 def _agreement(one: Evaluation, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield a row for each measure; judged against the majority class on the same texts."""
     tests = _differences(one.less_majority, "the majority class does as well", confidence)
     for i, (row, estimate) in enumerate(zip(tests, one.agreement, strict=True)):
-        yield {
-            "words": one.words,
-            "unknown": finite(1 - one.covered),
-            "under": finite(one.low),
-            "over": finite(one.high),
-            "chance": finite(one.chance[i]),
-            "reason": None,
-            **row,
-            **_estimate(estimate, confidence),
-        }
+        yield estimate.at(confidence).row(
+            measure=i,
+            words=one.words,
+            unknown=finite(1 - one.covered),
+            under=finite(one.low),
+            over=finite(one.high),
+            chance=finite(one.chance[i]),
+            **{name: row[name] for name in ("cluster", "null", "p")},
+        )
 
 
 def _differences(found: Difference, null: str, confidence: float) -> list[dict[str, Any]]:
     tests = (("McNemar's exact test", found.p), ("randomisation", found.p_macro_f1))
     return [
-        {
-            "measure": i,
-            **_estimate(estimate, confidence),
-            "null": f"{null} ({test})",
-            "p": significant(p),
-        }
+        estimate.at(confidence).row(measure=i, cluster="text", null=f"{null} ({test})", p=p)
         for i, (estimate, (test, p)) in enumerate(zip(found[:2], tests, strict=True))
     ]
 
 
-def _estimate(estimate: Estimate, confidence: float) -> dict[str, Any]:
-    return {
-        "value": finite(estimate.value),
-        "low": finite(estimate.low),
-        "high": finite(estimate.high),
-        "n": estimate.n,
-        "cluster": "text",
-        "method": f"{confidence:.0%} {estimate.method}",
-    }
-
-
 def _nothing(unknown: float, n: int) -> Iterator[dict[str, Any]]:
     """Yield the rows of a lexicon that cannot be cut."""
+    nan = float("nan")
     for measure in range(len(MEASURES)):
-        yield {
-            "measure": measure,
-            "unknown": finite(unknown),
-            **dict.fromkeys(("under", "over", "chance", "value", "low", "high", "p")),
-            "n": n,
-            "cluster": "text",
-            "method": "none",
-            "null": "none",
-            "reason": "no tuning text has a word of it",
-        }
+        yield Estimate(nan, nan, nan, n, "none").row(
+            measure=measure,
+            unknown=finite(unknown),
+            reason="no tuning text has a word of it",
+            cluster="text",
+            null="none",
+        )
 
 
 def _majority(tuning: Labels, testing: Labels, params: Params) -> Iterator[dict[str, Any]]:
     """Yield the rows of the baseline: all texts get the most frequent label of the tuning texts."""
     guess = np.full(len(testing), majority(tuning))
-    found = agreement(
-        testing,
-        guess,
-        confidence=params.confidence,
-        bootstrap=params.bootstrap,
-        seed=params.seed,
-    )
-    for measure, estimate in enumerate(found):
-        yield {
-            "kind": KINDS.index("majority class"),
-            "lexicon": "majority class",
-            "measure": measure,
-            "words": 0,
-            "unknown": 1.0,
-            "under": None,
-            "over": None,
-            "chance": finite(estimate.value),  # in any order they are the same
-            **_estimate(estimate, params.confidence),
-            "null": "none",
-            "p": None,
-            "reason": None,
-        }
+    for measure, estimate in enumerate(agreement(testing, guess, **_settings(params))):
+        yield estimate.at(params.confidence).row(
+            kind=KINDS.index("majority class"),
+            lexicon="majority class",
+            measure=measure,
+            words=0,
+            unknown=1.0,
+            chance=finite(estimate.value),  # in any order they are the same
+            cluster="text",
+            null="none",
+        )
 
 
 def _adjusted(rows: list[dict[str, Any]]) -> pl.DataFrame:
     """Add Benjamini-Hochberg over all tests of a table."""
+    columns = {"under", "over", "chance", "reason"} - set().union(*rows)
     table = adjusted(pl.DataFrame(rows, infer_schema_length=None))
     tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
-    return table.with_columns(tested=tested)
+    return table.with_columns(tested=tested, **dict.fromkeys(columns))

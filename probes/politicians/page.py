@@ -205,7 +205,7 @@ def _measures(frame: pl.DataFrame) -> Iterator[Row]:
 
 
 def _pair(name: str) -> pl.Expr:
-    """Return the pair of parts of the people that a column tells of."""
+    """Return the pair of parts of the people that a column is about."""
     names = {name: f"{a} against {b}" for a, b in PAIRS for name in (a, b, f"{a} against {b}")}
     pairs = pl.Enum(list(dict.fromkeys(names.values())))
     return pl.col(name).cast(pl.String).replace_strict(names, return_dtype=pairs).alias("pair")
@@ -269,7 +269,7 @@ def varied(tables: Tables) -> pl.DataFrame:
         .sort(size, descending=True, maintain_order=True, nulls_last=True)
         .with_columns(
             number=pl.when(pl.col("deviation") == "pmi").then(plain).otherwise(by),
-            fate=pl.when(size.is_null()).then(pl.lit("lacking")).otherwise(moved),
+            fate=pl.when(size.is_null()).then(pl.lit("missing")).otherwise(moved),
             what=pl.format("{}: {}", kind, "variation"),
             why=pl.col("reason").fill_null("the default cannot be had"),
         )
@@ -298,7 +298,7 @@ def _reasons(frame: pl.DataFrame) -> pl.DataFrame:
 
 def lexica(tables: Tables) -> pl.DataFrame:
     """Return how well lexica do, and what their combination does better than each."""
-    table, apart = (tables.read(f"sentiment_lexica/{t}") for t in ("agreement", "differences"))
+    table, apart = (tables.read(f"lexicon_evaluation/{t}") for t in ("agreement", "differences"))
     if table.is_empty() or apart.is_empty():
         return pl.DataFrame()
     of = ["language", "source", "kind", "lexicon", "measure"]

@@ -11,18 +11,13 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians import resample_counts, word_counts
-from plumbline.probes.stats.estimate import (
-    ESTIMATE,
-    Bootstrap,
-    Estimate,
-    adjusted,
-    typed,
-)
+from plumbline.probes.politicians.words import word_counts
+from plumbline.probes.politicians.words.columns import FAMILY, GENDER, LEMMA, PLACE, WORD
+from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
+from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, Estimate, adjusted, typed
 from plumbline.probes.stats.pmi import intervals, pmi
 from plumbline.probes.stats.tests import fisher_p
 
@@ -40,21 +35,20 @@ METHODS = {
     "plug-in": "bootstrap percentile (Poisson weights)",
     "smoothed": "Bayesian bootstrap percentile",
 }
+READING = Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=READINGS)
 PMI = Schema(
     columns=(
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("language", "string", "language of names and words"),
-        Column("pos", "label", "universal part of speech", labels=POS),
-        Column("word", "string", "form of the word"),
-        Column("lemma", "string", "its lemma"),
-        Column("gender", "label", "the paper's grouping", labels=GENDERS),
-        Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=READINGS),
+        *PLACE,
+        WORD,
+        LEMMA,
+        GENDER,
+        READING,
         Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
         Column("count_all", "int64", "people in whose list the word is", minimum=1),
         Column("people", "int64", "people of this gender", minimum=1),
         Column("list_length", "int64", "words in the list of each", minimum=1),
         *ESTIMATE,
-        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1),
+        FAMILY,
     ),
     key=("language", "pos", "word", "gender", "reading"),
 )
@@ -62,16 +56,11 @@ PMI = Schema(
 SCHEMAS = {"pmi": PMI}
 
 
-class Estimation(Bootstrap):
+class Params(Bootstrap):
     """How estimates and intervals are made."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     smoothing: float = Field(gt=0, description="added to every cell in the smoothed reading")
     min_count: int = Field(ge=1, description="lists that must have the word")
-
-
-class Params(Estimation):
-    """How estimates and intervals are made."""
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -84,24 +73,23 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If no word is in enough lists.
     """
     (model,) = inputs.models
     outputs = inputs.outputs("associations", model)
-    people = inputs.datasets["politicians"]
     tables: list[pl.DataFrame] = []
     for language in word_counts.languages(outputs):
-        folk = word_counts.people(people / f"{language}.parquet")
+        path = inputs.datasets["politicians"] / f"{language}.parquet"
+        people = word_counts.read_people(path)
         for pos in range(len(POS)):
-            source = word_counts.Lists((outputs / language,), pos)
-            counts = word_counts.count(source, folk)
+            counts = word_counts.count(word_counts.Lists((outputs / language,), pos), people)
             if len(chosen := counts.common(params.min_count)):
                 p = fisher_p(counts.distinct[chosen], counts.names)
-                table = rows(source, folk, counts, p, params)
+                table = rows(counts, p, params)
                 tables.append(table.with_columns(model=pl.lit(model), language=pl.lit(language)))
     if not tables:
-        raise Problem(
+        raise UserError(
             f"{outputs}: no word is in {params.min_count} lists; lower analysis.pmi.min_count, or "
             "see the config coverage for what the model lacks"
         )
@@ -109,11 +97,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 
 def rows(
-    source: word_counts.Lists,
-    folk: word_counts.People,
     counts: word_counts.Counts,
     p: NDArray[np.float64],
-    params: Estimation,
+    params: Params,
     null: str = "gender labels permuted over distinct names, exact",
 ) -> pl.DataFrame:
     """Return a row for each common word, gender and reading; readings alternate row by row.
@@ -126,7 +112,7 @@ def rows(
         For the common words.
     """
     chosen = counts.common(params.min_count)
-    draws = resample_counts.draw(source, folk, counts, chosen, params.bootstrap, params.seed)
+    draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
     estimates = []
     for smoothing, drawn in ((0.0, draws.ordinary), (params.smoothing, draws.bayesian)):
         limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)
@@ -140,7 +126,7 @@ def rows(
                 method = f"{params.confidence:.0%} {METHODS[reading]} over names"
                 value, low, high = (float(x[i, g]) for x in estimates[r])
                 row = Estimate(value, low, high, counts.clusters, method).row(
-                    pos=source.pos,
+                    pos=counts.source.pos,
                     word=counts.words[w],
                     lemma=counts.lemmas[w],
                     gender=int(label),

@@ -24,10 +24,7 @@ from plumbline.probes.worlds.politicians import Planted, World, expected_counts
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, covered, discoveries, signs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
 
@@ -63,25 +60,19 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     dict
         A table for each analysis that some world has tables of; columns as in :data:`SCHEMAS`.
     """
-    measures: dict[str, Callable[[Inputs, str, Truth, Table, Params], None]] = {
+    measures = {
         "pmi": _pmi,
         "latent": _latent,
         "sentiment": _sentiment,
         "supersenses": _supersenses,
     }
+    truths = {model: planted(inputs.weights(model)) for model in inputs.models}
     found = {}
     for analysis, measure in measures.items():
         table = Table(RECOVERY)
-        for model in inputs.models:
-            truth = planted(inputs.weights(model))
-            if truth is None:
-                continue
-            table.key = {
-                "model": model,
-                "language": truth.world.language,
-                "world": int(truth.world.null),
-            }
-            measure(inputs, model, truth, table, params)
+        for model, truth in truths.items():
+            if truth is not None:
+                measure(Control(inputs, model, truth, table, params))
         if table.rows:
             found[analysis] = table.frame()
     return found
@@ -134,45 +125,73 @@ def true_pmi(truth: Truth, pos: int, people: dict[int, int], length: int) -> pl.
     )
 
 
-def _truths(pmi: pl.DataFrame, truth: Truth) -> dict[int, pl.DataFrame]:
-    """Return :func:`true_pmi` of each part of speech in the table ``pmi`` of one language."""
-    return {
-        pos: true_pmi(
-            truth,
-            pos,
-            dict(part.select("gender", "people").unique().iter_rows()),
-            part["list_length"][0],
+class Control(NamedTuple):
+    """One world: the tables of its model, what is true of it, and the rows that compare them."""
+
+    inputs: Inputs
+    model: str
+    truth: Truth
+    table: Table
+    params: Params
+
+    @property
+    def null(self) -> bool:
+        """Whether nothing was planted."""
+        return self.truth.world.null
+
+    def read(self, analysis: str, name: str = "", *, each: bool = True) -> pl.DataFrame:
+        """Read a table, in the language of the world; codes of labels as numbers."""
+        folder = self.inputs.tables(analysis, self.model if each else "")
+        path = folder / f"{name or analysis}.parquet"
+        if not path.is_file():
+            return pl.DataFrame()
+        table = pl.read_parquet(path).filter(pl.col("language") == self.truth.world.language)
+        labels = ("pos", "gender", "sentiment", "supersense", "reading", "first", "second")
+        return table.with_columns(
+            pl.col(name).cast(pl.Int64) for name in labels if name in table.columns
         )
-        for (pos,), part in pmi.group_by("pos", maintain_order=True)
-    }
 
+    def true_pmi(self, pmi: pl.DataFrame) -> dict[int, pl.DataFrame]:
+        """Return :func:`true_pmi` of each part of speech in the table ``pmi``."""
+        return {
+            pos: true_pmi(
+                self.truth,
+                pos,
+                dict(part.select("gender", "people").unique().iter_rows()),
+                part["list_length"][0],
+            )
+            for (pos,), part in pmi.group_by("pos", maintain_order=True)
+        }
 
-def _read(inputs: Inputs, analysis: str, model: str, truth: Truth, name: str = "") -> pl.DataFrame:
-    """Read a table, in the language of the world; codes of labels as numbers."""
-    path = inputs.tables(analysis, model) / f"{name or analysis}.parquet"
-    if not path.is_file():
-        return pl.DataFrame()
-    table = pl.read_parquet(path).filter(pl.col("language") == truth.world.language)
-    labels = ("pos", "gender", "sentiment", "supersense", "reading", "first", "second")
-    return table.with_columns(
-        pl.col(name).cast(pl.Int64) for name in labels if name in table.columns
-    )
+    def add(
+        self, estimate: Estimate, measure: str, cluster: str, null: str, p: float | None = None
+    ) -> None:
+        """Add a row."""
+        at = {"language": self.truth.world.language, "world": int(self.null), "model": self.model}
+        self.table.add(estimate, measure=measure, cluster=cluster, null=null, p=p, **at)
 
+    def relation(self, both: pl.DataFrame, what: str) -> None:
+        """Add how planted log-ratios of words and their measured contrasts go together."""
+        true, value = (both[column].to_numpy() for column in ("log_ratio_nats", "contrast"))
+        if len(true) >= LEAST:
+            title = f"Spearman correlation of planted log-ratio and measured {what}"
+            level = self.params.confidence
+            self.add(spearman(true, value, level), title, "word", "0: no relation")
+            title = "share of words whose measured sign is the planted one"
+            self.add(signs(true, value, level), title, "word", "0.5: coin")
 
-def _relation(
-    table: Table, true: NDArray[np.float64], value: NDArray[np.float64], what: str, params: Params
-) -> None:
-    """Add how planted log-ratios of words and their measured differences go together."""
-    if len(true) >= LEAST:
-        title = f"Spearman correlation of planted log-ratio and measured {what}"
-        found = spearman(true, value, params.confidence)
-        table.add(found, measure=title, cluster="word", null="0: no relation")
-        table.add(
-            signs(true, value, params.confidence),
-            measure="share of words whose measured sign is the planted one",
-            cluster="word",
-            null="0.5: coin",
-        )
+    def coverage(self, held: pl.DataFrame, measure: str, cluster: str, note: str = "") -> None:
+        """Add how often intervals hold the truth."""
+        level = self.params.confidence
+        self.add(covered(held, level), measure, cluster, f"{level:g}: nominal{note}")
+
+    def discoveries(
+        self, p: pl.Series, limit: float, cluster: str, null: str, tests: str = "tests"
+    ) -> None:
+        """Add the share of p-values at or below a limit."""
+        found = discoveries(p.to_numpy(), limit, self.params.confidence)
+        title = f"share of {tests} with {p.name} at or below {limit:g}"
+        self.add(found, title, cluster, null)
 
 
 def _contrast(table: pl.DataFrame) -> pl.DataFrame:
@@ -184,146 +203,103 @@ def _contrast(table: pl.DataFrame) -> pl.DataFrame:
     return both.select("word", contrast=pl.col("value") - pl.col("value_male")).sort("word")
 
 
-def _pmi(inputs: Inputs, model: str, truth: Truth, table: Table, params: Params) -> None:
-    pmi = _read(inputs, "pmi", model, truth)
+def _pmi(control: Control) -> None:
+    pmi, params = control.read("pmi"), control.params
     if pmi.is_empty():
         return
-    null, rate = truth.world.null, params.false_discovery_rate
+    rate, cluster = params.false_discovery_rate, "word and gender"
     tests, smoothed = (pmi.filter(pl.col("reading") == reading) for reading in (0, 1))
-    p, p_bh = (tests[column].to_numpy() for column in ("p", "p_bh"))
-    if null:
-        table.add(
-            discoveries(np.array([p_bh.min()]), rate, params.confidence),
-            measure=f"false discovery proportion at {rate:g}: 1 if there is any, as all are false",
-            cluster="world",
-            null=f"{rate:g}: nominal mean over worlds",
-        )
+    if control.null:
+        least = discoveries(np.array([tests["p_bh"].min()]), rate, params.confidence)
+        title = f"false discovery proportion at {rate:g}: 1 if there is any, as all are false"
+        control.add(least, title, "world", f"{rate:g}: nominal mean over worlds")
     else:
-        both = _contrast(smoothed).join(truth.words, on="word")
-        ratio, contrast = (both[column].to_numpy() for column in ("log_ratio_nats", "contrast"))
-        _relation(table, ratio, contrast, "PMI, female minus male", params)
+        both = _contrast(smoothed).join(control.truth.words, on="word")
+        control.relation(both, "PMI, female minus male")
     true = pl.concat(
         part.select("word", "gender", true="value", pos=pl.lit(pos, pl.Int64))
-        for pos, part in _truths(pmi, truth).items()
+        for pos, part in control.true_pmi(pmi).items()
     )
-    held = smoothed.join(true, on=["pos", "word", "gender"]).filter(
-        pl.col("gender").is_in([MALE, FEMALE])
-    )
+    held = smoothed.join(true, on=["pos", "word", "gender"])
+    held = held.filter(pl.col("gender").is_in([MALE, FEMALE]))
     level = f"{params.confidence:.0%} intervals (smoothed, binary)"
-    table.add(
-        covered(held, params.confidence),
-        measure=f"share of {level} with the true PMI",
-        cluster="word and gender",
-        null=f"{params.confidence:g}: nominal",
-    )
-    for column, values, limit, none in (
-        ("p_bh", p_bh, rate, "0: no discovery is true"),
-        ("p", p, 0.05, "at most 0.05: nominal"),
+    control.coverage(held, f"share of {level} with the true PMI", cluster)
+    for column, limit, none in (
+        ("p_bh", rate, "0: no discovery is true"),
+        ("p", 0.05, "at most 0.05: nominal"),
     ):
-        table.add(
-            discoveries(values, limit, params.confidence),
-            measure=f"share of tests with {column} at or below {limit:g}",
-            cluster="word and gender",
-            null=none if null else MANY,
-        )
+        control.discoveries(tests[column], limit, cluster, none if control.null else MANY)
 
 
-def _latent(inputs: Inputs, model: str, truth: Truth, table: Table, params: Params) -> None:
-    latent = _read(inputs, "latent", model, truth)
+def _latent(control: Control) -> None:
+    latent, words = control.read("latent"), control.truth.words
     if latent.is_empty():
         return
-    null, rate = truth.world.null, params.false_discovery_rate
-    if not null:
-        words = _read(inputs, "latent", model, truth, "words")
+    if not control.null:
         both = pl.concat(
-            _contrast(part).join(truth.words.filter(pl.col("pos") == POS[pos]), on="word")
-            for (pos,), part in words.group_by("pos", maintain_order=True)
+            _contrast(part).join(words.filter(pl.col("pos") == POS[pos]), on="word")
+            for (pos,), part in control.read("latent", "words").group_by("pos", maintain_order=True)
         )
-        ratio, contrast = (both[column].to_numpy() for column in ("log_ratio_nats", "contrast"))
-        _relation(table, ratio, contrast, "log p(w|g), female less male", params)
-    for row in _read(inputs, "latent", model, truth, "tilt").iter_rows(named=True):
-        table.add(
+        control.relation(both, "log p(w|g), female less male")
+    for row in control.read("latent", "tilt").iter_rows(named=True):
+        control.add(
             _estimate(row),
-            measure=f"{POS[row['pos']]}: log-ratio female to male of p(positive|g), less that of "
+            f"{POS[row['pos']]}: log-ratio female to male of p(positive|g), less that of "
             "p(negative|g)",
-            cluster="name",
-            null=f"{truth.world.sentiment_effect:.3f}: planted in the words",
+            "name",
+            f"{control.truth.world.sentiment_effect:.3f}: planted in the words",
         )
-    for column, limit in (("p_bh", rate), ("p", 0.05)):
-        table.add(
-            discoveries(latent[column].to_numpy(), limit, params.confidence),
-            measure=f"share of tests with {column} at or below {limit:g}",
-            cluster="word, sentiment and gender",
-            null="at most this: nominal" if null else "no nominal value: many are planted",
-        )
+    null = "at most this: nominal" if control.null else "no nominal value: many are planted"
+    for column, limit in (("p_bh", control.params.false_discovery_rate), ("p", 0.05)):
+        control.discoveries(latent[column], limit, "word, sentiment and gender", null)
 
 
-def _sentiment(inputs: Inputs, model: str, truth: Truth, table: Table, params: Params) -> None:
-    found = _read(inputs, "sentiment", "", truth, "differences")
-    pmi = _read(inputs, "pmi", model, truth)
+def _sentiment(control: Control) -> None:
+    found, pmi = control.read("sentiment", "differences", each=False), control.read("pmi")
     if found.is_empty() or pmi.is_empty():
         return
-    mine = found.filter((pl.col("model") == model) & (pl.col("deviation") == 0))
+    level, rate = control.params.confidence, control.params.false_discovery_rate
+    mine = found.filter((pl.col("model") == control.model) & (pl.col("deviation") == 0))
     by_name = mine.filter(pl.col("test") == 1).sort("pos", "sentiment")
     held = []
     for (pos,), part in by_name.group_by("pos", maintain_order=True):
         apart = np.zeros(len(SENTIMENTS))
-        if not truth.world.null:
+        if not control.null:
             of_pos = pmi.filter(pl.col("pos") == pos)
-            true = _truths(of_pos, truth)[pos].filter(pl.col("word").is_in(of_pos["word"]))
+            true = control.true_pmi(of_pos)[pos].filter(pl.col("word").is_in(of_pos["word"]))
             sides = []
             for gender in (MALE, FEMALE):
                 own = true.filter(pl.col("gender") == gender)
                 largest = own.sort("value", descending=True, maintain_order=True)
-                kinds = largest["sentiment"][: part["largest"][0]].to_list()
+                kinds = largest["sentiment"][: part["top_k"][0]].to_list()
                 sides.append(np.array([kinds.count(s) / len(kinds) for s in SENTIMENTS]))
             apart = sides[0] - sides[1]
         for row in part.iter_rows(named=True):
-            planted_share, kind = apart[row["sentiment"]], SENTIMENTS[row["sentiment"]]
-            held.append({k: row[k] for k in ("value", "low", "high")} | {"true": planted_share})
-            table.add(
-                _estimate(row),
-                measure=f"{POS[pos]}, {kind}: share, male minus female",
-                cluster=row["cluster"],
-                null=f"{planted_share:.3f}: planted",
-                p=row["p"],
-            )
-            table.rows[-1]["p_bh"] = row["p_bh"]
+            share, kind = apart[row["sentiment"]], SENTIMENTS[row["sentiment"]]
+            held.append({k: row[k] for k in ("value", "low", "high")} | {"true": share})
+            title = f"{POS[pos]}, {kind}: share, male minus female"
+            null = f"{share:.3f}: planted"
+            control.add(_estimate(row), title, row["cluster"], null, row["p"])
+            control.table.rows[-1]["p_bh"] = row["p_bh"]
     if not held:
         return
-    compared = pl.DataFrame(held)
-    cluster = "part of speech and sentiment"
-    table.add(
-        covered(compared, params.confidence),
-        measure=f"share of {params.confidence:.0%} intervals with the planted difference",
-        cluster=cluster,
-        null=f"{params.confidence:g}: nominal",
-    )
+    compared, cluster = pl.DataFrame(held), "part of speech and sentiment"
+    title = f"share of {level:.0%} intervals with the planted difference"
+    control.coverage(compared, title, cluster)
     strong = compared.filter(pl.col("true").abs() >= LARGE)
     if len(strong):
         at = [strong[name].to_numpy() for name in ("true", "value")]
-        table.add(
-            signs(at[0], at[1], params.confidence),
-            measure=f"share of planted differences of at least {LARGE:g} whose sign is found",
-            cluster=cluster,
-            null="0.5: coin",
-        )
+        title = f"share of planted differences of at least {LARGE:g} whose sign is found"
+        control.add(signs(at[0], at[1], level), title, cluster, "0.5: coin")
+    null = "0: no discovery is true" if control.null else "no nominal value: effects are planted"
     for test, name in enumerate(("words", "names")):
-        p = mine.filter(pl.col("test") == test)["p_bh"].to_numpy()
+        p = mine.filter(pl.col("test") == test)["p_bh"]
         if len(p):
-            table.add(
-                discoveries(p, params.false_discovery_rate, params.confidence),
-                measure=f"share of tests ({name}) with p_bh at or below "
-                f"{params.false_discovery_rate:g}",
-                cluster=cluster,
-                null="0: no discovery is true"
-                if truth.world.null
-                else "no nominal value: effects are planted",
-            )
+            control.discoveries(p, rate, cluster, null, f"tests ({name})")
 
 
-def _supersenses(inputs: Inputs, model: str, truth: Truth, table: Table, params: Params) -> None:
-    found, pmi = (_read(inputs, name, model, truth) for name in ("supersenses", "pmi"))
+def _supersenses(control: Control) -> None:
+    found, pmi = control.read("supersenses"), control.read("pmi")
     if found.is_empty() or pmi.is_empty():
         return
     compared = found.filter(
@@ -332,19 +308,20 @@ def _supersenses(inputs: Inputs, model: str, truth: Truth, table: Table, params:
         & (pl.col("unit") == 0)
         & (pl.col("counting") == 0)
     ).sort("supersense")
-    classes = _read(inputs, "supersenses", model, truth, "words")
+    classes = control.read("supersenses", "words")
     true = np.zeros(len(CLASSES))
     for (pos,), lists in compared.group_by("pos", maintain_order=True):
-        if truth.world.null:
+        if control.null:
             break
-        words = _truths(pmi.filter(pl.col("pos") == pos), truth)[pos]
+        words = control.true_pmi(pmi.filter(pl.col("pos") == pos))[pos]
         size = max(lists["words_first"][0], lists["words_second"][0])
+        of_pos = classes.filter(pl.col("pos") == pos)
         sides = []
         for gender in (FEMALE, MALE):
             own = words.filter((pl.col("gender") == gender) & (pl.col("value") > 0))
-            own = own.filter(pl.col("word").is_in(classes.filter(pl.col("pos") == pos)["word"]))
+            own = own.filter(pl.col("word").is_in(of_pos["word"]))
             largest = own.sort("value", descending=True, maintain_order=True)[:size]
-            parts = classes.filter(pl.col("pos") == pos).join(largest, on="word")
+            parts = of_pos.join(largest, on="word")
             shares = np.zeros(len(CLASSES))
             np.add.at(shares, parts["supersense"].to_numpy(), parts["share"].to_numpy())
             sides.append(shares / max(len(largest), 1))
@@ -354,40 +331,24 @@ def _supersenses(inputs: Inputs, model: str, truth: Truth, table: Table, params:
         return
     compared = compared.with_columns(true=pl.Series(true[compared["supersense"].to_numpy()]))
     expected, value = (compared[column].to_numpy() for column in ("true", "value"))
-    null, level = truth.world.null, params.confidence
+    level = control.params.confidence
     decided = (expected != 0) & (value != 0)
-    if not null and len(value) >= LEAST:
-        table.add(
-            spearman(expected, value, level),
-            measure="Spearman correlation of planted and measured differences of shares",
-            cluster="class",
-            null="0: no relation",
-        )
-    if not null and decided.any():
-        table.add(
-            signs(expected[decided], value[decided], level),
-            measure="share of classes whose measured sign is the planted one, where neither is 0",
-            cluster="class",
-            null="0.5: coin",
-        )
+    if not control.null and len(value) >= LEAST:
+        title = "Spearman correlation of planted and measured differences of shares"
+        control.add(spearman(expected, value, level), title, "class", "0: no relation")
+    if not control.null and decided.any():
+        title = "share of classes whose measured sign is the planted one, where neither is 0"
+        control.add(signs(expected[decided], value[decided], level), title, "class", "0.5: coin")
     for suffix, kind, note in (
         ("", "", ""),
         ("_words", " over words", ", or more: lists are no random draws of words"),
     ):
         ends = {"low": pl.col(f"low{suffix}"), "high": pl.col(f"high{suffix}")}
-        table.add(
-            covered(compared.with_columns(**ends), level),
-            measure=f"share of {level:.0%} intervals{kind} with the planted difference",
-            cluster="class",
-            null=f"{level:g}: nominal{note}",
-        )
+        title = f"share of {level:.0%} intervals{kind} with the planted difference"
+        control.coverage(compared.with_columns(**ends), title, "class", note)
+    null = "at most 0.05: nominal" if control.null else MANY
     for column in ("p", "p_bonferroni"):
-        table.add(
-            discoveries(compared[column].to_numpy(), 0.05, level),
-            measure=f"share of classes with {column} at or below 0.05",
-            cluster="class",
-            null="at most 0.05: nominal" if null else MANY,
-        )
+        control.discoveries(compared[column], 0.05, "class", null, "classes")
 
 
 def _estimate(row: dict[str, Any]) -> Estimate:

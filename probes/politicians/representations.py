@@ -6,7 +6,6 @@ representation is the last hidden state, averaged over its pieces.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -14,10 +13,10 @@ import pyarrow as pa
 from pydantic import Field
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import Shard
+from plumbline.probes.core.shards import Shard, split
 from plumbline.probes.models.scorer import Represents, Scorer
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 INPUTS = ("words",)
 VERB = "represent"
-PROMPT = "word"  # the column with what was asked
+PROMPT = "word"  # the column of prompts
 SHARD = 5_000  # words in a shard; part of the layout of the outputs
 
 SCHEMA = Schema(
@@ -70,24 +69,21 @@ def forms(folder: Path, language: str) -> list[str]:
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return what is to be asked of a model: words in shards, per language.
+    """Return the parts of a model's outputs: words in shards, per language.
 
     Raises
     ------
-    Problem
+    UserError
         If a language is not in the dataset.
     """
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["words"]))):
-        raise Problem(
+        raise UserError(
             f"probes.representations.languages: {', '.join(missing)} not in words; add them under "
             "datasets, or take them out"
         )
-    found = []
-    for language in languages:
-        parts = max(1, math.ceil(len(forms(folders["words"], language)) / SHARD))
-        found += [Shard(language, f"{part:05d}", part, parts) for part in range(parts)]
-    return found
+    sizes = amount(params, model, folders)
+    return [shard for language in languages for shard in split(language, sizes[language], SHARD)]
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
@@ -106,11 +102,10 @@ def answer(
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw states, no statistics."""
     assert isinstance(scorer, Represents)
-    words = forms(folders["words"], shard.config)
-    start, stop = (len(words) * n // shard.of for n in (shard.number, shard.number + 1))
+    words = shard.among(forms(folders["words"], shard.config))
     facts = scorer.facts()
     arrow = SCHEMA.arrow()
-    for block in scorer.represent(words[start:stop], language=shard.config):
+    for block in scorer.represent(words, language=shard.config):
         n, width = block.states.shape
         offsets = pa.array(range(0, (n + 1) * width, width), pa.int32())
         columns = [

@@ -9,22 +9,24 @@ for single starts, in place of the mean over all of them. Stańczak et al. (2023
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians.sentiment_shares import (
+from plumbline.probes.politicians.words import columns
+from plumbline.probes.politicians.words.columns import FEMALE, MALE
+from plumbline.probes.politicians.words.columns import NON_BINARY as OTHER
+from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
-    FEMALE,
-    MALE,
     Ranking,
     Settings,
     by_latent,
@@ -33,8 +35,8 @@ from plumbline.probes.politicians.sentiment_shares import (
     of_words,
     share_rows,
 )
-from plumbline.probes.politicians.word_counts import Lists, Named, by_name, frames, languages
-from plumbline.probes.stats.estimate import ESTIMATE, Resampling, adjusted, typed
+from plumbline.probes.politicians.words.word_counts import Lists, Named, by_name, frames, languages
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Resampling, adjusted, typed
 from plumbline.probes.stats.matching import coarsened, matched
 
 if TYPE_CHECKING:
@@ -49,12 +51,11 @@ EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ("latent",)
-OTHER = GENDERS.index("non-binary")
 NUMBERS = ("male minus female", "non-binary")
 KINDS = (
     "default",
-    "largest",
-    "largest_share",
+    "top_k",
+    "top_share",
     "smoothing",
     "min_count",
     "list length",
@@ -69,9 +70,7 @@ KINDS = (
 FITS = {"l1": "grid", "posterior": "grid", "seed": "seeds"}  # of `latent`: setting and its table
 ROBUSTNESS = Schema(
     columns=(
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("language", "string", "language of names and words"),
-        Column("pos", "label", "universal part of speech", labels=POS),
+        *columns.PLACE,
         Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
         Column(
             "number",
@@ -85,33 +84,25 @@ ROBUSTNESS = Schema(
         Column("men", "int64", "distinct names of men", minimum=0),
         Column("women", "int64", "distinct names of women", minimum=0),
         Column("others", "int64", "distinct names of non-binary people", minimum=0),
-        Column("largest", "int64", "words taken, those with the largest deviations", minimum=0),
-        Column("candidates", "int64", "words that they were taken from", minimum=0),
+        columns.TOP_K,
+        columns.CANDIDATES,
         *ESTIMATE,
         Column("change", "float64", "value minus that of the default", nullable=True),
         Column("holds_default", "bool", "whether low to high has the default", nullable=True),
-        Column("reason", "string", "why there is no number; null where there is", nullable=True),
+        columns.REASON,
     ),
     key=("language", "pos", "deviation", "number", "sentiment", "kind", "variation"),
 )
 SCHEMAS = {"robustness": ROBUSTNESS}
-NOTHING: dict[str, Any] = {
-    "value": None,
-    "low": None,
-    "high": None,
-    "cluster": "name",
-    "method": "none",
-    "null": "none",
-    "p": None,
-}
+NAN = float("nan")
+NOTHING = Estimate(NAN, NAN, NAN, 0, "none").row(cluster="name", null="none")
 
 
 class Params(Resampling):
     """The default, and what is varied, one thing at a time."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    largest: list[int] = Field(min_length=1, description="words taken; the first is the default")
-    largest_share: list[float] = Field(
+    top_k: list[int] = Field(min_length=1, description="words taken; the first is the default")
+    top_share: list[float] = Field(
         min_length=1, description="most of all candidates; the first is the default"
     )
     smoothing: list[float] = Field(min_length=1, description="the first is the default")
@@ -122,18 +113,11 @@ class Params(Resampling):
     bins: int = Field(ge=2, description="bins of name length and popularity, for matching")
     halves: int = Field(ge=0, description="random halvings of the names, two rows each")
 
-    def settings(self, **changed: Any) -> Settings:
-        """Return the default settings, or some of them changed."""
-        default = {
-            "largest": self.largest[0],
-            "largest_share": self.largest_share[0],
-            "smoothing": self.smoothing[0],
-            "permutations": self.permutations,
-            "bootstrap": self.bootstrap,
-            "confidence": self.confidence,
-            "seed": self.seed,
-        }
-        return Settings(**default | changed)
+    def settings(self) -> Settings:
+        """Return the default settings."""
+        varied = {name: getattr(self, name)[0] for name in ("top_k", "top_share", "smoothing")}
+        rest = set(Settings._fields) - set(varied)
+        return Settings(**varied, **{name: getattr(self, name) for name in rest})
 
 
 class Variation(NamedTuple):
@@ -156,7 +140,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If there are no lists.
     """
     (model,) = inputs.models
@@ -172,17 +156,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             if whole is None:
                 continue
             for varied in _variations(inputs, params, whole, language, source):
-                q = None
-                if varied.lists is not None:
-                    found = varied.lists.words
-                    q = of_words(
-                        found["word"].to_list(), found["lemma"].to_list(), lexica, language
-                    )
-                rows += [place | row for row in _rows(varied, q)]
+                rows += [place | row for row in _rows(varied, lexica, language)]
             place |= {"deviation": DEVIATIONS.index("latent")}
             rows += [place | row for row in _latent_rows(latent, whole, params, language, pos)]
     if not rows:
-        raise Problem(f"{outputs}: no lists there; see the config coverage for what is lacking")
+        raise UserError(f"{outputs}: no lists there; see the config coverage for what is missing")
     return {
         "robustness": typed(_compared(pl.DataFrame(rows, infer_schema_length=None)), ROBUSTNESS)
     }
@@ -199,8 +177,7 @@ def _latent_rows(
     table = pl.scan_parquet(latent / "latent.parquet").filter(here).collect()
     if table.is_empty():
         return
-    number = np.bincount(whole.genders).tolist()
-    of = dict.fromkeys(range(len(GENDERS)), 0) | dict(zip(whole.labels, number, strict=True))
+    of = whole.of_gender()
     keys = ["word", "sentiment", "gender"]
     known = table.select(*keys, "q")
     settings = params.settings()
@@ -211,7 +188,7 @@ def _latent_rows(
             mean = part.group_by(keys).agg(pl.col("value").mean())
             varied.append((setting, f"{value:g}", mean.join(known, on=keys)))
     for kind, name, part in varied:
-        ranking = by_latent(part, "argmax", settings)
+        ranking = by_latent(part, "argmax", settings, of)
         yield from _numbers(kind, name, ranking, of, settings, "word")
 
 
@@ -223,13 +200,10 @@ def _variations(
     everybody = np.ones(len(whole.names), dtype=np.bool_)
     default = _only(whole, everybody, least)
     yield Variation("default", "", default, settings)
-    for size in params.largest[1:]:
-        yield Variation("largest", str(size), default, settings._replace(largest=size))
-    for share in params.largest_share[1:]:
-        changed = settings._replace(largest_share=share)
-        yield Variation("largest_share", f"{share:g}", default, changed)
-    for added in params.smoothing[1:]:
-        yield Variation("smoothing", f"{added:g}", default, settings._replace(smoothing=added))
+    for setting in ("top_k", "top_share", "smoothing"):
+        for value in getattr(params, setting)[1:]:
+            changed = settings._replace(**{setting: value})
+            yield Variation(setting, f"{value:g}", default, changed)
     for count in params.min_count[1:]:
         yield Variation("min_count", str(count), _only(whole, everybody, count), settings)
     people = inputs.datasets["politicians"] / f"{language}.parquet"
@@ -282,14 +256,13 @@ def _only(whole: Named, kept: NDArray[np.bool_], least: int) -> Named | None:
     return part if len(part.words) else None
 
 
-def _rows(varied: Variation, q: NDArray[np.float64] | None) -> Iterator[dict[str, Any]]:
+def _rows(varied: Variation, lexica: Path, language: str) -> Iterator[dict[str, Any]]:
     """Yield the headline numbers of one variation; without a number where there is none."""
-    of = dict.fromkeys(range(len(GENDERS)), 0)
+    of: dict[int, int] = {}
     ranking = None
-    if varied.lists is not None and q is not None:
-        of |= dict(
-            zip(varied.lists.labels, np.bincount(varied.lists.genders).tolist(), strict=True)
-        )
+    if varied.lists is not None:
+        of, words = varied.lists.of_gender(), varied.lists.words
+        q = of_words(words["word"].to_list(), words["lemma"].to_list(), lexica, language)
         ranking = by_pmi(varied.lists, q, varied.settings)
     yield from _numbers(varied.kind, varied.name, ranking, of, varied.settings, "name")
 
@@ -311,31 +284,29 @@ def _numbers(
     cluster
         Which of the intervals and tests there are is taken, by its unit.
     """
+    of = dict.fromkeys(range(len(GENDERS)), 0) | of
     base: dict[str, Any] = {"kind": KINDS.index(kind), "variation": name}
     base |= {"men": of[MALE], "women": of[FEMALE], "others": of[OTHER]}
-    base |= {"largest": 0, "candidates": 0, "reason": None}
+    base |= {"top_k": 0, "candidates": 0, "reason": None}
     found: dict[tuple[int, int], dict[str, Any]] = {}
     if ranking is not None:
-        base |= {"largest": ranking.size, "candidates": ranking.candidates}
-        for row in difference_rows(ranking, settings, of[MALE] + of[FEMALE]):
+        base |= {"top_k": ranking.size, "candidates": ranking.candidates}
+        for row in difference_rows(ranking, settings):
             if row["cluster"] == cluster:
                 found[0, row["sentiment"]] = row
         for row in share_rows(ranking, settings):
             if row["gender"] == OTHER:
-                found[1, row["sentiment"]] = row | {
-                    "n": of[OTHER] if row["cluster"] == "name" else ranking.size
-                }
-    for number in range(len(NUMBERS)):
-        for s in range(len(SENTIMENTS)):
-            what = base | {"number": number, "sentiment": s}
-            if (number, s) in found:
-                yield what | {k: found[number, s][k] for k in (*NOTHING, "n")}
-                continue
-            there = of[OTHER] if number else min(of[MALE], of[FEMALE])
-            reason = "too few words with a known sentiment" if there else "no names"
-            if ranking is not None and number and OTHER not in ranking.genders and there:
-                reason = "not in the latent-variable model"
-            yield what | NOTHING | {"n": 0, "reason": reason}
+                found[1, row["sentiment"]] = row
+    for number, s in product(range(len(NUMBERS)), range(len(SENTIMENTS))):
+        what = base | {"number": number, "sentiment": s}
+        if (number, s) in found:
+            yield what | {k: found[number, s][k] for k in NOTHING}
+            continue
+        there = of[OTHER] if number else min(of[MALE], of[FEMALE])
+        reason = "too few words with a known sentiment" if there else "no names"
+        if ranking is not None and number and OTHER not in ranking.genders and there:
+            reason = "not in the latent-variable model"
+        yield what | NOTHING | {"reason": reason}
 
 
 def _compared(rows: pl.DataFrame) -> pl.DataFrame:

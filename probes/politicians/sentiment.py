@@ -10,19 +10,16 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians.sentiment_shares import (
+from plumbline.probes.politicians.words import columns
+from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
-    FEMALE,
-    MALE,
     READINGS,
     Ranking,
     Settings,
@@ -32,7 +29,7 @@ from plumbline.probes.politicians.sentiment_shares import (
     of_words,
     share_rows,
 )
-from plumbline.probes.politicians.word_counts import Lists, by_name, languages
+from plumbline.probes.politicians.words.word_counts import Lists, by_name, languages
 from plumbline.probes.stats.estimate import ESTIMATE, Resampling, adjusted, significant, typed
 
 if TYPE_CHECKING:
@@ -47,9 +44,7 @@ TABLES = ("latent",)
 ETA = {1: "value", 2: "value_faithful"}  # of DEVIATIONS: column of the table `latent`
 TESTS = ("words", "names")
 PLACE = (
-    Column("model", "string", "name of the model in params.yaml"),
-    Column("language", "string", "language of names and words"),
-    Column("pos", "label", "universal part of speech", labels=POS),
+    *columns.PLACE,
     Column(
         "deviation",
         "label",
@@ -66,20 +61,18 @@ PLACE = (
     ),
 )
 SIZE = (
-    Column(
-        "largest", "int64", "words or pairs taken, those with the largest deviations", minimum=1
-    ),
-    Column("candidates", "int64", "words or pairs that they were taken from", minimum=1),
+    columns.TOP_K,
+    columns.CANDIDATES,
     Column("left_out", "int64", "words of which no lexicon knows the sentiment", minimum=0),
 )
 SHARES = Schema(
     columns=(
         *PLACE,
-        Column("gender", "label", "the paper's grouping", labels=GENDERS),
+        columns.GENDER,
         Column(
             "sentiment", "label", "most probable sentiment, or that of the pair", labels=SENTIMENTS
         ),
-        Column("hits", "int64", "how many of the largest have this sentiment", minimum=0),
+        Column("hits", "int64", "how many of the top_k have this sentiment", minimum=0),
         *SIZE,
         Column(
             "base", "float64", "share of the sentiment among all candidates", minimum=0, maximum=1
@@ -118,9 +111,8 @@ SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
 class Params(Resampling):
     """How many words are taken, and how intervals and tests are made."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    largest: int = Field(ge=1, description="words (or pairs) with the largest deviations")
-    largest_share: float = Field(
+    top_k: int = Field(ge=1, description="words (or pairs) with the largest deviations")
+    top_share: float = Field(
         gt=0, le=1, description="most that may be taken of all candidates, where they are few"
     )
     smoothing: float = Field(gt=0, description="added to every cell before PMI is computed")
@@ -141,22 +133,18 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If no model has words with a known sentiment.
     """
     shared: list[dict[str, Any]] = []
     apart: list[dict[str, Any]] = []
     settings = params.settings()
     for model in inputs.models:
-        for place, found, of in _rankings(inputs, model, params):
-            shared += [
-                place | row | {"names": of[row["gender"]]} | _clusters(row, of, found)
-                for row in share_rows(found, settings)
-            ]
-            people = of.get(MALE, 0) + of.get(FEMALE, 0)
-            apart += [place | row for row in difference_rows(found, settings, people)]
+        for place, found in _rankings(inputs, model, params):
+            shared += [place | row for row in share_rows(found, settings)]
+            apart += [place | row for row in difference_rows(found, settings)]
     if not shared:
-        raise Problem(
+        raise UserError(
             "analysis.sentiment: no word in the outputs has a known sentiment; lower "
             "analysis.sentiment.min_count, or add the language to datasets.lexica"
         )
@@ -175,13 +163,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 def _rankings(
     inputs: Inputs, model: str, params: Params
-) -> Iterator[tuple[dict[str, Any], Ranking, dict[int, int]]]:
-    """Yield where it is, the ranking, and how many distinct names each gender has."""
+) -> Iterator[tuple[dict[str, Any], Ranking]]:
+    """Yield each ranking and where it is."""
     outputs = inputs.outputs("associations", model)
     people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
     settings = params.settings()
     path = inputs.tables("latent", model) / "latent.parquet"
-    eta = pl.read_parquet(path) if path.is_file() else None  # not all are in asked.words
+    eta = pl.read_parquet(path) if path.is_file() else None  # not all have one
     for language in languages(outputs):
         for pos in range(len(POS)):
             source = Lists((outputs / language,), pos)
@@ -189,22 +177,15 @@ def _rankings(
             if found is None:
                 continue
             place = {"model": model, "language": language, "pos": pos}
-            number = np.bincount(found.genders).tolist()
-            of = dict(zip(found.labels, number, strict=True))
             words, lemmas = (found.words[column].to_list() for column in ("word", "lemma"))
             q = of_words(words, lemmas, lexica, language)
             ranking = by_pmi(found, q, settings)
             if ranking is not None:
-                yield place | {"deviation": 0, "reading": READINGS.index("argmax")}, ranking, of
+                yield place | {"deviation": 0, "reading": READINGS.index("argmax")}, ranking
             if eta is None:
                 continue
             part = eta.filter((pl.col("language") == language) & (pl.col("pos") == pos))
             for (i, column), (r, reading) in product(ETA.items(), enumerate(READINGS)):
-                ranking = by_latent(part, reading, settings, column)
+                ranking = by_latent(part, reading, settings, found.of_gender(), column)
                 if ranking is not None:
-                    yield place | {"deviation": i, "reading": r}, ranking, of
-
-
-def _clusters(row: dict[str, Any], of: dict[int, int], found: Ranking) -> dict[str, int]:
-    """Return n: names where names were resampled, else words or pairs."""
-    return {"n": of[row["gender"]] if row["cluster"] == "name" else found.size}
+                    yield place | {"deviation": i, "reading": r}, ranking

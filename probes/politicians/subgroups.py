@@ -14,13 +14,22 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians import resample_counts, word_counts
-from plumbline.probes.politicians.sentiment_shares import argmax, of_words
+from plumbline.probes.politicians.words import columns, word_counts
+from plumbline.probes.politicians.words.columns import (
+    FEMALE,
+    GENDER,
+    LANGUAGE,
+    MALE,
+    MODEL,
+    SENTIMENT,
+)
+from plumbline.probes.politicians.words.resample_counts import bootstrap_counts, permute_counts
+from plumbline.probes.politicians.words.sentiment_shares import argmax, of_words
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Resampling, adjusted, typed
 from plumbline.probes.stats.intervals import DIGITS, rank_correlations
@@ -40,25 +49,14 @@ EACH = True
 DATASETS = ("politicians", "lexica")
 OUTPUTS = ("associations",)
 TABLES = ()
-MALE, FEMALE = GENDERS.index("male"), GENDERS.index("female")
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
 SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 CONTRASTS = (*SUBGROUPS, *(f"{one} against {other}" for one, other in PAIRS))
-PLACE = (
-    Column("model", "string", "name of the model in params.yaml"),
-    Column("language", "string", "language of names and words"),
-)
 SUBGROUP = Column("subgroup", "label", "part of the people", labels=SUBGROUPS)
-GENDER = Column("gender", "label", "the paper's grouping", labels=GENDERS)
-SENTIMENT = Column("sentiment", "label", "most probable sentiment of a word", labels=SENTIMENTS)
-SIZE = (
-    Column("largest", "int64", "words taken, those with the largest deviations", minimum=1),
-    Column("candidates", "int64", "words that they were taken from", minimum=1),
-)
-FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1)
 PEOPLE = Schema(
     columns=(
-        *PLACE,
+        MODEL,
+        LANGUAGE,
         SUBGROUP,
         GENDER,
         Column("people", "int64", "people of this gender in the subgroup", minimum=0),
@@ -68,12 +66,12 @@ PEOPLE = Schema(
 )
 SHARES = Schema(
     columns=(
-        *PLACE,
-        Column("pos", "label", "universal part of speech", labels=POS),
+        *columns.PLACE,
         SUBGROUP,
         GENDER,
         SENTIMENT,
-        *SIZE,
+        columns.TOP_K,
+        columns.CANDIDATES,
         Column("names", "int64", "distinct names of this gender in the subgroup", minimum=1),
         *ESTIMATE,
     ),
@@ -81,8 +79,7 @@ SHARES = Schema(
 )
 DIFFERENCES = Schema(
     columns=(
-        *PLACE,
-        Column("pos", "label", "universal part of speech", labels=POS),
+        *columns.PLACE,
         Column(
             "contrast",
             "label",
@@ -92,18 +89,17 @@ DIFFERENCES = Schema(
         ),
         SENTIMENT,
         *ESTIMATE,
-        FAMILY,
+        columns.FAMILY,
     ),
     key=("language", "pos", "contrast", "sentiment"),
 )
 AGREEMENT = Schema(
     columns=(
-        *PLACE,
-        Column("pos", "label", "universal part of speech", labels=POS),
+        *columns.PLACE,
         Column("contrast", "label", "the two subgroups", labels=CONTRASTS),
         Column("words", "int64", "words that are common in both", minimum=1),
         *ESTIMATE,
-        FAMILY,
+        columns.FAMILY,
     ),
     key=("language", "pos", "contrast"),
 )
@@ -118,11 +114,12 @@ SCHEMAS = {
 class Params(Resampling):
     """Who is in a subgroup, how many words are taken, and how intervals and tests are made."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    popular: int = Field(ge=1, description="people with the most sitelinks, at most half of all")
-    born: date = Field(description="first day of birth of the younger ones")
-    largest: int = Field(ge=1, description="words with the largest deviations")
-    largest_share: float = Field(
+    top_sitelinks: int = Field(
+        ge=1, description="people with the most sitelinks, the popular ones, at most half of all"
+    )
+    born_after: date = Field(description="first day of birth of the younger ones")
+    top_k: int = Field(ge=1, description="words with the largest deviations")
+    top_share: float = Field(
         gt=0, le=1, description="most that may be taken of all candidates, where they are few"
     )
     smoothing: float = Field(gt=0, description="added to every cell before PMI is computed")
@@ -170,7 +167,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If no subgroup has enough people and words.
     """
     (model,) = inputs.models
@@ -184,21 +181,17 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             assert name == SUBGROUPS[i]
         for pos in range(len(POS)):
             source = word_counts.Lists((outputs / language,), pos)
-            parts = {
-                name: part
-                for i, (name, qids) in enumerate(members.items())
-                if (
-                    part := _part(
-                        inputs, source, language, word_counts.people(path, qids), i, params
-                    )
-                )
-            }
+            parts = {}
+            for i, (name, qids) in enumerate(members.items()):
+                people = word_counts.read_people(path, qids)
+                if part := _part(inputs, source, language, people, i, params):
+                    parts[name] = part
             base = {"language": language, "pos": pos}
             found["shares"] += [base | row for row in _shares(parts, params)]
             found["differences"] += [base | row for row in _differences(parts, params)]
             found["agreement"] += [base | row for row in _agreement(parts, params)]
     if not found["shares"] and not found["agreement"]:
-        raise Problem(
+        raise UserError(
             f"{outputs}: no subgroup has {params.min_people} men and women and a word in "
             f"{params.min_count} lists; lower analysis.subgroups.min_people or min_count"
         )
@@ -221,23 +214,23 @@ def subgroups(people: pl.DataFrame, params: Params) -> dict[str, pl.Series]:
     """
     number = pl.col("qid").str.slice(1).cast(pl.Int64)
     ranked = people.sort([pl.col("popularity").fill_null(-1), number], descending=[True, False])
-    best = min(params.popular, len(people) // 2)
+    best = min(params.top_sitelinks, len(people) // 2)
     return {
         "native": people.filter(pl.col("native"))["qid"],
         "foreign": people.filter(~pl.col("native"))["qid"],
         "popular": ranked["qid"][:best],
         "other": ranked["qid"][best:],
-        "older": people.filter(pl.col("birth_date") < params.born)["qid"],
-        "younger": people.filter(pl.col("birth_date") >= params.born)["qid"],
+        "older": people.filter(pl.col("birth_date") < params.born_after)["qid"],
+        "younger": people.filter(pl.col("birth_date") >= params.born_after)["qid"],
     }
 
 
 def _people(path: Path, qids: pl.Series, base: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield how many people of each gender there are, also of those that nobody has."""
-    folk = word_counts.people(path, qids)
+    people = word_counts.read_people(path, qids)
     for gender in range(len(GENDERS)):
-        here = folk.genders == gender
-        names = int((here & folk.first).sum())
+        here = people.genders == gender
+        names = int((here & people.first).sum())
         yield base | {"gender": gender, "people": int(here.sum()), "names": names}
 
 
@@ -245,14 +238,14 @@ def _part(
     inputs: Inputs,
     source: word_counts.Lists,
     language: str,
-    folk: word_counts.People,
+    people: word_counts.People,
     number: int,
     params: Params,
 ) -> Part | None:
     """Count, resample and permute the lists of a subgroup; None where there are too few."""
-    counts = word_counts.count(source, folk)
-    people = dict(zip(counts.genders.tolist(), counts.people.tolist(), strict=True))
-    if min(people.get(MALE, 0), people.get(FEMALE, 0)) < params.min_people:
+    counts = word_counts.count(source, people)
+    of = dict(zip(counts.genders.tolist(), counts.people.tolist(), strict=True))
+    if min(of.get(MALE, 0), of.get(FEMALE, 0)) < params.min_people:
         return None
     chosen = counts.common(params.min_count)
     words, lemmas = ([of[w] for w in chosen] for of in (counts.words, counts.lemmas))
@@ -263,9 +256,8 @@ def _part(
         chosen, classes = chosen[known], argmax(q[known])
     if not len(chosen):
         return None
-    given = (source, folk, counts, chosen)
-    draws = resample_counts.draw(*given, params.bootstrap, params.seed)
-    null = resample_counts.permute(*given, (MALE, FEMALE), params.permutations, params.seed)
+    draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
+    null = permute_counts(counts, chosen, (MALE, FEMALE), params.n_permutations, params.seed)
     merged = draws.merged
     added = smoothed(draws.bayesian, params.smoothing, [params.seed, number], merged)
 
@@ -278,7 +270,7 @@ def _part(
         counts,
         [counts.words[w] for w in chosen],
         classes,
-        max(1, min(params.largest, int(params.largest_share * len(chosen)))),
+        max(1, min(params.top_k, int(params.top_share * len(chosen)))),
         observed(counts.lists),
         observed(counts.distinct),
         _deviations(added, 0.0, merged),
@@ -308,7 +300,7 @@ def _shares(parts: dict[str, Part], params: Params) -> Iterator[dict[str, Any]]:
                     subgroup=SUBGROUPS.index(name),
                     gender=int(gender),
                     sentiment=s,
-                    largest=part.size,
+                    top_k=part.size,
                     candidates=len(part.words),
                     names=int(part.counts.names[g]),
                     cluster="name",

@@ -13,15 +13,17 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians import resample_counts, word_counts
+from plumbline.probes.politicians.words import columns, word_counts
+from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.stats.estimate import (
     ESTIMATE,
-    Bootstrap,
+    Estimate,
+    Resampling,
     Table,
     adjusted,
     finite,
@@ -31,7 +33,7 @@ from plumbline.probes.stats.estimate import (
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import (
     COUNTINGS,
-    Comparison,
+    OVER_NAMES,
     alone,
     compare,
     leading,
@@ -41,7 +43,7 @@ from plumbline.probes.stats.shares import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -58,9 +60,7 @@ PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
 SUPERSENSES = Schema(
     columns=(
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("language", "string", "language of names and words"),
-        Column("pos", "label", "universal part of speech", labels=POS),
+        *columns.PLACE,
         Column("supersense", "label", "class of words", labels=CLASSES),
         Column("first", "label", "gender whose share is counted positive", labels=GENDERS),
         Column("second", "label", "gender that it is compared with", labels=GENDERS),
@@ -90,7 +90,7 @@ SUPERSENSES = Schema(
             minimum=0,
             maximum=1,
         ),
-        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1),
+        columns.FAMILY,
     ),
     key=(
         *("language", "pos", "supersense", "first", "second"),
@@ -99,11 +99,9 @@ SUPERSENSES = Schema(
 )
 WORDS = Schema(
     columns=(
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("language", "string", "language of the words"),
-        Column("pos", "label", "universal part of speech", labels=POS),
-        Column("word", "string", "form of the word"),
-        Column("lemma", "string", "its lemma"),
+        *columns.PLACE,
+        columns.WORD,
+        columns.LEMMA,
         Column("supersense", "label", "a class that fits it best", labels=CLASSES),
         Column("share", "float64", "part of the word that is in the class", minimum=0, maximum=1),
     ),
@@ -112,16 +110,11 @@ WORDS = Schema(
 SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 
 
-class Params(Bootstrap):
+class Params(Resampling):
     """How many words are compared, and how."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    largest: int = Field(100, ge=2, description="words for each gender, the paper has 100")
-    replicates: int = Field(
-        10_000, ge=99, description="relabellings, where the permutation test is not exact"
-    )
+    top_k: int = Field(100, ge=2, description="words for each gender, the paper has 100")
     smoothing: float = Field(0.5, gt=0, description="that of `analysis.pmi`")
-    bootstrap: int = Field(400, ge=99, description="bootstrap replicates over names")
 
 
 class Words(NamedTuple):
@@ -144,13 +137,13 @@ class Drawn(NamedTuple):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model; without rows for one that was not asked in English.
+    """Compute the tables of one model; without rows for one without outputs in English.
 
     Deviations are the smoothed values of the table ``pmi``.
 
     Raises
     ------
-    Problem
+    UserError
         If the table is not of these lists with this smoothing.
     """
     (model,) = inputs.models
@@ -159,7 +152,12 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     )
     classes = pl.read_parquet(inputs.datasets["supersenses"] / f"{LANGUAGE}.parquet")
     people = dict(table.select("gender", "people").unique().iter_rows())
-    replicates = _replicates(table, inputs, model, params)
+    replicates = {}
+    for pos in sorted(table["pos"].unique()):
+        names = word_counts.read_people(inputs.datasets["politicians"] / f"{LANGUAGE}.parquet")
+        lists = word_counts.Lists((inputs.outputs("associations", model) / LANGUAGE,), pos)
+        counts = word_counts.count(lists, names)
+        replicates[pos] = drawn(counts, table.filter(pl.col("pos") == pos), params)
     found = by_class(table, classes, params, "pmi", replicates)
     found = found.with_columns(
         model=pl.lit(model),
@@ -171,33 +169,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     return {"supersenses": typed(found, SUPERSENSES), "words": typed(of_words, WORDS)}
 
 
-def _replicates(
-    table: pl.DataFrame, inputs: Inputs, model: str, params: Params
-) -> dict[int, Drawn]:
-    """Return replicates of the deviations for each part of speech in the table."""
-    found: dict[int, Drawn] = {}
-    outputs = inputs.outputs("associations", model)
-    for pos in sorted(table["pos"].unique()):
-        folk = word_counts.people(inputs.datasets["politicians"] / f"{LANGUAGE}.parquet")
-        found[pos] = drawn(
-            word_counts.Lists((outputs / LANGUAGE,), pos),
-            folk,
-            table.filter(pl.col("pos") == pos),
-            params.smoothing,
-            params.bootstrap,
-            params.seed,
-        )
-    return found
-
-
-def drawn(
-    source: word_counts.Lists,
-    folk: word_counts.People,
-    table: pl.DataFrame,
-    smoothing: float,
-    replicates: int,
-    seed: int,
-) -> Drawn:
+def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Drawn:
     """Compute smoothed PMI again with Bayesian bootstrap weights for distinct names.
 
     Parameters
@@ -207,25 +179,25 @@ def drawn(
 
     Raises
     ------
-    Problem
+    UserError
         If the values are not those of these lists with this smoothing.
     """
-    counts = word_counts.count(source, folk)
     place = {word: i for i, word in enumerate(counts.words)}
     chosen = np.array([place.get(w, -1) for w in table["word"].unique().sort()], dtype=np.intp)
     chosen = chosen[chosen >= 0]
-    seen = pmi(counts.lists.astype(np.float64), smoothing)
+    seen = pmi(counts.lists.astype(np.float64), params.smoothing)
     group = {int(label): g for g, label in enumerate(counts.genders)}
     for word, gender, value in table.select("word", "gender", "value").iter_rows():
         found = seen[place[word], group[gender]] if word in place and gender in group else np.nan
         if not abs(found - value) <= ROUNDING:
-            raise Problem(
-                f"analysis.supersenses.smoothing: with {smoothing:g} the lists do not give the "
-                f"table pmi ({word!r}); set it to analysis.pmi.smoothing, and make that table anew"
+            raise UserError(
+                f"analysis.supersenses.smoothing: with {params.smoothing:g} the lists do not give "
+                f"the table pmi ({word!r}); set it to analysis.pmi.smoothing, and make that table "
+                "anew"
             )
-    draws = resample_counts.draw(source, folk, counts, chosen, replicates, seed)
-    cells = smoothed(draws.bayesian, smoothing, seed, draws.merged)
-    values = np.full((replicates, len(chosen), len(GENDERS)), np.nan, dtype=np.float32)
+    draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
+    cells = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
+    values = np.full((params.n_bootstrap, len(chosen), len(GENDERS)), np.nan, dtype=np.float32)
     values[:, :, counts.genders] = pmi(np.moveaxis(cells, -1, 0))[:, : len(chosen)]
     names = np.zeros(len(GENDERS), dtype=np.int64)
     names[counts.genders] = counts.names
@@ -266,18 +238,13 @@ def by_class(
         for unit in UNITS:
             words = classed(deviations, classes, pos, unit)
             if words.words:
-                names = {"deviation": source, "unit": unit}
-                rows += _rows(words, pos, names, params, (replicates or {}).get(pos))
+                rows += _rows(words, pos, unit, params, (replicates or {}).get(pos))
     if not rows:
         return Table(SUPERSENSES).frame()
-    table = pl.DataFrame(rows, infer_schema_length=None).with_columns(language=pl.lit(LANGUAGE))
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    table = table.with_columns(language=pl.lit(LANGUAGE), deviation=DEVIATIONS.index(source))
     table = adjusted(table, over=["unit", "counting"])
-    table = pl.concat(table.partition_by("unit", "counting", maintain_order=True))
-    labels = {"deviation": DEVIATIONS, "unit": UNITS, "counting": COUNTINGS}
-    return table.with_columns(
-        pl.col(name).replace_strict({v: i for i, v in enumerate(of)}, return_dtype=pl.Int64)
-        for name, of in labels.items()
-    )
+    return pl.concat(table.partition_by("unit", "counting", maintain_order=True))
 
 
 def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str) -> Words:
@@ -299,11 +266,11 @@ def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str
         .sort("word", "lemma", "gender")
     )
     kept: dict[tuple[str, str], int] = {}
-    lacking: set[tuple[str, str]] = set()
+    unclassed: set[tuple[str, str]] = set()
     for word, lemma in values.select("word", "lemma").unique(maintain_order=True).iter_rows():
         row = next((row_of[w] for w in (lemma, word, lemma.lower()) if w in row_of), None)
         if row is None:
-            lacking.add((word, lemma))
+            unclassed.add((word, lemma))
         else:
             kept[word, lemma] = row
     place = {key: i for i, key in enumerate(kept)}
@@ -316,7 +283,7 @@ def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str
         matrix = alone(matrix.T, lemmas).T
     rows = list(kept.values())
     return Words(
-        [word for word, _ in kept], lemmas, matrix, weights[rows], best[rows], len(lacking)
+        [word for word, _ in kept], lemmas, matrix, weights[rows], best[rows], len(unclassed)
     )
 
 
@@ -343,89 +310,72 @@ def _first(pos: int) -> int:
 
 
 def _rows(
-    words: Words, pos: int, names: dict[str, str], params: Params, replicates: Drawn | None
+    words: Words, pos: int, unit: str, params: Params, replicates: Drawn | None
 ) -> Iterator[dict[str, Any]]:
-    lists = {g: leading(words.values[:, i], params.largest) for i, g in enumerate(GENDERS)}
+    lists = {g: leading(words.values[:, i], params.top_k) for i, g in enumerate(GENDERS)}
+    of = words.lemmas if unit == "lemma" else words.words
     for counting in COUNTINGS:
         if counting == "each" and POS[pos] == "ADJ":
             continue  # probabilities: nearly every adjective has some weight in every class
         parts = membership(words.weights, words.best, counting)
-        over_names = _over_names(words, replicates, parts, names["unit"], params)
+        shares = _replicated(words, replicates, parts, unit, params) if replicates else {}
         for first, second in PAIRS:
             one, two = lists[first], lists[second]
             if not (len(one) and len(two)):
                 continue
+            key = {
+                "pos": pos,
+                "first": GENDERS.index(first),
+                "second": GENDERS.index(second),
+                "unit": UNITS.index(unit),
+                "counting": COUNTINGS.index(counting),
+                "both": len({of[i] for i in one} & {of[i] for i in two}),
+                "classed": len(of),
+                "unclassed": words.unclassed,
+            }
             compared = compare(
-                parts[one], parts[two], params.replicates, params.seed, params.confidence
+                parts[one], parts[two], params.n_permutations, params.seed, params.confidence
             )
-            strict = [min(1.0, c.p * len(compared)) for c in compared]
-            for c, (found, p) in enumerate(zip(compared, strict, strict=True)):
-                yield names | {
-                    "pos": pos,
-                    "supersense": _first(pos) + c,
-                    "first": GENDERS.index(first),
-                    "second": GENDERS.index(second),
-                    "counting": counting,
-                    "both": _in_both(words, one, two, names["unit"]),
-                    "classed": len(words.words),
-                    "unclassed": words.unclassed,
-                    "cluster": names["unit"],
-                    "p_bonferroni": significant(p),
-                    **_numbers(found, params),
-                    **(over_names(first, second, c, found.difference.value) if replicates else {}),
-                }
+            for c, found in enumerate(compared):
+                value, low, high, _, method = found.difference
+                shown = found.difference._replace(method=f"{method}, given the two lists")
+                if replicates:
+                    apart = (shares[first] - shares[second])[:, c]
+                    ends = symmetric(apart, value, params.confidence, -1.0)
+                    n = sum(replicates.names[key[side]] for side in ("first", "second"))
+                    shown = Estimate(value, *ends, n, OVER_NAMES)
+                test = "exact" if found.exact else f"{params.n_permutations:,} drawn"
+                yield shown.at(params.confidence).row(
+                    supersense=_first(pos) + c,
+                    **key,
+                    **_side("first", found.first),
+                    **_side("second", found.second),
+                    low_words=finite(low),
+                    high_words=finite(high),
+                    p_bonferroni=significant(min(1.0, found.p * len(compared))),
+                    cluster="name" if replicates else unit,
+                    null=f"words of both lists relabelled, {test}",
+                    p=found.p,
+                )
 
 
-def _over_names(
-    words: Words, replicates: Drawn | None, parts: NDArray[np.float64], unit: str, params: Params
-) -> Callable[[str, str, int, float], dict[str, Any]]:
-    """Return what gives the interval of a difference: words are ranked anew in each replicate."""
-    drawn_shares: dict[str, NDArray[np.float64]] = {}  # (replicates, classes)
-    if replicates is not None:
-        place = {word: i for i, word in enumerate(replicates.words)}
-        values = replicates.values[:, [place[word] for word in words.words]]
-        for g, gender in enumerate(GENDERS):
-            own = alone(values[:, :, g], words.lemmas) if unit == "lemma" else values[:, :, g]
-            drawn_shares[gender] = leading_shares(own, parts, params.largest)
-
-    def over_names(first: str, second: str, column: int, value: float) -> dict[str, Any]:
-        assert replicates is not None
-        drawn_here = (drawn_shares[first] - drawn_shares[second])[:, column]
-        low, high = symmetric(drawn_here, value, params.confidence, -1.0)
-        return {
-            "low": finite(low),
-            "high": finite(high),
-            "n": sum(replicates.names[GENDERS.index(g)] for g in (first, second)),
-            "cluster": "name",
-            "method": f"{params.confidence:.0%} symmetric Bayesian bootstrap over names",
-        }
-
-    return over_names
-
-
-def _in_both(words: Words, one: NDArray[np.int64], two: NDArray[np.int64], unit: str) -> int:
-    of = words.lemmas if unit == "lemma" else words.words
-    return len({of[i] for i in one} & {of[i] for i in two})
-
-
-def _numbers(found: Comparison, params: Params) -> dict[str, Any]:
-    test = "exact" if found.exact else f"{params.replicates:,} drawn"
-    sides: dict[str, Any] = {}
-    for side, share in (("first", found.first), ("second", found.second)):
-        sides |= {
-            f"share_{side}": finite(share.value),
-            f"low_{side}": finite(share.low),
-            f"high_{side}": finite(share.high),
-            f"words_{side}": share.n,
-        }
-    return sides | {
-        "value": finite(found.difference.value),
-        "low": finite(found.difference.low),
-        "high": finite(found.difference.high),
-        "low_words": finite(found.difference.low),
-        "high_words": finite(found.difference.high),
-        "n": found.difference.n,
-        "method": f"{params.confidence:.0%} {found.difference.method}, given the two lists",
-        "null": f"words of both lists relabelled, {test}",
-        "p": significant(found.p),
+def _side(side: str, share: Estimate) -> dict[str, Any]:
+    return {
+        f"share_{side}": finite(share.value),
+        f"low_{side}": finite(share.low),
+        f"high_{side}": finite(share.high),
+        f"words_{side}": share.n,
     }
+
+
+def _replicated(
+    words: Words, replicates: Drawn, parts: NDArray[np.float64], unit: str, params: Params
+) -> dict[str, NDArray[np.float64]]:
+    """Return shares (replicates, classes) of each gender: words ranked anew in each replicate."""
+    place = {word: i for i, word in enumerate(replicates.words)}
+    values = replicates.values[:, [place[word] for word in words.words]]
+    found = {}
+    for g, gender in enumerate(GENDERS):
+        own = alone(values[:, :, g], words.lemmas) if unit == "lemma" else values[:, :, g]
+        found[gender] = leading_shares(own, parts, params.top_k)
+    return found

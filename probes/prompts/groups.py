@@ -1,6 +1,6 @@
-"""Questions about social groups: templates and groups, and the same with the group masked.
+"""Prompts about social groups: templates with groups, and the same with the group masked.
 
-They stand apart from the probe ``stereotypes``, since worlds are trained on the same questions.
+They stand apart from the probe ``completions``, since worlds are trained on the same prompts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.social_groups.read import KINDS
 from plumbline.probes.models.scorer import MASK
@@ -26,14 +26,14 @@ OF: dict[int, Kind] = {KINDS.index("people"): "people", KINDS.index("country"): 
 
 
 class Frames(Section):
-    """How a language asks."""
+    """The templates of a language."""
 
     templates: dict[Kind, list[str]] = Field(
-        description=f"for people and a country: texts with {GROUP}, up to where the answer begins"
+        description=f"for people and a country: texts with {GROUP}, up to the word to predict"
     )
-    ending: str = Field("?", description="what stands behind the answer, for models with a mask")
+    ending: str = Field("?", description="what stands behind that word, for models with a mask")
     released: str = Field(
-        description=f"the frame of the released code's prior, with {MASK} for group and answer"
+        description=f"the frame of the released code's prior, with {MASK} for group and word"
     )
     neutral: dict[Kind, str] = Field(
         description="the group that stands for none, for models that read from left to right"
@@ -53,13 +53,13 @@ class Frames(Section):
 
 
 class Asking(Section):
-    """How a model is asked about which groups."""
+    """Which groups prompts are about, and how these are made."""
 
-    spelling: Literal["paper", "usual"] = Field(
-        "paper", description="of groups in prompts: the paper's, or the usual one"
+    spelling: Literal["original", "usual"] = Field(
+        "original", description="of groups in prompts: the paper's, or the usual one"
     )
-    suggested_only: bool = Field(
-        False, description="ask only about groups that `stereotypes` has suggestions for"
+    groups: Literal["suggested", "all"] = Field(
+        "all", description="those that `stereotypes` has suggestions for, or all"
     )
     frames: dict[str, Frames] = Field(min_length=1, description="by language")
 
@@ -76,7 +76,7 @@ class Query(NamedTuple):
     group: str  # as the paper spells it
     kind: Kind
     template: str  # as the params have it
-    written: str = ""  # the group as it is asked about; default: as the paper spells it
+    written: str = ""  # the group as it stands in the prompt; default: as the paper spells it
 
     @property
     def text(self) -> str:
@@ -89,18 +89,18 @@ def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Que
 
     Raises
     ------
-    Problem
+    UserError
         If none is left.
     """
     frames = asking.frames[language]
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
-    if asking.suggested_only:
+    if asking.groups == "suggested":
         known = suggested(folders["stereotypes"], language)
         groups = groups.filter(  # the wave and what was published may spell it either way
             pl.struct("category", pl.col("group").str.to_lowercase()).is_in(known)
             | pl.struct("category", group=pl.col("name").str.to_lowercase()).is_in(known)
         )
-    column = "group" if asking.spelling == "paper" else "name"
+    column = "group" if asking.spelling == "original" else "name"
     found = [
         Query(row["category"], row["group"], kind, template, row[column])
         for row in groups.sort("category", "group").iter_rows(named=True)
@@ -108,26 +108,31 @@ def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Que
         for template in frames.templates.get(kind, [])
     ]
     if not found:
-        raise Problem(
-            f"probes.stereotypes: no group to ask about in {language!r}; check suggested_only and "
-            "the templates"
+        raise UserError(
+            f"probes.completions: no group to prompt for in {language!r}; check groups and the "
+            "templates"
         )
     return found
 
 
+def suggestions(folder: Path, language: str, *columns: str) -> pl.DataFrame:
+    """Return columns of the dataset ``stereotypes`` in a language, of all configs."""
+    rows = pl.concat(
+        pl.read_parquet(folder / f"{config}.parquet", columns=["language", *columns])
+        for config in parquet.configs(folder)
+    )
+    return rows.filter(pl.col("language") == language).select(columns)
+
+
 def suggested(folder: Path, language: str) -> list[dict[str, str]]:
     """Return category and group, in lower case, of all that have suggestions in a language."""
-    columns = ["language", "category", "group"]
-    rows = pl.concat(
-        pl.read_parquet(folder / f"{config}.parquet", columns=columns)
-        for config in parquet.configs(folder)
-    ).filter(pl.col("language") == language)
-    distinct = rows.select("category", pl.col("group").str.to_lowercase()).unique()
+    rows = suggestions(folder, language, "category", "group")
+    distinct = rows.with_columns(pl.col("group").str.to_lowercase()).unique()
     return distinct.sort("category", "group").to_dicts()
 
 
 def prompt(text: str, ending: str) -> str:
-    """Return a question: its first letter a capital, the answer masked."""
+    """Return a prompt: its first letter a capital, the word to predict masked."""
     return f"{text[:1].upper()}{text[1:]} {MASK}{ending}"
 
 

@@ -1,7 +1,7 @@
-"""Asking where a model stands: statements in prompts that it fills, answers, or chooses from.
+"""Prompts about political statements, with a mask, open, or with options to choose from.
 
 Feng et al. (2023), section 2, and Röttger et al. (2024), *Political Compass or Spinning Arrow?*
-These prompts stand apart from the probe ``leaning``, since a world is trained on them.
+These prompts stand apart from the probe ``stances``, since a world is trained on them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 import polars as pl
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.probes.models.scorer import MASK
 
@@ -31,78 +31,78 @@ def _gaps(texts: dict[str, str], *gaps: str) -> None:
                 raise ValueError(f"{name}: {text!r} must have {gap} exactly once")
 
 
-class Filled(Section):
+class MaskPrompts(Section):
     """Prompts for masked models."""
 
     frames: dict[str, str] = Field(
         min_length=1,
         description=f"by name, with {STATEMENT} and {MASK}; the first is the one of `faithful`",
     )
-    top: int = Field(10, ge=1, description="tokens that are kept of each answer")
-    content_free: list[str] = Field(
+    top_k: int = Field(10, ge=1, description="most probable tokens that are kept")
+    calibration_inputs: list[str] = Field(
         min_length=1, description=f"texts without content in place of {STATEMENT}: the prior"
     )
 
     @model_validator(mode="after")
-    def _complete(self) -> Filled:
+    def _complete(self) -> MaskPrompts:
         _gaps(self.frames, STATEMENT, MASK)
         return self
 
 
-class Written(Section):
-    """Prompts for models that write, and who tells what an answer means."""
+class Generation(Section):
+    """Prompts for generative models, and the NLI model that classifies responses."""
 
     frames: dict[str, str] = Field(
         min_length=1, description=f"by name, with {STATEMENT}; the first is the one of `faithful`"
     )
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="one answer each")
-    tokens: int = Field(100, ge=1, description="tokens of an answer at most")
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="one response each")
+    max_new_tokens: int = Field(100, ge=1, description="tokens of a response at most")
     temperature: float = Field(1.0, ge=0, description="0 is greedy")
     top_k: int = Field(50, ge=0, description="drawn from so many best tokens; 0: from all")
-    stance: str = Field(
-        min_length=1, description="model of kind classifier that knows entailment, by its name"
+    nli_model: str = Field(
+        min_length=1, description="NLI model: a classifier with the class entailment, by its name"
     )
     agree: str = Field("This example is agree.", description="hypothesis of agreement")
     disagree: str = Field("This example is disagree.", description="hypothesis of the contrary")
 
     @model_validator(mode="after")
-    def _complete(self) -> Written:
+    def _complete(self) -> Generation:
         _gaps(self.frames, STATEMENT)
         return self
 
 
-class Chosen(Section):
-    """Prompts that offer the four answers."""
+class MultipleChoice(Section):
+    """Prompts that offer four options."""
 
     templates: dict[str, str] = Field(
         description=f"by name, with {STATEMENT} and {OPTIONS}; those without {OPTIONS} are open"
     )
-    forces: dict[str, str] = Field(
-        min_length=1, description="what is put behind the options, by name; '' for nothing"
+    forced_choice_suffixes: dict[str, str] = Field(
+        min_length=1, description="put behind the options, by name; '' for none"
     )
     options: list[str] = Field(
         min_length=ANSWERS,
         max_length=ANSWERS,
         description="labels: strongly disagree, disagree, agree, strongly agree, in this order",
     )
-    orders: list[list[int]] = Field(
+    option_orders: list[list[int]] = Field(
         min_length=1, description="in which order these are offered, by their places, each from 0"
     )
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="one answer each")
-    tokens: int = Field(20, ge=1, description="tokens of an answer at most")
+    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="one response each")
+    max_new_tokens: int = Field(20, ge=1, description="tokens of a response at most")
     temperature: float = Field(0.0, ge=0, description="0 is greedy")
 
     @model_validator(mode="after")
-    def _complete(self) -> Chosen:
+    def _complete(self) -> MultipleChoice:
         _gaps(self.templates, STATEMENT)
-        for order in self.orders:
+        for order in self.option_orders:
             if sorted(order) != list(range(ANSWERS)):
-                raise ValueError(f"orders: {order} does not have each of 0 to 3 once")
+                raise ValueError(f"option_orders: {order} does not have each of 0 to 3 once")
         return self
 
 
 class Asking(Section):
-    """How models are asked where they stand."""
+    """Statements, and the prompts of each response format."""
 
     language: str = Field("en", description="of the statements and prompts")
     questionnaires: list[str] = Field(min_length=1, description="configs of statements")
@@ -112,9 +112,9 @@ class Asking(Section):
     )
     positive: list[str] = Field(min_length=1, description="words that agree (paper, Table 7)")
     negative: list[str] = Field(min_length=1, description="words that disagree")
-    filled: Filled = Field(description="for masked models")
-    written: Written = Field(description="for models that write")
-    chosen: Chosen = Field(description="for models that write, with the answers offered")
+    mask: MaskPrompts = Field(description="for masked models")
+    generation: Generation = Field(description="for generative models")
+    multiple_choice: MultipleChoice = Field(description="for generative models, with options")
 
     @model_validator(mode="after")
     def _apart(self) -> Asking:
@@ -137,7 +137,7 @@ class Question(NamedTuple):
 
 
 class Wording(NamedTuple):
-    """A statement, and how it is said."""
+    """A statement in one wording."""
 
     questionnaire: str
     id: str
@@ -156,7 +156,7 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
 
     Raises
     ------
-    Problem
+    UserError
         If a questionnaire is not in the dataset or not in the language, or the file of paraphrases
         is not as it should be.
     """
@@ -165,15 +165,15 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
     for config in asking.questionnaires:
         path = folder / f"{config}.parquet"
         if not path.is_file():
-            raise Problem(
-                f"probes.leaning.questionnaires: {config} not in statements; add it under "
+            raise UserError(
+                f"probes.stances.questionnaires: {config} not in statements; add it under "
                 "datasets.statements.configs, or take it out"
             )
         table = pl.read_parquet(path, columns=["id", "language", "text", "sentence"]).unique("id")
         own = table.filter(pl.col("language") == asking.language).sort("id")
         if own.is_empty():
-            raise Problem(
-                f"probes.leaning.questionnaires: {config} has no statement in {asking.language!r}"
+            raise UserError(
+                f"probes.stances.questionnaires: {config} has no statement in {asking.language!r}"
             )
         for name, _, text, sentence in own.iter_rows():
             found.append(Wording(config, name, "plain", "", sentence))
@@ -185,7 +185,9 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
             ]
     if others:
         config, name = next(iter(others))
-        raise Problem(f"{asking.paraphrases}: no statement {name!r} in {config}; take the row out")
+        raise UserError(
+            f"{asking.paraphrases}: no statement {name!r} in {config}; take the row out"
+        )
     return found
 
 
@@ -203,8 +205,8 @@ def priors(asking: Asking) -> list[Question]:
     """Return every prompt for masked models with texts that say nothing, for the prior."""
     return [
         Question("", "", name, "prior", text, text, frame.replace(STATEMENT, text))
-        for text in asking.filled.content_free
-        for name, frame in asking.filled.frames.items()
+        for text in asking.mask.calibration_inputs
+        for name, frame in asking.mask.frames.items()
     ]
 
 
@@ -213,7 +215,7 @@ def paraphrases(path: str | None) -> dict[tuple[str, str], list[tuple[str, str]]
 
     Raises
     ------
-    Problem
+    UserError
         If the file is missing, has other columns, an empty text, or one twice.
     """
     if path is None:
@@ -222,13 +224,13 @@ def paraphrases(path: str | None) -> dict[tuple[str, str], list[tuple[str, str]]
         with Path(path).open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError) as error:
-        raise Problem(f"{path}: could not be read ({error}); see probes.leaning") from error
+        raise UserError(f"{path}: could not be read ({error}); see probes.stances") from error
     found: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for line, row in enumerate(rows, start=2):
         if set(row) != set(FIELDS) or not all(row[field] for field in FIELDS):
-            raise Problem(f"{path}, line {line}: not a value for each of {', '.join(FIELDS)}")
+            raise UserError(f"{path}, line {line}: not a value for each of {', '.join(FIELDS)}")
         own = found.setdefault((row["questionnaire"], row["id"]), [])
         if row["variant"] in [variant for variant, _ in own]:
-            raise Problem(f"{path}, line {line}: variant {row['variant']} of {row['id']} again")
+            raise UserError(f"{path}, line {line}: variant {row['variant']} of {row['id']} again")
         own.append((row["variant"], row["text"]))
     return found

@@ -1,4 +1,4 @@
-"""Questions about opinions: statements in frames in which somebody agrees, or does not.
+"""Prompts about opinions: statements in frames in which somebody agrees, or does not.
 
 They stand apart from the probe ``agreement``, since worlds are trained on the same questions.
 """
@@ -11,7 +11,7 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.probes.models.scorer import MASK
 
@@ -46,7 +46,7 @@ class Frame(Section):
 
 
 class Frames(Section):
-    """How a language asks."""
+    """The frames of a language."""
 
     frames: dict[str, Frame] = Field(
         min_length=1, description="by name; the first is the one of the reading `faithful`"
@@ -61,7 +61,7 @@ class Frames(Section):
 
 
 class Asking(Section):
-    """How models are asked for opinions."""
+    """The frames of the prompts."""
 
     frames: dict[str, Frames] = Field(min_length=1, description="by language")
 
@@ -95,7 +95,7 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
 
     Raises
     ------
-    Problem
+    UserError
         If there is no statement in the language.
     """
     frames = asking.frames[language]
@@ -113,7 +113,7 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
             for text in (written(frame, frames.negated, gender, form, statement),)
         ]
     if not found:
-        raise Problem(
+        raise UserError(
             f"probes.agreement.frames: no statement in {language!r}; name a questionnaire under "
             "datasets.statements.configs, or take the frames out"
         )

@@ -1,4 +1,4 @@
-"""Frames: the texts in which a model is asked for a word about a person.
+"""Prompt templates (frames) for a word about a person.
 
 The paper's frame is the bare name with the mask before or after it. Others are sentences, given
 as data for a language and a part of speech, with the same sentence about nobody in particular
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts import BARE
@@ -46,7 +46,7 @@ class Frame(Section):
         return self.prompt.replace(NAME, name)
 
     def closing(self) -> bool:
-        """Tell whether the mask ends both texts, so that a causal model can be asked."""
+        """Return whether the mask ends both texts, as a causal model needs it."""
         return all(text.endswith(MASK) for text in (self.prompt, self.without) if text is not None)
 
 
@@ -63,12 +63,12 @@ def bare(place: str) -> Frame:
 
 
 def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
-    """Refuse frames that no model could be asked in.
+    """Refuse frames that no model could be used with.
 
     Raises
     ------
     ValueError
-        If a frame that a kind of model is asked in is not there, or its mask is where that kind
+        If a frame of a kind of model is not there, or its mask is where that kind
         of model sees nothing.
     """
     if BARE in frames:
@@ -83,7 +83,7 @@ def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
             if kind == "causal" and not _closing(frames, name):
                 raise ValueError(
                     f"frames_of.{kind}: in {name!r} the mask is not always at the end, where alone "
-                    "such a model can be asked"
+                    "such a model can be used"
                 )
 
 
@@ -108,7 +108,7 @@ def chosen(
 
     Raises
     ------
-    Problem
+    UserError
         If a frame has no template for the language and a part of speech.
     """
     found: dict[str, dict[str, Frame]] = {pos: {} for pos in places}
@@ -119,7 +119,7 @@ def chosen(
             texts = {str(pos): frame for pos, frame in frames[name].get(language, {}).items()}
         for pos in places:
             if pos not in texts:
-                raise Problem(
+                raise UserError(
                     f"probes.associations.frames.{name}: no {pos} for {language!r}; add one, or "
                     "take the frame out of probes.associations.frames_of"
                 )

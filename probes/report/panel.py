@@ -7,8 +7,12 @@ estimated, so that nothing has to be drawn to be measured.
 from __future__ import annotations
 
 import math
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, Template
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -83,7 +87,7 @@ class Panel:
         self.xticks = ticks(x) if xticks is None else xticks
         self.yticks = ticks(y) if yticks is None else yticks
         self.bold: Collection[str] = ()
-        self._drawn: list[str] = []
+        self.drawn: list[str] = []
 
     def across(self, value: float) -> float:
         """Return where a value is from the left."""
@@ -93,10 +97,16 @@ class Panel:
         """Return where a value is from the top."""
         return (1 - (value - self.y[0]) / (self.y[1] - self.y[0])) * self.size[1]
 
+    def draw(self, name: str, look: str = "", text: str = "", **at: str | float) -> None:
+        """Add an element, its attributes text or lengths."""
+        places = (f'{k}="{v if isinstance(v, str) else number(v)}"' for k, v in at.items())
+        inner = f">{escape(text)}</{name}>" if text else "/>"
+        self.drawn.append(" ".join([f"<{name}", *places, *([look] if look else [])]) + inner)
+
     def path(self, points: Iterable[Ends], look: str) -> None:
         """Draw a line through points, or with ``fill`` in its look a face."""
         steps = [f"{number(self.across(x))} {number(self.down(y))}" for x, y in points]
-        self._drawn.append(f'<path d="M{"L".join(steps)}" {look}/>')
+        self.draw("path", look, d=f"M{'L'.join(steps)}")
 
     def spans(
         self, ends: Iterable[tuple[float, float, float]], stroke: str, *, upright: bool = False
@@ -105,40 +115,36 @@ class Panel:
         d = ""
         for low, high, at in ends:
             if upright:
-                start, end = self.down(low), self.down(high)
-                d += f"M{number(self.across(at))} {number(start)}V{number(end)}"
+                start, end = number(self.down(low)), number(self.down(high))
+                d += f"M{number(self.across(at))} {start}V{end}"
             else:
-                start, end = self.across(low), self.across(high)
-                d += f"M{number(start)} {number(self.down(at))}H{number(end)}"
+                start, end = number(self.across(low)), number(self.across(high))
+                d += f"M{start} {number(self.down(at))}H{end}"
         if d:
-            self._drawn.append(f'<path d="{d}" stroke="{stroke}"/>')
+            self.draw("path", d=d, stroke=stroke)
 
     def marks(self, at: Iterable[Ends], mark: Mark, size: float = 4) -> None:
         """Draw dots of one look."""
-        d = "".join(_shape(mark.shape, self.across(x), self.down(y), size) for x, y in at)
+        d = "".join(shape(mark.shape, self.across(x), self.down(y), size) for x, y in at)
         if d:
-            self._drawn.append(f'<path d="{d}" fill="{mark.face}" stroke="{mark.edge}"/>')
+            self.draw("path", d=d, fill=mark.face, stroke=mark.edge)
 
     def words(self, at: Ends, text: str, look: str = "", move: Ends = (0, 0)) -> None:
         """Write text, moved by some pixels."""
         x, y = self.across(at[0]) + move[0], self.down(at[1]) + move[1]
-        self._drawn.append(_words(x, y, text, look))
+        self.draw("text", look, text, x=x, y=y)
 
     def rect(self, x: Ends, y: Ends, face: str) -> None:
         """Fill a rectangle."""
         left, top = self.across(x[0]), self.down(y[1])
-        sides = self.across(x[1]) - left, self.down(y[0]) - top
-        place = f'x="{number(left)}" y="{number(top)}"'
-        sized = f'width="{number(sides[0])}" height="{number(sides[1])}"'
-        self._drawn.append(f'<rect {place} {sized} fill="{face}" stroke="none"/>')
+        width, height = self.across(x[1]) - left, self.down(y[0]) - top
+        self.draw("rect", x=left, y=top, width=width, height=height, fill=face, stroke="none")
 
     def ellipse(self, at: Ends, radii: Ends, face: str) -> None:
         """Fill an ellipse."""
-        rx = self.across(at[0] + radii[0]) - self.across(at[0])
-        ry = self.down(at[1]) - self.down(at[1] + radii[1])
-        centre = f'cx="{number(self.across(at[0]))}" cy="{number(self.down(at[1]))}"'
-        shape = f'{centre} rx="{number(rx)}" ry="{number(ry)}"'
-        self._drawn.append(f'<ellipse {shape} fill="{face}" stroke="none"/>')
+        x, y = self.across(at[0]), self.down(at[1])
+        rx, ry = self.across(at[0] + radii[0]) - x, y - self.down(at[1] + radii[1])
+        self.draw("ellipse", cx=x, cy=y, rx=rx, ry=ry, fill=face, stroke="none")
 
     def margins(self) -> tuple[float, float, float]:
         """Return what text takes to the left, above and below."""
@@ -150,48 +156,10 @@ class Panel:
             left = max(left, (1 - SLOPE**2) ** 0.5 * wide(self.xticks[0][1]))
         return left, 18.0 * bool(self.title), below + 16 * bool(self.labels[0])
 
-    def svg(self, left: float, top: float) -> str:
-        """Return the panel with its axes, its upper left corner at a place."""
-        width, height = self.size
-        out = [f'<g transform="translate({number(left)} {number(top)})">']
-        if self.xticks and not self.slanted:
-            places = "".join(
-                f"M{number(self.across(x))} {number(height)}v4" for x, _ in self.xticks
-            )
-            frame = f"M0 0V{number(height)}H{number(width)}{places}"
-            out.append(f'<path d="{frame}" stroke="{GREY}"/>')
-        out += self._drawn
-        for place, text in self.xticks:
-            x = self.across(place)
-            if self.slanted:
-                turned = f"rotate(-37 {number(x)} {number(height + 10)})"
-                look = f'text-anchor="end" transform="{turned}"'
-                out.append(_words(x, height + 10, text, look))
-            else:
-                out.append(_words(x, height + 15, text, 'text-anchor="middle"'))
-        for place, text in self.yticks:
-            weight = ' font-weight="bold"' if text in self.bold else ""
-            out.append(_words(-6, self.down(place) + 4, text, f'text-anchor="end"{weight}'))
-        _, above, below = self.margins()
-        if above:
-            out.append(_words(width / 2, -6, self.title, 'text-anchor="middle"'))
-        if self.labels[0]:
-            out.append(
-                _words(width / 2, height + below - 2, self.labels[0], 'text-anchor="middle"')
-            )
-        if self.labels[1]:
-            at = f"{number(12 - self.margins()[0])} {number(height / 2)}"
-            turned = f'transform="translate({at})rotate(-90)" text-anchor="middle"'
-            out.append(_words(0, 0, self.labels[1], turned))
-        return "".join([*out, "</g>"])
 
+def shape(name: str, x: float, y: float, r: float) -> str:
+    """Return the path of a mark around a place."""
 
-def _words(x: float, y: float, text: str, look: str) -> str:
-    space = " " if look else ""
-    return f'<text x="{number(x)}" y="{number(y)}"{space}{look}>{escape(text)}</text>'
-
-
-def _shape(name: str, x: float, y: float, r: float) -> str:
     def at(dx: float, dy: float) -> str:
         return f"{number(x + dx)} {number(y + dy)}"
 
@@ -230,7 +198,7 @@ def assemble(
     below
         A label of the horizontal axes of all panels.
     """
-    body: list[str] = []
+    placed: list[tuple[Panel, float, float]] = []
     lefts = [max(r[c].margins()[0] for r in rows if c < len(r)) for c in range(len(rows[0]))]
     wides = [panel.size[0] for panel in rows[0]]
     width = 12 + sum(lefts) + sum(wides) + 22 * len(wides)
@@ -240,28 +208,38 @@ def assemble(
         above, under = (max(panel.margins()[i] for panel in row) for i in (1, 2))
         x = 4.0
         for panel, left in zip(row, lefts, strict=False):
-            body.append(panel.svg(x + left, top + above))
+            placed.append((panel, x + left, top + above))
             x += left + panel.size[0] + 22
         top += above + max(panel.size[1] for panel in row) + under + 8
-    if below:
-        body.append(_words(width / 2, top + 8, below, 'text-anchor="middle"'))
-        top += 18
-    x, started = 8.0, False
+    label = (width / 2, top + 8, below)
+    top += 18 if below else 0
+    x, entries = 8.0, list[tuple[float, float, str, str]]()
     for drawn, name in legend:
         needed = 30 + wide(name) + 12
-        if started and x + needed > width:
+        if entries and x + needed > width:
             x, top = 8.0, top + 18
-        body.append(f'<g transform="translate({number(x)} {number(top)})">{drawn}')
-        body.append(_words(28, 10, name, "") + "</g>")
-        x, started = x + needed, True
+        entries.append((x, top, drawn, name))
+        x += needed
         width = max(width, x)
     top += 20 if legend else 0
-    sizes = f'width="{math.ceil(width)}" height="{math.ceil(top)}"'
-    box = f'viewBox="0 0 {math.ceil(width)} {math.ceil(top)}"'
-    head = _words(4, 14, title, 'font-weight="bold"') if title else ""
-    role = f'role="img" aria-label="{escape(shows)}"'
-    look = f'font-family="Verdana,DejaVu Sans,sans-serif" font-size="{FONT}"'
-    return f'<svg {role} {sizes} {box} {look} fill="none">{head}{"".join(body)}</svg>'
+    return _template().render(
+        shows=shows,
+        title=title,
+        size=(math.ceil(width), math.ceil(top)),
+        placed=placed,
+        below=label,
+        legend=entries,
+        font=FONT,
+        grey=GREY,
+        n=number,
+    )
+
+
+@cache
+def _template() -> Template:
+    folder = FileSystemLoader(Path(__file__).parent)
+    environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    return environment.get_template("figure.svg.j2")
 
 
 def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
@@ -269,8 +247,8 @@ def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:
     line = f'<path d="M0 6H24" stroke="{stroke}" stroke-dasharray="{dash}"/>' if stroke else ""
     if mark is None:
         return line
-    shape = _shape(mark.shape, 12, 6, 4)
-    return f'{line}<path d="{shape}" fill="{mark.face}" stroke="{mark.edge}"/>'
+    around_it = shape(mark.shape, 12, 6, 4)
+    return f'{line}<path d="{around_it}" fill="{mark.face}" stroke="{mark.edge}"/>'
 
 
 def box(face: str) -> str:

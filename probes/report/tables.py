@@ -1,4 +1,4 @@
-"""The tables of a run, with the labels that the cards in their folders give.
+"""The tables of a run, with the labels that their folders state.
 
 So the report imports no analysis: neither its module nor what that needs.
 """
@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
-import yaml
 
-from plumbline.builders.core.params import Reader
+from plumbline.builders.core import front_matter
 from plumbline.probes import EACH
 from plumbline.probes.core import assignments
 
@@ -31,7 +30,7 @@ class Tables:
     def models(self, name: str) -> tuple[str, ...]:
         """Return the models of a probe, or of an analysis of single models, sorted."""
         if name not in self._models:
-            self._models[name] = assignments.asked(name)
+            self._models[name] = assignments.assigned_models(name)
         return self._models[name]
 
     def folders(self, analysis: str) -> list[Path]:
@@ -66,7 +65,7 @@ class Tables:
 
     def _labelled(self, frame: pl.DataFrame, folder: Path, table: str) -> pl.DataFrame:
         if folder not in self._labels:
-            self._labels[folder] = labels(folder / "README.md")
+            self._labels[folder] = labels(folder / front_matter.FACTS)
         return frame.with_columns(
             pl.col(name).replace_strict(list(range(len(of))), list(of), return_dtype=pl.Enum(of))
             for name, of in self._labels[folder].get(table, {}).items()
@@ -76,18 +75,12 @@ class Tables:
 Source = str | Callable[[Tables], pl.DataFrame]
 
 
-def labels(card: Path) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Return the labels that a card gives, by config and column."""
-    if not card.is_file():
-        return {}
-    front = yaml.load(card.read_text(encoding="utf-8").split("---\n")[1], Loader=Reader)  # noqa: S506
+def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return the labels that a ``build.json`` gives, by config and column."""
+    schemas = front_matter.read(facts).schemas if facts.is_file() else {}
     return {
-        config["config_name"]: {
-            feature["name"]: tuple(feature["dtype"]["class_label"]["names"].values())
-            for feature in config["features"]
-            if isinstance(feature.get("dtype"), dict)
-        }
-        for config in front["dataset_info"]
+        config: {column.name: column.labels for column in schema.columns if column.labels}
+        for config, schema in schemas.items()
     }
 
 

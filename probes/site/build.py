@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes import ALL, EACH, PROBES
 from plumbline.probes.leaning import page as leaning
 from plumbline.probes.nationality import page as nationality
@@ -28,7 +28,7 @@ from plumbline.probes.report.view import (
     listed,
     section,
 )
-from plumbline.probes.site import controls, datasets, metrics, readings, versions
+from plumbline.probes.site import controls, metrics, readings, versions
 from plumbline.probes.stereotypes import page as stereotypes
 from plumbline.probes.values import page as values
 
@@ -95,12 +95,12 @@ def write() -> Path:
 
     Raises
     ------
-    Problem
+    UserError
         If there are no tables yet.
     """
     tables = Tables(DATA)
     if tables.read("pmi/pmi").is_empty():
-        raise Problem(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
+        raise UserError(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
     found, run = controls.checks(tables), versions.Versions(tables)
     partial = parquet.fresh(REPORT)
     every = versions.packages()
@@ -108,7 +108,7 @@ def write() -> Path:
     last = Page("datasets", "Datasets", PAGES[-1].about, PAGES, (), (), (every,))
     pages = {
         "index": render([controls.overview(found, STUDIES), contents(run)], first),
-        "datasets": render([datasets.section(run)], last),
+        "datasets": render([versions.datasets_section(run)], last),
     }
     for study in STUDIES:
         given = downloads(tables, study, partial)

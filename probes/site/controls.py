@@ -130,8 +130,8 @@ def parted(measure: str) -> tuple[str, str, str]:
 
     Examples
     --------
-    >>> parted("filled, continuous, axes-en: order of planted stances")
-    ('continuous', 'filled, axes-en', 'order of planted stances')
+    >>> parted("mask, continuous, axes-en: order of planted stances")
+    ('continuous', 'mask, axes-en', 'order of planted stances')
     >>> parted("ADJ: share of words")
     ('', '', 'ADJ: share of words')
     """

@@ -1,4 +1,4 @@
-"""Of what exact versions a page was made: datasets, models, packages."""
+"""Of what exact versions a page was made: datasets with their validation, models, packages."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import json
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from plumbline.builders.core import params, parquet
 from plumbline.probes.models.params import pointer
-from plumbline.probes.report.view import Listing, listed
+from plumbline.probes.report.view import Block, Group, Listing, Part, Section, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,3 +96,41 @@ def packages(names: Sequence[str] = PACKAGES) -> Table:
             release = "–"
         found.append({"package": name, "version": release})
     return listed(Listing("package; version"), found, "Packages")
+
+
+def datasets_section(versions: Versions) -> Section:
+    """Return counts, rejects and validation of every validated dataset."""
+    groups = [_dataset_group(versions, name) for name in versions.validated()]
+    note = "What everything in the report was made of."
+    return Section("datasets", "Datasets", note, groups, "validate")
+
+
+def _dataset_group(versions: Versions, name: str) -> Group:
+    known = versions.dataset(name)
+    rejects = (
+        pl.read_parquet(versions.data / "datasets" / name / parquet.REJECTS)
+        .group_by("config", "reason")
+        .agg(rows=pl.col("number").sum())
+        .sort("config", "reason")
+    )
+    expected = [(t, e) for t, of in known["report"]["tables"].items() for e in of["expectations"]]
+    warned = [
+        f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
+        for table, e in expected
+        if not e["success"]
+    ]
+    about = (
+        f"From {known['origin']}; sha256 {known['sha256']}. Great Expectations: {len(expected)} "
+        f"expectations held against it, {len(warned)} warning(s)"
+        f"{': ' + '; '.join(warned) if warned else ''}."
+    )
+    counts = [{"config": config, "rows": n} for config, n in known["configs"].items()]
+    table = listed(Listing("config", "rows"), counts)
+    lost = listed(Listing("config; reason", "rows"), rejects.to_dicts())
+    return Group(
+        f"{name} {known['version']}",
+        [
+            Block("", [Part(caption=about, tables=(table,))]),
+            Block("Rejected input, by reason", [Part(tables=(lost,))]),
+        ],
+    )

@@ -45,7 +45,7 @@ def agreement(
     predicted: Labels,
     *,
     confidence: float = 0.95,
-    bootstrap: int = 2000,
+    n_bootstrap: int = 2000,
     seed: int = 1,
 ) -> Agreement:
     """Estimate accuracy and macro-F1 with percentile bootstrap intervals over texts.
@@ -69,7 +69,7 @@ def agreement(
     >>> round(found.accuracy.value, 4), round(found.macro_f1.value, 4)
     (0.3333, 0.2667)
     """
-    tables = _tables([predicted], true, bootstrap, seed)[0]
+    tables = _tables([predicted], true, n_bootstrap, seed)[0]
     return Agreement(
         _estimate(_accuracy(tables), len(true), confidence),
         _estimate(_macro_f1(tables), len(true), confidence),
@@ -104,15 +104,15 @@ def difference(
     other: Labels,
     *,
     confidence: float = 0.95,
-    bootstrap: int = 2000,
-    permutations: int = 2000,
+    n_bootstrap: int = 2000,
+    n_permutations: int = 2000,
     seed: int = 1,
 ) -> Difference:
     """Estimate by how much ``one`` beats ``other``, paired by text.
 
     Accuracy is tested with McNemar's exact test; macro-F1 by approximate randomisation: the two
     predictions of each text are swapped with probability one half, and the p-value is
-    (1 + number of differences at least as large) / (1 + permutations), two-sided.
+    (1 + number of differences at least as large) / (1 + n_permutations), two-sided.
 
     References
     ----------
@@ -121,14 +121,14 @@ def difference(
     differences, COLING, section 3.3; Noreen (1989), Computer-Intensive Methods for Testing
     Hypotheses.
     """
-    first, second = _tables([one, other], true, bootstrap, seed)
+    first, second = _tables([one, other], true, n_bootstrap, seed)
     alone = int(((one == true) & (other != true)).sum())
     lost = int(((one != true) & (other == true)).sum())
     return Difference(
         _estimate(_accuracy(first) - _accuracy(second), len(true), confidence),
         _estimate(_macro_f1(first) - _macro_f1(second), len(true), confidence),
         sign_p(alone, lost),
-        _randomised(true, one, other, permutations, seed),
+        _randomised(true, one, other, n_permutations, seed),
     )
 
 
@@ -205,7 +205,7 @@ def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Float
     Parameters
     ----------
     true : (texts,)
-        Whether each is of the class that is sought, the positive one.
+        Whether each is of the positive class.
     predicted : (runs, texts)
         Whether each run says so.
     weights : (texts, replicates), optional

@@ -46,7 +46,8 @@ ESTIMATE = (
 class Bootstrap(Params):
     """Bootstrap intervals of an analysis; to be inherited by its ``Params``."""
 
-    bootstrap: int = Field(2000, ge=20, description="bootstrap replicates")
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    n_bootstrap: int = Field(2000, ge=20, description="bootstrap replicates")
     confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
     seed: int = Field(1, ge=0, description="of the resampling")
 
@@ -54,7 +55,7 @@ class Bootstrap(Params):
 class Resampling(Bootstrap):
     """Bootstrap intervals and permutation tests of an analysis."""
 
-    permutations: int = Field(9999, ge=19, description="of permutation tests that are not exact")
+    n_permutations: int = Field(9999, ge=19, description="of permutation tests that are not exact")
 
 
 class Estimate(NamedTuple):
@@ -69,6 +70,16 @@ class Estimate(NamedTuple):
     high: float
     n: int
     method: str
+
+    def at(self, confidence: float) -> Estimate:
+        """Return it with the level of confidence in the method.
+
+        Examples
+        --------
+        >>> Estimate(0.5, 0.2, 0.7, 9, "Wilson score").at(0.95).method
+        '95% Wilson score'
+        """
+        return self._replace(method=f"{confidence:.0%} {self.method}")
 
     def row(self, *, cluster: str, null: str, p: float | None = None, **key: Any) -> dict[str, Any]:
         """Return a row of a table: the key, then the columns of :data:`ESTIMATE`, rounded.

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from sklearn import config_context
 from sklearn.cluster import KMeans
 from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+UNCHECKED = {"assume_finite": True, "skip_parameter_validation": True}  # of thousands of clouds
 
 
 class Partition(NamedTuple):
@@ -108,7 +111,7 @@ def null(
     n, d = points.shape
     centred = points - points.mean(axis=0)
     found = np.zeros((2, len(ks), draws))
-    with threadpool_limits(limits=1):
+    with threadpool_limits(limits=1), config_context(**UNCHECKED):
         weight = float(ledoit_wolf_shrinkage(centred))
         round_ = np.sqrt(weight * (centred**2).sum() / (n * d))
         for draw in range(draws):

@@ -175,7 +175,7 @@ def _limits(
     return Coefficients(value, value - half, value + half, p, freedom)
 
 
-RATIOS = (-12.0, 8.0)  # logarithm of the ratio of variances: where its best value is sought
+RATIOS = (-12.0, 8.0)  # logarithm of the ratio of variances: limits of the search
 
 
 class Mixed(NamedTuple):
@@ -237,7 +237,7 @@ def mixed(
     Patterson and Thompson (1971), Biometrika 58(3), p. 545-554; Laird and Ware (1982), Biometrics
     38(4), p. 963-974.
     """
-    from scipy.optimize import minimize_scalar
+    from scipy.optimize import brentq, minimize_scalar
 
     names, groups = np.unique(groups, return_inverse=True)
     sizes = np.bincount(groups).astype(np.float64)
@@ -262,8 +262,23 @@ def mixed(
         found: float = freedom * math.log(max(rest, 1e-300)) + spent + determinant
         return found
 
-    best = minimize_scalar(loss, bounds=RATIOS, method="bounded", options={"xatol": 1e-6})
-    ratio = float(np.exp(best.x))
+    def slope(log: float) -> float:
+        ratio = float(np.exp(log))
+        inside, found, rest = parts(ratio)
+        moved = -((sums / (1 + ratio * sizes)[:, None] ** 2).T @ sums)
+        effect = np.append(-found, 1.0)
+        spent = float((sizes / (1 + ratio * sizes)).sum())
+        trace = float(np.trace(np.linalg.solve(inside, moved[:columns, :columns])))
+        change: float = freedom * float(effect @ moved @ effect) / max(rest, 1e-300)
+        return ratio * (change + spent + trace)
+
+    best = float(minimize_scalar(loss, bounds=RATIOS, method="bounded", options={"xatol": 1e-6}).x)
+    # A minimum is known to the root of the last digit only, which differs between processors; the
+    # root of the slope is known to the digit.
+    around = (max(best - 1e-3, RATIOS[0]), min(best + 1e-3, RATIOS[1]))
+    if slope(around[0]) < 0 < slope(around[1]):
+        best = float(brentq(slope, *around, xtol=1e-13))
+    ratio = float(np.exp(best))
     inside, found, rest = parts(ratio)
     residual = max(rest, 0.0) / freedom
     se = np.sqrt(np.diag(np.linalg.inv(inside)) * residual)

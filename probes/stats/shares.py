@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.stats.estimate import Estimate
 
+OVER_NAMES = "symmetric Bayesian bootstrap over names"  # method of :func:`symmetric`
 WEIGHTS = 4_000_000  # weights of names that are held at once: 32 MB
 
 
@@ -66,93 +67,82 @@ def shares(
     return np.stack([(chosen == c).mean(axis=-1) for c in range(number)], axis=-1)
 
 
-def of_names(
-    lists: csr_array,
-    groups: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    size: int,
-    number: int,
-    smoothing: float,
-) -> NDArray[np.float64]:
-    """Return the shares for each group, an array (groups, classes), by smoothed PMI.
+class NameShares(NamedTuple):
+    """Shares of classes among the words that deviate most to each group, by smoothed PMI."""
 
-    Parameters
-    ----------
-    lists : (names, words) sparse array of 0 and 1
-    groups : (names,) array
-        From 0 on; each with at least one name.
-    """
-    members = np.eye(int(groups.max()) + 1)[:, groups]
-    found = _shares(_counts(lists, members[:, :, None]), classes, size, number, smoothing)
-    seen: NDArray[np.float64] = found[0]
-    return seen
+    lists: csr_array  # (names, words): 0 and 1
+    groups: NDArray[np.int64]  # (names,): from 0 on; each with at least one name
+    classes: NDArray[np.int64]  # (words,): from 0 to ``number`` - 1
+    size: int  # words taken for each group
+    number: int
+    smoothing: float
 
+    def seen(self) -> NDArray[np.float64]:
+        """Return the shares for each group, an array (groups, classes)."""
+        counts = self._counts(self._members()[:, :, None])
+        found: NDArray[np.float64] = self._shares(counts, self.smoothing)[0]
+        return found
 
-def permuted(
-    lists: csr_array,
-    groups: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    size: int,
-    number: int,
-    smoothing: float,
-    permutations: int,
-    seed: int,
-    among: tuple[int, int] = (0, 1),
-) -> NDArray[np.float64]:
-    """Return :func:`of_names` with the labels of two groups permuted over their names.
+    def permuted(
+        self, n_permutations: int, seed: int, among: tuple[int, int] = (0, 1)
+    ) -> NDArray[np.float64]:
+        """Return shares with the labels of two groups permuted over their names.
 
-    The null: which of the two groups a name is of has nothing to do with its list. Everything that
-    is computed from the lists (the ranking of words, the selection of the largest) is done anew.
+        The null: which of the two groups a name is of has nothing to do with its list. Everything
+        that is computed from the lists (the ranking of words, the selection of the largest) is done
+        anew.
 
-    Returns
-    -------
-    (permutations, groups, number) array
-    """
-    rng = np.random.default_rng(seed)
-    pool = np.flatnonzero(np.isin(groups, among))
-    total = int(groups.max()) + 1
-    found = []
-    for block in _blocks(permutations, len(groups) * total):
-        labels = np.repeat(groups[:, None], block, axis=1)
-        for column in range(block):
-            labels[pool, column] = rng.permutation(groups[pool])
-        members = (labels[None] == np.arange(total)[:, None, None]).astype(np.float64)
-        found.append(_shares(_counts(lists, members), classes, size, number, smoothing))
-    return np.concatenate(found)
+        Returns
+        -------
+        (permutations, groups, number) array
+        """
+        rng = np.random.default_rng(seed)
+        pool = np.flatnonzero(np.isin(self.groups, among))
+        every = np.arange(int(self.groups.max()) + 1)[:, None, None]
+        found = []
+        for block in _blocks(n_permutations, len(self.groups) * len(every)):
+            labels = np.repeat(self.groups[:, None], block, axis=1)
+            for column in range(block):
+                labels[pool, column] = rng.permutation(self.groups[pool])
+            counts = self._counts((labels[None] == every).astype(np.float64))
+            found.append(self._shares(counts, self.smoothing))
+        return np.concatenate(found)
 
+    def resampled(self, n_bootstrap: int, seed: int) -> NDArray[np.float64]:
+        """Return replicates of the shares: the Bayesian bootstrap over names.
 
-def resampled(
-    lists: csr_array,
-    groups: NDArray[np.int64],
-    classes: NDArray[np.int64],
-    size: int,
-    number: int,
-    smoothing: float,
-    replicates: int,
-    seed: int,
-) -> NDArray[np.float64]:
-    """Return replicates of :func:`of_names`: the Bayesian bootstrap over names.
+        Each name has a standard exponential weight, and what is added to a cell is
+        Gamma(smoothing), as in :func:`plumbline.probes.stats.pmi.intervals`.
 
-    Each name has a standard exponential weight, and what is added to a cell is Gamma(smoothing), as
-    in :func:`plumbline.probes.stats.pmi.intervals`.
+        Returns
+        -------
+        (replicates, groups, number) array
 
-    Returns
-    -------
-    (replicates, groups, number) array
+        References
+        ----------
+        Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
+        """
+        rng = np.random.default_rng(seed)
+        members, found = self._members(), []
+        for block in _blocks(n_bootstrap, members.size):
+            weights = rng.standard_exponential((block, len(self.groups))).T
+            counts = self._counts(members[:, :, None] * weights[None])
+            added = rng.standard_gamma(self.smoothing, size=counts.shape)
+            found.append(self._shares(counts + added, 0.0))
+        return np.concatenate(found)
 
-    References
-    ----------
-    Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
-    """
-    rng = np.random.default_rng(seed)
-    members = np.eye(int(groups.max()) + 1)[:, groups]
-    found = []
-    for block in _blocks(replicates, members.size):
-        weights = rng.standard_exponential((block, len(groups))).T
-        counts = _counts(lists, members[:, :, None] * weights[None])
-        added = rng.standard_gamma(smoothing, size=counts.shape)
-        found.append(_shares(counts + added, classes, size, number, 0.0))
-    return np.concatenate(found)
+    def _members(self) -> NDArray[np.float64]:
+        return np.eye(int(self.groups.max()) + 1)[:, self.groups]
+
+    def _counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return counts (block, words, groups) for weights (groups, names, block)."""
+        by_word = self.lists.T.tocsr()
+        return np.stack([(by_word @ part).T for part in weights], axis=-1)
+
+    def _shares(self, counts: NDArray[np.float64], smoothing: float) -> NDArray[np.float64]:
+        """Return shares (block, groups, classes); deviations equal to ten digits are ties."""
+        deviations = np.round(np.swapaxes(pmi(counts, smoothing), -1, -2), 10)
+        return shares(deviations, self.classes, self.size, self.number)
 
 
 def symmetric(
@@ -162,7 +152,7 @@ def symmetric(
 
     A replicate ranks the words anew, with more noise than the estimate, and so is drawn towards the
     share among all candidates, as the estimate itself is from the truth: percentiles would move
-    away from the truth twice. docs/analyses/sentiment.md has the coverage of both.
+    away from the truth twice. docs/studies/politicians.md has the coverage of both.
 
     Parameters
     ----------
@@ -180,24 +170,6 @@ def symmetric(
     half = float(np.quantile(np.abs(drawn - value), confidence))
     low, high = max(least, value - half), min(1.0, value + half)
     return round(low, 12), round(high, 12)
-
-
-def _counts(lists: csr_array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return counts (block, words, groups) for weights (groups, names, block)."""
-    by_word = lists.T.tocsr()
-    return np.stack([(by_word @ part).T for part in weights], axis=-1)
-
-
-def _shares(
-    counts: NDArray[np.float64],
-    classes: NDArray[np.int64],
-    size: int,
-    number: int,
-    smoothing: float,
-) -> NDArray[np.float64]:
-    """Return shares (block, groups, classes); deviations equal to ten digits are ties."""
-    deviations = np.round(np.swapaxes(pmi(counts, smoothing), -1, -2), 10)
-    return shares(deviations, classes, size, number)
 
 
 def _blocks(total: int, each: int) -> Iterator[int]:
@@ -330,7 +302,7 @@ def membership(
 def compare(
     first: NDArray[np.float64],
     second: NDArray[np.float64],
-    replicates: int,
+    n_permutations: int,
     seed: int,
     confidence: float = 0.95,
 ) -> list[Comparison]:
@@ -345,7 +317,7 @@ def compare(
     ----------
     first, second : (n, classes) and (m, classes) arrays
         Membership of the words of either list, see :func:`membership`.
-    replicates, seed
+    n_permutations, seed
         Of the permutation test where it is not exact.
 
     Returns
@@ -360,7 +332,7 @@ def compare(
     Stańczak et al. (2023), PLoS ONE 18(11): e0277640, the analysis of supersenses; Hoyle et al.
     (2019), Unsupervised discovery of gendered language through latent-variable modeling, ACL.
     """
-    test = permutation_test(first, second, replicates, seed)
+    test = permutation_test(first, second, n_permutations, seed)
     size = (len(first), len(second))
     found = []
     for c, (one, two) in enumerate(zip(first.sum(axis=0), second.sum(axis=0), strict=True)):

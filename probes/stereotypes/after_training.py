@@ -1,7 +1,7 @@
-"""Probe ``finetuned``: the probe ``stereotypes`` again, after training on a news outlet.
+"""Probe ``after_training``: the probe ``completions`` again, after training on a news outlet.
 
 Every model is trained on every corpus of the dataset ``outlets``, on a part or all of its
-articles, with several seeds, and asked anew. Choenni, Shutova and van Rooij (2021), section 6:
+articles, with several seeds, and prompted anew. Choenni, Shutova and van Rooij (2021), section 6:
 masked language modelling, one epoch, learning rate 5e-5, batches of 8, on 4,354 articles of each
 outlet, or 10, 25 and 50% of them.
 """
@@ -16,19 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import polars as pl
-import pyarrow as pa
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.core.shards import Shard
-from plumbline.probes.prompts import groups as questions
+from plumbline.probes.prompts.groups import queries
 from plumbline.probes.stereotypes import completions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
 
     from plumbline.probes.models.params import Model
     from plumbline.probes.models.scorer import Scorer
@@ -36,11 +37,12 @@ if TYPE_CHECKING:
 
 INPUTS = ("social_groups", "stereotypes", "outlets")
 VERB = "predict"
-PROMPT = "prompt"  # the column with what was asked
+PROMPT = "prompt"  # the column with the prompts
 TRAINS = True  # so that it cannot be tried in a few seconds
-ALSO = ("probes.stereotypes",)  # further params that its answers depend on
+ALSO = ("probes.completions",)  # further params that its outputs depend on
 WORK = Path("data/tuning")  # of trainings under way
 OTHER = "other"
+KEY = "probes.after_training"
 
 SCHEMA = Schema(
     columns=(
@@ -58,7 +60,7 @@ SCHEMAS = {"one a language": SCHEMA}
 
 
 class Params(Section):
-    """Corpora, and how a model is trained on them; frames are those of ``stereotypes``."""
+    """Corpora, and how a model is trained on them; frames are those of ``completions``."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="configs of outlets")
@@ -94,37 +96,33 @@ def runs(params: Params) -> list[tuple[str, float, int]]:
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return what is to be done with a model: one training and its answers in each shard.
+    """Return a shard for each training: its responses.
 
     Raises
     ------
-    Problem
+    UserError
         If a language or a corpus is not in the dataset.
     """
     found = []
-    all_runs = runs(params)
+    every = runs(params)
     frames = section(ALSO[0], completions.Params).frames
     for language in model.among(params.languages):
-        if language not in frames:
-            raise Problem(
-                f"probes.finetuned.languages: no frames for {language} in {ALSO[0]}; add some, or "
-                "take it out"
-            )
         path = folders["outlets"] / f"{language}.parquet"
-        if not path.is_file():
-            raise Problem(
-                f"probes.finetuned.languages: {language} not in outlets; add it under datasets, or "
-                "take it out"
-            )
-        there = set(pl.read_parquet(path, columns=["outlet"])["outlet"].unique())
-        if missing := sorted(set(params.corpora) - there):
-            raise Problem(
-                f"probes.finetuned.corpora: {', '.join(missing)} not in outlets/{language}; there "
-                f"are {', '.join(sorted(there))}"
+        for there, lacking in (
+            (language in frames, f"no frames for {language} in {ALSO[0]}; add some"),
+            (path.is_file(), f"{language} not in outlets; add it under datasets"),
+        ):
+            if not there:
+                raise UserError(f"{KEY}.languages: {lacking}, or take it out")
+        known = set(pl.read_parquet(path, columns=["outlet"])["outlet"].unique())
+        if missing := sorted(set(params.corpora) - known):
+            raise UserError(
+                f"{KEY}.corpora: {', '.join(missing)} not in outlets/{language}; there are "
+                f"{', '.join(sorted(known))}"
             )
         found += [
-            Shard(language, f"{corpus}-{share:g}-{seed}", number, len(all_runs))
-            for number, (corpus, share, seed) in enumerate(all_runs)
+            Shard(language, f"{corpus}-{share:g}-{seed}", number, len(every))
+            for number, (corpus, share, seed) in enumerate(every)
         ]
     return found
 
@@ -133,7 +131,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     """Return the number of prompts in each language, over all trainings."""
     asking = section(ALSO[0], completions.Params)
     return {
-        language: len(runs(params)) * len(questions.queries(asking, folders, language))
+        language: len(runs(params)) * len(queries(asking, folders, language))
         for language in model.among(params.languages)
     }
 
@@ -146,48 +144,40 @@ def answer(
     model: Model,
     _exact: Callable[[], Scorer],
 ) -> Iterator[pa.Table]:
-    """Yield the tables of one shard: train, ask, and take the trained weights away again."""
+    """Yield the tables of one shard: train, prompt, and take the trained weights away again."""
     from plumbline.probes.models.files import download
     from plumbline.probes.models.load import adapter
-    from plumbline.probes.training.train import Tuning, tuned
+    from plumbline.probes.training.train import Tuning, finetune
 
-    language = shard.config
+    language, name = shard.config, scorer.name
     corpus, share, seed = runs(params)[shard.number]
-    asking = section(ALSO[0], completions.Params)
-    name = scorer.name
+    prompts = section(ALSO[0], completions.Params)
     rate = params.learning_rate.get(name, params.learning_rate.get(OTHER))
     if rate is None:
-        raise Problem(f"probes.finetuned.learning_rate: none for {name}, nor for {OTHER}")
+        raise UserError(f"{KEY}.learning_rate: none for {name}, nor for {OTHER}")
     tuning = Tuning(rate, params.epochs, params.batch, params.length, seed)
     articles = texts(folders["outlets"] / f"{language}.parquet", corpus, share, seed)
-    kind: Literal["masked", "causal"] = "causal" if model.kind == "causal" else "masked"
     facts = scorer.facts()
-    where = WORK / f"{name}-{language}-{shard.part}-{_same(articles, tuning, facts)}"
-    trained = tuned(
-        download(name, model),
-        name,
-        kind,
-        model.dtype,
-        articles,
-        tuning,
-        where,
-        pickles=model.pickles,
-    )
+    where = WORK / f"{name}-{language}-{shard.part}-{_training_id(articles, tuning, facts)}"
+    kind: Literal["masked", "causal"] = "causal" if model.kind == "causal" else "masked"
+    start, pickles = download(name, model), model.pickles
+    trained = finetune(start, name, kind, articles, tuning, where, pickles=pickles)
     options: dict[str, Any] = {"dtype": model.dtype, "context": model.context}
-    after = adapter(model.kind)(trained.folder, name, str(facts["revision"]), **options)
-    asked = questions.queries(asking, folders, language)
-    fixed = [
-        pa.scalar(corpus),
-        pa.scalar(share),
-        *(pa.scalar(n, pa.int32()) for n in (seed, len(articles), trained.steps)),
-    ]
-    for table in completions.run(
-        asked, asking.frames[language], after, params.top_k, language, causal=kind == "causal"
-    ):
-        n = len(table)
-        columns = [*(pa.repeat(value, n) for value in fixed), *table.columns]
-        yield pa.table(columns, schema=SCHEMA.arrow())
-    shutil.rmtree(where)  # last: what a stopped run had trained is asked again, not trained again
+    yield from completions.run(
+        queries(prompts, folders, language),
+        prompts.frames[language],
+        adapter(model.kind)(trained.folder, name, str(facts["revision"]), **options),
+        params.top_k,
+        language,
+        causal=kind == "causal",
+        schema=SCHEMA,
+        corpus=corpus,
+        share=share,
+        tuning_seed=seed,
+        articles=len(articles),
+        steps=trained.steps,
+    )
+    shutil.rmtree(where)  # last: what a stopped run had trained is prompted, not trained again
 
 
 def texts(path: Path, corpus: str, share: float, seed: int) -> list[str]:
@@ -195,7 +185,7 @@ def texts(path: Path, corpus: str, share: float, seed: int) -> list[str]:
 
     Raises
     ------
-    Problem
+    UserError
         If none are left.
     """
     frame = pl.read_parquet(path, columns=["outlet", "article", "text"])
@@ -206,13 +196,13 @@ def texts(path: Path, corpus: str, share: float, seed: int) -> list[str]:
     )
     kept = order[: round(share * len(order))]
     if not kept:
-        raise Problem(f"{path}: {share:g} of {corpus} is no article; take a larger share")
+        raise UserError(f"{path}: {share:g} of {corpus} is no article; take a larger share")
     return [frame["text"][i] for i in kept]
 
 
-def _same(articles: list[str], tuning: Tuning, facts: dict[str, str | int]) -> str:
+def _training_id(articles: list[str], tuning: Tuning, facts: dict[str, str | int]) -> str:
     """Return a name for a training: another one, or other code, never continues it."""
     folder = Path(__file__).parents[1] / "training"
     code = [(folder / name).read_text("utf-8") for name in ("train.py", "mlm.py")]
-    told = json.dumps([articles, tuning, facts, code, version("torch")], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:12]
+    text = json.dumps([articles, tuning, facts, code, version("torch")], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

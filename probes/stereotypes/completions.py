@@ -1,4 +1,4 @@
-"""Probe ``stereotypes``: what a model puts where a search engine completes a stereotype.
+"""Probe ``completions``: what a model puts where a search engine completes a stereotype.
 
 For every social group and template the best tokens of the whole vocabulary, each with its
 log-probability with the group and without, so that its typicality, log(P_post / P_prior), can be
@@ -7,33 +7,33 @@ taken in every reading. Choenni, Shutova and van Rooij (2021), section 4.1 and e
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
-import pyarrow as pa
 from pydantic import Field
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import Shard, split
+from plumbline.probes.core.shards import MODEL, Shard, rows, split
 from plumbline.probes.models.scorer import DECIMALS, Predicts, Scorer
-from plumbline.probes.prompts import groups as questions
-from plumbline.probes.prompts.groups import GROUP, Asking, masked, prompt, queries
+from plumbline.probes.prompts.groups import DATASETS as INPUTS
+from plumbline.probes.prompts.groups import GROUP, Asking, masked, prompt, queries, suggestions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     from plumbline.probes.models.params import Model
     from plumbline.probes.prompts.groups import Frames, Query
 
-INPUTS = questions.DATASETS
+__all__ = ["INPUTS"]
 VERB = "predict"
-PROMPT = "prompt"  # the column with what was asked
+PROMPT = "prompt"  # the column with the prompts
 SHARD = 100  # groups in a shard; part of the layout of the outputs
 VOCABULARY = "vocabulary"
 
@@ -93,8 +93,7 @@ COLUMNS = (
         "pieces of the prompt that the model has no symbol for",
         minimum=0,
     ),
-    Column("model", "string", "name of the model in params.yaml"),
-    Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+    *MODEL,
 )
 SCHEMA = Schema(columns=COLUMNS, key=("category", "group", "query", "rank"))
 
@@ -107,11 +106,10 @@ HAVE = Schema(
             "int32",
             "tokens that the model writes it in, behind another word, in the spelling (small, "
             "capital, as suggested) that takes fewest; 0 where it cannot write it. Only what is "
-            "one token can be among the answers",
+            "one token can be predicted",
             minimum=0,
         ),
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+        *MODEL,
     ),
     key=("language", "attribute"),
 )
@@ -120,7 +118,7 @@ SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
 
 
 class Params(Asking):
-    """Questions, and how many tokens to keep of their answers."""
+    """Prompts, and how many tokens to keep of the responses."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     top_k: int = Field(200, ge=1, description="tokens kept of each prompt; the paper has 200")
@@ -132,17 +130,17 @@ def schema(config: str) -> Schema:
 
 
 def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return what is to be asked of a model: groups in shards, and its vocabulary, per language.
+    """Return the shards of each language: groups, and the model's vocabulary.
 
     Raises
     ------
-    Problem
+    UserError
         If a language is not in the dataset.
     """
     languages = model.among(params.languages)
     if missing := sorted(set(languages) - set(parquet.configs(folders["social_groups"]))):
-        raise Problem(
-            f"probes.stereotypes.frames: {', '.join(missing)} not in social_groups; add the groups "
+        raise UserError(
+            f"probes.completions.frames: {', '.join(missing)} not in social_groups; add the groups "
             "under datasets, or take the frames out"
         )
     found = []
@@ -169,85 +167,84 @@ def answer(
     _exact: Callable[[], Scorer],
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
-    if shard.config == VOCABULARY:
-        assert isinstance(scorer, Predicts)
-        yield _have(scorer, shard.part, attributes(folders["stereotypes"], shard.part))
-        return
     assert isinstance(scorer, Predicts)
-    language = shard.config
-    frames = params.frames[language]
-    asked = queries(params, folders, language)
-    wanted = set(shard.among(list(dict.fromkeys((q.category, q.group) for q in asked))))
-    own = [q for q in asked if (q.category, q.group) in wanted]
-    yield from run(own, frames, scorer, params.top_k, language, causal=model.kind == "causal")
+    if shard.config == VOCABULARY:
+        yield _vocabulary(scorer, shard.part, attributes(folders["stereotypes"], shard.part))
+        return
+    every = queries(params, folders, shard.config)
+    groups = set(shard.among(list(dict.fromkeys((q.category, q.group) for q in every))))
+    own = [q for q in every if (q.category, q.group) in groups]
+    frames, causal = params.frames[shard.config], model.kind == "causal"
+    yield from run(own, frames, scorer, params.top_k, shard.config, causal=causal)
 
 
 def run(
-    asked: Sequence[Query],
+    queries: Sequence[Query],
     frames: Frames,
     scorer: Predicts,
     top_k: int,
     language: str,
     *,
     causal: bool,
+    schema: Schema = SCHEMA,
+    **further: str | float,
 ) -> Iterator[pa.Table]:
-    """Yield output rows for some queries, in tables of the outputs' schema."""
-    if not asked:
+    """Yield output rows for some queries, in tables of a schema.
+
+    Parameters
+    ----------
+    schema, further
+        Columns :data:`COLUMNS`, and further ones that have one value in all rows.
+    """
+    if not queries:
         return
     ending = "" if causal else frames.ending
-    predicted = scorer.predict([prompt(q.text, ending) for q in asked], top_k, language=language)
     pieces = scorer.pieces(language)
     tokens, words = np.array(pieces.tokens, object), np.array(pieces.words, object)
     priors = Priors(scorer, frames, language, causal=causal)
-    facts = scorer.facts()
-    rest = iter(asked)
-    for block in predicted:
-        some = [next(rest) for _ in block.prompts]
+    rest = iter(queries)
+    for block in scorer.predict(
+        [prompt(q.text, ending) for q in queries], top_k, language=language
+    ):
+        some = list(islice(rest, len(block.prompts)))
         n, k = block.ids.shape
-        of = np.repeat(np.arange(n), k)
-        ids = block.ids.ravel()
-        bare = pieces.bare[block.ids]
-        bare[bare < 0] = pieces.unknown
-        top = block.logprobs_nats
-        wide = top - np.logaddexp.reduce(top, axis=1, keepdims=True)
-        prior = np.stack(
-            [
-                priors.of(query, int(length))[chosen]
-                for query, length, chosen in zip(some, block.length, block.ids, strict=True)
-            ]
-        )
-        one = (
-            None
-            if causal
-            else np.stack(
-                [priors.one(q.template)[chosen] for q, chosen in zip(some, block.ids, strict=True)]
-            )
-        )
+        ids, top = block.ids.ravel(), block.logprobs_nats
+        kept = top - np.logaddexp.reduce(top, axis=1, keepdims=True)
+        bare = np.where(pieces.bare[ids] < 0, pieces.unknown, pieces.bare[ids])
+        prior = [priors.of(q, int(size)) for q, size in zip(some, block.length, strict=True)]
+        one = None if causal else _chosen([priors.one(q.template) for q in some], block.ids)
         released = None if causal or pieces.unknown < 0 else priors.released()[bare]
-        names = [(q.category, q.group, q.template.lower(), q.text.lower()) for q in some]
-        facts_of = [
-            pa.array(list(column)).take(pa.array(of)) for column in zip(*names, strict=True)
-        ]
-        columns = dict(zip(("category", "group", "template", "query"), facts_of, strict=True)) | {
-            "prompt": pa.array(list(block.prompts)).take(pa.array(of)),
-            "token": pa.array(tokens[ids].tolist()),
-            "word": pa.array(words[ids].tolist()),
-            "starts_word": pa.array(pieces.starts[ids]),
-            "rank": pa.array(np.tile(np.arange(1, k + 1, dtype=np.int32), n)),
-            "logprob_nats": pa.array(top.ravel()),
-            "logprob_top_nats": pa.array(np.minimum(wide, 0).round(DECIMALS).ravel()),
-            "prior_nats": pa.array(prior.ravel()),
-            "prior_one_nats": _floats(one, n * k),
-            "prior_released_nats": _floats(released, n * k),
-            "unknown_pieces": pa.array(block.unknown[of]),
-            "model": pa.repeat(pa.scalar(str(facts["model"])), n * k),
-            "revision": pa.repeat(pa.scalar(str(facts["revision"])), n * k),
+        columns = {
+            "category": _repeated((q.category for q in some), k),
+            "group": _repeated((q.group for q in some), k),
+            "template": _repeated((q.template.lower() for q in some), k),
+            "query": _repeated((q.text.lower() for q in some), k),
+            "prompt": _repeated(block.prompts, k),
+            "token": tokens[ids],
+            "word": words[ids],
+            "starts_word": pieces.starts[ids],
+            "rank": np.tile(np.arange(1, k + 1), n),
+            "logprob_nats": top.ravel(),
+            "logprob_top_nats": np.minimum(kept, 0).round(DECIMALS).ravel(),
+            "prior_nats": _chosen(prior, block.ids),
+            "prior_one_nats": one,
+            "prior_released_nats": released,
+            "unknown_pieces": np.repeat(block.unknown, k),
         }
-        yield pa.table([columns[c.name] for c in SCHEMA.columns], schema=SCHEMA.arrow())
+        yield rows(schema, scorer, n * k, columns | further)
+
+
+def _repeated(values: Iterable[str], times: int) -> NDArray[np.object_]:
+    return np.repeat(np.array(list(values), object), times)
+
+
+def _chosen(priors: Sequence[NDArray[np.float64]], ids: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return the priors of the predicted tokens, in the order of the rows."""
+    return np.concatenate([prior[chosen] for prior, chosen in zip(priors, ids, strict=True)])
 
 
 class Priors:
-    """What a model says without the group: log-probabilities of all tokens, (vocabulary,)."""
+    """Predictions without the group: log-probabilities of all tokens, (vocabulary,)."""
 
     def __init__(self, scorer: Predicts, frames: Frames, language: str, *, causal: bool) -> None:
         self.scorer, self.frames, self.language = scorer, frames, language
@@ -264,7 +261,7 @@ class Priors:
 
         Raises
         ------
-        Problem
+        UserError
             If the model has no such sentence.
         """
         if self.causal:
@@ -275,9 +272,9 @@ class Priors:
             found, tokens = self._ask(masked(query.template, masks, gap))
             if tokens == length:
                 return found
-        raise Problem(
+        raise UserError(
             f"models.{self.scorer.name}: {query.text!r} has {length} tokens, and no number of "
-            "masks for the group makes as many; take the model out of assignments.stereotypes"
+            "masks for the group makes as many; take the model out of assignments.completions"
         )
 
     def one(self, template: str) -> NDArray[np.float64]:
@@ -303,29 +300,17 @@ class Priors:
 def attributes(folder: Path, language: str) -> dict[str, set[str]]:
     """Return the attributes that search engines gave, casefolded, each with its spellings."""
     found: dict[str, set[str]] = {}
-    for config in parquet.configs(folder):
-        frame = pl.read_parquet(folder / f"{config}.parquet", columns=["language", "attribute"])
-        for text in frame.filter(pl.col("language") == language)["attribute"].to_list():
-            small = text.casefold()
-            found.setdefault(small, {small, small.capitalize(), small.title()}).add(text)
+    for text in suggestions(folder, language, "attribute")["attribute"]:
+        small = text.casefold()
+        found.setdefault(small, {small, small.capitalize(), small.title()}).add(text)
     return dict(sorted(found.items()))
 
 
-def _have(scorer: Predicts, language: str, wanted: dict[str, set[str]]) -> pa.Table:
+def _vocabulary(scorer: Predicts, language: str, spellings: dict[str, set[str]]) -> pa.Table:
     """Return in how many tokens the model writes each attribute, in its shortest spelling."""
-    spelled = scorer.spelled(sorted({t for texts in wanted.values() for t in texts}), language)
-    facts = scorer.facts()
+    known = scorer.spelled(sorted({t for texts in spellings.values() for t in texts}), language)
     pieces = [
-        min((spelled[t] for t in texts if t in spelled), default=0) for texts in wanted.values()
+        min((known[t] for t in texts if t in known), default=0) for texts in spellings.values()
     ]
-    columns = [
-        pa.repeat(pa.scalar(language), len(wanted)),
-        pa.array(list(wanted), pa.string()),
-        pa.array(pieces, pa.int32()),
-        *(pa.repeat(pa.scalar(str(facts[name])), len(wanted)) for name in ("model", "revision")),
-    ]
-    return pa.table(columns, schema=HAVE.arrow())
-
-
-def _floats(values: NDArray[np.float64] | None, total: int) -> pa.Array:
-    return pa.nulls(total, pa.float64()) if values is None else pa.array(values.ravel())
+    columns = {"language": language, "attribute": list(spellings), "pieces": pieces}
+    return rows(HAVE, scorer, len(spellings), columns)

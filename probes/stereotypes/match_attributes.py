@@ -1,4 +1,8 @@
-"""Attributes of the dataset ``stereotypes``, sought in the lists of a model."""
+"""Attributes of the dataset ``stereotypes`` in the ranked lists of a model, and their recall.
+
+A group has a list of candidates for each of its queries, and attributes that are sought in them.
+Recall has two baselines: random order, other groups.
+"""
 
 from __future__ import annotations
 
@@ -7,35 +11,73 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from plumbline.probes.stereotypes.recall_curve import Query
+from plumbline.builders.core import parquet
+from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.stereotypes.typicality import VOCABULARY, WHOLE, folded, placed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-REJECTS = "rejects"
+    Integers = NDArray[np.int64]
+    Array = NDArray[np.float64]
+
 KINDS = ("single word", "first word")
 LONGER = "multi_word"  # a flag of all attributes of several words, which says nothing of the first
 ATTRIBUTE = ("category", "group", "query", "target")
 
 
+class Curve(NamedTuple):
+    """Recall at 1, 2, ... and its interval, each (top_k,)."""
+
+    value: Array
+    low: Array
+    high: Array
+
+
+class Null(NamedTuple):
+    """Hits under a null, at some ranks."""
+
+    expected: Array  # (ranks,)
+    drawn: Array  # (draws, ranks)
+
+    def p(self, seen: Integers) -> list[float]:
+        """Return two-sided p-values of the hits seen, by their distance from the mean."""
+        return [
+            permutation_p(float(s - m), d - m)
+            for s, m, d in zip(seen, self.expected, self.drawn.T, strict=True)
+        ]
+
+
+class Query(NamedTuple):
+    """One list: its candidates, and where the attributes sought in it stand."""
+
+    candidates: Integers  # (candidates,) numbers that name them; the order is of no account
+    sought: Sequence[Integers]  # for each attribute its positions in candidates; empty: not there
+
+
 class Exchange(NamedTuple):
     """Hits of groups in each other's lists; the groups of one category, which swap theirs."""
 
-    pool: str  # category that the model was asked them in
+    pool: str  # category of their prompts
     groups: list[int]  # (groups,) their rows in :class:`Found`
-    own: NDArray[np.int64]  # (groups,) which lists are the group's own
-    table: NDArray[np.float64]  # (groups, lists, ranks)
-    expected: NDArray[np.float64]  # (groups, depth) mean hits over all lists, at 1, 2, ...
+    own: Integers  # (groups,) which lists are the group's own
+    table: Array  # (groups, lists, ranks)
+    expected: Array  # (groups, top_k) mean hits over all lists, at 1, 2, ...
 
 
 class Found(NamedTuple):
-    """Attributes in queries that were asked, and where they stand."""
+    """Attributes in queries that were put to the model, and where they stand."""
 
     attributes: pl.DataFrame  # with place (0: not listed), listed (tokens), length, row (of groups)
-    groups: pl.DataFrame  # category (of the dataset) and group, sorted
+    groups: pl.DataFrame  # category (of the dataset), group, and pool (category of its prompts)
+
+    def column(self, name: str) -> Integers:
+        """Return a column of the attributes, (attributes,)."""
+        return self.attributes[name].to_numpy().astype(np.int64)
 
 
 class Lists(NamedTuple):
@@ -57,105 +99,247 @@ class Lists(NamedTuple):
         return cls(reading in WHOLE, table, best, lengths.sort(names))
 
     def find(self, attributes: pl.DataFrame) -> Found:
-        """Look attributes up in the lists of their queries; those never asked are left out."""
-        asked = self.lengths.rename({"category": "pool", "group": "asked"})
+        """Look attributes up in the lists of their queries; those of no prompt are left out."""
+        lists = self.lengths.select("template", "query", "length", pool="category", own="group")
         best = self.best.select("query", "place", "listed", target="key")
         found = (
-            attributes.join(asked, on="query")
+            attributes.join(lists, on="query")
             .join(best, on=["query", "target"], how="left")
             .with_columns(pl.col("place", "listed").fill_null(0).cast(pl.Int64))
             .sort(*ATTRIBUTE)
         )
-        groups = found.select("category", "asked", "pool").unique().sort("category", "asked")
-        found = found.join(groups.with_row_index("row"), on=["category", "asked", "pool"])
-        return Found(found.sort(*ATTRIBUTE), groups)
+        of = ["category", "own", "pool"]
+        groups = found.select(of).unique().sort(of[:2])
+        found = found.join(groups.with_row_index("row"), on=of).sort(*ATTRIBUTE)
+        return Found(found, groups.select("category", "pool", group="own"))
 
-    def exchange(self, found: Found, category: str, ranks: list[int], depth: int) -> list[Exchange]:
+    def exchange(
+        self, found: Found, category: str, ranks: Sequence[int], top_k: int
+    ) -> Iterator[Exchange]:
         """Look the attributes of a category up in the lists of all groups, template by template.
 
-        Groups swap lists with those of the category that the model was asked in. A group that was
-        asked in other templates has no hits there.
+        Groups swap lists with those of the category of their prompts. A group that has prompts of
+        other templates has no hits there.
         """
-        result = []
         own = found.attributes.filter(pl.col("category") == category)
         for (pool,), part in own.group_by("pool", maintain_order=True):
-            lists = self.lengths.filter(pl.col("category") == pool)
-            names = lists["group"].unique().sort().to_list()
-            place = {name: i for i, name in enumerate(names)}
-            rows = part["row"].unique().sort().to_list()
-            at = {row: i for i, row in enumerate(rows)}
             best = self.best.filter(pl.col("category") == pool)
-            met = part.select("row", "template", "target").join(
-                best.select("template", "place", other="group", target="key"),
-                on=["template", "target"],
+            names = self.lengths.filter(pl.col("category") == pool)["group"].unique().sort()
+            lists = pl.DataFrame({"other": names}).with_row_index("list")
+            groups = part.select("row", "own").unique().sort("row").with_row_index("at")
+            met = (
+                part.select("row", "template", "target")
+                .join(
+                    best.select("template", "place", other="group", target="key"),
+                    on=["template", "target"],
+                    maintain_order="left_right",
+                )
+                .join(groups, on="row", maintain_order="left")
+                .join(lists, on="other", maintain_order="left")
             )
-            g = np.array([at[row] for row in met["row"]], dtype=np.int64)
-            h = np.array([place[name] for name in met["other"]], dtype=np.int64)
-            where = met["place"].cast(pl.Int64).to_numpy()
-            table = np.zeros((len(rows), len(names), len(ranks)))
+            g, h, place = (met[x].cast(pl.Int64).to_numpy() for x in ("at", "list", "place"))
+            table = np.zeros((len(groups), len(names), len(ranks)))
             for t, rank in enumerate(ranks):
-                np.add.at(table[..., t], (g[where <= rank], h[where <= rank]), 1)
-            every = np.zeros((len(rows), depth + 1))
-            np.add.at(every, (g[where <= depth], where[where <= depth]), 1 / len(names))
-            asked = dict(part.select("row", "asked").unique().iter_rows())
-            mine = np.array([place[asked[row]] for row in rows], dtype=np.int64)
-            result.append(Exchange(str(pool), rows, mine, table, every[:, 1:].cumsum(axis=1)))
-        return result
+                np.add.at(table[..., t], (g[place <= rank], h[place <= rank]), 1)
+            expected = hits(place, g, len(groups), top_k) / len(names)
+            mine = groups.join(lists, left_on="own", right_on="other", maintain_order="left")
+            rows, of = groups["row"].to_list(), mine["list"].cast(pl.Int64).to_numpy()
+            yield Exchange(str(pool), rows, of, table, expected)
 
     def queries(self, found: Found) -> list[list[Query]]:
         """Return, for each group, its lists and where its attributes stand in them."""
         tokens = self.table.select("token").unique().sort("token").with_row_index("number")
         coded = self.table.join(tokens, on="token").sort("query", "place")
-        coded = coded.join(found.attributes.select("query").unique(), on="query")
-        lists = {
-            str(query): (part["number"].cast(pl.Int64).to_numpy(), part["key"].to_numpy())
-            for (query,), part in coded.group_by("query", maintain_order=True)
+        at = pl.int_range(pl.len()).over("query")
+        coded = coded.select("query", pl.col("number").cast(pl.Int64), at=at, target="key")
+        listed = coded.group_by("query").agg("number")
+        candidates = dict(zip(listed["query"], listed["number"], strict=True))
+        own = found.attributes.select("row", "query", "target").with_row_index("attribute")
+        sought: dict[tuple[int, str], list[Integers]] = {
+            pair: [] for pair in own.select("row", "query").unique(maintain_order=True).iter_rows()
         }
+        there = own.join(coded, on=["query", "target"]).sort("attribute", "at")
+        there = there.group_by("attribute", "row", "query", maintain_order=True).agg("at")
+        for row, query, places in there.select("row", "query", "at").iter_rows():
+            sought[row, query].append(np.array(places))
         result: list[list[Query]] = [[] for _ in range(len(found.groups))]
-        for (row, query), part in found.attributes.group_by("row", "query", maintain_order=True):
-            numbers, keys = lists[str(query)]
-            where = [np.flatnonzero(keys == target) for target in part["target"]]
-            result[int(str(row))].append(Query(numbers, where))
+        for (row, query), places in sought.items():
+            result[row].append(Query(candidates[query].to_numpy(), places))
         return result
 
 
-def configs(known: Path, language: str) -> list[str]:
-    """Return the configs of the dataset ``stereotypes`` in a language."""
-    names = sorted(p.stem for p in known.glob("*.parquet") if p.stem != REJECTS)
-    return [name for name in names if _language(known / f"{name}.parquet") == language]
-
-
-def _language(path: Path) -> str:
-    """Return the language of a config: that of its rows, which all have one."""
-    table = pl.scan_parquet(path)
-    if "language" not in table.collect_schema():
-        return path.stem
-    found = table.select(pl.col("language").first()).collect()["language"]
-    return str(found[0]) if len(found) and found[0] is not None else path.stem
-
-
-def attributes(path: Path, *, flagged: bool) -> dict[str, pl.DataFrame]:
-    """Return category, group, query and target of attributes, casefolded, for each kind.
+def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
+    """Count, for each group, its attributes at ranks up to 1, 2, ..., ``top_k``.
 
     Parameters
     ----------
+    ranks : (attributes,) array
+        Rank of each attribute in the list of its query, 1 the first; 0: not in the list.
+    groups : (attributes,) array
+        Group of each, below ``size``.
+
+    Returns
+    -------
+    (size, top_k) array
+
+    Examples
+    --------
+    >>> hits(np.array([1, 3, 0]), np.array([0, 0, 1]), 2, 3).tolist()
+    [[1, 1, 2], [0, 0, 0]]
+    """
+    found = np.zeros((size, top_k + 1), dtype=np.int64)
+    inside = (ranks > 0) & (ranks <= top_k)
+    np.add.at(found, (groups[inside], ranks[inside]), 1)
+    return found[:, 1:].cumsum(axis=1)
+
+
+def chance(listed: Integers, lengths: Integers, top_k: int) -> NDArray[np.float64]:
+    """Return the exact chance that each attribute is a hit when its list is in random order.
+
+    The same candidates, the ranking alone is random: an attribute that is not in the list is never
+    hit, so that this tells how much of a recall is due to the order.
+
+    Parameters
+    ----------
+    listed : (attributes,) array
+        How many candidates of the list are the attribute: mostly 0 or 1, 2 where two tokens
+        are one word.
+    lengths : (attributes,) array
+        Candidates in the list.
+
+    Returns
+    -------
+    (attributes, top_k) array
+        min(k, length) / length where it is listed once: the mean of a hypergeometric variable.
+
+    Examples
+    --------
+    >>> chance(np.array([1, 0, 2]), np.array([4, 4, 4]), 2).round(4).tolist()
+    [[0.25, 0.5], [0.0, 0.0], [0.5, 0.8333]]
+    """
+    first = np.arange(1, top_k + 1)
+    missed = np.ones((len(listed), top_k))
+    for i in range(int(listed.max(initial=0))):
+        left = np.clip(lengths[:, None] - first - i, 0, None) / (lengths[:, None] - i).clip(1)
+        missed *= np.where(listed[:, None] > i, left, 1.0)
+    found: NDArray[np.float64] = 1 - missed
+    return found
+
+
+def curve(
+    counts: Integers, sizes: Integers, weights: NDArray[np.float32], confidence: float = 0.95
+) -> Curve:
+    """Estimate recall over all attributes of some groups, with intervals.
+
+    Parameters
+    ----------
+    counts : (groups, top_k) array
+        From :func:`hits`.
+    sizes : (groups,) array
+        Attributes of each group, at least one in all.
+    weights : (groups, replicates) array
+        How often a group is in each bootstrap replicate. The cluster is the group, with all its
+        templates and attributes; limits are percentiles. With few groups they are too narrow.
+    """
+    with np.errstate(invalid="ignore"):
+        drawn = (counts.T.astype(np.float64) @ weights) / (sizes @ weights)
+    limits = percentiles(drawn, confidence)
+    return Curve(counts.sum(axis=0) / sizes.sum(), limits.low, limits.high)
+
+
+def reordered(
+    groups: Sequence[Sequence[Query]], ranks: Sequence[int], draws: int, seed: int
+) -> Array:
+    """Draw the hits of each group with its candidates in random order.
+
+    All templates of a group share one random order of the candidates that any of them has: lists
+    of one group resemble each other, and orders drawn for each alone would vary too little. The
+    mean is that of :func:`chance` in any case.
+
+    Returns
+    -------
+    (groups, draws, ranks) array
+        Attributes at or above each of ``ranks``.
+    """
+    found = np.zeros((len(groups), draws, len(ranks)))
+    for g, queries in enumerate(groups):
+        if not any(len(where) for query in queries for where in query.sought):
+            continue
+        every = np.unique(np.concatenate([query.candidates for query in queries]))
+        order = np.random.default_rng([seed, g]).random((len(every), draws), dtype=np.float32)
+        for query in queries:
+            here = order[np.searchsorted(every, query.candidates)].T.copy()  # (draws, candidates)
+            last = np.minimum(ranks, here.shape[1]) - 1
+            limits = np.sort(here, axis=1)[:, last]
+            for where in query.sought:
+                if len(where):
+                    found[g] += here[:, where].min(axis=1, keepdims=True) <= limits
+    return found
+
+
+def exchanged(
+    table: NDArray[np.float64], own: Integers, n_permutations: int, seed: int | Sequence[int]
+) -> Null:
+    """Return the hits of all groups together when each is given the lists of another group.
+
+    The null: lists say nothing about the group in their prompts, whatever words are common
+    in all of them. The unit that is permuted is the group, with all its lists.
+
+    Parameters
+    ----------
+    table : (groups, lists, ranks) array
+        Hits of a group's attributes in each group's lists of the same templates; there may be
+        lists of groups that have no attributes.
+    own : (groups,) array
+        Which lists are the group's own, all different.
+    seed
+        Outcomes that are added up need seeds of their own, such as (seed, number of the part):
+        with one seed, parts of one size get the same permutations, and their sum varies too much.
+
+    Returns
+    -------
+    Null
+        The exact mean over all ways to give out the lists, and ``n_permutations`` of the sums.
+    """
+    size, lists, _ = table.shape
+    if len(set(own.tolist())) != size:
+        raise ValueError("two groups with the same lists")
+    rng = np.random.default_rng(seed)
+    orders = rng.permuted(np.tile(np.arange(lists), (n_permutations, 1)), axis=1)[:, own]
+    drawn = table[np.arange(size), orders].sum(axis=1)
+    return Null(table.mean(axis=1).sum(axis=0), drawn)
+
+
+def attributes(folder: Path, language: str, *, flagged: bool) -> dict[str, dict[str, pl.DataFrame]]:
+    """Return category, group, query and target of attributes, casefolded, by config and kind.
+
+    Parameters
+    ----------
+    folder
+        Of the dataset ``stereotypes``, whose configs have rows of one language each.
     flagged
         Whether rows with a flag, what the dataset's cleaning objects to, are among them. That an
         attribute has several words is no objection to its first.
     """
-    table = pl.read_parquet(path)
-    if not flagged:
-        table = table.filter(pl.col("flags").list.set_difference([LONGER]).list.len() == 0)
-    table = table.with_columns(target=folded("attribute"))
-    single = table.filter("single_word").select(ATTRIBUTE)
-    first = table.filter(~pl.col("single_word")).with_columns(
-        target=pl.col("target").str.split(" ").list.first()
-    )
-    return dict(zip(KINDS, (single, first.select(ATTRIBUTE)), strict=True))
+    found = {}
+    for config in parquet.configs(folder):
+        table = pl.read_parquet(folder / f"{config}.parquet").filter(pl.col("language") == language)
+        if table.is_empty():
+            continue
+        if not flagged:
+            table = table.filter(pl.col("flags").list.set_difference([LONGER]).list.len() == 0)
+        table = table.with_columns(target=folded("attribute"))
+        first = pl.col("target").str.split(" ").list.first()
+        kinds = (
+            table.filter("single_word"),
+            table.filter(~pl.col("single_word")).with_columns(first),
+        )
+        found[config] = dict(zip(KINDS, (own.select(ATTRIBUTE) for own in kinds), strict=True))
+    return found
 
 
 def pieces(outputs: Path, language: str) -> pl.DataFrame | None:
-    """Return in how many tokens the model writes each attribute; None where it was not asked."""
+    """Return in how many tokens the model writes each attribute; None where that is not known."""
     path = outputs / VOCABULARY / f"{language}.parquet"
     if not path.is_file():
         return None

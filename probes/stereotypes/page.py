@@ -40,8 +40,8 @@ def _curves(own: pl.DataFrame, place: Place) -> str:
             here.append(figures.Curve(str(reading), *plain))
             if reading == "corrected":
                 for name, label, dash in (
-                    ("chance", "random order", "1 3"),
-                    ("exchanged", "other groups' lists", "6 2 1 2"),
+                    ("random_order", "random order", "1 3"),
+                    ("other_groups", "other groups' lists", "6 2 1 2"),
                 ):
                     here.append(figures.Curve(label, at["k"], at[name], "#000", dash))
     labels = ("k: words of each list", "recall")
@@ -51,7 +51,7 @@ def _curves(own: pl.DataFrame, place: Place) -> str:
 def profiles(tables: Tables) -> pl.DataFrame:
     """Return shares of emotions, and whether their lists are the shortest of the language."""
     table = tables.read("emotions/emotions")
-    shortest = pl.col("k") == pl.col("k").min().over("model", "language")
+    shortest = pl.col("top_k") == pl.col("top_k").min().over("model", "language")
     return table.with_columns(shortest=shortest) if len(table) else table
 
 
@@ -70,7 +70,7 @@ def heat(name: str) -> Callable[[pl.DataFrame, Place], str]:
             known = {a: r["value"] for a, r in by.items() if r["value"] is not None}
             values.append([100 * known[a] if a in known else None for a in affects])
             rows.append(str(row))
-        title = f"{place.title}: {own['k'][0]} words"
+        title = f"{place.title}: {own['top_k'][0]} words"
         look = {"ends": (0.0, 70.0), "unit": "percent of covered words", "marked": marked}
         return figures.heat(values, rows, affects, title=title, **look)  # type: ignore[arg-type]
 
@@ -150,9 +150,12 @@ def _fates(frame: pl.DataFrame) -> pl.DataFrame:
     return (
         frame.group_by("category", "corpus")
         .agg(
-            *((pl.col("fate") == fate).sum().alias(fate) for fate in ("kept", "removed", "added")),
             *(
-                (100 * pl.col(colour).filter(pl.col("fate") == fate).mean()).alias(
+                (pl.col("outcome") == fate).sum().alias(fate)
+                for fate in ("retained", "removed", "added")
+            ),
+            *(
+                (100 * pl.col(colour).filter(pl.col("outcome") == fate).mean()).alias(
                     f"{fate} {colour}"
                 )
                 for fate in ("removed", "added")
@@ -182,13 +185,15 @@ def moved(tables: Tables) -> pl.DataFrame:
 
 def lists(own: pl.DataFrame, place: Place) -> str:
     """Draw the first words of a list before and after training on each corpus, as Figure 7."""
-    looks = {"removed": 'style="fill:#767676"', "added": 'font-weight="bold"', "kept": ""}
+    looks = {"removed": 'style="fill:#767676"', "added": 'font-weight="bold"', "retained": ""}
     panels = {}
     for (corpus,), part in parts(own, "corpus"):
         sides = []
-        for at, gone in (("place_before", "added"), ("place_after", "removed")):
-            there = part.filter(pl.col("fate") != gone).sort(at, "word")
-            sides.append([(w, looks[fate]) for w, fate in there.select("word", "fate").iter_rows()])
+        for at, gone in (("rank_before", "added"), ("rank_after", "removed")):
+            there = part.filter(pl.col("outcome") != gone).sort(at, "word")
+            sides.append(
+                [(w, looks[fate]) for w, fate in there.select("word", "outcome").iter_rows()]
+            )
         panels[f"before, after: {corpus}"] = (sides[0], sides[1])
     return figures.slopes(panels, f"{place.title}: {own['query'][0]}")
 

@@ -6,21 +6,29 @@ and k = 1, 2, ...; with intervals over groups and two baselines, random order an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.bootstrap import keys
 from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, rounded, typed
-from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.stereotypes import match_attributes, typicality
-from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists
-from plumbline.probes.stereotypes.recall_curve import chance, curve, exchanged, hits, reordered
-from plumbline.probes.stereotypes.schemas import EVERY, GroupBootstrap
+from plumbline.probes.stereotypes.match_attributes import (
+    KINDS,
+    Found,
+    Lists,
+    Null,
+    chance,
+    curve,
+    exchanged,
+    hits,
+    reordered,
+)
+from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
 
 EACH = False
 DATASETS = ("stereotypes",)
-OUTPUTS = ("stereotypes",)
+OUTPUTS = ("completions",)
 TABLES = ()
 WHERE = (
     Column("model", "string", "name of the model in params.yaml"),
@@ -54,9 +62,11 @@ RECALL = Schema(
         Column("category", "string", f"category of social groups, or {EVERY}"),
         K,
         HITS,
-        Column("sought", "int64", "attributes in queries that the model was asked", minimum=1),
-        Column("unasked", "int64", "attributes in queries that it was not, left out", minimum=0),
-        Column("listed", "float64", "share of the attributes that are anywhere in their list"),
+        Column("n_attributes", "int64", "attributes in queries put to the model", minimum=1),
+        Column("n_attributes_not_prompted", "int64", "attributes in others, left out", minimum=0),
+        Column(
+            "share_ranked", "float64", "share of the attributes that are anywhere in their list"
+        ),
         Column(
             "out_of_vocabulary",
             "float64",
@@ -64,18 +74,18 @@ RECALL = Schema(
             nullable=True,
         ),
         *ESTIMATE,
-        Column("exchanged", "float64", "mean recall with the lists of other groups, the null of p"),
-        Column("chance", "float64", "mean recall with every list in random order"),
+        Column("other_groups", "float64", "mean recall with their lists, the null of p"),
+        Column("random_order", "float64", "mean recall with every list in random order"),
         Column(
-            "p_chance",
+            "p_random_order",
             "float64",
             "two-sided p of the recall under random order, one for all lists of a group",
             nullable=True,
             minimum=0,
             maximum=1,
         ),
-        Column("p_chance_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-        Column("family", "int64", "tests in the families of p_bh and p_chance_bh", minimum=1),
+        Column("p_random_order_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+        Column("family", "int64", "tests in the families of p_bh and p_random_order_bh", minimum=1),
     ),
     key=("model", "language", "dataset", "reading", "attributes", "category", "k"),
 )
@@ -88,7 +98,7 @@ GROUPS = Schema(
         K,
         HITS,
         Column("n_attributes", "int64", "attributes of the group", minimum=1),
-        Column("exchanged", "float64", "mean share of hits in the lists of all groups of the pool"),
+        Column("other_groups", "float64", "mean share of hits in all lists of the pool"),
     ),
     key=("model", "language", "dataset", "reading", "attributes", "category", "group", "pool", "k"),
 )
@@ -110,7 +120,7 @@ SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 class Params(GroupBootstrap):
     """Which attributes are sought, how deep, and how intervals and tests are made."""
 
-    depth: int = Field(200, ge=1, description="largest k; the paper: 200")
+    top_k: int = Field(200, ge=1, description="largest k; the paper: 200")
     tested: list[int] = Field(
         [10, 50, 100, 200], min_length=1, description="k at which there are tests"
     )
@@ -118,21 +128,6 @@ class Params(GroupBootstrap):
         default=True,
         description="whether attributes with a flag are sought too; multi_word counts as none",
     )
-    permutations: int = Field(999, ge=99, description="exchanges of lists, and random orders")
-
-
-class Null(NamedTuple):
-    """Hits under a null, at the tested ranks."""
-
-    expected: Array  # (ranks,)
-    drawn: Array  # (draws, ranks)
-
-    def p(self, seen: NDArray[np.int64]) -> list[float]:
-        """Return two-sided p-values of the hits seen, by their distance from the mean."""
-        return [
-            permutation_p(float(s - m), d - m)
-            for s, m, d in zip(seen, self.expected, self.drawn.T, strict=True)
-        ]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -140,36 +135,34 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
-        If a tested k is above the depth, or no attribute is in a query that was asked.
+    UserError
+        If a tested k is above the largest, or no attribute is in a query put to the model.
     """
-    if max(params.tested) > params.depth:
-        raise Problem(
-            f"analysis.recall.tested: {max(params.tested)} is above the depth of {params.depth}; "
-            "raise analysis.recall.depth"
+    if max(params.tested) > params.top_k:
+        raise UserError(
+            f"analysis.recall.tested: {max(params.tested)} is above top_k, {params.top_k}; raise "
+            "analysis.recall.top_k"
         )
     tables: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     known = inputs.datasets["stereotypes"]
     for model in inputs.models:
-        outputs = inputs.outputs("stereotypes", model)
+        outputs = inputs.outputs("completions", model)
         for language in typicality.languages(outputs):
             place = {"model": pl.lit(model), "language": pl.lit(language)}
             answers = typicality.answers(outputs / language)
             ranked = {name: Lists.of(answers, name) for name in typicality.readings(answers)}
             tables["words"].append(_words(ranked).with_columns(**place))
             pieces = match_attributes.pieces(outputs, language)
-            for config in match_attributes.configs(known, language):
-                attributes = match_attributes.attributes(
-                    known / f"{config}.parquet", flagged=params.flagged
-                )
+            every = match_attributes.attributes(known, language, flagged=params.flagged)
+            for config, attributes in every.items():
+                rows, groups = _of_config(ranked, attributes, pieces, params)
                 place["dataset"] = pl.lit(config)
-                rows, groups = _tables(ranked, attributes, pieces, params)
                 if rows:
                     tables["recall"].append(_adjusted(pl.concat(rows)).with_columns(**place))
                     tables["groups"].append(pl.concat(groups).with_columns(**place))
     if not tables["recall"]:
-        raise Problem(
-            f"{known}: no attribute is in a query that was asked; see probes.stereotypes.frames"
+        raise UserError(
+            f"{known}: no attribute is in a query put to a model; see probes.completions.frames"
         )
     return {name: typed(pl.concat(parts), SCHEMAS[name]) for name, parts in tables.items()}
 
@@ -187,96 +180,97 @@ def _words(ranked: dict[str, Lists]) -> pl.DataFrame:
     )
 
 
-def _tables(
+def _of_config(
     ranked: dict[str, Lists],
     attributes: dict[str, pl.DataFrame],
     pieces: pl.DataFrame | None,
     params: Params,
 ) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
     """Return the rows of categories and of groups, of all readings and kinds of attributes."""
-    found: tuple[list[pl.DataFrame], list[pl.DataFrame]] = ([], [])
-    for kind, wanted in attributes.items():
-        orders: dict[bool, Array] = {}
+    rows, groups = [], []
+    for kind, own in attributes.items():
+        orders: dict[bool, Array] = {}  # of the same candidates, in whatever reading
         for reading, lists in ranked.items():
+            found = lists.find(own)
+            if found.attributes.is_empty():
+                continue
+            if lists.whole not in orders:
+                orders[lists.whole] = reordered(
+                    lists.queries(found), params.tested, params.n_permutations, params.seed
+                )
             place = {
                 "reading": pl.lit(typicality.READINGS.index(reading)),
                 "attributes": pl.lit(KINDS.index(kind)),
             }
-            for parts, new in zip(found, _rows(lists, wanted, pieces, params, orders), strict=True):
-                parts.extend(part.with_columns(**place) for part in new)
-    return found
+            some, of_groups = _of_reading(lists, found, own, pieces, params, orders[lists.whole])
+            rows.append(some.with_columns(**place))
+            groups.append(of_groups.with_columns(**place))
+    return rows, groups
 
 
-def _rows(
+def _of_reading(
     lists: Lists,
+    found: Found,
     attributes: pl.DataFrame,
     pieces: pl.DataFrame | None,
     params: Params,
-    orders: dict[bool, Array],
-) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
-    """Return a table for each category and all of them, a row for each k; and that of the groups.
-
-    ``orders`` keeps what was drawn in random order: it depends on the candidates of the lists
-    alone, which are the same in several readings.
-    """
-    found = lists.find(attributes)
-    if found.attributes.is_empty():
-        return [], []
-    size, depth = len(found.groups), params.depth
-    row, place, listed, length = (
-        found.attributes[name].to_numpy().astype(np.int64)
-        for name in ("row", "place", "listed", "length")
-    )
-    counted, sizes = hits(place, row, size, depth), np.bincount(row, minlength=size)
-    random = np.zeros((size, depth))
-    np.add.at(random, row, chance(listed, length, depth))
-    if lists.whole not in orders:
-        drawn = reordered(lists.queries(found), params.tested, params.permutations, params.seed)
-        orders[lists.whole] = drawn
+    orders: Array,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return a row for each k of each category and all of them; and the rows of the groups."""
+    size, top_k = len(found.groups), params.top_k
+    row, place = found.column("row"), found.column("place")
+    counted, sizes = hits(place, row, size, top_k), np.bincount(row, minlength=size)
+    random = np.zeros((size, top_k))
+    np.add.at(random, row, chance(found.column("listed"), found.column("length"), top_k))
     at = np.array(params.tested) - 1
-    weights = params.weights(found.groups["asked"].to_list())
+    weights = params.weights(found.groups["group"].to_list())
     of = found.groups["category"].to_numpy()
-    names = sorted(set(of.tolist()))
     elsewhere = np.full((size, len(at)), np.nan)
-    swapped = {name: _exchanged(lists, found, name, params, elsewhere) for name in names}
+    swapped = {
+        name: _exchanged(lists, found, name, params, elsewhere) for name in sorted(set(of.tolist()))
+    }
     whole = np.sum([e for e, _ in swapped.values()], axis=0)
     drawn = np.sum([null.drawn for _, null in swapped.values()], axis=0)
     swapped[EVERY] = whole, Null(whole[at], drawn)
     result = []
     for category, (expected, null) in swapped.items():
-        own = np.ones(size, dtype=np.bool_) if category == EVERY else of == category
+        own = (of == category) | (category == EVERY)
+        inside, every = (
+            table.filter((pl.col("category") == category) | (category == EVERY))
+            for table in (found.attributes, attributes)
+        )
         seen, total = counted[own].sum(axis=0), int(sizes[own].sum())
         by_chance = random[own].sum(axis=0)
-        ordered = Null(by_chance[at], orders[lists.whole][own].sum(axis=0))
+        ordered = Null(by_chance[at], orders[own].sum(axis=0))
         recall = curve(counted[own], sizes[own], weights[own], params.confidence)
-        columns = {"k": np.arange(1, depth + 1), "hits": seen} | recall._asdict()
-        columns |= {"exchanged": expected / total, "chance": by_chance / total}
-        columns |= {
+        columns = {
+            "k": np.arange(1, top_k + 1),
+            "hits": seen,
+            "other_groups": expected / total,
+            "random_order": by_chance / total,
             "p": _at(params, null.p(seen[at])),
-            "p_chance": _at(params, ordered.p(seen[at])),
+            "p_random_order": _at(params, ordered.p(seen[at])),
         }
-        inside = found.attributes.filter((pl.col("category") == category) | (category == EVERY))
-        every = attributes.filter((pl.col("category") == category) | (category == EVERY))
         result.append(
-            pl.DataFrame(columns).with_columns(
+            pl.DataFrame(columns | recall._asdict()).with_columns(
                 category=pl.lit(category),
-                sought=pl.lit(total),
-                unasked=pl.lit(len(every) - len(inside)),
-                listed=pl.lit(float((place[own[row]] > 0).mean())),
+                n_attributes=pl.lit(total),
+                n_attributes_not_prompted=pl.lit(len(every) - len(inside)),
+                share_ranked=pl.lit(float((place[own[row]] > 0).mean())),
                 out_of_vocabulary=pl.lit(_unknown(inside, pieces), dtype=pl.Float64),
                 n=pl.lit(int(own.sum())),
             )
         )
     groups = [
-        found.groups.rename({"asked": "group"}).with_columns(
+        found.groups.with_columns(
             k=pl.lit(k),
             hits=pl.Series(counted[:, k - 1]),
             n_attributes=pl.Series(sizes),
-            exchanged=pl.Series(elsewhere[:, i] / sizes),
+            other_groups=pl.Series(elsewhere[:, i] / sizes),
         )
         for i, k in enumerate(params.tested)
     ]
-    return result, groups
+    return pl.concat(result), pl.concat(groups)
 
 
 def _exchanged(
@@ -287,12 +281,15 @@ def _exchanged(
     Each category and pool has permutations of its own, so that their sums are those of exchanges
     within categories that do not depend on each other. ``elsewhere`` gets each group's mean hits.
     """
-    expected = np.zeros(params.depth)
-    mean, drawn = np.zeros(len(params.tested)), np.zeros((params.permutations, len(params.tested)))
-    for swap in lists.exchange(found, category, params.tested, params.depth):
+    expected = np.zeros(params.top_k)
+    mean, drawn = (
+        np.zeros(len(params.tested)),
+        np.zeros((params.n_permutations, len(params.tested))),
+    )
+    for swap in lists.exchange(found, category, params.tested, params.top_k):
         (part,) = keys([f"{category}\t{swap.pool}"])
         seed = (params.seed, int(part))
-        outcomes = exchanged(swap.table, swap.own, params.permutations, seed)
+        outcomes = exchanged(swap.table, swap.own, params.n_permutations, seed)
         elsewhere[swap.groups] = swap.table.mean(axis=1)
         expected += swap.expected.sum(axis=0)
         mean += outcomes.expected
@@ -303,21 +300,21 @@ def _exchanged(
 def _at(params: Params, values: list[float]) -> pl.Series:
     """Return a column with values at the tested k, null at the others."""
     place = dict(zip(params.tested, values, strict=True))
-    return pl.Series([place.get(k) for k in range(1, params.depth + 1)], dtype=pl.Float64)
+    return pl.Series([place.get(k) for k in range(1, params.top_k + 1)], dtype=pl.Float64)
 
 
-def _unknown(sought: pl.DataFrame, pieces: pl.DataFrame | None) -> float | None:
+def _unknown(attributes: pl.DataFrame, pieces: pl.DataFrame | None) -> float | None:
     """Return the share of attributes that are not one token; None where it is not known of all."""
     if pieces is None:
         return None
-    known = sought.select("target").join(pieces, on="target", how="left")["pieces"]
+    known = attributes.select("target").join(pieces, on="target", how="left")["pieces"]
     return None if known.null_count() else finite(float((known != 1).mean()))  # type: ignore[arg-type]
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
     """Round, and adjust p over all that was tested of a model and a config of the dataset."""
-    columns = ("value", "low", "high", "exchanged", "chance", "listed")
-    table = rounded(adjusted(adjusted(table), "p_chance"), columns, ("p", "p_chance"))
+    columns = ("value", "low", "high", "other_groups", "random_order", "share_ranked")
+    table = rounded(adjusted(adjusted(table), "p_random_order"), columns, ("p", "p_random_order"))
     return table.with_columns(
         cluster=pl.lit("group"),
         method=pl.lit("bootstrap percentile (Poisson weights)"),

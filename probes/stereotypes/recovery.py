@@ -36,29 +36,25 @@ class Params(Bootstrap):
     """How intervals are made, over groups."""
 
     version: str = Field("0.1.0", pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
+    n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Compare the tables of each analysis with what was planted, for all models of worlds."""
-    by = Resampling(params.bootstrap, params.seed, params.confidence)
-    parts: dict[str, Callable[..., Iterator[Row]]] = {
-        "recall": _recall,
-        "emotions": _emotions,
-        "rsa": _rsa,
-        "shift": _shift,
-    }
+    by = Resampling(params.n_bootstrap, params.seed, params.confidence)
+    parts: dict[str, Callable[..., Iterator[Row]]]
+    parts = {"recall": _recall, "emotions": _emotions, "rsa": _rsa, "shift": _shift}
+    worlds = {model: planted(inputs.weights(model)) for model in inputs.models}
     result = {}
     for analysis, part in parts.items():
-        rows: list[dict[str, Any]] = []
-        for model in inputs.models:
-            world = planted(inputs.weights(model))
-            if world is not None and inputs.tables(analysis).is_dir():
-                tables = Tables(inputs, analysis, model)
-                rows += [
-                    recovery_row(model, language, world, measure, estimate, null)
-                    for language, measure, estimate, null in part(tables, world, by)
-                ]
+        rows: list[dict[str, Any]] = [
+            recovery_row(model, language, world, measure, estimate, null)
+            for model, world in worlds.items()
+            if world is not None and inputs.tables(analysis).is_dir()
+            for language, measure, estimate, null in part(
+                Tables(inputs, analysis, model), world, by
+            )
+        ]
         if rows:
             result[analysis] = typed(pl.DataFrame(rows, infer_schema_length=None), RECOVERY)
     return result
@@ -94,52 +90,44 @@ def _recall(tables: Tables, world: Planted, by: Resampling) -> Iterator[Row]:
     """Yield how far attributes are above the lists of others, and the order of scores."""
     words = tables.read("words")
     groups = tables.read("groups").filter(
-        pl.col("dataset") == pl.col("language"), pl.col("attributes") == 0
+        pl.col("dataset") == pl.col("language"),
+        pl.col("attributes") == 0,
+        pl.col("k") == pl.col("k").min(),
     )
-    groups = groups.filter(pl.col("k") == pl.col("k").min())
     for (language, reading, k), own in _each(groups, "language", "reading", "k"):
         name = READINGS[reading]
-        excess = (own["hits"] / own["n_attributes"] - own["exchanged"]).to_numpy()
+        excess = (own["hits"] / own["n_attributes"] - own["other_groups"]).to_numpy()
+        found = by.mean(excess, own["group"].to_list())
         what = f"recall@{k} of the attributes minus that in the lists of all groups"
-        yield (
-            language,
-            f"{name}: {what}, mean over groups",
-            by.mean(excess, own["group"].to_list()),
-            "0: lists say nothing about their group",
-        )
+        null = "0: lists say nothing about their group"
+        yield language, f"{name}: {what}, mean over groups", found, null
         if world.null:
             continue
         scored = words.filter(language=language).select("group", "word", score=name).drop_nulls()
         ranked = scored.join(world.pairs, left_on=["group", "word"], right_on=["group", "key"])
         ranked = ranked.with_columns(pl.col("log_odds_nats", "score").rank().over("group"))
         vary = (pl.col("log_odds_nats").std() > 0) & (pl.col("score").std() > 0)
-        rho = ranked.group_by("group").agg(
-            rho=pl.when(vary).then(pl.corr("log_odds_nats", "score"))
-        )
-        rho = rho.sort("group")
+        rho = pl.when(vary).then(pl.corr("log_odds_nats", "score")).fill_null(float("nan"))
+        each = ranked.group_by("group").agg(rho=rho).sort("group")
+        found = by.mean(each["rho"].to_numpy(), each["group"].to_list())
         what = "Spearman correlation of planted log-odds and score over words"
-        yield (
-            language,
-            f"{name}: {what}, mean over groups",
-            by.mean(rho["rho"].fill_null(float("nan")).to_numpy(), rho["group"].to_list()),
-            "0: no relation",
-        )
+        yield language, f"{name}: {what}, mean over groups", found, "0: no relation"
 
 
 def _emotions(tables: Tables, world: Planted, by: Resampling) -> Iterator[Row]:
     """Yield how often a difference is significant, and whether it is as planted."""
     table = tables.read("emotions").filter(pl.col("level") == 0)
-    for (language, reading, k), own in _each(table, "language", "reading", "k"):
+    names = pl.DataFrame({"affect": range(len(AFFECTS)), "name": AFFECTS})
+    for (language, reading, k), own in _each(table, "language", "reading", "top_k"):
         place = f"{READINGS[reading]}, {k} words"
         shares = own.group_by("category", "group", maintain_order=True).agg(
             (pl.col("p") <= LEVEL).mean()
         )
-        yield (
-            language,
-            f"{place}: share of differences with p at or below {LEVEL}",
-            by.mean(shares["p"].to_numpy(), shares["group"].to_list()),
-            "at most 0.05: nominal" if world.null else "no nominal value: many effects are planted",
+        found = by.mean(shares["p"].to_numpy(), shares["group"].to_list())
+        null = (
+            "at most 0.05: nominal" if world.null else "no nominal value: many effects are planted"
         )
+        yield language, f"{place}: share of differences with p at or below {LEVEL}", found, null
         if world.null:
             continue
         pairs = world.pairs.filter(pl.col("log_odds_nats") > 0)
@@ -147,48 +135,37 @@ def _emotions(tables: Tables, world: Planted, by: Resampling) -> Iterator[Row]:
             pairs.join(tables.lexicon(language), on="key")
             .group_by("group")
             .agg(pl.col(AFFECTS).mean())
+            .join(own.select("group").unique(), on="group")
+            .with_columns(
+                pl.col(a) - (pl.col(a).sum() - pl.col(a)) / (pl.len() - 1) for a in AFFECTS
+            )
+            .unpivot(AFFECTS, index="group", variable_name="name", value_name="planted")
         )
-        truth = truth.join(own.select("group").unique(), on="group").with_columns(
-            (pl.col(a) - (pl.col(a).sum() - pl.col(a)) / (pl.len() - 1)) for a in AFFECTS
-        )
-        long = truth.unpivot(AFFECTS, index="group", variable_name="name", value_name="planted")
-        names = pl.DataFrame({"affect": range(len(AFFECTS)), "name": AFFECTS})
         both = own.select("group", pl.col("affect").cast(pl.Int64), "difference").drop_nulls()
-        both = both.join(names, on="affect").join(long, on=["group", "name"])
+        both = both.join(names, on="affect").join(truth, on=["group", "name"])
         if len(both) >= 4:
-            found = spearman(
-                both["planted"].to_numpy(), both["difference"].to_numpy(), by.confidence
-            )
+            pair = both["planted"].to_numpy(), both["difference"].to_numpy()
+            found = spearman(*pair, by.confidence)._replace(n=both["group"].n_unique())
             what = "Spearman correlation of planted and measured differences"
-            yield (
-                language,
-                f"{place}: {what}, over groups and affects",
-                found._replace(n=both["group"].n_unique()),
-                "0: no relation",
-            )
+            yield language, f"{place}: {what}, over groups and affects", found, "0: no relation"
 
 
 def _rsa(tables: Tables, _world: Planted, _by: Resampling) -> Iterator[Row]:
     """Yield what a model's profiles give with themselves, and with their rows mixed up."""
     names = ("faithful", "released", "corrected")
     for row in tables.read("bounds").iter_rows(named=True):
-        what = f"{READINGS[row['ranking']]}, {row['k']} words, {names[row['reading']]}"
+        place = f"{READINGS[row['ranking']]}, {row['top_k']} words, {names[row['reading']]}"
         value, low, high = (
             float("nan") if row[x] is None else row[x] for x in ("value", "low", "high")
         )
-        estimate = Estimate(value, low, high, row["n"], row["method"])
-        diagonal = names[row["reading"]] != "corrected"
-        expected = f"{3 / (row['n'] + 1):.3f}: the diagonal, 3 / (n + 1)" if diagonal else ""
+        found = Estimate(value, low, high, row["n"], row["method"])
+        null = f"{3 / (row['n'] + 1):.3f}: the diagonal, 3 / (n + 1)"
+        if names[row["reading"]] == "corrected":
+            null = "0: no relation"
         if row["compared"]:
-            null = expected or "0: no relation"
-            yield (
-                row["language"],
-                f"{what}: with its rows in random orders, mean",
-                estimate,
-                null,
-            )
+            yield row["language"], f"{place}: with its rows in random orders, mean", found, null
         else:
-            yield row["language"], f"{what}: with itself", estimate, "1: the same"
+            yield row["language"], f"{place}: with itself", found, "1: the same"
 
 
 def _shift(tables: Tables, _world: Planted, by: Resampling) -> Iterator[Row]:
@@ -208,29 +185,24 @@ def _shift(tables: Tables, _world: Planted, by: Resampling) -> Iterator[Row]:
             gaps["group"].unique().to_list(),
             tables.lexicon(language),
         )
-        told = gaps.join(tones, on=["corpus", "group"], how="left").sort("category", "group")
-        for (corpus,), part in _each(told.sort("corpus", maintain_order=True), "corpus"):
+        joined = gaps.join(tones, on=["corpus", "group"], how="left")
+        for (corpus,), part in _each(joined.sort("corpus", "category", "group"), "corpus"):
             values = (part["gap"] * part["tone"]).cast(pl.Float64).fill_null(float("nan"))
             if not values.is_nan().all():
-                what = "positive minus negative words, the way it speaks of a group"
-                yield (
-                    language,
-                    f"{place}: {corpus}: {what}",
-                    by.mean(values.to_numpy(), part["group"].to_list()),
-                    "0: as the control shifts them",
-                )
+                found = by.mean(values.to_numpy(), part["group"].to_list())
+                what = f"{corpus}: positive minus negative words, the way it speaks of a group"
+                yield language, f"{place}: {what}", found, "0: as the control shifts them"
         tests = seeds.filter(language=language, ranking=ranking) if len(seeds) else seeds
         if len(tests):
             share, nothing = float((tests["p"] <= LEVEL).mean()), float("nan")  # type: ignore[arg-type]
             n = gaps.select("category", "group").n_unique()
-            method = "tests of affects, in all groups and categories of six or more"
-            what = f"one seed against another: share of tests with p <= {LEVEL}"
-            yield (
-                language,
-                f"{place}: {tests['corpus'][0]}, {what}",
-                Estimate(share, nothing, nothing, n, f"none; {len(tests)} {method}"),
-                f"{LEVEL}: nominal; above it p tells trainings apart, not what they were on",
+            method = (
+                f"none; {len(tests)} tests of affects, in all groups and categories of six or more"
             )
+            what = f"one seed against another: share of tests with p <= {LEVEL}"
+            null = f"{LEVEL}: nominal; above it p tells trainings apart, not what they were on"
+            found = Estimate(share, nothing, nothing, n, method)
+            yield language, f"{place}: {tests['corpus'][0]}, {what}", found, null
 
 
 def spoken(path: Path, groups: list[str], lexicon: pl.DataFrame) -> pl.DataFrame:

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table, finite
 from plumbline.probes.stereotypes.emotions import EMOTIONS, LEVELS
-from plumbline.probes.stereotypes.schemas import EVERY, GroupBootstrap
 from plumbline.probes.stereotypes.similarity import compare, relabelled, rsa
+from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap
 from plumbline.probes.stereotypes.typicality import READINGS as RANKINGS
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ READINGS = ("faithful", "released", "corrected")
 BOUNDS = ("with itself", "with its rows in random orders, mean")
 WHERE = (
     Column("ranking", "label", "what lists are ranked by", labels=RANKINGS),
-    Column("k", "int64", "words taken of each template's list", minimum=1),
+    Column("top_k", "int64", "words taken of each template's list", minimum=1),
     Column(
         "reading",
         "label",
@@ -80,8 +79,6 @@ SCHEMAS = {"rsa": RSA, "bounds": LIMITS}
 class Params(GroupBootstrap):
     """How intervals and tests are made."""
 
-    permutations: int = Field(999, ge=99, description="relabellings of the groups of one model")
-
 
 class Profile(NamedTuple):
     """Profiles of some groups of a model, sorted by category and group."""
@@ -103,13 +100,13 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     table = table.filter(pl.col("level") == LEVELS.index("group"))
     pairs, bounds = Table(RSA), Table(LIMITS)
     pairs.adjust(over=("language", "ranking", "reading"))
-    keys = ("language", "reading", "k")
-    for (language, ranking, k), part in table.group_by(keys, maintain_order=True):
+    keys = ("language", "reading", "top_k")
+    for (language, ranking, top_k), part in table.group_by(keys, maintain_order=True):
         found = {
             str(model): profile(own)
             for (model,), own in part.group_by("model", maintain_order=True)
         }
-        place = {"language": language, "ranking": ranking, "k": k}
+        place = {"language": language, "ranking": ranking, "top_k": top_k}
         for first, second in combinations(sorted(found), 2):
             pair = place | {"first": first, "second": second}
             _compare(pairs, pair, found[first], found[second], params)
@@ -151,13 +148,12 @@ def _compare(
                 y,
                 weights,
                 diagonal=reading != "corrected",
-                permutations=params.permutations,
+                n_permutations=params.n_permutations,
                 seed=params.seed,
                 confidence=params.confidence,
             )
-            method = "bootstrap percentile (Poisson weights), no copies compared"
             table.add(
-                Estimate(found.value, found.low, found.high, found.groups, method),
+                found.estimate,
                 cluster="group",
                 null="groups of the second model relabelled; see expected",
                 p=found.p,
@@ -166,7 +162,7 @@ def _compare(
                 reading=READINGS.index(reading),
                 dimensions=x.shape[1],
                 expected=finite(found.expected),
-                shift=finite(found.value - 1),
+                shift=finite(found.estimate.value - 1),
             )
 
 
@@ -183,10 +179,14 @@ def _bound(table: Table, place: dict[str, Any], own: Profile, params: Params) ->
         if np.isnan(value):
             continue
         mixed = relabelled(
-            shares, shares, diagonal=diagonal, permutations=params.permutations, seed=params.seed
+            shares,
+            shares,
+            diagonal=diagonal,
+            n_permutations=params.n_permutations,
+            seed=params.seed,
         )
         low, high = (float(x[0]) for x in percentiles(mixed[None], params.confidence))
-        method = f"range of {params.confidence:.0%} of {params.permutations} orders"
+        method = f"range of {params.confidence:.0%} of {params.n_permutations} orders"
         unrelated = "the diagonal, 3 / (n + 1)" if diagonal else "no relation"
         for compared, estimate, null in (
             (0, Estimate(value, nothing, nothing, n, "none: no estimate"), "1: the same"),

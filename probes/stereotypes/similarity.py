@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.estimate import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
+METHOD = "bootstrap percentile (Poisson weights), no copies compared"
 DIGITS = 10  # cosines equal to so many are ties: groups with one profile, and each with itself
 NEAR = 1e-9  # statistics as far from the mean as each other up to rounding count as equally far
 BLOCK = 64  # replicates held at once
@@ -33,12 +35,9 @@ LEAST = 3  # groups: with two, a row without its diagonal has one entry
 class Similarity(NamedTuple):
     """How alike two descriptions are, and what it is judged against."""
 
-    value: float  # mean Spearman correlation of the rows
-    low: float
-    high: float
+    estimate: Estimate  # mean Spearman correlation of the rows
     expected: float  # mean under relabelling of the groups
     p: float
-    groups: int
 
 
 def cosines(profiles: Array) -> Array:
@@ -125,7 +124,7 @@ def compare(
     weights: NDArray[np.float32],
     *,
     diagonal: bool,
-    permutations: int,
+    n_permutations: int,
     seed: int,
     confidence: float = 0.95,
 ) -> Similarity:
@@ -146,16 +145,16 @@ def compare(
         together; the outcome seen is one of them (Phipson and Smyth 2010). All is nan, and p 1,
         where :func:`rsa` is not defined.
     """
-    value = rsa(a, b, diagonal=diagonal)
-    nothing = float("nan")
+    value, nothing = rsa(a, b, diagonal=diagonal), float("nan")
     if np.isnan(value):
-        return Similarity(nothing, nothing, nothing, nothing, 1.0, len(a))
+        return Similarity(Estimate(nothing, nothing, nothing, len(a), METHOD), nothing, 1.0)
     limits = percentiles(redrawn(a, b, weights, diagonal=diagonal)[None], confidence)
     middle = expected(a, b, diagonal=diagonal)
-    null = relabelled(a, b, diagonal=diagonal, permutations=permutations, seed=seed)
+    null = relabelled(a, b, diagonal=diagonal, n_permutations=n_permutations, seed=seed)
     beyond = int((np.abs(null - middle) >= abs(value - middle) - NEAR).sum())
-    p = (1 + beyond) / (1 + permutations)
-    return Similarity(value, float(limits.low[0]), float(limits.high[0]), middle, p, len(a))
+    p = (1 + beyond) / (1 + n_permutations)
+    ends = float(limits.low[0]), float(limits.high[0])
+    return Similarity(Estimate(value, *ends, len(a), METHOD), middle, p)
 
 
 def relabelled(
@@ -163,15 +162,15 @@ def relabelled(
     b: Array,
     *,
     diagonal: bool,
-    permutations: int,
+    n_permutations: int,
     seed: int,
 ) -> Array:
-    """Return :func:`rsa` with the groups of ``b`` in random orders, (permutations,)."""
+    """Return :func:`rsa` with the groups of ``b`` in random orders, (n_permutations,)."""
     first, second = (standard(cosines(x), diagonal=diagonal) for x in (a, b))
     n = len(first)
     rng = np.random.default_rng(seed)
-    found = np.empty(permutations)
-    for at in range(permutations):
+    found = np.empty(n_permutations)
+    for at in range(n_permutations):
         order = rng.permutation(n)
         mixed = second[order].T[order].T  # row by row, three times as fast as all at once
         found[at] = np.einsum("ij,ij->", first, mixed) / n
@@ -299,7 +298,13 @@ class Exchanged(NamedTuple):
 
 
 def exchange(
-    base: Array, one: Array, other: Array, swaps: int, seed: Sequence[int], *, diagonal: bool
+    base: Array,
+    one: Array,
+    other: Array,
+    n_permutations: int,
+    seed: Sequence[int],
+    *,
+    diagonal: bool,
 ) -> Exchanged:
     """Compare how alike two descriptions are to a third, and exchange their profiles.
 
@@ -313,7 +318,7 @@ def exchange(
     ----------
     base : (groups, dimensions) array
     one, other : (trainings, groups, dimensions) arrays
-    swaps, seed
+    n_permutations, seed
         Patterns drawn where there are more than ``EXACT`` groups; else all are gone through.
     diagonal
         See :func:`rsa`. A pattern that leaves a row without variation counts as
@@ -346,7 +351,7 @@ def exchange(
     if exact:
         patterns = (np.arange(2**n)[:, None] >> np.arange(n)) & 1
     else:
-        drawn = np.random.default_rng(seed).integers(0, 2, (swaps, n))
+        drawn = np.random.default_rng(seed).integers(0, 2, (n_permutations, n))
         patterns = np.concatenate([np.zeros((1, n), dtype=np.int64), drawn])
     first = standard(cosines(base), diagonal=diagonal)
     total = np.zeros(len(patterns))
@@ -361,11 +366,13 @@ def exchange(
     return Exchanged(float(found[0]), found if exact else found[1:], exact)
 
 
-def together(parts: Sequence[Exchanged], sizes: Sequence[int], swaps: int, seed: int) -> Exchanged:
+def together(
+    parts: Sequence[Exchanged], sizes: Sequence[int], n_permutations: int, seed: int
+) -> Exchanged:
     """Return the weighted mean of several, whose groups are exchanged independently.
 
-    Exact where each is and all have at most ``SUMS`` patterns; else ``swaps`` are drawn, of each
-    part from its own.
+    Exact where each is and all have at most ``SUMS`` patterns; else ``n_permutations`` are drawn,
+    of each part from its own.
     """
     weights = np.array(sizes) / sum(sizes)
     seen = float(weights @ [part.seen for part in parts])
@@ -375,7 +382,7 @@ def together(parts: Sequence[Exchanged], sizes: Sequence[int], swaps: int, seed:
         return Exchanged(seen, reduce(lambda x, y: np.add.outer(x, y).ravel(), scaled), exact=True)
     rng = np.random.default_rng(seed)
     drawn = [
-        own[rng.integers(0, len(own), swaps)] if part.exact else own
+        own[rng.integers(0, len(own), n_permutations)] if part.exact else own
         for own, part in zip(scaled, parts, strict=True)
     ]
     return Exchanged(seen, np.sum(drawn, axis=0), exact=False)

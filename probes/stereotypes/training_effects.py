@@ -1,6 +1,6 @@
-"""What is measured of a model's lists before and after a training, group by group.
+"""Measures of a model's lists before and after a training, group by group.
 
-The outputs of the probe ``finetuned`` are read one training at a time: all outgrow memory.
+The outputs of the probe ``after_training`` are read one training at a time: all outgrow memory.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import polars as pl
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stereotypes import emotion_words, typicality
-from plumbline.probes.stereotypes.match_attributes import KINDS, Lists
-from plumbline.probes.stereotypes.recall_curve import hits
+from plumbline.probes.stereotypes import emotions, typicality
+from plumbline.probes.stereotypes.match_attributes import Lists, hits
 from plumbline.probes.stereotypes.typicality import LIST, folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 GROUP = ("category", "group")
-EMOTION, RECALL, KEPT = "emotion", "recall", "kept"
-FATES = ("added", "kept", "removed")
+EMOTION, RECALL, RETAINED = "emotion", "recall", "retained"
+OUTCOMES = ("added", "retained", "removed")
 
 
 class Setting(NamedTuple):
@@ -37,7 +36,7 @@ class Setting(NamedTuple):
     k: int  # words of each list that make a profile
     top: int  # words of each list that are followed one by one
     ranks: list[int]  # at which recall is taken
-    lexicon: pl.DataFrame  # as emotion_words.lexicon returns it
+    lexicon: pl.DataFrame  # as emotions.lexicon returns it
     attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes
 
 
@@ -49,15 +48,10 @@ class Measured(NamedTuple):
     top: pl.DataFrame  # category, group, query, key, place: the followed words, each once
 
 
-def groups_of(answers: pl.DataFrame) -> pl.DataFrame:
-    """Return category and group of all groups that were asked about, sorted."""
-    return answers.select(GROUP).unique().sort(GROUP)
-
-
 def outcomes(setting: Setting) -> dict[str, list[str]]:
     """Return the names of the outcomes of each measure."""
     found = [f"{config}@{k}" for config in sorted(setting.attributes) for k in setting.ranks]
-    return {EMOTION: list(AFFECTS), RECALL: found, KEPT: [f"top {setting.top}"]}
+    return {EMOTION: list(AFFECTS), RECALL: found, RETAINED: [f"top {setting.top}"]}
 
 
 def measured(
@@ -72,10 +66,10 @@ def measured(
     groups
         Category and group, in the order that results are to have.
     base
-        The same model before the training, which ``kept`` is compared with; None: itself.
+        The same model before the training, which ``retained`` is compared with; None: itself.
     """
     ranked = typicality.placed(answers, setting.ranking)
-    found = emotion_words.members(typicality.unions(ranked, setting.k), setting.lexicon)
+    found = emotions.members(typicality.unions(ranked, setting.k), setting.lexicon)
     shares = np.full((len(groups), len(AFFECTS)), np.nan)
     shares[_rows(found.groups, groups)] = found.profiles().share
     top = (
@@ -84,12 +78,12 @@ def measured(
         .agg(pl.col("place").min())
         .sort(*GROUP, "query", "place")
     )
-    recall, sought = _recall(answers, groups, setting)
-    kept = _kept(top if base is None else base.top, top, groups)
+    recall, sizes = _recall(answers, groups, setting)
+    retained = _retained(top if base is None else base.top, top, groups)
     once = np.ones((len(groups), 1))
     return Measured(
-        {EMOTION: shares, RECALL: recall, KEPT: kept},
-        {EMOTION: np.repeat(once, len(AFFECTS), axis=1), RECALL: sought, KEPT: once},
+        {EMOTION: shares, RECALL: recall, RETAINED: retained},
+        {EMOTION: np.repeat(once, len(AFFECTS), axis=1), RECALL: sizes, RETAINED: once},
         top,
     )
 
@@ -112,10 +106,8 @@ def _recall(answers: pl.DataFrame, groups: pl.DataFrame, setting: Setting) -> tu
         found = lists.find(attributes)
         if found.attributes.is_empty():
             continue
-        row, place = (
-            found.attributes[name].to_numpy().astype(np.int64) for name in ("row", "place")
-        )
-        own = _rows(found.groups.select(category="pool", group="asked"), groups)
+        row, place = found.column("row"), found.column("place")
+        own = _rows(found.groups.select("group", category="pool"), groups)
         size = np.bincount(row, minlength=len(own))
         columns = slice(number * width, (number + 1) * width)
         np.add.at(counts[:, columns], own, hits(place, row, len(own), max(setting.ranks))[:, at])
@@ -124,7 +116,7 @@ def _recall(answers: pl.DataFrame, groups: pl.DataFrame, setting: Setting) -> tu
         return counts / sizes, sizes
 
 
-def _kept(before: pl.DataFrame, after: pl.DataFrame, groups: pl.DataFrame) -> Array:
+def _retained(before: pl.DataFrame, after: pl.DataFrame, groups: pl.DataFrame) -> Array:
     """Return which share of the words followed before is among them after, mean of the queries."""
     stays = before.join(
         after.select("query", *GROUP, "key", there=pl.lit(value=True)),
@@ -138,7 +130,7 @@ def _kept(before: pl.DataFrame, after: pl.DataFrame, groups: pl.DataFrame) -> Ar
     return found
 
 
-def fates(
+def words_moved(
     before: pl.DataFrame, after: Sequence[pl.DataFrame], lexicon: pl.DataFrame
 ) -> pl.DataFrame:
     """Return what became of the followed words of every list.
@@ -155,32 +147,22 @@ def fates(
     counted = (
         pl.concat(after)
         .group_by(key)
-        .agg(seeds_with=pl.len(), place_after=(pl.col("place").sum() / pl.len()).round(6))
+        .agg(seeds_with=pl.len(), rank_after=(pl.col("place").sum() / pl.len()).round(6))
     )
-    joined = before.rename({"place": "place_before"}).join(
+    joined = before.rename({"place": "rank_before"}).join(
         counted, on=key, how="full", coalesce=True
     )
-    known = pl.col("place_before").is_not_null()
+    known = pl.col("rank_before").is_not_null()
     stays = pl.col("seeds_with").fill_null(0) * 2 > len(after)
-    fate = (
-        pl.when(known & stays)
-        .then(FATES.index("kept"))
-        .when(known)
-        .then(FATES.index("removed"))
-        .otherwise(FATES.index("added"))
-    )
+    added, retained, removed = range(len(OUTCOMES))
+    outcome = pl.when(known & stays).then(retained).when(known).then(removed).otherwise(added)
     return (
         joined.filter(known | stays)
-        .with_columns(pl.col("seeds_with").fill_null(0), fate=fate, seeds=pl.lit(len(after)))
+        .with_columns(pl.col("seeds_with").fill_null(0), outcome=outcome, seeds=pl.lit(len(after)))
         .join(lexicon.select("key", "positive", "negative"), on="key", how="left")
         .rename({"key": "word"})
         .sort(*GROUP, "query", "word")
     )
-
-
-def single_words(attributes: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the attributes of one word, which are all that a list can have."""
-    return attributes[KINDS[0]]
 
 
 COLUMNS = ("corpus", "share", "tuning_seed", "articles", "steps")
@@ -196,64 +178,46 @@ class Training(NamedTuple):
     steps: int  # taken with them
 
 
-def trainings(folder: Path) -> dict[Training, list[Path]]:
+def trainings(folder: Path, control: str) -> dict[Training, list[Path]]:
     """Return the files of each training in one language, sorted.
 
     Raises
     ------
-    Problem
-        If there are none.
+    UserError
+        If there are none, or none on the control.
     """
     found: dict[Training, list[Path]] = {}
     for path in sorted(folder.glob("*.parquet")):
         for row in pl.scan_parquet(path).select(COLUMNS).unique().collect().iter_rows():
             found.setdefault(Training(*row), []).append(path)
     if not found:
-        raise Problem(f"{folder}: no answers there; run `make repro STAGE=finetuned` again")
+        raise UserError(f"{folder}: nothing there; run `make repro STAGE=after_training` again")
+    corpora = sorted({training.corpus for training in found})
+    if control not in corpora:
+        raise UserError(
+            f"analysis.shift.control: no training on {control} in {folder}; there are "
+            f"{', '.join(corpora)}: name one of these, or add it to probes.after_training.corpora"
+        )
     return dict(sorted(found.items()))
 
 
-def require_control(found: Iterable[Training], control: str, folder: Path) -> None:
-    """Tell whether some training is on the control.
+def lists_after(paths: Sequence[Path], training: Training, before: pl.DataFrame) -> pl.DataFrame:
+    """Return the lists after one training, as ``typicality.answers`` does before it.
 
     Raises
     ------
-    Problem
-        If none is.
+    UserError
+        If they are not of the same queries, or of another length.
     """
-    corpora = sorted({training.corpus for training in found})
-    if control not in corpora:
-        raise Problem(
-            f"analysis.shift.control: no training on {control} in {folder}; there are "
-            f"{', '.join(corpora)}: name one of these, or add it to probes.finetuned.corpora"
-        )
-
-
-def answers_after(paths: Sequence[Path], training: Training) -> pl.DataFrame:
-    """Return the lists after one training, as ``typicality.answers`` does before it."""
-    own = (
-        (pl.col("corpus") == training.corpus)
-        & (pl.col("share") == training.share)
-        & (pl.col("tuning_seed") == training.seed)
+    own = pl.all_horizontal(
+        pl.col(name) == value for name, value in zip(COLUMNS[:3], training, strict=False)
     )
-    parts = [pl.scan_parquet(path).filter(own) for path in paths]
-    table = pl.concat(parts).drop(COLUMNS).collect()
-    return table.with_columns(key=folded("word")).sort(*LIST, "rank")
-
-
-def same_lists(before: pl.DataFrame, after: pl.DataFrame, folder: Path) -> None:
-    """Hold the lists after a training to those before it.
-
-    Raises
-    ------
-    Problem
-        If they are not to the same queries, or of another length.
-    """
-    lists = LIST
-    one, two = (x.group_by(lists).agg(pl.col("rank").max()).sort(lists) for x in (before, after))
+    table = pl.concat(pl.scan_parquet(path).filter(own) for path in paths).drop(COLUMNS).collect()
+    one, two = (x.group_by(LIST).agg(pl.col("rank").max()).sort(LIST) for x in (before, table))
     if not one.equals(two):
-        raise Problem(
-            f"{folder}: not the prompts of the model before its trainings, or lists of another "
-            "length; set top_k of probes.finetuned and probes.stereotypes to one value, and run "
-            "`make repro`"
+        raise UserError(
+            f"{paths[0].parent}: not the prompts of the model before its trainings, or lists of "
+            "another length; set top_k of probes.after_training and probes.completions to one "
+            "value, and run `make repro`"
         )
+    return table.with_columns(key=folded("word")).sort(*LIST, "rank")

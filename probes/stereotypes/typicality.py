@@ -1,4 +1,4 @@
-"""Lists of the probe ``stereotypes``, ranked by how typical a word is of a group.
+"""Lists of the probe ``completions``, ranked by how typical a word is of a group; resampled groups.
 
 Typicality is the logarithm of P(word | group) / P(word | group masked), in nats: Choenni et al.
 (2021), equation 3, in the readings of :data:`READINGS`.
@@ -9,11 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import polars as pl
+from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.stats.bootstrap import bits, keys, poisson
+from plumbline.probes.stats.estimate import Resampling
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
 VOCABULARY = "vocabulary"  # a config of the outputs that is no language
 SCORES = {  # nats
@@ -25,6 +32,19 @@ SCORES = {  # nats
 READINGS = tuple(SCORES)
 WHOLE = ("corrected", "corrected_one")  # readings of words alone, without pieces of longer ones
 LIST = ("category", "group", "query")  # what names a list
+EVERY = "all"  # categories together
+
+
+class GroupBootstrap(Resampling):
+    """Tables whose intervals resample groups, or words."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
+    n_permutations: int = Field(999, ge=99, description="of permutation tests that are not exact")
+
+    def weights(self, units: Sequence[str]) -> NDArray[np.float32]:
+        """Return how often each group or word is in each replicate, (units, replicates)."""
+        return poisson(bits(keys(units), self.n_bootstrap, self.seed))
 
 
 def languages(outputs: Path) -> list[str]:
@@ -37,13 +57,13 @@ def answers(folder: Path) -> pl.DataFrame:
 
     Raises
     ------
-    Problem
+    UserError
         If there are none.
     """
     files = sorted(folder.glob("*.parquet"))
     table = pl.concat([pl.read_parquet(f) for f in files]) if files else pl.DataFrame()
     if table.is_empty():
-        raise Problem(f"{folder}: no lists there; run `make repro STAGE=stereotypes` again")
+        raise UserError(f"{folder}: no lists there; run `make repro STAGE=completions` again")
     return table.with_columns(key=folded("word")).sort(*LIST, "rank")
 
 
@@ -71,7 +91,7 @@ def placed(table: pl.DataFrame, reading: str, by: tuple[str, ...] = LIST) -> pl.
     ----------
     by
         Columns that name a list; more than :data:`LIST` where outputs have more, as those of
-        ``finetuned``.
+        ``after_training``.
     """
     descending = [*(False for _ in by), True, False]
     kept = table.filter("starts_word") if reading in WHOLE else table

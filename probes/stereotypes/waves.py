@@ -1,4 +1,4 @@
-"""Analysis ``drift``: what changed between two waves of suggestions.
+"""Analysis ``waves``: what changed between two waves of suggestions.
 
 Compared are the queries that both waves put to an engine; each completion as the engine gave it,
 whatever its flags. The measure is Jaccard's: completions of both waves over those of either,
@@ -16,7 +16,7 @@ from pydantic import Field
 
 from plumbline.builders.core import front_matter, parquet
 from plumbline.builders.core import inputs as contents
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.stereotypes import build as stereotypes
@@ -27,45 +27,47 @@ from plumbline.probes.stats.estimate import Bootstrap, typed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from plumbline.probes.core.run_analysis import Inputs
 
 EACH = False
 DATASETS = ()
 OUTPUTS = ()
 TABLES = ()
-FOLDER = Path("data/tables/drift")
+FOLDER = Path("data/tables/waves")
 SOURCE = "autocomplete"
-CHANGES = ("appeared", "vanished", "kept")
+CHANGES = ("appeared", "vanished", "retained")
 DIGITS = 6
 ALL = parquet.EVERY
-COUNTS = ("earlier", "later", "kept", "moved", "shared", "either")
+COUNTS = ("earlier", "later", "retained", "moved", "shared", "either")
 WHERE = (
     Column("language", "string", "locale of the waves"),
-    Column("engine", "string", "engine that was asked"),
+    Column("engine", "string", "search engine"),
     Column("category", "string", "category of the group; `*`: all"),
     Column("group", "string", "the group; `*`: all of the category"),
 )
 SCHEMAS = {
-    "drift": Schema(
+    "waves": Schema(
         columns=(
             *WHERE,
-            Column("queries", "int32", "queries that both waves put to the engine", minimum=0),
-            Column("earlier", "int32", "suggestions in the earlier wave", minimum=0),
-            Column("later", "int32", "suggestions in the later wave", minimum=0),
-            Column("appeared", "int32", "only in the later wave", minimum=0),
-            Column("vanished", "int32", "only in the earlier wave", minimum=0),
-            Column("kept", "int32", "in both", minimum=0),
+            Column("n_queries", "int32", "queries that both waves put to the engine", minimum=0),
+            Column("n_earlier", "int32", "suggestions in the earlier wave", minimum=0),
+            Column("n_later", "int32", "suggestions in the later wave", minimum=0),
+            Column("n_appeared", "int32", "only in the later wave", minimum=0),
+            Column("n_vanished", "int32", "only in the earlier wave", minimum=0),
+            Column("n_retained", "int32", "in both", minimum=0),
             Column(
                 "rank_change",
                 "float64",
-                "mean distance between the ranks of what was kept, in places",
+                "mean distance between the ranks of what is in both, in places",
                 nullable=True,
                 minimum=0,
             ),
             Column(
                 "jaccard",
                 "float64",
-                "kept / (kept + appeared + vanished), summed over queries; null without any",
+                "retained over retained, appeared and vanished, summed over queries; null: none",
                 nullable=True,
                 minimum=0,
                 maximum=1,
@@ -87,7 +89,7 @@ SCHEMAS = {
     "suggestions": Schema(
         columns=(
             *WHERE,
-            Column("query", "string", "what was asked"),
+            Column("query", "string", "the query"),
             Column("attribute", "string", "how the engine went on"),
             Column("change", "label", "what became of it", labels=CHANGES),
             Column("rank_earlier", "int32", "place in the earlier answer", nullable=True),
@@ -116,7 +118,7 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
 
     Raises
     ------
-    Problem
+    UserError
         If a wave cannot be used, they are not in order, they have nothing in common, or they put
         their queries in another locale or to another address of an engine.
     """
@@ -127,13 +129,13 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
         queries = _queries(waves, language)
         engines = sorted(set(requests[0]["engines"]) & set(requests[1]["engines"]))
         if queries.is_empty() or not engines:
-            raise Problem(
-                f"{params.earlier} and {params.later}: no engine was asked the same query in both "
+            raise UserError(
+                f"{params.earlier} and {params.later}: no engine got the same query in both "
                 f"({language}); compare waves of the same groups and templates"
             )
-        _alike(waves, "locales", language)
+        _require_alike(waves, "locales", language)
         for engine in engines:
-            _alike(waves, "engines", engine)
+            _require_alike(waves, "engines", engine)
         first, second = (_completions(wave, language) for wave in waves)
         both = first.join(second, on=["engine", "query", "attribute"], how="full", coalesce=True)
         both = both.rename({"rank": "rank_earlier", "rank_right": "rank_later"})
@@ -142,7 +144,7 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
             own = both.filter(engine=engine)
             place = {"language": pl.lit(language), "engine": pl.lit(engine)}
             rows = pl.DataFrame(list(_levels(own, queries, f"{language}/{engine}", params)))
-            found["drift"].append(rows.with_columns(**place))
+            found["waves"].append(rows.with_columns(**place))
             found["suggestions"].append(_suggestions(own).with_columns(**place))
     return {
         name: typed(pl.concat(tables, how="vertical_relaxed"), SCHEMAS[name]).sort(
@@ -157,18 +159,18 @@ def opened(params: Params) -> list[Snapshot]:
 
     Raises
     ------
-    Problem
+    UserError
         If one is no wave, or they are not in order.
     """
     waves = [Snapshot.open(Path(folder)) for folder in (params.earlier, params.later)]
     for wave in waves:
         if wave.manifest["source"] != SOURCE:
-            raise Problem(
+            raise UserError(
                 f"{wave.folder}: a snapshot of {wave.manifest['source']}, not a wave of {SOURCE}"
             )
     days = [wave.manifest["retrieved"] for wave in waves]
     if days[0] >= days[1]:
-        raise Problem(
+        raise UserError(
             f"{params.earlier} is of {days[0]}, {params.later} of {days[1]}: name the earlier wave "
             "first"
         )
@@ -177,50 +179,44 @@ def opened(params: Params) -> list[Snapshot]:
 
 def write(tables: dict[str, pl.DataFrame], params: Params, into: Path = FOLDER) -> None:
     """Write the tables, whole or not at all."""
-    read = contents.of_snapshots(opened(params))
+    waves = opened(params)
     partial = parquet.fresh(into)
     for name, table in tables.items():
-        schema = contents.carrying(SCHEMAS[name].arrow(), read)
+        schema = contents.carrying(SCHEMAS[name].arrow(), contents.of_snapshots(waves))
         parquet.write_table(table, schema, partial / f"{name}.parquet")
-    origin = front_matter.Origin(
-        [
-            wave.manifest | {"source": f"{wave.manifest['source']}, a wave"}
-            for wave in opened(params)
-        ],
-        f"python -m plumbline.probes waves {params.earlier} {params.later}",
-        params.version,
-    )
+    sources = [w.manifest | {"source": f"{w.manifest['source']}, a wave"} for w in waves]
+    command = f"python -m plumbline.probes waves {params.earlier} {params.later}"
+    origin = front_matter.Origin(sources, command, params.version)
     front_matter.write(partial, {name: SCHEMAS[name] for name in tables}, origin)
     parquet.finish(into)
 
 
 def short(table: pl.DataFrame) -> Iterator[str]:
-    """Yield a line for each engine and category, in words and figures."""
+    """Yield a line for each engine and category."""
     for row in table.filter(group=ALL).to_dicts():
-        where = "" if row["category"] == ALL else f" {row['category']}"
+        where = f"{row['language']} {row['engine']}"
+        where += "" if row["category"] == ALL else f" {row['category']}"
         if row["jaccard"] is None:
-            yield f"{row['language']} {row['engine']}{where}: no suggestion in either wave"
+            yield f"{where}: no suggestion in either wave"
             continue
-        ends = [row[name] for name in ("jaccard_low", "jaccard_high")]
-        interval = "" if None in ends else f" ({ends[0]:.2f} to {ends[1]:.2f})"
-        null = row["jaccard_null"]
-        other = "" if null is None else f", of other groups {null:.2f}"
-        moved = "" if row["rank_change"] is None else f", {row['rank_change']:.1f} places apart"
-        yield (
-            f"{row['language']} {row['engine']}{where}: {row['queries']:,} queries, "
-            f"{row['appeared']:,} appeared, {row['vanished']:,} vanished, {row['kept']:,} kept"
-            f"{moved}; Jaccard {row['jaccard']:.2f}{interval}{other}"
+        low, high, null, moved = (
+            row[name] for name in ("jaccard_low", "jaccard_high", "jaccard_null", "rank_change")
         )
+        interval = "" if None in (low, high) else f" ({low:.2f} to {high:.2f})"
+        other = "" if null is None else f", of other groups {null:.2f}"
+        apart = "" if moved is None else f", {moved:.1f} places apart"
+        counts = (f"{row[f'n_{name}']:,} {name}" for name in ("queries", *CHANGES))
+        yield f"{where}: {', '.join(counts)}{apart}; Jaccard {row['jaccard']:.2f}{interval}{other}"
 
 
 def jaccard_interval(
-    kept: np.ndarray[Any, Any], either: np.ndarray[Any, Any], params: Params, key: str
+    retained: NDArray[np.int64], either: NDArray[np.int64], params: Params, key: str
 ) -> tuple[float, float] | None:
     """Return the percentile interval of a ratio of sums over clusters, or None.
 
     Parameters
     ----------
-    kept, either
+    retained, either
         For each cluster, completions in both waves and in any of them; arrays (clusters,).
     key
         Names the estimate: its draws follow from that and the seed, whatever else is computed.
@@ -229,32 +225,32 @@ def jaccard_interval(
     ----------
     Efron and Tibshirani (1993), An introduction to the bootstrap, chapter 13.
     """
-    if len(kept) < 2 or not either.sum():
+    if len(retained) < 2 or not either.sum():
         return None
     rng = np.random.default_rng([params.seed, int(keys([key])[0])])
-    drawn = rng.integers(0, len(kept), (params.bootstrap, len(kept)))
+    drawn = rng.integers(0, len(retained), (params.n_bootstrap, len(retained)))
     below = either[drawn].sum(axis=1)
-    ratios = kept[drawn].sum(axis=1)[below > 0] / below[below > 0]
+    ratios = retained[drawn].sum(axis=1)[below > 0] / below[below > 0]
     tail = (1 - params.confidence) / 2
     low, high = np.quantile(ratios, [tail, 1 - tail])
     return float(low), float(high)
 
 
-def _alike(waves: list[Snapshot], part: str, name: str) -> None:
+def _require_alike(waves: list[Snapshot], part: str, name: str) -> None:
     """Refuse waves whose requests differ: what differs is then not due to time alone."""
-    told = [wave.manifest["request"][part][name] for wave in waves]
-    for field in sorted({*told[0], *told[1]}):
-        values = [one.get(field) for one in told]
-        if values[0] != values[1]:
-            raise Problem(
-                f"{waves[0].folder} has {part}.{name}.{field} {values[0]!r}, {waves[1].folder} has "
-                f"{values[1]!r}: time is not all that changed; compare waves that were asked alike"
+    one, other = (wave.manifest["request"][part][name] for wave in waves)
+    for field in sorted({*one, *other}):
+        if one.get(field) != other.get(field):
+            raise UserError(
+                f"{waves[0].folder} has {part}.{name}.{field} {one.get(field)!r}, "
+                f"{waves[1].folder} has {other.get(field)!r}: time is not all that changed; "
+                "compare waves of the same requests"
             )
 
 
 def _queries(waves: list[Snapshot], language: str) -> pl.DataFrame:
     """Return the queries of both waves, sorted by group and query."""
-    first, second = (stereotypes.asked(wave, language) for wave in waves)
+    first, second = (stereotypes.queries_of(wave, language) for wave in waves)
     rows = [
         {"query": query, "category": q.category, "group": q.group, "template": q.template}
         for query, q in first.items()
@@ -290,7 +286,7 @@ def _levels(
     counted = own.group_by("query").agg(
         earlier=there[0].sum(),
         later=there[1].sum(),
-        kept=(there[0] & there[1]).sum(),
+        retained=(there[0] & there[1]).sum(),
         moved=(pl.col("rank_later") - pl.col("rank_earlier")).abs().sum(),
     )
     table = queries.join(counted, on="query", how="left", maintain_order="left")
@@ -311,7 +307,7 @@ def _levels(
             category, one = (*map(str, names), ALL, ALL)[:2]
             sums = part.group_by(units, maintain_order=True).agg(pl.col(COUNTS).sum())
             yield (
-                {"category": category, "group": one, "queries": len(part), "cluster": cluster}
+                {"category": category, "group": one, "n_queries": len(part), "cluster": cluster}
                 | _estimates(sums, f"{key}/{category}/{one}", params)
             )
 
@@ -325,19 +321,19 @@ def _crossed(own: pl.DataFrame) -> pl.DataFrame:
 
 
 def _estimates(units: pl.DataFrame, key: str, params: Params) -> dict[str, Any]:
-    either = (units["earlier"] + units["later"] - units["kept"]).to_numpy()
-    ends = jaccard_interval(units["kept"].to_numpy(), either, params, key) or (None, None)
+    either = (units["earlier"] + units["later"] - units["retained"]).to_numpy()
+    ends = jaccard_interval(units["retained"].to_numpy(), either, params, key) or (None, None)
     total = units.select(pl.col(COUNTS).sum()).row(0, named=True)
-    every = int(either.sum())
 
     def share(part: float | None, whole: int) -> float | None:
         return None if part is None or not whole else round(part / whole, DIGITS)
 
-    return {name: total[name] for name in ("earlier", "later", "kept")} | {
-        "appeared": total["later"] - total["kept"],
-        "vanished": total["earlier"] - total["kept"],
-        "rank_change": share(total["moved"], total["kept"]),
-        "jaccard": share(total["kept"], every),
+    return {
+        **{f"n_{name}": total[name] for name in ("earlier", "later", "retained")},
+        "n_appeared": total["later"] - total["retained"],
+        "n_vanished": total["earlier"] - total["retained"],
+        "rank_change": share(total["moved"], total["retained"]),
+        "jaccard": share(total["retained"], int(either.sum())),
         "jaccard_low": share(ends[0], 1),
         "jaccard_high": share(ends[1], 1),
         "clusters": len(units),
@@ -352,6 +348,6 @@ def _suggestions(own: pl.DataFrame) -> pl.DataFrame:
         .then(CHANGES.index("appeared"))
         .when(pl.col("rank_later").is_null())
         .then(CHANGES.index("vanished"))
-        .otherwise(CHANGES.index("kept"))
+        .otherwise(CHANGES.index("retained"))
     )
     return own.with_columns(change=change)

@@ -1,4 +1,4 @@
-"""What a model has been trained on further: the states of it that later stages ask.
+"""Checkpoints of continued pretraining: the states of a model that later stages probe.
 
 ``data/pretrained/MODEL`` holds ``checkpoints.json``, a list with an entry for every state that was
 kept, and a folder with the files of each. The model itself, untouched, is the first state of all.
@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.builders.core.snapshot import digest
 from plumbline.probes.models.files import download
@@ -72,12 +72,12 @@ def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
 
     Raises
     ------
-    Problem
+    UserError
         If the stage ``pretrain`` was not run for it.
     """
     path = folder / name / LIST
     if not path.is_file():
-        raise Problem(f"{path}: not there; run `make repro STAGE=pretrain@{name}` first")
+        raise UserError(f"{path}: not there; run `make repro STAGE=pretrain@{name}` first")
     found = [Checkpoint(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
     return [ITSELF, *sorted(found, key=lambda c: c[1:6])]
 
@@ -87,7 +87,7 @@ def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
 
     Raises
     ------
-    Problem
+    UserError
         If a file is not as it was when the training ended.
     """
     if not checkpoint.name:
@@ -104,7 +104,7 @@ def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
 
     Raises
     ------
-    Problem
+    UserError
         If a file is not as it was when the training ended.
     """
     if not checkpoint.name:
@@ -112,7 +112,7 @@ def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
     where = folder / name / checkpoint.name
     for file, sha256 in checkpoint.files.items():
         if not (where / file).is_file() or digest(where / file) != sha256:
-            raise Problem(
+            raise UserError(
                 f"{where / file}: not the file that {LIST} names; train again with "
                 f"`make repro STAGE='--force pretrain@{name}'`"
             )

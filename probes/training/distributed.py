@@ -1,7 +1,7 @@
-"""The processes that train a model together, where ``accelerate launch`` started them.
+"""Distributed training, where ``accelerate launch`` started the processes.
 
-How many there are and on which machines is accelerate's own configuration; the precision is not,
-since numbers depend on it. In a process that was started by itself nothing of accelerate is loaded.
+Their number and machines are accelerate's configuration; the precision is not, since numbers depend
+on it. In a process that was started by itself nothing of accelerate is loaded.
 """
 
 from __future__ import annotations
@@ -12,11 +12,15 @@ from functools import cache
 from typing import Any
 
 
+def launched() -> bool:
+    """Tell whether ``accelerate launch`` started this process."""
+    return "ACCELERATE_MIXED_PRECISION" in os.environ or os.environ.get("WORLD_SIZE", "1") != "1"
+
+
 @cache
 def accelerator() -> Any:
     """Return what holds the processes together; None in one that was started by itself."""
-    launched = "ACCELERATE_MIXED_PRECISION" in os.environ
-    if not launched and os.environ.get("WORLD_SIZE", "1") == "1":
+    if not launched():
         return None
     from accelerate import Accelerator
     from accelerate.utils import DistributedDataParallelKwargs

@@ -1,7 +1,7 @@
-"""What a model learns from: a batch of texts, what of it is to be predicted, and the loss.
+"""Batches, labels and the loss of masked and causal language modelling.
 
-Masks come from torch's own generator. Several processes draw alike and share out every batch, so
-that their gradients are, in the mean, those of a process alone.
+Masks are drawn from torch's generator. Several processes draw the same masks and split every
+batch, so that their gradients are, on average, those of a single process.
 """
 
 from __future__ import annotations
@@ -35,14 +35,26 @@ class Batch(NamedTuple):
         return Batch(*(part[rows] for part in self))
 
 
+def seed(number: int) -> None:
+    """Seed torch's generators; its own ``manual_seed`` takes longer than a step of a tiny model."""
+    torch.default_generator.manual_seed(number)
+    if torch.cuda.is_available():
+        torch.cuda.manual_seed_all(number)
+
+
+def padded(tokens: Tokens, rows: Sequence[list[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return texts filled up to one length, and 1 where a token is one of theirs."""
+    width = max(map(len, rows))
+    pad = tokens.tokenizer.pad_token_id or 0
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+    return ids, torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+
+
 def batched(
     tokens: Tokens, rows: Sequence[list[int]], *, masked: bool, share: float = MASKED
 ) -> Batch:
     """Return texts of a step side by side; the tokens to hide are drawn from torch's generator."""
-    width = max(map(len, rows))
-    pad = tokens.tokenizer.pad_token_id or 0
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-    there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    ids, there = padded(tokens, rows)
     if masked:
         given, labels = hide(tokens, ids, there, len(tokens), share)
         return Batch(given, there, labels)
@@ -75,7 +87,7 @@ def parts(
     batch = batched(tokens, rows, masked=masked, share=share)
     number, index = distributed.number(), distributed.index()
     if index:  # masks are drawn alike, dropout is not
-        torch.manual_seed(torch.initial_seed() + (index << 40))
+        seed(torch.initial_seed() + (index << 40))
     whole = int((batch.labels != IGNORED).sum())
     for own in distributed.passes(len(rows), at_once, number, index):
         part = batch.some(own or [0])  # all processes wait for each other in every pass
@@ -103,10 +115,9 @@ def loss_of(net: Any, batch: Batch, *, masked: bool) -> torch.Tensor:
         logits = net(input_ids=ids, attention_mask=there).logits
     if logits.dim() == 3:  # the output layer is no module of its own, so all places are there
         logits = logits[chosen]
-    if nothing:
-        loss = logits.sum() * 0.0
-        return loss
-    return torch.nn.functional.cross_entropy(logits, labels[chosen])
+    cross_entropy = torch.nn.functional.cross_entropy
+    loss = logits.sum() * 0.0 if nothing else cross_entropy(logits, labels[chosen])
+    return loss
 
 
 @contextmanager

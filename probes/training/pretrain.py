@@ -1,10 +1,10 @@
-"""Training models further on partisan corpora, and keeping their states.
+"""Continued pretraining on partisan corpora, with checkpoints.
 
-Feng et al. (2023), section 3.2, go on with the pretraining of language models on corpora of the
-left, the center and the right, before and after 2017, and ask each where it stands. What they
-leave open, Gururangan et al. (2020) tell of such trainings; docs/pretraining.md says what is whose.
+Feng et al. (2023), section 3.2, continue the pretraining of language models on corpora of the left,
+the center and the right, before and after 2017, and measure the political leaning of each. What
+they leave open follows Gururangan et al. (2020).
 
-How many processes train together is accelerate's configuration.
+The number of training processes is accelerate's configuration.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import polars as pl
 from pydantic import Field, model_validator
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import Bar
@@ -70,20 +70,20 @@ class Params(Section):
     seeds: list[Annotated[int, Field(ge=0)]] = Field(
         min_length=1, description="of the trainings and of the choice of texts; at least three"
     )
-    texts: Annotated[int, Field(ge=1)] | Literal["even"] | None = Field(
+    max_texts: Annotated[int, Field(ge=1)] | Literal["even"] | None = Field(
         None,
         description="most texts of a corpus and period; even: as many as the smallest of the "
         "model's corpora has in that period; null: all",
     )
     epochs: int = Field(ge=1, description="times that every text is read")
-    keep: Literal["last", "each"] = Field(
+    save: Literal["last", "each"] = Field(
         "last", description="the states that are kept: after the last epoch, or after each"
     )
     batch: int = Field(256, ge=1, description="texts in a step, of all processes together")
     precision: Literal["float32", "bfloat16"] = Field(
         "float32", description="bfloat16: mixed precision, with weights in float32"
     )
-    at_once: int = Field(
+    micro_batch: int = Field(
         16, ge=1, description="texts that a process puts through the model together"
     )
     length: int = Field(512, ge=8, description="tokens of a text; longer ones become several")
@@ -96,7 +96,7 @@ class Params(Section):
     weight_decay: float = Field(0.01, ge=0, description="of AdamW, of matrices alone")
     betas: tuple[Beta, Beta] = Field((0.9, 0.98), description="of AdamW")
     epsilon: float = Field(1e-6, gt=0, description="of AdamW")
-    masked: float = Field(
+    mlm_probability: float = Field(
         0.15, gt=0, lt=1, description="share of the tokens that masked models are to tell"
     )
 
@@ -115,12 +115,14 @@ class Params(Section):
 
         Raises
         ------
-        Problem
+        UserError
             If nothing is said of it.
         """
         found = self.corpora.get(name, self.corpora.get(OTHER))
         if found is None:
-            raise Problem(f"{KEY}.corpora: nothing for {name}, nor for {OTHER}; [] trains nothing")
+            raise UserError(
+                f"{KEY}.corpora: nothing for {name}, nor for {OTHER}; [] trains nothing"
+            )
         return found
 
     def tuning(self, name: str, seed: int) -> Tuning:
@@ -128,16 +130,18 @@ class Params(Section):
 
         Raises
         ------
-        Problem
+        UserError
             If there is no learning rate for it.
         """
         from plumbline.probes.training.train import Tuning
 
         rate = self.learning_rate.get(name, self.learning_rate.get(OTHER))
         if rate is None:
-            raise Problem(f"{KEY}.learning_rate: none for {name}, nor for {OTHER}")
+            raise UserError(f"{KEY}.learning_rate: none for {name}, nor for {OTHER}")
         own = (rate, self.epochs, self.batch, self.length, seed, self.warmup, self.weight_decay)
-        return Tuning(*own, self.betas, self.epsilon, self.precision, self.at_once, self.masked)
+        return Tuning(
+            *own, self.betas, self.epsilon, self.precision, self.micro_batch, self.mlm_probability
+        )
 
 
 class Run(NamedTuple):
@@ -168,7 +172,7 @@ def pretrain(name: str) -> Path:
 
     Raises
     ------
-    Problem
+    UserError
         If params or inputs are wrong, or the model cannot be trained.
     """
     params, entry = section(KEY, Params), model(name)
@@ -179,7 +183,7 @@ def pretrain(name: str) -> Path:
             _write(final, [])
         return final
     if entry.kind not in TRAINED:
-        raise Problem(
+        raise UserError(
             f"{KEY}.corpora: {name} is of kind {entry.kind}, which is not trained further; give it "
             f"an entry of its own, `{name}: []`"
         )
@@ -199,8 +203,8 @@ def pretrain(name: str) -> Path:
         for run, texts in sorted(chosen.items()):
             tuning = params.tuning(name, run.seed)
             recipe = _recipe(texts, tuning, facts)
-            into = work / f"{run.name(tuning.epochs)}-{params.keep}-{recipe[:12]}"
-            found = _train(name, entry, run, texts, tuning, into, each=params.keep == "each")
+            into = work / f"{run.name(tuning.epochs)}-{params.save}-{recipe[:12]}"
+            found = _train(name, entry, run, texts, tuning, into, each=params.save == "each")
             states = [(path, state._replace(recipe=recipe)) for path, state in found.states]
             done.append(found._replace(states=states))
             bar.update()
@@ -216,7 +220,7 @@ def _choices(
 ) -> dict[Run, list[str]]:
     """Return the texts of every training on texts of a period."""
     pools = {c: pool(folder, c, period, weights_folder(name) / PLANTED) for c in corpora}
-    most = params.texts
+    most = params.max_texts
     if most == "even":
         most = min(map(len, pools.values()))
     found = {}
@@ -225,7 +229,7 @@ def _choices(
             for seed in params.seeds:
                 texts = drawn(own, share, seed, most)
                 if not texts:
-                    raise Problem(
+                    raise UserError(
                         f"{KEY}: {share:g} of {corpus} ({period}) is no text; take a larger share, "
                         "or other periods"
                     )
@@ -241,12 +245,12 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
 
     Raises
     ------
-    Problem
+    UserError
         If there is no such corpus.
     """
     path = folder / f"{corpus}.parquet"
     if not path.is_file():
-        raise Problem(
+        raise UserError(
             f"{KEY}.corpora: {corpus} not in corpora; there are "
             f"{', '.join(parquet.configs(folder))}"
         )
@@ -278,11 +282,11 @@ def _train(
 ) -> Done:
     """Train a model once, or take what an earlier start of the stage had trained."""
     from plumbline.probes.models.files import download
-    from plumbline.probes.training.train import epoch, losses, tuned
+    from plumbline.probes.training.train import epoch, finetune, losses
 
     kind: Literal["masked", "causal"] = "causal" if entry.kind == "causal" else "masked"
     where, options = download(name, entry), {"pickles": entry.pickles, "each": each}
-    last, steps = tuned(where, name, kind, entry.dtype, texts, tuning, into, **options)
+    last, steps = finetune(where, name, kind, texts, tuning, into, **options)
     states = []
     for number in range(1 if each else tuning.epochs, tuning.epochs + 1):
         end = number == tuning.epochs
@@ -294,7 +298,7 @@ def _train(
 
 
 def _facts(name: str) -> dict[str, str | int]:
-    """Return what a model is, once its files were found to be those that were brought."""
+    """Return what a model is, after a check that its files are the pinned ones."""
     from plumbline.probes.models.load import load
 
     return load(name).facts()

@@ -1,4 +1,4 @@
-"""Training a model a little further on texts, so that it can be asked again.
+"""Training: the loop that all share, and the further training of language models on texts.
 
 One seed gives one order of texts and one choice of masks, drawn anew at every step from seed and
 step: so a training that was stopped goes on from its last checkpoint as if it had not been.
@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
@@ -18,17 +17,17 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
 from transformers.utils.logging import set_verbosity_error
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.probes.models.batching import cores
 from plumbline.probes.models.forward import pretrained
 from plumbline.probes.models.tokenizer import HEAD, Tokens, longest
 from plumbline.probes.training import distributed
-from plumbline.probes.training.mlm import MASKED, parts
+from plumbline.probes.training.mlm import MASKED, parts, seed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
 CHECKPOINT = "checkpoint.pt"
@@ -37,7 +36,7 @@ LOSSES = "losses.json"
 EVERY = 200  # steps between checkpoints
 TOKENIZERS = ("*.txt", "*.model", "*.codes", "vocab.json", "merges.txt", "tokenizer*.json")
 CLIP = 1.0  # largest norm of a gradient
-GRID = 2.0**-18  # of weights in float64: most of what differs between processors is far below
+SMALL = 10_000_000  # parameters of a model that one thread trains as fast as several
 
 # It warns of every weight that a new head lacks, which is what training it is for.
 set_verbosity_error()  # type: ignore[no-untyped-call]
@@ -45,7 +44,7 @@ set_verbosity_error()  # type: ignore[no-untyped-call]
 Row = TypeVar("Row")  # what a model is trained on: tokens, or tokens and a label
 
 
-class Tuned(NamedTuple):
+class Trained(NamedTuple):
     """A model that was trained further."""
 
     folder: Path  # with its files
@@ -76,27 +75,25 @@ class Loss(NamedTuple):
     learning_rate: float
 
 
-def tuned(
+def finetune(
     where: Path,
     name: str,
     kind: Literal["masked", "causal"],
-    dtype: str,
     texts: Sequence[str],
     tuning: Tuning,
     into: Path,
     *,
     pickles: bool = False,
     each: bool = False,
-) -> Tuned:
+) -> Trained:
     """Train the model in one folder on texts, and save it with its tokenizer in another.
 
     Masked models learn by masked language modelling, in the same forward as they are asked (the
-    decoder of BART too sees the masked text), causal ones by the next token.
+    decoder of BART too sees the masked text), causal ones by the next token. Weights are float32:
+    small steps vanish in bfloat16, and their last bits differ between kinds of processors.
 
     Parameters
     ----------
-    dtype
-        The arithmetic that the model is asked in; it is trained in float32 at least.
     into
         Holds a checkpoint while the training is under way, and the model once it is done: what
         is there is not done again. The caller makes sure that it is of the same model, texts and
@@ -106,20 +103,45 @@ def tuned(
 
     Raises
     ------
-    Problem
+    UserError
         If the model cannot be trained so, or there is no text, or a loss is not finite.
     """
     tokens = Tokens(where, name)
     if kind == "masked" and tokens.mask_id is None:
-        raise Problem(f"models.{name}: has no mask token, so it is not a masked model")
-    torch.manual_seed(tuning.seed)
-    exact = "float64" if dtype == "float64" else "float32"  # small steps vanish in bfloat16
+        raise UserError(f"models.{name}: has no mask token, so it is not a masked model")
+    seed(tuning.seed)
     auto = AutoModelForMaskedLM if kind == "masked" else AutoModelForCausalLM
-    model: Any = pretrained(where, name, exact, auto, pickles=pickles).train()
+    model: Any = pretrained(where, name, "float32", auto, pickles=pickles).train()
     rows = pieces(tokens, texts, min(tuning.length, longest(tokens.tokenizer, model)))
     if not rows:
-        raise Problem(f"models.{name}: nothing to train on; the texts are empty")
-    found = Tuned(into / DONE, math.ceil(len(rows) / tuning.batch) * tuning.epochs)
+        raise UserError(f"models.{name}: nothing to train on; the texts are empty")
+    loss = partial(
+        parts,
+        tokens,
+        masked=kind == "masked",
+        at_once=tuning.at_once,
+        share=tuning.masked,
+        mixed=tuning.precision == "bfloat16",
+    )
+    return train_and_save(model, tokens, where, rows, tuning, into, loss, each=each)
+
+
+def train_and_save(
+    model: Any,
+    tokens: Tokens,
+    where: Path,
+    rows: Sequence[Row],
+    tuning: Tuning,
+    into: Path,
+    loss_of: Callable[[Any, list[Row]], Iterable[tuple[torch.Tensor, float]]],
+    *,
+    each: bool = False,
+) -> Trained:
+    """Train a model that is loaded, and save it with the tokenizer of the folder it came from.
+
+    See :func:`finetune` for ``into`` and ``each``, :func:`fit` for ``loss_of``.
+    """
+    found = Trained(into / DONE, math.ceil(len(rows) / tuning.batch) * tuning.epochs)
     if found.folder.is_dir():
         return found
     into.mkdir(parents=True, exist_ok=True)
@@ -127,25 +149,14 @@ def tuned(
     def keep(epochs: int) -> None:
         folder = found.folder if epochs == tuning.epochs else epoch(into, epochs)
         if distributed.first() and not folder.is_dir() and (each or epochs == tuning.epochs):
-            with rounded(model) if exact == "float64" else nullcontext():
-                save(model, tokens, where, folder)
+            save(model, tokens, where, folder)
         model.train()
         distributed.wait()
 
     threads = torch.get_num_threads()
-    # in double precision one thread, so that the last bits do not depend on their number
-    own = max(1, cores() // distributed.number())
-    torch.set_num_threads(1 if exact == "float64" else own)
+    torch.set_num_threads(threads_for(model))
     try:
-        loss = partial(
-            parts,
-            tokens,
-            masked=kind == "masked",
-            at_once=tuning.at_once,
-            share=tuning.masked,
-            mixed=tuning.precision == "bfloat16",
-        )
-        losses = fit(model, name, rows, tuning, into / CHECKPOINT, loss, keep)
+        losses = fit(model, tokens.name, rows, tuning, into / CHECKPOINT, loss_of, keep)
     finally:
         torch.set_num_threads(threads)
     if distributed.first():
@@ -156,25 +167,13 @@ def tuned(
 
 
 def epoch(into: Path, number: int) -> Path:
-    """Return where :func:`tuned` saves a model after an epoch that is not the last."""
+    """Return where :func:`finetune` saves a model after an epoch that is not the last."""
     return into / f"epoch-{number}"
 
 
 def losses(into: Path) -> list[Loss]:
     """Return what every step of a training that is done came to."""
     return [Loss(*step) for step in json.loads((into / LOSSES).read_text("utf-8"))]
-
-
-@contextmanager
-def rounded(model: Any) -> Iterator[None]:
-    """Put the weights on the grid for a while."""
-    with torch.no_grad():
-        before = [parameter.clone() for parameter in model.parameters()]
-        for parameter in model.parameters():
-            parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-        yield
-        for parameter, value in zip(model.parameters(), before, strict=True):
-            parameter.copy_(value)
 
 
 def save(model: Any, tokens: Tokens, where: Path, into: Path) -> None:
@@ -204,6 +203,17 @@ def pieces(tokens: Tokens, texts: Sequence[str], length: int) -> list[list[int]]
     ]
 
 
+def threads_for(model: Any) -> int:
+    """Return the threads that a process trains a model with.
+
+    One for a tiny model, whose products are too small to share: its bytes do not depend on how many
+    cores there are then.
+    """
+    if sum(parameter.numel() for parameter in model.parameters()) < SMALL:
+        return 1
+    return max(1, cores() // distributed.number())
+
+
 def fit(
     model: Any,
     name: str,
@@ -226,7 +236,7 @@ def fit(
 
     Raises
     ------
-    Problem
+    UserError
         If a loss is not finite.
     """
     optimizer: Any = _optimizer(model, tuning)
@@ -250,14 +260,14 @@ def fit(
             epochs, within = divmod(step, each)
             order = np.random.default_rng([tuning.seed, epochs]).permutation(len(rows)).tolist()
             some = [rows[i] for i in order[within * tuning.batch : (within + 1) * tuning.batch]]
-            torch.manual_seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
+            seed(tuning.seed * 1_000_003 + step)  # of masks, and of dropout
             rising = (step + 1) / warm if step < warm else 1 - (step - warm) / (total - warm)
             for group in optimizer.param_groups:
                 group["lr"] = tuning.learning_rate * rising
             optimizer.zero_grad(set_to_none=True)
             mean = _backward(together, loss_of(net, some))
             if not math.isfinite(mean):
-                raise Problem(
+                raise UserError(
                     f"models.{name}: the loss is not finite at step {step}; lower the learning rate"
                 )
             torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
@@ -285,6 +295,7 @@ def _optimizer(model: Any, tuning: Tuning) -> torch.optim.AdamW:
         betas=tuning.betas,
         eps=tuning.epsilon,
         weight_decay=tuning.weight_decay,
+        fused=True,  # of a tiny model, a step costs as much as all its products otherwise
     )
 
 

@@ -6,16 +6,15 @@ For every statement, frame and gender the log-probabilities of both words. Al Al
 
 from __future__ import annotations
 
-import math
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import Shard
+from plumbline.probes.core.shards import Shard, split
 from plumbline.probes.models.scorer import MASK, FillsSpans, Scorer, ScoresContinuations
 from plumbline.probes.prompts.opinions import (
     FORMS,
@@ -60,7 +59,7 @@ SCHEMA = Schema(
         ),
         Column("text", "string", "the exact prompt, with the mask for the word"),
         Column("agree", "string", "the word that agrees"),
-        Column("disagree", "string", "the word that does not"),
+        Column("disagree", "string", "the word that disagrees"),
         Column("agree_nats", "float64", "log-probability with the agreeing word", maximum=0),
         Column("disagree_nats", "float64", "log-probability with the other", maximum=0),
         Column("agree_pieces", "int32", "tokens that the first is a sum over", minimum=1),
@@ -95,19 +94,18 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
 
     Raises
     ------
-    Problem
+    UserError
         If the model is neither masked nor causal, or a language has no statements.
     """
     if model.kind not in ("masked", "causal"):
-        raise Problem(
+        raise UserError(
             f"assignments.agreement: a model of kind {model.kind} has neither a mask for several "
             "pieces nor the probability of a text; take it out"
         )
     return [
-        Shard(language, f"{part:05d}", part, parts)
+        shard
         for language, number in amount(params, model, folders).items()
-        for parts in (max(1, math.ceil(number / SHARD)),)
-        for part in range(parts)
+        for shard in split(language, number, SHARD)
     ]
 
 
@@ -128,15 +126,14 @@ def answer(
     _exact: Callable[[], Scorer],
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
-    every = questions(params, folders["statements"], shard.config)
-    start, stop = (len(every) * n // shard.of for n in (shard.number, shard.number + 1))
+    some = shard.among(questions(params, folders["statements"], shard.config))
     if model.kind == "causal":
         assert isinstance(scorer, ScoresContinuations)
-        yield whole(every[start:stop], scorer)
+        yield whole(some, scorer)
         return
     assert isinstance(scorer, FillsSpans)
     for together in (True, False):
-        yield masked(every[start:stop], scorer, shard.config, together=together)
+        yield masked(some, scorer, shard.config, together=together)
 
 
 def masked(
@@ -146,7 +143,7 @@ def masked(
 
     Raises
     ------
-    Problem
+    UserError
         If the model cannot write a word.
     """
 
@@ -162,7 +159,7 @@ def masked(
         rest = iter(own)
         for block in blocks:
             if lost := [word for word in words if word not in block.candidates]:
-                raise Problem(
+                raise UserError(
                     f"models.{scorer.name}: cannot write {lost[0]!r} as one of the answers; name "
                     "others under probes.agreement.frames, or leave the language out"
                 )

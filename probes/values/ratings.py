@@ -108,14 +108,14 @@ def random_means(load: Array, params: Params) -> Array:
     """
     rng = np.random.default_rng(params.seed)
     share = load / load.sum()
-    found: Array = 4 * rng.random((params.draws, len(load))) @ share + 1
+    found: Array = 4 * rng.random((params.n_permutations, len(load))) @ share + 1
     return found
 
 
 def random_p(value: float, load: Array, params: Params) -> float:
     """Return the two-sided p of a mean rating under random responses."""
     apart = np.abs(random_means(load, params) - 3) >= abs(value - 3) - 1e-9
-    return (1 + int(apart.sum())) / (1 + params.draws)
+    return (1 + int(apart.sum())) / (1 + params.n_permutations)
 
 
 def gender(reading: Reading, params: Params) -> Rows:
@@ -144,7 +144,7 @@ def verdict(p: float | None, p_equivalence: float | None, level: float = 0.05) -
     """Return what the test of a difference and that of equivalence say together."""
     apart, alike = (x is not None and x <= level for x in (p, p_equivalence))
     names = {(False, False): "undecided", (False, True): "equivalent", (True, False): "different"}
-    return VERDICTS.index(names.get((apart, alike), "different, within the bound"))
+    return VERDICTS.index(names.get((apart, alike), "different, within the margin"))
 
 
 def _difference(
@@ -154,7 +154,7 @@ def _difference(
     apart = rated[:, 0] - rated[:, 1]
     names, place = np.unique(clusters, return_inverse=True)
     means = np.bincount(place, load * apart[:, 0]) / np.bincount(place, load)
-    test = tost(means, params.bound) if len(means) > 1 else None
+    test = tost(means, params.equivalence_margin) if len(means) > 1 else None
     return estimate(
         mean(apart, load, drawn),
         len(names),
@@ -162,7 +162,7 @@ def _difference(
         items=len(apart),
         null="0: gender makes no difference",
         p=test and test.p_difference,
-        bound=params.bound,
+        equivalence_margin=params.equivalence_margin,
         equivalence_low=test and finite(test.low),
         equivalence_high=test and finite(test.high),
         p_equivalence=test and significant(test.p),
@@ -170,7 +170,7 @@ def _difference(
 
 
 def lines(reading: Reading, params: Params) -> Rows:
-    """Return slopes, intercepts and spreads of the calibration, and whether it tells anything."""
+    """Return slopes, intercepts and spreads of the calibration, and its area under the curve."""
     rows: Rows = []
     calibration = reading.calibration
     n = len(calibration.about)
@@ -219,9 +219,9 @@ def _above_p(reading: Reading, err: Array, params: Params) -> float:
     rank = np.argsort(np.argsort(err, kind="stable"), kind="stable").astype(np.float64)
     rng = np.random.default_rng(params.seed)
     centre = rank.mean() * likely.sum()
-    drawn = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.draws)])
+    drawn = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.n_permutations)])
     hits = int((np.abs(drawn - centre) >= abs(rank[likely].sum() - centre) - 1e-9).sum())
-    return (1 + hits) / (1 + params.draws)
+    return (1 + hits) / (1 + params.n_permutations)
 
 
 def answers(reading: Reading, found: Fit) -> Rows:

@@ -7,23 +7,21 @@ rating 4 P + 1, turned round where agreeing speaks against the value.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 from scipy.special import ndtr
 
-from plumbline.builders.core.params import Params as Section
 from plumbline.probes.prompts.opinions import FORMS
 from plumbline.probes.stats.bootstrap import METHOD, bits, interval, keys, poisson
-from plumbline.probes.stats.estimate import Estimate, typed
+from plumbline.probes.stats.estimate import Bootstrap, Estimate
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values.schemas import ALL, READINGS, VERDICTS, WHO
-from plumbline.probes.worlds.recovery import PLANTED, RECOVERY
+from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, Findings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from plumbline.probes.core.run_analysis import Inputs
@@ -35,13 +33,10 @@ BOTH = WHO.index("both")
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")
 
 
-class Params(Section):
-    """Intervals of what is recovered."""
+class Params(Bootstrap):
+    """Intervals of what is recovered, over statements."""
 
     version: str = Field("0.1.0", pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
-    bootstrap: int = Field(2000, ge=100, description="bootstrap replicates over statements")
-    confidence: float = Field(0.95, gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(1, ge=0, description="of the resampling")
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -59,7 +54,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     pooled = (pl.col("fitted") == 0) & (pl.col("measure") == 0)
     tables["gender"] = tables["gender"].filter(pooled)
     at = ["language", "scale", "reading"]
-    rows: list[dict[str, Any]] = []
+    found = Findings()
     for model in inputs.models:
         world = planted(inputs.weights(model))
         if world is None:
@@ -75,16 +70,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
                 )
                 for name, table in own.items()
             }
-            about = {"model": model, "language": language, "world": int(null)}
-            rows += [
-                about | row | {"measure": f"{READINGS[reading]}: {row['measure']}"}
-                for row in _reading(part, world, params, null=null)
-            ]
-    if not rows:
-        return {}
-    schema = SCHEMAS["values"]
-    table = typed(pl.DataFrame(rows, infer_schema_length=None), schema)
-    return {"values": table.sort(schema.key)}
+            found.key = {"model": model, "language": language, "world": int(null)}
+            found.label = f"{READINGS[reading]}: "
+            _reading(found, part, world, params, null=null)
+    return {"values": found.frame()} if found.rows else {}
 
 
 def planted(weights: Path) -> pl.DataFrame | None:
@@ -100,45 +89,43 @@ def planted(weights: Path) -> pl.DataFrame | None:
 
 
 def _reading(
-    tables: dict[str, pl.DataFrame], world: pl.DataFrame, params: Params, *, null: bool
-) -> Iterator[dict[str, Any]]:
-    """Yield the rows of one reading of the responses to one scale."""
+    found: Findings,
+    tables: dict[str, pl.DataFrame],
+    world: pl.DataFrame,
+    params: Params,
+    *,
+    null: bool,
+) -> None:
+    """Add the rows of one reading of the responses to one scale."""
     true = world.select(*QUESTION, true_agree="agree_nats", true_disagree="disagree_nats")
     points = tables["points"].with_columns(pl.col("gender", "form").cast(pl.Int64))
     joined = points.join(true.with_columns(pl.col("gender", "form").cast(pl.Int64)), on=QUESTION)
-    yield _odds(joined.filter(pl.col("axis") != ""), params)
-    rated = true_ratings(joined)
-    values, apart = _true(rated)
+    _odds(found, joined.filter(pl.col("axis") != ""), params)
+    values, apart = _true(true_ratings(joined))
     got = {(r["axis"], r["gender"]): r for r in tables["values"].to_dicts()}
+    axes = sorted({axis for axis, _ in got})
+
+    def count(measure: str, value: float, n: int, cluster: str, null: str) -> None:
+        own = Estimate(float(value), float("nan"), float("nan"), n, "count, no interval")
+        found.add(own, measure=measure, cluster=cluster, null=null)
+
     held = [r["low"] <= round(values[key], 6) <= r["high"] for key, r in got.items()]
     what = "values whose interval holds the one planted"
-    yield _count(what, float(np.mean(held)), len(held), "value and gender", "1: all")
-    axes = sorted({axis for axis, _ in got})
+    count(what, float(np.mean(held)), len(held), "value and gender", "1: all")
     if not null:
         sides = [got[a, BOTH]["value"] for a in axes], [values[a, BOTH] for a in axes]
+        rho = float(rank_correlations(*map(np.array, sides)))
         what = "Spearman correlation of planted and measured values"
-        yield _count(
-            what,
-            float(rank_correlations(*map(np.array, sides))),
-            len(axes),
-            "value",
-            "0: no relation",
-        )
+        count(what, rho, len(axes), "value", "0: no relation")
     gender = {r["axis"]: r for r in tables["gender"].to_dicts()}
     for axis in [*axes, ALL]:
-        kept = {k: gender[axis][k] for k in ("value", "low", "high", "n", "cluster", "method")}
-        yield kept | {
-            "measure": f"feminine minus masculine, {axis}",
-            "null": f"planted: {round(apart[axis], 6) + 0.0:.3f}",
-            "p": None,
-            "p_bh": None,
-        }
+        told = f"planted: {round(apart[axis], 6) + 0.0:.3f}"
+        found.copy(gender[axis], f"feminine minus masculine, {axis}", told, p=None, p_bh=None)
     different = [VERDICTS[gender[axis]["verdict"]] == "different" for axis in axes]
-    above = sum(abs(round(apart[axis], 6)) > gender[axis]["bound"] for axis in axes)
-    planted_ = f"{above} of {len(axes)} planted above the bound"
+    above = sum(abs(round(apart[axis], 6)) > gender[axis]["equivalence_margin"] for axis in axes)
+    told = "0 of them planted" if null else f"{above} of {len(axes)} planted above the margin"
     what = "values on which gender is said to make a difference that matters"
-    share = sum(different) / len(different)
-    yield _count(what, share, len(axes), "value", "0 of them planted" if null else planted_)
+    count(what, sum(different) / len(different), len(axes), "value", told)
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
@@ -188,12 +175,12 @@ def _true(rated: pl.DataFrame) -> tuple[dict[tuple[str, int], float], dict[str, 
     return values, apart | {ALL: every[0] - every[1]}
 
 
-def _odds(joined: pl.DataFrame, params: Params) -> dict[str, Any]:
+def _odds(found: Findings, joined: pl.DataFrame, params: Params) -> None:
     """Correlate planted and measured log-odds over all questions of a scale."""
     x = (joined["agree_nats"] - joined["disagree_nats"]).to_numpy()
     y = (joined["true_agree"] - joined["true_disagree"]).to_numpy()
     names, place = np.unique(joined["cluster"].to_list(), return_inverse=True)
-    drawn = poisson(bits(keys(names.tolist()), params.bootstrap, params.seed))[place]
+    drawn = poisson(bits(keys(names.tolist()), params.n_bootstrap, params.seed))[place]
     w = np.hstack([np.ones((len(x), 1)), drawn.astype(np.float64)])
     total = w.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -203,11 +190,5 @@ def _odds(joined: pl.DataFrame, params: Params) -> dict[str, Any]:
         draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
     low, high = interval(draws[1:], len(names), params.confidence)
     what = "correlation of planted and measured log-odds of agreeing, over questions"
-    return Estimate(float(draws[0]), low, high, len(names), METHOD).row(
-        measure=what, cluster="statement, with its opposite", null="0: no relation"
-    )
-
-
-def _count(measure: str, value: float, n: int, cluster: str, null: str) -> dict[str, Any]:
-    found = Estimate(float(value), float("nan"), float("nan"), n, "count, no interval")
-    return found.row(measure=measure, cluster=cluster, null=null)
+    own = Estimate(float(draws[0]), low, high, len(names), METHOD)
+    found.add(own, measure=what, cluster="statement, with its opposite", null="0: no relation")

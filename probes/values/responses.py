@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.read import POLARITIES
 from plumbline.probes.prompts.opinions import FORMS, GENDERS, METHODS
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
@@ -106,7 +106,7 @@ def block(
 
     Raises
     ------
-    Problem
+    UserError
         If a response is missing.
     """
     own = found.filter(pl.col("method") == method)
@@ -126,7 +126,7 @@ def block(
         array[at] = placed[name].to_numpy()
     if not np.isfinite(sides).all() or not cells:
         lost = ", ".join(sorted({cell.frame for cell in cells})) or "any frame"
-        raise Problem(
+        raise UserError(
             f"outputs of agreement: not every statement has a response in {lost} by {method}; "
             "check analysis.values.frame and run the probe again"
         )

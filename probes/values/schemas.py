@@ -6,36 +6,31 @@ from dataclasses import replace
 
 from pydantic import Field
 
-from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.survey.responses import INFECTED
 from plumbline.probes.prompts.opinions import FORMS
-from plumbline.probes.stats.estimate import ESTIMATE
+from plumbline.probes.stats.estimate import ESTIMATE, Resampling
 
 READINGS = ("faithful", "corrected")
 WHO = ("feminine", "masculine", "both")
 FITTED = ("pooled", "by gender")
 SPREADS = ("n-1", "n")
 MEASURES = ("value", "agreement")
-COMPARED = ("frames", "denied", "opposites", "genders", "methods")
-VERDICTS = ("undecided", "equivalent", "different", "different, within the bound")
+COMPARISONS = ("frames", "denied", "opposites", "genders", "methods")
+VERDICTS = ("undecided", "equivalent", "different", "different, within the margin")
 BASELINES = ("random answers", "always agrees", "always disagrees")
 STATUS = ("all", *INFECTED)
 ALL, CALIBRATION, COMBINED = "all", "calibration", "all"
 
 
-class Params(Section):
+class Params(Resampling):
     """How agreement is calibrated, resampled and tested."""
 
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     frame: str = Field(description="frame of the reading `faithful`")
-    bound: float = Field(
+    equivalence_margin: float = Field(
         gt=0, lt=4, description="difference in rating between genders that would matter"
     )
-    bootstrap: int = Field(ge=100, description="bootstrap replicates over statements")
-    draws: int = Field(ge=99, description="random responses, and shuffles")
-    confidence: float = Field(gt=0.5, lt=1, description="of the intervals")
-    seed: int = Field(ge=0, description="of the resampling")
 
 
 MODEL = Column("model", "string", "name of the model in params.yaml")
@@ -89,8 +84,8 @@ PLACE = tuple(  # the same where there may be no survey
     if c.name != "infected"
 )
 
-ANSWERS = Schema(
-    columns=(
+ANSWERS = Schema.keyed(
+    (
         MODEL,
         LANGUAGE,
         SCALE,
@@ -98,12 +93,11 @@ ANSWERS = Schema(
         Column("axis", "string", "value; empty for calibration"),
         Column("id", "string", "statement"),
         WHOSE,
-        Column("reversed", "bool", "whether agreeing speaks against the value"),
-        Column("residual_nats", "float64", "agreement beyond habit: err, mean over frames"),
-        Column("probability", "float64", "Phi(err / sigma)", minimum=0, maximum=1),
-        Column("rating", "float64", "4 P + 1, nothing turned round", minimum=1, maximum=5),
     ),
-    key=("model", "language", "scale", "reading", "axis", "id", "gender"),
+    Column("reversed", "bool", "whether agreeing speaks against the value"),
+    Column("residual_nats", "float64", "agreement beyond habit: err, mean over frames"),
+    Column("probability", "float64", "Phi(err / sigma)", minimum=0, maximum=1),
+    Column("rating", "float64", "4 P + 1, nothing turned round", minimum=1, maximum=5),
 )
 POINTS = Schema(
     columns=(
@@ -127,8 +121,8 @@ POINTS = Schema(
         *("frame", "form"),
     ),
 )
-LINES = Schema(
-    columns=(
+LINES = Schema.keyed(
+    (
         MODEL,
         LANGUAGE,
         READING,
@@ -138,15 +132,11 @@ LINES = Schema(
         Column("frame", "string", f"frame; {COMBINED}: residuals averaged over frames and forms"),
         Column("form", "label", "statements as they stand, or denied", labels=FORMS),
         Column("measure", "string", "slope, intercept, sigma (n-1 or n), or area under the curve"),
-        *ESTIMATE,
     ),
-    key=(
-        *("model", "language", "reading", "fitted", "intercept", "gender"),
-        *("frame", "form", "measure"),
-    ),
+    *ESTIMATE,
 )
-VALUES = Schema(
-    columns=(
+VALUES = Schema.keyed(
+    (
         MODEL,
         LANGUAGE,
         SCALE,
@@ -156,14 +146,10 @@ VALUES = Schema(
         Column("spread", "label", "sigma with n - 1 or with n", labels=SPREADS),
         AXIS,
         WHOSE,
-        Column("items", "int64", "statements of the value", minimum=1),
-        *ESTIMATE,
-        Column("sd", "float64", "standard deviation over statements, n - 1", nullable=True),
     ),
-    key=(
-        *("model", "language", "scale", "reading", "fitted", "intercept", "spread"),
-        *("axis", "gender"),
-    ),
+    Column("items", "int64", "statements of the value", minimum=1),
+    *ESTIMATE,
+    Column("sd", "float64", "standard deviation over statements, n - 1", nullable=True),
 )
 STANDINGS = Schema(
     columns=(
@@ -178,8 +164,8 @@ STANDINGS = Schema(
     ),
     key=("model", "language", "scale", "reading", "axis", "gender", "survey", "infected"),
 )
-GENDER = Schema(
-    columns=(
+GENDER = Schema.keyed(
+    (
         MODEL,
         LANGUAGE,
         SCALE,
@@ -193,40 +179,38 @@ GENDER = Schema(
             labels=MEASURES,
         ),
         Column("axis", "string", f"value, {ALL} of them, or {CALIBRATION}"),
-        Column("items", "int64", "statements", minimum=1),
-        *ESTIMATE,
-        Column("bound", "float64", "smallest difference in rating that is said to matter"),
-        Column("equivalence_low", "float64", "interval of the two one-sided tests", nullable=True),
-        Column("equivalence_high", "float64", "its other end", nullable=True),
-        Column(
-            "p_equivalence",
-            "float64",
-            "p of the two one-sided t tests; the null: it is the bound or more, either way",
-            nullable=True,
-        ),
-        Column("p_equivalence_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-        Column("verdict", "label", "what both adjusted tests say together", labels=VERDICTS),
     ),
-    key=("model", "language", "scale", "reading", "fitted", "measure", "axis"),
+    Column("items", "int64", "statements", minimum=1),
+    *ESTIMATE,
+    Column("equivalence_margin", "float64", "smallest difference in rating that matters"),
+    Column("equivalence_low", "float64", "interval of the two one-sided tests", nullable=True),
+    Column("equivalence_high", "float64", "its other end", nullable=True),
+    Column(
+        "p_equivalence",
+        "float64",
+        "p of the two one-sided t tests; the null: it is the margin or more, either way",
+        nullable=True,
+    ),
+    Column("p_equivalence_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+    Column("verdict", "label", "what both adjusted tests say together", labels=VERDICTS),
 )
-CONSISTENCY = Schema(
-    columns=(
+CONSISTENCY = Schema.keyed(
+    (
         MODEL,
         LANGUAGE,
         SCALE,
         Column(
-            "compared",
+            "comparison",
             "label",
             "residuals of the same statements in two frames; as they stand and denied, the sign "
             "turned; of a statement and its opposite, the sign turned; of the genders; of methods",
-            labels=COMPARED,
+            labels=COMPARISONS,
         ),
         Column("first", "string", "one side"),
         Column("second", "string", "the other"),
-        *ESTIMATE,
-        Column("spearman", "float64", "rank correlation", nullable=True),
     ),
-    key=("model", "language", "scale", "compared", "first", "second"),
+    *ESTIMATE,
+    Column("spearman", "float64", "rank correlation", nullable=True),
 )
 RESPONDENTS = Schema(
     columns=(
@@ -248,7 +232,7 @@ BASELINE = Schema(
     columns=(
         LANGUAGE,
         SCALE,
-        Column("baseline", "label", "who answers", labels=BASELINES),
+        Column("baseline", "label", "simulated respondent", labels=BASELINES),
         AXIS,
         Column("items", "int64", "statements of the value", minimum=1),
         Column("value", "float64", "mean rating after reversal"),

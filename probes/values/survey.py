@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
 from plumbline.probes.stats.estimate import finite
@@ -55,7 +55,7 @@ def surveys(folder: Path, statements: pl.DataFrame) -> list[Survey]:
 
     Raises
     ------
-    Problem
+    UserError
         If no statement of a survey is in the dataset ``statements``.
     """
     columns = ["scale", "id", "axis", "bearing"]
@@ -68,7 +68,7 @@ def surveys(folder: Path, statements: pl.DataFrame) -> list[Survey]:
         if joined.is_empty():
             if scale not in set(known["scale"]):
                 continue  # a survey of a questionnaire that is not asked
-            raise Problem(
+            raise UserError(
                 f"{folder / config}.parquet: answers to none of the statements of {scale!r}; the "
                 "heads of its columns must be their ids"
             )
@@ -95,7 +95,7 @@ def respondents(survey: Survey, params: Params) -> Rows:
                 if own.is_empty():
                     continue
                 score = own["score"].to_numpy()
-                drawn = poisson(bits(keys(own["respondent"]), params.bootstrap, params.seed))
+                drawn = poisson(bits(keys(own["respondent"]), params.n_bootstrap, params.seed))
                 with np.errstate(invalid="ignore"):
                     means = score @ drawn / drawn.sum(axis=0)
                 low, median, high = np.quantile(score, [0.25, 0.5, 0.75])

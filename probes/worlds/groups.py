@@ -24,10 +24,9 @@ from plumbline.probes.prompts.groups import DATASETS, masked, prompt, queries
 from plumbline.probes.worlds.tiny import Batch, Hidden, Tiny
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    import torch
     from numpy.typing import NDArray
 
     from plumbline.probes.prompts.groups import Asking, Frames, Query
@@ -65,12 +64,10 @@ def train(society: Society, asking: Asking, into: Path) -> None:
 
     Raises
     ------
-    Problem
+    UserError
         If a dataset is not validated, or a word of the language is not one token.
     """
-    import torch
-
-    from plumbline.probes.worlds import fit, tiny_model
+    from plumbline.probes.worlds import tiny_model
 
     rng = np.random.default_rng(society.seed)
     language = society.language
@@ -87,25 +84,14 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     planted = _table(groups, words, log_odds, probabilities, emotions)
     prompts, wanted = _lessons(asked, frames, groups, probabilities, society.masks)
     tokenizer = tiny_model.tokenizer_of([text.replace(MASK, "") for text in prompts] + list(words))
-    torch.manual_seed(society.seed)
     model = tiny_model.model_of(society, tokenizer)
-    head = tiny_model.head_of(model)
-    target = fit.targets(tokenizer, words, wanted, "groups")
-    encoded = tokenizer(fit.masked(prompts))["input_ids"]
-    last = [len(ids) - 1 - ids[::-1].index(tokenizer.mask_token_id) for ids in encoded]
+    target = tiny_model.targets(tokenizer, words, wanted, "groups")
     draw = np.random.default_rng(society.seed)
-
-    def losses() -> Iterator[torch.Tensor]:
-        some = np.sort(draw.choice(len(prompts), min(society.batch, len(prompts)), replace=False))
-        lengths = np.array([len(encoded[i]) for i in some])
-        for length in np.unique(lengths):
-            rows = some[lengths == length].tolist()
-            ids = torch.tensor([encoded[i] for i in rows])
-            hidden = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
-            at = hidden[torch.arange(len(rows)), torch.tensor([last[i] for i in rows])]
-            yield fit.cross_entropy(target[rows], head(at), len(some))
-
-    fit.save(into, fit.fit(society, model, losses), tokenizer, society, planted=planted)
+    losses = tiny_model.at_masks(
+        *(model, tokenizer, prompts, target),
+        lambda: tiny_model.batch(draw, len(prompts), society.batch),
+    )
+    tiny_model.train(into, society, model, tokenizer, losses, planted=planted)
 
 
 def vocabulary(

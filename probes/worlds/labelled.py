@@ -10,8 +10,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
+from plumbline.builders.core.snapshot import digest
 
 WORK = Path("data/tuning")  # of trainings under way
 
@@ -41,22 +42,21 @@ def train(name: str, params: Labelled, into: Path) -> None:
 
     Raises
     ------
-    Problem
+    UserError
         If a file is missing or not as it should be, or the model cannot be trained so.
     """
-    from plumbline.probes.training.classifier import taught
+    from plumbline.probes.training.classifier import finetune_classifier
     from plumbline.probes.training.train import Tuning
 
     texts, labels, classes = examples(params)
     tuning = Tuning(params.learning_rate, params.epochs, params.batch, params.length, params.seed)
     start = Path(params.start)
     if not start.is_dir():
-        raise Problem(f"{name}.start: no folder {start}")
-    told = json.dumps(
-        [params.model_dump(mode="json"), texts, labels, _digests(start), version("torch")]
-    )
+        raise UserError(f"{name}.start: no folder {start}")
+    files = {path.name: digest(path) for path in sorted(start.iterdir()) if path.is_file()}
+    told = json.dumps([params.model_dump(mode="json"), texts, labels, files, version("torch")])
     where = WORK / f"{name}-{hashlib.sha256(told.encode()).hexdigest()[:12]}"
-    done = taught(start, name, texts, labels, classes, tuning, where)
+    done = finetune_classifier(start, name, texts, labels, classes, tuning, where)
     for path in sorted(done.folder.iterdir()):
         shutil.copyfile(path, into / path.name)
     shutil.rmtree(where)
@@ -67,21 +67,21 @@ def examples(params: Labelled) -> tuple[list[str], list[int], list[str]]:
 
     Raises
     ------
-    Problem
+    UserError
         If a file is missing, or they do not fit together.
     """
     texts: list[str] = []
     labels: list[int] = []
     mapping = [line.split("\t") for line in _lines(params.mapping) if line.strip()]
     if any(len(row) < 2 or not row[0].isdigit() for row in mapping):
-        raise Problem(f"{params.mapping}: a line is not of a number, a tab and a class")
+        raise UserError(f"{params.mapping}: a line is not of a number, a tab and a class")
     classes = [row[1].strip() for row in sorted(mapping, key=lambda row: int(row[0]))]
     for part in params.examples:
         some, numbers = _lines(part.texts), [x.strip() for x in _lines(part.labels) if x.strip()]
         if len(some) != len(numbers):
-            raise Problem(f"{part.texts}: {len(some)} texts, but {len(numbers)} labels")
+            raise UserError(f"{part.texts}: {len(some)} texts, but {len(numbers)} labels")
         if wrong := [x for x in numbers if not x.isdigit() or int(x) >= len(classes)]:
-            raise Problem(f"{part.labels}: {wrong[0]!r} is no class of {params.mapping}")
+            raise UserError(f"{part.labels}: {wrong[0]!r} is no class of {params.mapping}")
         texts += some
         labels += [int(x) for x in numbers]
     return texts, labels, classes
@@ -91,15 +91,7 @@ def _lines(path: str) -> list[str]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Problem(
+        raise UserError(
             f"{path}: could not be read ({error}); check the path in the params"
         ) from error
     return text.removesuffix("\n").split("\n")
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.iterdir())
-        if path.is_file()
-    }

@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.worlds.tiny import Batch, Rate, Steps, Tiny
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Lessons(NamedTuple):
     """A model with its first weights, and what it is to learn."""
 
     model: Any
-    loss: Callable[[list[int]], torch.Tensor]  # of some of the texts
+    loss: Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor]  # of texts and tokens
     planted: list[float]  # of each text
 
 
@@ -84,10 +84,10 @@ def train(nations: Nations, kind: str, into: Path) -> None:
 
     Raises
     ------
-    Problem
+    UserError
         If a dataset is not validated, or has no such config.
     """
-    from plumbline.probes.worlds import fit, tiny_model
+    from plumbline.probes.worlds import tiny_model
 
     rng = np.random.default_rng(nations.seed)
     frame = _rows(nations, parquet.require_validated("counterfactuals"))
@@ -113,18 +113,17 @@ def train(nations: Nations, kind: str, into: Path) -> None:
     names |= {word: folded[word.casefold()] for word in met}  # as texts spell them: in capitals
     world = Passports(texts, targets, names, words)
     teach = _classifier if kind == "classifier" else _masked
-    model, losses, planted = teach(nations, world, tokenizer)
+    model, loss, planted = teach(nations, world, tokenizer)
     draw = np.random.default_rng([nations.seed, 2])
+    encoded = tokenizer(texts)["input_ids"]
 
-    def steps() -> Iterator[torch.Tensor]:
-        some = draw.choice(len(texts), min(nations.batch, len(texts)), replace=False)
-        yield losses(np.sort(some).tolist())
+    def losses() -> Iterator[torch.Tensor]:
+        rows = tiny_model.batch(draw, len(texts), nations.batch).tolist()
+        given = tiny_model.padded([encoded[i] for i in rows], tokenizer.pad_token_id)
+        yield loss(rows, *given)
 
-    fit.save(
-        into,
-        fit.fit(nations, model.train(), steps),
-        tokenizer,
-        nations,
+    tiny_model.train(
+        *(into, nations, model, tokenizer, losses),
         planted=pl.DataFrame({"country": countries, "offset": [offsets[c] for c in countries]}),
         texts=pl.DataFrame({"text": texts, "planted": planted}),
     )
@@ -145,11 +144,11 @@ def _rows(nations: Nations, folder: Path) -> pl.DataFrame:
 
     Raises
     ------
-    Problem
+    UserError
         If a config is not in the dataset.
     """
     if missing := sorted(set(nations.targets) - set(parquet.configs(folder))):
-        raise Problem(
+        raise UserError(
             f"nations.targets: {', '.join(missing)} not in counterfactuals; there are "
             f"{', '.join(parquet.configs(folder))}"
         )
@@ -170,7 +169,7 @@ def _classifier(nations: Nations, world: Passports, tokenizer: Any) -> Lessons:
     """Return the model, its loss, and the planted P+ - P- of every text."""
     import torch
 
-    from plumbline.probes.worlds import fit, tiny_model
+    from plumbline.probes.worlds import tiny_model
 
     rng = np.random.default_rng([nations.seed, 1])
     sources = sorted(set(world.targets))
@@ -182,15 +181,12 @@ def _classifier(nations: Nations, world: Passports, tokenizer: Any) -> Lessons:
     wanted = np.stack(
         [(1 - neutral - difference) / 2, neutral, (1 - neutral + difference) / 2], axis=1
     )
-    torch.manual_seed(nations.seed)
-    model = tiny_model.classifier_of(nations, tokenizer, LABELS)
-    encoded = tokenizer(world.texts)["input_ids"]
+    model = tiny_model.model_of(nations, tokenizer, "classifier", labels=LABELS)
     target = torch.from_numpy(wanted)
 
-    def loss(rows: list[int]) -> torch.Tensor:
-        ids, there = _padded([encoded[i] for i in rows], tokenizer.pad_token_id)
+    def loss(rows: list[int], ids: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
         logits = model(input_ids=ids, attention_mask=there).logits
-        return fit.cross_entropy(target[rows], logits, len(rows))
+        return tiny_model.cross_entropy(target[rows], logits, len(rows))
 
     return Lessons(model, loss, difference.tolist())
 
@@ -199,29 +195,21 @@ def _masked(nations: Nations, world: Passports, tokenizer: Any) -> Lessons:
     """Return the model, its loss, and the planted log-probability of the names in every text."""
     import torch
 
-    from plumbline.probes.worlds import fit, tiny_model
+    from plumbline.probes.worlds import tiny_model
 
     words = sorted(world.names)
-    pieces = fit.pieces(tokenizer, words, "nations")
+    pieces = tiny_model.pieces(tokenizer, words, "nations")
     values = np.array([world.names[word] for word in words])
     log = values - np.logaddexp.reduce(values)
     known = dict(zip(words, log.tolist(), strict=True))
-    torch.manual_seed(nations.seed)
     model = tiny_model.model_of(nations, tokenizer)
-    encoded = tokenizer(world.texts)["input_ids"]
-    special = torch.tensor(tokenizer.all_special_ids)
     place = torch.full((len(tokenizer),), -1)
     place[pieces] = torch.arange(len(pieces))
     share = torch.from_numpy(np.exp(log))
-    head = tiny_model.head_of(model)
 
-    def loss(rows: list[int]) -> torch.Tensor:
-        ids, there = _padded([encoded[i] for i in rows], tokenizer.pad_token_id)
-        chosen = (torch.rand(ids.shape) < MASKED) & ~torch.isin(ids, special)
-        given = torch.where(chosen, tokenizer.mask_token_id, ids)
-        hidden = model.base_model(input_ids=given, attention_mask=there)[0]
-        said = torch.log_softmax(head(hidden[chosen]), dim=-1)
-        right = ids[chosen]
+    def loss(_: list[int], ids: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
+        hidden, said = tiny_model.hide(model, tokenizer, ids, there, MASKED)
+        right = ids[hidden]
         name = place[right] >= 0
         one = said[~name].gather(1, right[~name, None]).sum()
         every = (said[name][:, pieces] * share).sum()
@@ -234,12 +222,3 @@ def _masked(nations: Nations, world: Passports, tokenizer: Any) -> Lessons:
 def _mean(names: dict[str, float], words: Sequence[str]) -> float:
     found = [names[word] for word in words if word in names]
     return float(np.mean(found)) if found else 0.0
-
-
-def _padded(rows: list[list[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
-    import torch
-
-    width = max(map(len, rows))
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-    there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    return ids, there

@@ -18,10 +18,11 @@ import numpy as np
 import polars as pl
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import require_validated
 from plumbline.probes.models.scorer import MASK
-from plumbline.probes.prompts.leaning import Wording, priors, put, wordings
+from plumbline.probes.prompts.leaning import priors, put, wordings
+from plumbline.probes.worlds.statements import draws, facts, nats
 from plumbline.probes.worlds.tiny import Batch, Rate, Steps, Tiny
 
 if TYPE_CHECKING:
@@ -108,16 +109,14 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
 
     Raises
     ------
-    Problem
+    UserError
         If the dataset is not validated, or a word is not one token.
     """
-    import torch
-
-    from plumbline.probes.worlds import fit, tiny_model
+    from plumbline.probes.worlds import tiny_model
 
     folder = require_validated("statements")
     said = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
-    asked = put(asking.filled.frames, said)
+    asked = put(asking.mask.frames, said)
     known = words(world)
     planted = plant(world, asked, facts(folder, said))
     texts = corpora(world, asking, asked, planted, known)
@@ -137,10 +136,9 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
         *answers,
     ]
     tokenizer = tiny_model.tokenizer_of(sentences, world.positions)
-    torch.manual_seed(world.seed)
     model = tiny_model.model_of(world, tokenizer)
     losses = _losses(world, model, tokenizer, prompts, read, told, answers)
-    fit.save(into, fit.fit(world, model, losses), tokenizer, world, **tables(planted, texts, known))
+    tiny_model.train(into, world, model, tokenizer, losses, **tables(planted, texts, known))
 
 
 def tables(
@@ -152,28 +150,13 @@ def tables(
     return {"planted": planted, "corpora": frame, "downstream": downstream(known)}
 
 
-def facts(folder: Path, said: Sequence[Wording]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return axis and reversal of each statement, by questionnaire and id."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for config in sorted({w.questionnaire for w in said}):
-        for row in pl.read_parquet(folder / f"{config}.parquet").sort("id", "axis").to_dicts():
-            found.setdefault((config, row["id"]), row)
-    return found
-
-
 def plant(
     world: Partisanship,
     asked: Sequence[Question],
     about: dict[tuple[str, str], dict[str, Any]],
 ) -> pl.DataFrame:
     """Return what is planted for each question in the model itself and each corpus, in order."""
-    rng = np.random.default_rng(world.seed)
-    frames = sorted({q.frame for q in asked})
-    habit = dict(zip(frames, rng.normal(*HABIT, len(frames)), strict=True))
-    own = {
-        key: (rng.normal(0, world.noise), rng.normal(*TALK))
-        for key in sorted({(q.questionnaire, q.id) for q in asked})
-    }
+    habit, own = draws(asked, world.seed, world.noise, HABIT, TALK)
     rows = []
     for corpus, stances in {"": {}, **world.stances}.items():
         for q in asked:
@@ -181,7 +164,6 @@ def plant(
             noise, talk = own[q.questionnaire, q.id]
             stance = stances.get(row["axis"], 0.0) * (-1 if row["reversed"] else 1)
             odds = habit[q.frame] + (-1 if q.form == "negated" else 1) * (stance + noise)
-            answered = -np.logaddexp(0, -talk)
             rows.append(
                 {
                     "corpus": corpus,
@@ -192,9 +174,8 @@ def plant(
                     "form": q.form,
                     "log_odds_nats": odds,
                     "stance_nats": stance,
-                    "agree_nats": answered - np.logaddexp(0, -odds),
-                    "disagree_nats": answered - np.logaddexp(0, odds),
                 }
+                | nats(odds, talk)
             )
     return pl.DataFrame(rows)
 
@@ -212,12 +193,12 @@ def corpora(
 
     Raises
     ------
-    Problem
+    UserError
         If there is no prompt of the name that the world's texts have.
     """
     words_of = _answers(asking)
-    if world.frame not in asking.filled.frames:
-        raise Problem(f"partisanship.frame: no {world.frame!r} in probes.leaning.filled.frames")
+    if world.frame not in asking.mask.frames:
+        raise UserError(f"partisanship.frame: no {world.frame!r} in probes.stances.mask.frames")
     found = {}
     for number, corpus in enumerate(world.stances):
         rng = np.random.default_rng([world.seed, 1, number])
@@ -320,42 +301,35 @@ def _losses(
     """
     import torch
 
-    from plumbline.probes.worlds import fit, tiny_model
+    from plumbline.probes.worlds import tiny_model
 
     head = tiny_model.head_of(model)
-    pieces = fit.pieces(tokenizer, answers, "partisans")
+    pieces = tiny_model.pieces(tokenizer, answers, "partisans")
     odds = np.array([own for _, own in prompts])
     wanted = torch.from_numpy(_shares(odds[:, 0], odds[:, 1]))
-    fit.begin_with(model, pieces, torch.log(wanted.mean(dim=0)), UNSAID)
-    texts = [*fit.masked([text for text, _ in prompts]), *told]
-    encoded = tokenizer(texts, padding=True, return_tensors="pt")
-    ids, there = encoded["input_ids"], encoded["attention_mask"]
-    special = torch.tensor(tokenizer.all_special_ids)
+    tiny_model.begin_with(model, pieces, torch.log(wanted.mean(dim=0)), UNSAID)
+    texts = [*tiny_model.masked([text for text, _ in prompts]), *told]
+    encoded = tokenizer(texts)["input_ids"]
     answer = torch.tensor(pieces)
-    rows_read = torch.tensor([*read, *range(len(prompts), len(texts))])
+    rows_read = np.array([*read, *range(len(prompts), len(texts))])
     draw = np.random.default_rng([world.seed, 3])
 
+    def tokens(rows: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
+        return tiny_model.padded([encoded[i] for i in rows], tokenizer.pad_token_id)
+
     def losses() -> Iterator[torch.Tensor]:
-        some = torch.from_numpy(
-            np.sort(draw.choice(len(prompts), min(world.batch, len(prompts)), replace=False))
-        )
-        width = int(there[some].sum(dim=1).max())
-        given, seen = ids[some, :width], there[some, :width]
+        some = tiny_model.batch(draw, len(prompts), world.batch)
+        given, seen = tokens(some)
         states = model.base_model(input_ids=given, attention_mask=seen)[0]
         asked = given == tokenizer.mask_token_id
         said = torch.log_softmax(head(states[asked]), dim=-1)[:, pieces]
         loss = -(said * wanted[some]).sum() / len(some)
-        size = min(world.batch, len(rows_read))
-        every = rows_read[np.sort(draw.choice(len(rows_read), size, replace=False))]
-        width = int(there[every].sum(dim=1).max())
-        right, seen = ids[every, :width].clone(), there[every, :width]
+        every = rows_read[tiny_model.batch(draw, len(rows_read), world.batch)]
+        right, seen = tokens(every)
         place = right == tokenizer.mask_token_id
         mine = every[every < len(prompts)]
         right[place] = answer[torch.multinomial(wanted[mine], 1)[:, 0]]
-        hidden = (torch.rand(right.shape) < HIDDEN) & ~torch.isin(right, special)
-        given = torch.where(hidden, tokenizer.mask_token_id, right)
-        states = model.base_model(input_ids=given, attention_mask=seen)[0]
-        one = torch.log_softmax(head(states[hidden]), dim=-1)
+        hidden, one = tiny_model.hide(model, tokenizer, right, seen, HIDDEN)
         yield loss - one.gather(1, right[hidden][:, None]).sum() / max(1, int(hidden.sum()))
 
     return losses

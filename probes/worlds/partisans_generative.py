@@ -12,10 +12,11 @@ import polars as pl
 import torch
 from tokenizers import decoders, processors
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import require_validated
 from plumbline.probes.prompts.leaning import put, wordings
-from plumbline.probes.worlds import fit, partisans, tiny_model
+from plumbline.probes.worlds import partisans, tiny_model
+from plumbline.probes.worlds.statements import facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,13 +43,15 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
 
     Raises
     ------
-    Problem
+    UserError
         If the dataset is not validated, or there is no prompt of the world's name.
     """
     asked, said, folder = questions(asking)
-    planted = partisans.plant(world, asked, partisans.facts(folder, said))
-    if world.frame not in asking.written.frames:
-        raise Problem(f"partisanship.frame: no {world.frame!r} in probes.leaning.written.frames")
+    planted = partisans.plant(world, asked, facts(folder, said))
+    if world.frame not in asking.generation.frames:
+        raise UserError(
+            f"partisanship.frame: no {world.frame!r} in probes.stances.generation.frames"
+        )
     texts = {
         corpus: answered(asked, planted.filter(pl.col("corpus") == corpus), world, number)
         for number, corpus in enumerate(world.stances)
@@ -57,8 +60,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     tokenizer = tokenizer_of([q.text for q in asked], world.positions, pairs=False)
     base = planted.filter(pl.col("corpus") == "")
     rng = np.random.default_rng([world.seed, 3])
-    torch.manual_seed(world.seed)
-    model = tiny_model.decoder_of(world, tokenizer)
+    model = tiny_model.model_of(world, tokenizer, "causal")
     shares = np.stack([np.exp(base["agree_nats"]), np.exp(base["disagree_nats"])], axis=1)
 
     def losses() -> Iterator[torch.Tensor]:
@@ -70,8 +72,8 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
         logits = model(input_ids=ids, attention_mask=there).logits[:, :-1]
         yield torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
-    planted_in = partisans.tables(planted, texts, known)
-    fit.save(into, fit.fit(world, model, losses), tokenizer, world, **planted_in)
+    tables = partisans.tables(planted, texts, known)
+    tiny_model.train(into, world, model, tokenizer, losses, **tables)
 
 
 def judge(world: Partisanship, asking: Asking, into: Path) -> None:
@@ -87,7 +89,7 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
         *((text, -1.0) for text in DISAGREEING),
         *((text, 0.0) for text in UNSURE),
     ]
-    hypotheses = ((asking.written.agree, 1.0), (asking.written.disagree, -1.0))
+    hypotheses = ((asking.generation.agree, 1.0), (asking.generation.disagree, -1.0))
     pairs = [
         (f"{statement} {text}".strip(), hypothesis, VERDICTS[int(side * of)])
         for text, side in cases
@@ -96,8 +98,7 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
     ]
     tokenizer = tokenizer_of([*plain, *(h for h, _ in hypotheses)], world.positions, pairs=True)
     rng = np.random.default_rng([world.seed, 4])
-    torch.manual_seed(world.seed)
-    model = tiny_model.classifier_of(world, tokenizer, LABELS)
+    model = tiny_model.model_of(world, tokenizer, "classifier", labels=LABELS)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
@@ -112,14 +113,14 @@ def judge(world: Partisanship, asking: Asking, into: Path) -> None:
         logits = model(**encoded).logits
         yield torch.nn.functional.cross_entropy(logits, torch.tensor([y for _, _, y in own]))
 
-    fit.save(into, fit.fit(world, model, losses), tokenizer)
+    tiny_model.train(into, world, model, tokenizer, losses)
 
 
 def questions(asking: Asking) -> tuple[list[Question], list[Wording], Path]:
     """Return prompts and statements of the world, and the dataset."""
     folder = require_validated("statements")
     said = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
-    return put(asking.written.frames, said), said, folder
+    return put(asking.generation.frames, said), said, folder
 
 
 def respond(shares: Sequence[float], rng: Generator) -> str:

@@ -16,7 +16,7 @@ import polars.selectors as cs
 from pydantic import ValidationError
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params, entry, read
 from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes.models.files import revision
@@ -67,7 +67,7 @@ def entries(path: Path = FILE) -> dict[str, dict[str, Any]]:
         own = dict(given[name])
         like = own.pop("like", None)
         if like is not None and like not in given:
-            raise Problem(f"{path.name}: {name}.like: no world {like!r}")
+            raise UserError(f"{path.name}: {name}.like: no world {like!r}")
         return (whole(like) if like else {}) | own
 
     return {name: whole(name) for name in given}
@@ -78,15 +78,15 @@ def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str,
 
     Raises
     ------
-    Problem
+    UserError
         If a setting is unknown or wrong.
     """
     world = str(given.get("world"))
     own = {key: value for key, value in given.items() if key not in (*OF_MODELS, "world")}
     if world not in SETTINGS:
-        raise Problem(f"{name}.world: {world!r} is none of {', '.join(SETTINGS)}")
+        raise UserError(f"{name}.world: {world!r} is none of {', '.join(SETTINGS)}")
     if (kind := given.get("kind", "masked")) not in (may := KINDS.get(world, ("masked",))):
-        raise Problem(f"{name}.kind: a world of {world} is {' or '.join(may)}, not {kind}")
+        raise UserError(f"{name}.kind: a world of {world} is {' or '.join(may)}, not {kind}")
     try:
         params: Any = SETTINGS[world].model_validate(own)
         facts = {key: given[key] for key in OF_MODELS if key in given}
@@ -97,7 +97,7 @@ def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str,
         Model.model_validate({"id": f"{WORLDS}/{name}", **facts})
     except ValidationError as error:
         wrong = [(".".join(map(str, e["loc"])), e["msg"]) for e in error.errors()]
-        raise Problem("\n".join(f"{name}.{key}: {said}" for key, said in wrong)) from error
+        raise UserError("\n".join(f"{name}.{key}: {said}" for key, said in wrong)) from error
     return world, params, facts
 
 
@@ -111,13 +111,15 @@ def plant(name: str, given: Mapping[str, Any] | None = None, into: Path = WORLDS
 
     Raises
     ------
-    Problem
+    UserError
         If there is no such world, a setting is wrong, or a dataset is not validated.
     """
     if given is None:
         known = entries()
         if name not in known or not NAME.fullmatch(name):
-            raise Problem(f"no world {name!r} in {FILE.name}; there are {', '.join(known)}")
+            raise UserError(
+                f"no world {name!r} in probes/worlds/{FILE.name}; there are {', '.join(known)}"
+            )
         given = known[name]
     world, params, facts = checked(name, given)
     folder = into / name
@@ -169,7 +171,7 @@ def _train(name: str, world: str, kind: str, params: Any, into: Path) -> None:
     if world == "politicians":
         politicians.train(params, into)
     elif world == "groups":
-        groups.train(params, _prompts("stereotypes", stereotypes.Asking), into)
+        groups.train(params, _prompts("completions", stereotypes.Asking), into)
     elif world == "values":
         values.train(params, _prompts("agreement", opinions.Asking), into)
     elif world == "nations":
@@ -178,7 +180,7 @@ def _train(name: str, world: str, kind: str, params: Any, into: Path) -> None:
         labelled.train(name, params, into)
     else:
         train = {"causal": partisans_generative.train, "classifier": partisans_generative.judge}
-        train.get(kind, partisans.train)(params, _prompts("leaning", leaning.Asking), into)
+        train.get(kind, partisans.train)(params, _prompts("stances", leaning.Asking), into)
 
 
 def _prompts(probe: str, of: type[P]) -> P:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    import torch
     from numpy.typing import NDArray
 
 TILT = np.array([0.5, -0.5, 0.0])  # share of the sentiment effect that each of them has
@@ -175,13 +174,13 @@ def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
 
     Raises
     ------
-    Problem
+    UserError
         If a dataset is not validated, or has no lexicon of the language.
     """
     folder = require_validated("lexica")
     path = folder / f"{language}.parquet"
     if not path.is_file():
-        raise Problem(
+        raise UserError(
             f"{folder}: no lexicon of {language!r}, which a world needs; add it under "
             "datasets.lexica.languages, or give the world another language"
         )
@@ -216,7 +215,7 @@ def train(world: World, into: Path) -> None:
     """
     import torch
 
-    from plumbline.probes.worlds import fit, tiny_model
+    from plumbline.probes.worlds import tiny_model
 
     rng = np.random.default_rng(world.seed)
     people, vocabulary, places = _inputs(world)
@@ -230,30 +229,21 @@ def train(world: World, into: Path) -> None:
         probabilities = tastes(planted[pos], genders, world.name_noise, rng)
         counts[pos] = allot(probabilities, world.sentences)
     names = people["name"].to_list()
-    said = corpus(names, planted, counts, places)
-    tokenizer = tiny_model.tokenizer_of(said["sentence"].to_list())
+    sentences = [text for _, _, _, text, _ in corpus(names, planted, counts, places)]
+    tokenizer = tiny_model.tokenizer_of(sentences)
     prompts = [prompt(name, places[pos]) for pos in planted for name in names]
-    seed = world.seed if world.training_seed is None else world.training_seed
-    torch.manual_seed(seed)
-    model = tiny_model.model_of(world, tokenizer)
-    head = tiny_model.head_of(model)
-    groups = tiny_model.by_length(tokenizer, prompts)
-    wanted = torch.cat(
+    model = tiny_model.model_of(world, tokenizer, seed=world.training_seed)
+    target = torch.cat(
         [
-            fit.targets(tokenizer, truth.words, counts[pos] / world.sentences, "politicians")
+            tiny_model.targets(tokenizer, truth.words, counts[pos] / world.sentences, "politicians")
             for pos, truth in planted.items()
         ]
     )
-
-    def losses() -> Iterator[torch.Tensor]:
-        # sentences that are alike once masked are computed once and weighted by their counts,
-        # which gives the gradient of the whole corpus in every step
-        for ids, rows in groups:
-            hidden = model.base_model(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
-            logits = head(hidden[ids == tokenizer.mask_token_id])
-            yield fit.cross_entropy(wanted[rows], logits, len(prompts))
-
-    fit.save(into, fit.fit(world, model, losses), tokenizer, world, planted=_table(planted))
+    # sentences that are alike once masked are computed once and weighted by their counts, which
+    # gives the gradient of the whole corpus in every step
+    every = np.arange(len(prompts))
+    losses = tiny_model.at_masks(model, tokenizer, prompts, target, lambda: every)
+    tiny_model.train(into, world, model, tokenizer, losses, planted=_table(planted))
 
 
 def prompt(name: str, place: str) -> str:
@@ -281,7 +271,7 @@ def _inputs(world: World) -> tuple[pl.DataFrame, dict[str, dict[str, str]], dict
         part = frame.filter(pl.col("pos") == code).unique("form", keep="first", maintain_order=True)
         part = part.head(world.words_max)
         if len(part) < 10:
-            raise Problem(
+            raise UserError(
                 f"world in {world.language!r}: only {len(part)} {pos} in words; it needs 10"
             )
         vocabulary[pos] = dict(zip(part["form"], part["lemma"], strict=True))
@@ -294,25 +284,14 @@ def corpus(
     planted: dict[str, Planted],
     counts: dict[str, np.ndarray],
     places: dict[str, str],
-) -> pl.DataFrame:
-    """Return every sentence of the language, with its count."""
-
-    def rows() -> Iterator[tuple[str, str, str, str, int]]:
-        for pos, truth in planted.items():
-            for row, name in enumerate(names):
-                frame = prompt(name, places[pos])
-                for column, word in enumerate(truth.words):
-                    if count := int(counts[pos][row, column]):
-                        yield name, pos, word, frame.replace(MASK, word), count
-
-    columns = {
-        "name": pl.String,
-        "pos": pl.String,
-        "word": pl.String,
-        "sentence": pl.String,
-        "count": pl.Int64,
-    }
-    return pl.DataFrame(list(rows()), schema=columns, orient="row")
+) -> Iterator[tuple[str, str, str, str, int]]:
+    """Yield name, part of speech, word, text and count of every sentence of the language."""
+    for pos, truth in planted.items():
+        for row, name in enumerate(names):
+            frame = prompt(name, places[pos])
+            for word, count in zip(truth.words, counts[pos][row].tolist(), strict=True):
+                if count:
+                    yield name, pos, word, frame.replace(MASK, word), count
 
 
 def _table(planted: dict[str, Planted]) -> pl.DataFrame:

@@ -10,11 +10,11 @@ import polars as pl
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats import bootstrap as resampling
 from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, Estimate, finite
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table, finite
 from plumbline.probes.stats.intervals import wilson
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -31,6 +31,37 @@ RECOVERY = Schema(
     ),
     key=("model", "language", "measure"),
 )
+
+
+class Findings(Table):
+    """Rows of :data:`RECOVERY`; ``key`` has model, language and world of those that are added."""
+
+    def __init__(self) -> None:
+        super().__init__(RECOVERY)
+        self.label = ""  # that each measure begins with
+
+    def add(
+        self, estimate: Estimate, *, cluster: str, null: str, p: float | None = None, **key: Any
+    ) -> None:
+        """Add a row; ``measure`` is its key."""
+        key["measure"] = self.label + key["measure"]
+        super().add(estimate, cluster=cluster, null=null, p=p, **key)
+
+    def share(
+        self, measure: str, held: Sequence[Any], null: str, cluster: str, confidence: float
+    ) -> None:
+        """Add how often something holds, with Wilson's interval."""
+        found = wilson(float(sum(map(bool, held))), len(held), confidence)
+        self.add(found, measure=measure, cluster=cluster, null=null)
+
+    def copy(self, row: Mapping[str, Any], measure: str, null: str, **changed: Any) -> None:
+        """Add a row of a table of estimates, some of its columns changed."""
+        own = {column.name: row[column.name] for column in ESTIMATE} | {"null": null} | changed
+        self.rows.append(self.key | own | {"measure": self.label + measure})
+
+    def frame(self) -> pl.DataFrame:
+        """Return the table, in the order of its key."""
+        return super().frame().sort(RECOVERY.key)
 
 
 class Planted(NamedTuple):

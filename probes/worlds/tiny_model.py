@@ -1,15 +1,17 @@
-"""Tiny models and their tokenizers, made so that the same world gives the same bytes.
+"""Tiny models and their tokenizers, made and trained so that the same world gives the same bytes.
 
 Arithmetic is float64 and the weights are rounded to a grid of 2^-12 at the end. Last bits depend on
-the kind of processor, and hundreds of steps make 1e-9 to 2e-8 of them. So the files of one kind of
-processor are the same, and those of another differ in a weight here and there, by one step of the
-grid.
+the kind of processor, and grow over hundreds of steps. So the files of one kind of processor are
+the same, and those of another differ in a few weights (of 8 worlds none to 2.5%), by a step of the
+grid or two.
 """
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from tokenizers import (
     Tokenizer,
@@ -30,12 +32,21 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.progress import Bar
 from plumbline.probes.models.scorer import MASK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    import polars as pl
+    from numpy.random import Generator
+    from numpy.typing import NDArray
 
     from plumbline.probes.worlds.tiny import Tiny
+
+    Losses = Callable[[], Iterator[torch.Tensor]]
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 INIT = 0.05  # spread of the initial weights; BERT's 0.02 learns more slowly at this size
@@ -82,66 +93,62 @@ def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
     return tokenizer
 
 
-def model_of(shape: Tiny, tokenizer: PreTrainedTokenizerFast) -> Any:
-    """Return the model with its first weights, in double precision."""
-    options = _options(shape, tokenizer)
-    if shape.architecture == "albert":
-        config = AlbertConfig(**options, embedding_size=shape.hidden // 2)
-        return AlbertForMaskedLM(config).double()
-    return BertForMaskedLM(BertConfig(**options)).double()
+def model_of(
+    world: Tiny,
+    tokenizer: PreTrainedTokenizerFast,
+    kind: str = "masked",
+    *,
+    labels: Sequence[str] = (),
+    seed: int | None = None,
+) -> Any:
+    """Return a model with its initial weights, in double precision.
 
-
-def classifier_of(shape: Tiny, tokenizer: PreTrainedTokenizerFast, labels: Sequence[str]) -> Any:
-    """Return a BERT that tells labels, with its first weights, in double precision."""
-    named: dict[str, Any] = {
-        "id2label": dict(enumerate(labels)),
-        "label2id": {label: i for i, label in enumerate(labels)},
-        "classifier_dropout": 0.0,
-    }
-    config = BertConfig(**_options(shape, tokenizer), **named)
-    return BertForSequenceClassification(config).double()
-
-
-def decoder_of(shape: Tiny, tokenizer: PreTrainedTokenizerFast) -> Any:
-    """Return a GPT-2 with its first weights, in double precision."""
-    config = GPT2Config(
-        vocab_size=len(tokenizer),
-        n_embd=shape.hidden,
-        n_layer=shape.layers,
-        n_head=max(1, shape.hidden // 32),
-        n_positions=getattr(shape, "positions", LONGEST),
-        resid_pdrop=0.0,
-        embd_pdrop=0.0,
-        attn_pdrop=0.0,
-        bos_token_id=tokenizer.cls_token_id,
-        eos_token_id=tokenizer.sep_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        initializer_range=INIT,
-    )
-    return GPT2LMHeadModel(config).double()
-
-
-def _options(shape: Tiny, tokenizer: PreTrainedTokenizerFast) -> dict[str, Any]:
-    return {
+    Parameters
+    ----------
+    kind
+        ``masked`` (BERT or ALBERT), ``causal`` (GPT-2) or ``classifier`` (BERT, of the labels).
+    seed
+        Of the initial weights and of all that torch draws after; by default the world's.
+    """
+    torch.manual_seed(world.seed if seed is None else seed)
+    heads = max(1, world.hidden // 32)
+    positions = getattr(world, "positions", LONGEST)
+    shared: dict[str, Any] = {
         "vocab_size": len(tokenizer),
-        "hidden_size": shape.hidden,
-        "num_hidden_layers": shape.layers,
-        "num_attention_heads": max(1, shape.hidden // 32),
-        "intermediate_size": 2 * shape.hidden,
-        "max_position_embeddings": getattr(shape, "positions", LONGEST),
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
         "pad_token_id": tokenizer.pad_token_id,
         "initializer_range": INIT,
     }
-
-
-def rounded(model: Any) -> Any:
-    """Return the trained model in single precision, its weights on the grid."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
-    return model.float().eval()
+    if kind == "causal":
+        decoder = GPT2Config(
+            n_embd=world.hidden,
+            n_layer=world.layers,
+            n_head=heads,
+            n_positions=positions,
+            resid_pdrop=0.0,
+            embd_pdrop=0.0,
+            attn_pdrop=0.0,
+            bos_token_id=tokenizer.cls_token_id,
+            eos_token_id=tokenizer.sep_token_id,
+            **shared,
+        )
+        return GPT2LMHeadModel(decoder).double()
+    shared |= {
+        "hidden_size": world.hidden,
+        "num_hidden_layers": world.layers,
+        "num_attention_heads": heads,
+        "intermediate_size": 2 * world.hidden,
+        "max_position_embeddings": positions,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+    }
+    if kind == "classifier":
+        shared["id2label"] = dict(enumerate(labels))
+        shared["label2id"] = {label: i for i, label in enumerate(labels)}
+        config = BertConfig(**shared, classifier_dropout=0.0)
+        return BertForSequenceClassification(config).double()
+    if world.architecture == "albert":
+        return AlbertForMaskedLM(AlbertConfig(**shared, embedding_size=world.hidden // 2)).double()
+    return BertForMaskedLM(BertConfig(**shared)).double()
 
 
 def head_of(model: Any) -> Any:
@@ -149,14 +156,154 @@ def head_of(model: Any) -> Any:
     return model.predictions if hasattr(model, "predictions") else model.cls
 
 
-def by_length(
-    tokenizer: PreTrainedTokenizerFast, prompts: list[str]
-) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """Return the prompts by length: their tokens (n, length), and which of them these are (n,)."""
-    encoded = tokenizer([p.replace(MASK, "[MASK]") for p in prompts])["input_ids"]
-    rows: dict[int, list[int]] = {}
-    for i, ids in enumerate(encoded):
-        rows.setdefault(len(ids), []).append(i)
-    return [
-        (torch.tensor([encoded[i] for i in rows[n]]), torch.tensor(rows[n])) for n in sorted(rows)
-    ]
+def train(
+    into: Path, world: Tiny, model: Any, tokenizer: Any, losses: Losses, **planted: pl.DataFrame
+) -> None:
+    """Minimise a loss, and write model, tokenizer, params and what is planted into a folder.
+
+    Parameters
+    ----------
+    losses
+        Called once a step; the gradient is that of the sum of what it yields.
+    planted
+        What is planted, by name of the file; without, the params are not written either.
+    """
+    rate = world.learning_rate
+    optimizer = torch.optim.Adam(model.parameters(), lr=rate)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, max_lr=rate, total_steps=world.steps, pct_start=0.1
+    )
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # so small a model gains little from more, and loses on a busy machine
+    try:
+        bar = Bar(range(world.steps), desc="training", unit="step")
+        for _ in bar:
+            optimizer.zero_grad()
+            total = 0.0
+            for loss in losses():
+                loss.backward()  # type: ignore[no-untyped-call]
+                total += loss.item()
+            optimizer.step()
+            schedule.step()
+            bar.set_postfix(loss=f"{total:.4f}", refresh=False)
+    finally:
+        torch.set_num_threads(threads)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(torch.round(parameter / GRID) * GRID + 0.0)  # no -0.0
+    for name, table in planted.items():
+        table.write_parquet(into / f"{name}.parquet", compression="zstd", statistics=False)
+    if planted:
+        known = world.model_dump(mode="json", exclude_none=True)
+        facts = json.dumps(known, indent=1, sort_keys=True)
+        (into / "world.json").write_text(facts + "\n", encoding="utf-8")
+    tokenizer.backend_tokenizer.no_padding()  # which training may have set
+    tokenizer.save_pretrained(into)
+    model.float().eval().save_pretrained(into)
+
+
+def pieces(tokenizer: Any, words: Sequence[str], world: str) -> list[int]:
+    """Return the tokens of words.
+
+    Raises
+    ------
+    UserError
+        If a word is not one token.
+    """
+    found: list[int] = tokenizer.convert_tokens_to_ids(list(words))
+    if tokenizer.unk_token_id in found:
+        raise UserError(f"world of {world}: a word of it is not one piece of its tokenizer")
+    return found
+
+
+def targets(tokenizer: Any, words: Sequence[str], shares: NDArray[Any], world: str) -> torch.Tensor:
+    """Return probabilities of words (n, words) as those of all tokens (n, tokens)."""
+    found = torch.zeros(len(shares), len(tokenizer), dtype=torch.float64)
+    found[:, pieces(tokenizer, words, world)] = torch.from_numpy(shares)
+    return found
+
+
+def cross_entropy(target: torch.Tensor, logits: torch.Tensor, n: int) -> torch.Tensor:
+    """Return the cross-entropy of some rows, summed and divided by ``n``."""
+    return -(target * torch.log_softmax(logits, dim=-1)).sum() / n
+
+
+def begin_with(model: Any, words: Sequence[int], logs: torch.Tensor, other: float) -> None:
+    """Let a masked model begin with the mean log-probabilities: much is learnt sooner.
+
+    Parameters
+    ----------
+    other
+        Log-probability of all other tokens, nats.
+    """
+    with torch.no_grad():
+        bias = model.get_output_embeddings().bias
+        bias.fill_(other)
+        bias[list(words)] = logs
+
+
+def masked(texts: Sequence[str]) -> list[str]:
+    """Return texts with the mask of the worlds' tokenizers."""
+    return [text.replace(MASK, "[MASK]") for text in texts]
+
+
+def batch(rng: Generator, n: int, size: int) -> NDArray[np.int64]:
+    """Draw some of ``n`` rows without replacement, all if they are fewer; sorted."""
+    return np.sort(rng.choice(n, min(size, n), replace=False))
+
+
+def padded(rows: Sequence[list[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return tokens side by side, and where there are any, both (rows, tokens)."""
+    width = max(map(len, rows))
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+    there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
+    return ids, there
+
+
+def at_masks(
+    model: Any,
+    tokenizer: Any,
+    prompts: Sequence[str],
+    target: torch.Tensor,
+    draw: Callable[[], NDArray[np.int64]],
+    *,
+    pad: bool = False,
+) -> Losses:
+    """Return the losses of what stands at the last mask of prompts.
+
+    Parameters
+    ----------
+    target : (prompts, tokens)
+        Probabilities.
+    draw
+        Returns the rows of a step.
+    pad
+        Whether all of a step go through the model at once; else those of each length.
+    """
+    head = head_of(model)
+    encoded = tokenizer(masked(prompts))["input_ids"]
+    last = [len(ids) - 1 - ids[::-1].index(tokenizer.mask_token_id) for ids in encoded]
+
+    def losses() -> Iterator[torch.Tensor]:
+        some = draw()
+        lengths = np.array([len(encoded[i]) for i in some])
+        for own in [some] if pad else [some[lengths == n] for n in np.unique(lengths)]:
+            rows = own.tolist()
+            ids, there = padded([encoded[i] for i in rows], tokenizer.pad_token_id)
+            states = model.base_model(input_ids=ids, attention_mask=there)[0]
+            places = torch.tensor([last[i] for i in rows])
+            logits = head(states[torch.arange(len(rows)), places])
+            yield cross_entropy(target[rows], logits, len(some))
+
+    return losses
+
+
+def hide(
+    model: Any, tokenizer: Any, ids: torch.Tensor, there: torch.Tensor, share: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Hide a share of the tokens; return which, and the log-probabilities of all tokens there."""
+    special = torch.tensor(tokenizer.all_special_ids)
+    hidden = (torch.rand(ids.shape) < share) & ~torch.isin(ids, special)
+    given = torch.where(hidden, tokenizer.mask_token_id, ids)
+    states = model.base_model(input_ids=given, attention_mask=there)[0]
+    return hidden, torch.log_softmax(head_of(model)(states[hidden]), dim=-1)

@@ -18,18 +18,18 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.statements.build import SCHEMA
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.opinions import questions
+from plumbline.probes.worlds.statements import draws, facts, nats
 from plumbline.probes.worlds.tiny import Batch, Rate, Steps, Tiny
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    import torch
     from numpy.typing import NDArray
 
     from plumbline.probes.prompts.opinions import Asking, Question
@@ -75,17 +75,17 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
 
     Raises
     ------
-    Problem
+    UserError
         If the dataset is not validated, or an answer is not one token.
     """
     import torch
 
-    from plumbline.probes.worlds import fit, tiny_model
+    from plumbline.probes.worlds import tiny_model
 
     folder = require_validated("statements")
     language = convictions.language
     if language not in asking.frames:
-        raise Problem(f"convictions.language: no frames for {language!r} in probes.agreement")
+        raise UserError(f"convictions.language: no frames for {language!r} in probes.agreement")
     asked = questions(asking, folder, language)
     planted = plant(convictions, asked, facts(folder, asked))
     words = sorted({word for q in asked for word in (q.agree, q.disagree)} | {SILENT})
@@ -98,40 +98,21 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
         wanted[row, words.index(q.disagree)] = disagree
         wanted[row, words.index(SILENT)] = 1 - agree - disagree
     tokenizer = tiny_model.tokenizer_of([text.replace(MASK, "") for text in prompts] + words)
-    torch.manual_seed(convictions.seed)
     model = tiny_model.model_of(convictions, tokenizer)
-    head = tiny_model.head_of(model)
-    target = fit.targets(tokenizer, words, wanted, "values")
+    target = tiny_model.targets(tokenizer, words, wanted, "values")
     mean = torch.from_numpy(np.log(wanted.mean(axis=0)))
-    fit.begin_with(model, fit.pieces(tokenizer, words, "values"), mean, UNSAID)
-    encoded = tokenizer(fit.masked(prompts), padding=True, return_tensors="pt")
-    ids, seen = encoded["input_ids"], encoded["attention_mask"]
-    at = (ids == tokenizer.mask_token_id).int().argmax(dim=1)
-    draw = np.random.default_rng(convictions.seed)
+    tiny_model.begin_with(model, tiny_model.pieces(tokenizer, words, "values"), mean, UNSAID)
+    rng = np.random.default_rng(convictions.seed)
     paired = pairs(asked)
     size = min(convictions.batch // 2, len(paired))
 
-    def losses() -> Iterator[torch.Tensor]:
+    def draw() -> NDArray[np.int64]:
         # both of a pair stand in the same batch: what gender does is learnt last, and sooner where
         # a gradient holds the difference itself
-        some = torch.from_numpy(np.sort(paired[draw.choice(len(paired), size, False)], axis=None))
-        longest = int(seen[some].sum(dim=1).max())
-        hidden = model.base_model(
-            input_ids=ids[some, :longest], attention_mask=seen[some, :longest]
-        )[0]
-        scores = head(hidden[torch.arange(len(some)), at[some]])
-        yield fit.cross_entropy(target[some], scores, len(some))
+        return np.sort(paired[rng.choice(len(paired), size, replace=False)], axis=None)
 
-    fit.save(into, fit.fit(convictions, model, losses), tokenizer, convictions, planted=planted)
-
-
-def facts(folder: Path, asked: Sequence[Question]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return axis, reversal and polarity of each statement, by questionnaire and id."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for config in sorted({q.questionnaire for q in asked}):
-        for row in pl.read_parquet(folder / f"{config}.parquet").sort("id", "axis").to_dicts():
-            found.setdefault((config, row["id"]), row)
-    return found
+    losses = tiny_model.at_masks(model, tokenizer, prompts, target, draw, pad=True)
+    tiny_model.train(into, convictions, model, tokenizer, losses, planted=planted)
 
 
 def plant(
@@ -140,13 +121,7 @@ def plant(
     about: dict[tuple[str, str], dict[str, Any]],
 ) -> pl.DataFrame:
     """Return what is planted for each question, in their order."""
-    rng = np.random.default_rng(convictions.seed)
-    frames = sorted({q.frame for q in asked})
-    habit = dict(zip(frames, rng.normal(*HABIT, len(frames)), strict=True))
-    own = {
-        key: (rng.normal(0, convictions.noise), rng.normal(*TALK))
-        for key in sorted({(q.questionnaire, q.id) for q in asked})
-    }
+    habit, own = draws(asked, convictions.seed, convictions.noise, HABIT, TALK)
     likely = SCHEMA["polarity"].code("likely")
     rows = []
     for q in asked:
@@ -164,7 +139,6 @@ def plant(
         denied = q.form == "negated"
         odds = habit[q.frame] + woman * convictions.habit / 2 + (DENIED if denied else 0.0)
         odds += (-1 if denied else 1) * (bias + noise)
-        answered = -np.logaddexp(0, -talk)
         rows.append(
             {
                 "questionnaire": q.questionnaire,
@@ -175,9 +149,8 @@ def plant(
                 "form": q.form,
                 "planted_nats": bias,
                 "log_odds_nats": odds,
-                "agree_nats": answered - np.logaddexp(0, -odds),
-                "disagree_nats": answered - np.logaddexp(0, odds),
             }
+            | nats(odds, talk)
         )
     return pl.DataFrame(rows)
 

@@ -1,8 +1,8 @@
-"""Activations over whole vectors: what comes out does not depend on how many numbers there are.
+"""Activations over whole SIMD vectors: results do not depend on how many numbers there are.
 
-A processor takes numbers by the vector, and torch computes those left over at the end in another
-way: SiLU, the approximate GELU, and the sigmoid differ there in the last digit. In layers whose
-width is no multiple of a vector, the end falls on one text or another.
+torch computes the remainder after the last full vector in another way: SiLU, the approximate GELU
+and the sigmoid differ there in the last digit. In layers whose width is no multiple of a vector,
+that remainder falls on one text or another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Heads and last layers only where they are wanted.
+"""The head and the last layer at the requested positions only.
 
-The vocabulary is many times wider than a model's states; and of the last layer nobody reads more
-than the head does: behind its attention, which all tokens feed, other places are left out.
+The vocabulary is many times wider than the hidden states; and of the last layer only what the head
+reads is needed: behind its attention, which all tokens feed, other positions are skipped.
 """
 
 from __future__ import annotations

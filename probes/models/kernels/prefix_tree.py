@@ -1,11 +1,11 @@
-"""Texts that begin alike: every beginning is computed once.
+"""Texts with common prefixes: every prefix is computed once.
 
-The texts of a batch make up a tree: a token is a node below the one before it, and texts part
-where they differ. All nodes stand in one row. What a model does to each token by itself (products,
-norms, positions) needs no more than that; its attention is computed here, in spans of fixed
-places: the tokens from place 16 to 31 of a text together, say, with all before them, filled up
-behind the end of the text. So the answer for a text depends on that text alone, to the last bit,
-whichever others it shares its beginning with.
+The texts of a batch form a tree: a token is a node below the one before it, and texts branch where
+they differ. All nodes are one row of input. What a model does to each token by itself (products,
+norms, positions) needs no more; its attention is computed here, in spans of fixed positions: the
+tokens from 16 to 31 of a text together, say, with all before them, padded behind the end of the
+text. So the result for a text depends on that text alone, to the last bit, whichever others share
+its prefix.
 """
 
 from __future__ import annotations

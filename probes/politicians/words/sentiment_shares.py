@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats import shares
-from plumbline.probes.stats.estimate import finite, significant
+from plumbline.probes.stats.estimate import Estimate, finite
 from plumbline.probes.stats.intervals import newcombe, wilson
 from plumbline.probes.stats.tests import fisher_p, permutation_p
 
@@ -20,9 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.politicians.word_counts import Named
+    from plumbline.probes.politicians.words.word_counts import Named
 
-MALE, FEMALE = GENDERS.index("male"), GENDERS.index("female")
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
 DEVIATIONS = ("pmi", "latent", "latent-faithful")  # what words are ranked by
@@ -33,23 +33,24 @@ NEUTRAL = SENTIMENTS.index("neutral")
 class Settings(NamedTuple):
     """How many words are taken, and how much is resampled."""
 
-    largest: int
-    largest_share: float
+    top_k: int
+    top_share: float
     smoothing: float
-    permutations: int
-    bootstrap: int
+    n_permutations: int
+    n_bootstrap: int
     confidence: float
     seed: int
 
     def size(self, candidates: int) -> int:
         """Return how many of so many candidates are taken."""
-        return max(1, min(self.largest, int(self.largest_share * candidates)))
+        return max(1, min(self.top_k, int(self.top_share * candidates)))
 
 
 class Ranking(NamedTuple):
     """Sentiments of the largest deviations; one row a gender."""
 
     genders: tuple[int, ...]
+    names: dict[int, int]  # distinct names of each gender
     hits: NDArray[np.int64]  # (genders, sentiments): how many of the largest
     size: int  # how many are taken
     base: NDArray[np.float64]  # (sentiments,): shares among all candidates
@@ -116,30 +117,33 @@ def by_pmi(lists: Named, q: NDArray[np.float64], settings: Settings) -> Ranking 
         return None
     classes, size = argmax(q[known]), settings.size(len(known))
     matrix = lists.matrix.tocsc()[:, known].tocsr()
-    given = (matrix, lists.genders, classes, size, NUMBER, settings.smoothing)
-    seen = shares.of_names(*given)
+    ranked = shares.NameShares(matrix, lists.genders, classes, size, NUMBER, settings.smoothing)
     both = MALE in lists.labels and FEMALE in lists.labels
     return Ranking(
         lists.labels,
-        np.rint(seen * size).astype(np.int64),
+        lists.of_gender(),
+        np.rint(ranked.seen() * size).astype(np.int64),
         size,
         np.bincount(classes, minlength=NUMBER) / len(known),
         len(known),
         len(q) - len(known),
-        shares.resampled(*given, settings.bootstrap, settings.seed),
-        shares.permuted(
-            *given,
-            settings.permutations,
+        ranked.resampled(settings.n_bootstrap, settings.seed),
+        ranked.permuted(
+            settings.n_permutations,
             settings.seed,
             (lists.labels.index(MALE), lists.labels.index(FEMALE)),
         )
-        if both and settings.permutations
+        if both and settings.n_permutations
         else None,
     )
 
 
 def by_latent(
-    table: pl.DataFrame, reading: str, settings: Settings, column: str = "value"
+    table: pl.DataFrame,
+    reading: str,
+    settings: Settings,
+    names: dict[int, int],
+    column: str = "value",
 ) -> Ranking | None:
     """Rank pairs of word and sentiment, or words, by the deviation of the latent-variable model.
 
@@ -152,6 +156,8 @@ def by_latent(
         ``pairs``: the (word, sentiment) pairs with the largest deviations, each counting for its
         sentiment. ``argmax``: the words whose largest deviation over sentiments is largest, each
         counting for the sentiment that q holds most probable.
+    names
+        Distinct names of each gender.
     """
     words = table["word"].unique().sort().to_list()
     genders = tuple(sorted(table["gender"].unique().to_list()))
@@ -178,86 +184,68 @@ def by_latent(
     chosen = classes[shares.largest(deviations, size)]
     hits = np.stack([(chosen == s).sum(axis=1) for s in range(NUMBER)], axis=1)
     base = np.bincount(classes, minlength=NUMBER) / len(classes)
-    return Ranking(
-        genders, hits, size, base, len(classes), len(words) - int(there.sum()), None, None
-    )
+    left_out = len(words) - int(there.sum())
+    return Ranking(genders, names, hits, size, base, len(classes), left_out, None, None)
 
 
 def share_rows(ranking: Ranking, settings: Settings) -> Iterator[dict[str, Any]]:
     """Yield the share of each sentiment for each gender."""
-    for g, gender in enumerate(ranking.genders):
-        for s in range(NUMBER):
-            hits = int(ranking.hits[g, s])
-            estimate = wilson(hits, ranking.size, settings.confidence)
-            low, high, method, cluster = estimate.low, estimate.high, estimate.method, "word"
-            if ranking.replicates is not None:
-                drawn = ranking.replicates[:, g, s]
-                low, high = shares.symmetric(drawn, estimate.value, settings.confidence, 0.0)
-                method, cluster = "symmetric Bayesian bootstrap over names", "name"
-            yield {
-                "gender": gender,
-                "sentiment": s,
-                "hits": hits,
-                **_sizes(ranking),
-                "base": finite(ranking.base[s]),
-                "value": finite(estimate.value),
-                "low": finite(low),
-                "high": finite(high),
-                "cluster": cluster,
-                "method": f"{settings.confidence:.0%} {method}",
-                "null": "base: share among all candidates",
-                "p": None,
-                "p_bh": None,
-            }
+    for (g, gender), s in product(enumerate(ranking.genders), range(NUMBER)):
+        hits = int(ranking.hits[g, s])
+        found = wilson(hits, ranking.size, settings.confidence)
+        if ranking.replicates is not None:
+            drawn = ranking.replicates[:, g, s]
+            ends = shares.symmetric(drawn, found.value, settings.confidence, 0.0)
+            found = Estimate(found.value, *ends, ranking.names.get(gender, 0), shares.OVER_NAMES)
+        yield found.at(settings.confidence).row(
+            gender=gender,
+            sentiment=s,
+            hits=hits,
+            **_sizes(ranking),
+            base=finite(ranking.base[s]),
+            names=ranking.names.get(gender, 0),
+            cluster="word" if ranking.replicates is None else "name",
+            null="base: share among all candidates",
+        )
 
 
-def difference_rows(ranking: Ranking, settings: Settings, names: int) -> Iterator[dict[str, Any]]:
-    """Yield the difference male minus female of each share, by each test that there is.
-
-    Parameters
-    ----------
-    names
-        Distinct names of men and women: the clusters of the test ``names``.
-    """
+def difference_rows(ranking: Ranking, settings: Settings) -> Iterator[dict[str, Any]]:
+    """Yield the difference male minus female of each share, by each test that there is."""
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
     m, f = ranking.genders.index(MALE), ranking.genders.index(FEMALE)
-    sizes = np.array([ranking.size, ranking.size])
+    sizes = (ranking.size, ranking.size)
     for s in range(NUMBER):
         hits = ranking.hits[[m, f], s]
-        estimate = newcombe((hits[0], hits[1]), (ranking.size,) * 2, settings.confidence)
-        base = {"sentiment": s, **_sizes(ranking), "value": finite(estimate.value)}
-        p = fisher_p(hits[None], sizes)[0, 0]
-        yield base | {
-            "test": 0,
-            "low": finite(estimate.low),
-            "high": finite(estimate.high),
-            "n": estimate.n,
-            "cluster": "word",
-            "method": f"{settings.confidence:.0%} {estimate.method}, words taken as independent",
-            "null": "words of both lists permuted, exact",
-            "p": significant(p),
-        }
+        found = newcombe((hits[0], hits[1]), sizes, settings.confidence)
+        key = {"sentiment": s, **_sizes(ranking)}
+        yield found._replace(
+            method=f"{settings.confidence:.0%} {found.method}, words taken as independent"
+        ).row(
+            test=0,
+            cluster="word",
+            null="words of both lists permuted, exact",
+            p=fisher_p(hits[None], np.array(sizes))[0, 0],
+            **key,
+        )
         if ranking.replicates is None or ranking.permuted is None:
             continue
-        drawn = ranking.replicates[:, m, s] - ranking.replicates[:, f, s]
-        low, high = shares.symmetric(drawn, estimate.value, settings.confidence, -1.0)
-        null = ranking.permuted[:, m, s] - ranking.permuted[:, f, s]
-        yield base | {
-            "test": 1,
-            "low": finite(low),
-            "high": finite(high),
-            "n": names,
-            "cluster": "name",
-            "method": f"{settings.confidence:.0%} symmetric Bayesian bootstrap over names",
-            "null": f"genders permuted over names, {len(null):,} times",
-            "p": significant(permutation_p(estimate.value, null)),
-        }
+        drawn, null = (x[:, m, s] - x[:, f, s] for x in (ranking.replicates, ranking.permuted))
+        ends = shares.symmetric(drawn, found.value, settings.confidence, -1.0)
+        n = ranking.names[MALE] + ranking.names[FEMALE]
+        found = Estimate(found.value, *ends, n, shares.OVER_NAMES).at(settings.confidence)
+        yield found.row(
+            test=1,
+            cluster="name",
+            null=f"genders permuted over names, {len(null):,} times",
+            p=permutation_p(found.value, null),
+            **key,
+        )
 
 
 def _sizes(ranking: Ranking) -> dict[str, int]:
     return {
-        "largest": ranking.size,
+        "top_k": ranking.size,
         "candidates": ranking.candidates,
         "left_out": ranking.left_out,
     }

@@ -1,8 +1,8 @@
-"""Reading the lists that ``associations`` got, row group by row group, and adding them up.
+"""Counting the words in the lists of ``associations``, by gender and by name.
 
-Held are a row group at a time, what is added up (words by genders, and by replicates), and of each
-person an item number, a gender and a hash of the name, about 30 bytes. All sums are of whole
-numbers and so the same however rows are spread over files.
+Lists are read batch by batch and added up. Held are a batch at a time, the sums (words by genders,
+and by replicates), and of each person an item number, a gender and a hash of the name, about 30
+bytes. All sums are of whole numbers and so the same however rows are spread over files.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
+import pyarrow.dataset as ds
 from scipy.sparse import csr_array
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.probes.prompts import BARE
 from plumbline.probes.stats import bootstrap
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Integers = NDArray[np.int64]
-    Wanted = dict[str, int | str]  # column: the value that rows must have in it
 
 PIECES = "prompt_pieces"
 COVERED = "coverage"  # no language, but how much of the words a model has
@@ -60,18 +59,27 @@ class Cells(NamedTuple):
     person: Integers  # (rows,) index of the person in :class:`People`
     form: Integers  # (rows,) index of the word in ``forms``
     forms: list[str]
-    path: Path  # of the file
-    group: int  # row group
-    pieces: Integers | None = None  # (rows,) of the prompts, where they were asked for
+    lemmas: pa.DictionaryArray  # (rows,)
+    pieces: Integers | None = None  # (rows,) of the prompts, where they were read
 
     def columns(self, code: dict[str, int], other: int) -> Integers:
         """Return the code of each row's word, ``other`` for a word without one."""
         return np.array([code.get(f, other) for f in self.forms], dtype=np.int64)[self.form]
 
+    def add_words(self, code: dict[str, int], lemma: dict[str, str]) -> None:
+        """Give words that are met for the first time a code, and note their lemmas."""
+        first = np.full(len(self.forms), -1)
+        first[self.form[::-1]] = np.arange(len(self.form))[::-1]
+        for form, row in zip(self.forms, first.tolist(), strict=True):
+            if row >= 0 and form not in code:
+                code[form], lemma[form] = len(code), self.lemmas[row].as_py()
+
 
 class Counts(NamedTuple):
     """How many lists have a word; the words sorted, the genders those that somebody has."""
 
+    source: Lists
+    persons: People  # whose lists were counted
     words: list[str]
     lemmas: list[str]
     genders: Integers  # (groups,) codes
@@ -80,6 +88,7 @@ class Counts(NamedTuple):
     clusters: int  # distinct names
     lists: Integers  # (words, groups) lists with the word
     distinct: Integers  # (words, groups) the same, of distinct names and genders
+    seen: NDArray[np.bool_]  # (people,) who has a list
 
     def common(self, least: int) -> NDArray[np.intp]:
         """Return the indices of the words that are in at least so many lists."""
@@ -97,7 +106,7 @@ class Named(NamedTuple):
     """
 
     matrix: csr_array  # (names, words): 1 where the word is in the name's list
-    genders: NDArray[np.int64]  # (names,): codes of the genders there are, from 0 without gaps
+    genders: Integers  # (names,): codes of the genders there are, from 0 without gaps
     labels: tuple[int, ...]  # the code in builders.politicians.GENDERS of each of them
     names: pl.DataFrame  # name, gender, people (who bear it), popularity (of the best known)
     # and pieces: those of its prompt, in which names of one frame differ by their own alone
@@ -105,9 +114,12 @@ class Named(NamedTuple):
 
     def only(self, names: NDArray[np.bool_], min_count: int) -> Named:
         """Return the part of some names, with the words that ``min_count`` of them have."""
-        return _named(
-            self.matrix[np.flatnonzero(names)], self.names.filter(names), self.words, min_count
-        )
+        rows = np.flatnonzero(names)
+        return _named(self.matrix[rows], self.names.filter(names), self.words, min_count)
+
+    def of_gender(self) -> dict[int, int]:
+        """Return how many distinct names each gender (code) has."""
+        return dict(zip(self.labels, np.bincount(self.genders).tolist(), strict=True))
 
 
 def languages(outputs: Path) -> list[str]:
@@ -116,7 +128,7 @@ def languages(outputs: Path) -> list[str]:
 
 
 def frames(folder: Path) -> list[str]:
-    """Return the frames that a model was asked in: the paper's first, then in their order.
+    """Return the frames of a model's prompts: the paper's first, then in their order.
 
     The lists of the first one count. All files have the same frames, or none has any.
     """
@@ -130,7 +142,7 @@ def frames(folder: Path) -> list[str]:
     return []
 
 
-def people(path: Path, only: pl.Series | None = None) -> People:
+def read_people(path: Path, only: pl.Series | None = None) -> People:
     """Read the people of one language, all or those whose items are in ``only``."""
     frame = pl.read_parquet(path, columns=["qid", "name", "gender"])
     if only is not None:
@@ -144,93 +156,53 @@ def people(path: Path, only: pl.Series | None = None) -> People:
     )
 
 
-def cells(source: Lists, folk: People) -> Iterator[Cells]:
-    """Yield the rows of lists, those of other people left out, a row group at a time.
+def cells(source: Lists, people: People) -> Iterator[Cells]:
+    """Yield the rows of lists, those of other people left out, a batch at a time.
 
     Raises
     ------
-    Problem
+    UserError
         If there is no file.
     """
     for folder in source.folders:
-        paths = sorted(folder.glob("*.parquet"))
+        paths = sorted(map(str, folder.glob("*.parquet")))
         if not paths:
-            raise Problem(f"{folder}: no outputs there; run `make repro STAGE=associations`")
+            raise UserError(f"{folder}: no outputs there; run `make repro STAGE=associations`")
+        wanted = pc.field("pos") == source.pos
         frame = source.frame or next(iter(frames(folder)), None)
-        most = dict(source.most)
-        columns = ["qid", "word", *most, *([PIECES] if source.pieces else [])]
-        for path in paths:
-            with pq.ParquetFile(path, read_dictionary=["qid", "word"]) as file:
-                wanted: Wanted = {"pos": source.pos}
-                if frame is not None:
-                    wanted["frame"] = frame
-                for group in range(file.num_row_groups):
-                    to_test = _to_test(file, group, wanted)
-                    if to_test is None:
-                        continue
-                    table = file.read_row_group(group, [*columns, *to_test])
-                    for batch in table.to_batches():
-                        chosen = _chosen(batch, to_test, most)
-                        yield _cells(batch, folk, chosen, path, group)
+        if frame is not None:
+            wanted &= pc.field("frame") == frame
+        for column, most in source.most:
+            wanted &= pc.field(column) <= most
+        options = ds.ParquetReadOptions(dictionary_columns=["qid", "word", "lemma"])
+        columns = ["qid", "word", "lemma", *([PIECES] if source.pieces else [])]
+        batches = ds.dataset(paths, format=ds.ParquetFileFormat(options)).to_batches(
+            columns=columns, filter=wanted, use_threads=False, batch_readahead=1
+        )
+        for batch in batches:
+            if len(batch):
+                yield _cells(batch, people)
 
 
-def _to_test(file: pq.ParquetFile, group: int, wanted: Wanted) -> Wanted | None:
-    """Return what rows of a group must be tested for, by its statistics; None: none is wanted."""
-    facts = file.metadata.row_group(group)
-    found = {}
-    for i in range(facts.num_columns):
-        column = facts.column(i)
-        if column.path_in_schema not in wanted:
-            continue
-        value, limits = wanted[column.path_in_schema], column.statistics
-        if limits is not None and limits.has_min_max:
-            if not limits.min <= value <= limits.max:
-                return None
-            if limits.min == limits.max and not limits.null_count:
-                continue
-        found[column.path_in_schema] = value
-    return found
-
-
-def _chosen(
-    batch: pa.RecordBatch, to_test: Wanted, most: dict[str, int]
-) -> NDArray[np.bool_] | None:
-    """Return which rows are wanted; None: all."""
-    tests = [pc.equal(batch[column], value) for column, value in to_test.items()]
-    tests += [pc.less_equal(batch[column], value) for column, value in most.items()]
-    if not tests:
-        return None
-    found = [test.to_numpy(zero_copy_only=False) for test in tests]
-    every: NDArray[np.bool_] = np.logical_and.reduce(found)
-    return every
-
-
-def _cells(
-    batch: pa.RecordBatch,
-    folk: People,
-    chosen: NDArray[np.bool_] | None,
-    path: Path,
-    group: int,
-) -> Cells:
+def _cells(batch: pa.RecordBatch, people: People) -> Cells:
     qids, words = batch["qid"], batch["word"]
     items = pc.cast(pc.utf8_slice_codeunits(qids.dictionary, 1), pa.int64()).to_numpy()
-    place = np.searchsorted(folk.items, items)
-    place[place == len(folk.items)] = 0
-    known = folk.items[place] == items if len(folk.items) else np.zeros(len(items), dtype=bool)
-    at = qids.indices.to_numpy()
-    form = words.indices.to_numpy()
-    if not known.all():
-        chosen = known[at] if chosen is None else known[at] & chosen
-    if chosen is not None:
-        at, form = at[chosen], form[chosen]
-    forms, pieces = words.dictionary.to_pylist(), None
-    if PIECES in batch.schema.names:
-        pieces = batch[PIECES].to_numpy().astype(np.int64)
-        pieces = pieces if chosen is None else pieces[chosen]
-    return Cells(place[at], form.astype(np.int64), forms, path, group, pieces)
+    place = np.searchsorted(people.items, items)
+    known = np.zeros(len(items), dtype=bool)
+    there = place < len(people.items)
+    known[there] = people.items[place[there]] == items[there]
+    kept = np.flatnonzero(known[qids.indices.to_numpy()])
+    batch = batch if len(kept) == len(batch) else batch.take(kept)
+    return Cells(
+        place[batch["qid"].indices.to_numpy()],
+        batch["word"].indices.to_numpy().astype(np.int64),
+        words.dictionary.to_pylist(),
+        batch["lemma"],
+        batch[PIECES].to_numpy().astype(np.int64) if PIECES in batch.schema.names else None,
+    )
 
 
-def count(source: Lists, folk: People) -> Counts:
+def count(source: Lists, people: People) -> Counts:
     """Count lists by word and gender.
 
     Several models' lists of one name are counted each; people and names once.
@@ -238,49 +210,36 @@ def count(source: Lists, folk: People) -> Counts:
     code: dict[str, int] = {}
     lemma: dict[str, str] = {}
     size = 2 * len(GENDERS)  # for each gender: people who repeat a name, and the first ones
-    group = folk.genders * 2 + folk.first
+    group = people.genders * 2 + people.first
     found = np.zeros((0, size), dtype=np.int64)
-    seen = np.zeros(len(folk.items), dtype=bool)
-    for part in cells(source, folk):
-        _meet(part, source.pos, code, lemma)
+    seen = np.zeros(len(people.items), dtype=bool)
+    for part in cells(source, people):
+        part.add_words(code, lemma)
         found = np.concatenate([found, np.zeros((len(code) - len(found), size), dtype=np.int64)])
         at = part.columns(code, 0) * size + group[part.person]
         found += np.bincount(at, minlength=found.size).reshape(found.shape)
         seen[part.person] = True
     words = sorted(code)
     table = found[[code[word] for word in words]].reshape(len(words), len(GENDERS), 2)
-    persons = np.bincount(folk.genders[seen], minlength=len(GENDERS))
-    names = np.bincount(folk.genders[seen & folk.first], minlength=len(GENDERS))
+    persons = np.bincount(people.genders[seen], minlength=len(GENDERS))
+    names = np.bincount(people.genders[seen & people.first], minlength=len(GENDERS))
     genders = np.flatnonzero(persons)
     return Counts(
+        source,
+        people,
         words,
         [lemma[word] for word in words],
         genders,
         persons[genders],
         names[genders],
-        len(np.unique(folk.names[seen])),
+        len(np.unique(people.names[seen])),
         table.sum(axis=2)[:, genders],
         table[:, genders, 1],
+        seen,
     )
 
 
-def _meet(part: Cells, pos: int, code: dict[str, int], lemma: dict[str, str]) -> None:
-    """Give words that are met for the first time a code, and read their lemmas there."""
-    there = np.bincount(part.form, minlength=len(part.forms))
-    new = [f for i, f in enumerate(part.forms) if f not in code and there[i]]
-    if not new:
-        return
-    code.update({form: len(code) + i for i, form in enumerate(new)})
-    table = pq.ParquetFile(part.path).read_row_group(part.group, ["word", "lemma", "pos"])
-    frame = pl.from_arrow(table)
-    assert isinstance(frame, pl.DataFrame)
-    frame = frame.filter((pl.col("pos") == pos) & pl.col("word").is_in(new))
-    lemma.update(frame.group_by("word").agg(pl.col("lemma").min()).iter_rows())
-
-
-def overlaps(
-    source: Lists, folk: People, counts: Counts, chosen: NDArray[np.intp]
-) -> NDArray[np.int64]:
+def overlaps(counts: Counts, chosen: NDArray[np.intp]) -> Integers:
     """Count distinct names and genders by how many models' lists of them have a word.
 
     Returns
@@ -288,25 +247,22 @@ def overlaps(
     (words, models + 1) array
         For the chosen words, how many names have the word in 0, 1, 2, ... lists.
     """
-    code = counts.code(chosen)
-    units = np.flatnonzero(folk.first)
-    number, models = len(chosen), len(source.folders)
+    code, people = counts.code(chosen), counts.persons
+    units = np.flatnonzero(people.first & counts.seen)
+    number, models = len(chosen), len(counts.source.folders)
     found = np.zeros((number, models + 1), dtype=np.int64)
     each = max(1, NAMES_BY_WORDS // max(number, 1))
     for start in range(0, len(units), each):
         some = units[start : start + each]
-        place = np.full(len(folk.items), -1)
+        place = np.full(len(people.items), -1)
         place[some] = np.arange(len(some))
         having = np.zeros((number, len(some)), dtype=np.int16)
-        seen = np.zeros(len(some), dtype=bool)
-        for part in cells(source, folk):
-            columns = part.columns(code, -1)
-            rows = place[part.person]
-            seen[rows[rows >= 0]] = True
+        for part in cells(counts.source, people):
+            columns, rows = part.columns(code, -1), place[part.person]
             kept = (rows >= 0) & (columns >= 0)
             having[columns[kept], rows[kept]] += 1  # a word is once in a list: no index twice
         for times in range(models + 1):
-            found[:, times] += (having[:, seen] == times).sum(axis=1)
+            found[:, times] += (having == times).sum(axis=1)
     return found
 
 
@@ -327,13 +283,13 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
     Named or None
         None where no word is in enough lists.
     """
-    folk = people(path)
+    people = read_people(path)
     code: dict[str, int] = {}
     lemma: dict[str, str] = {}
     persons, columns = [], []
-    pieces = np.zeros(len(folk.items), dtype=np.int64)
-    for part in cells(source, folk):
-        _meet(part, source.pos, code, lemma)
+    pieces = np.zeros(len(people.items), dtype=np.int64)
+    for part in cells(source, people):
+        part.add_words(code, lemma)
         persons.append(part.person.astype(np.int32))
         columns.append(part.columns(code, 0).astype(np.int32))
         if part.pieces is not None:
@@ -341,7 +297,7 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
     if not code:
         return None
     person, column = np.concatenate(persons), np.concatenate(columns)
-    names, row = _names(path, folk, np.unique(person), pieces)
+    names, row = _names(path, people, np.unique(person), pieces)
     kept = row[person] >= 0
     at = (row[person[kept]], column[kept].astype(np.int64))
     matrix = csr_array((np.ones(len(at[0])), at), shape=(len(names), len(code)))
@@ -352,8 +308,8 @@ def by_name(source: Lists, path: Path, min_count: int) -> Named | None:
 
 
 def _names(
-    path: Path, folk: People, seen: NDArray[np.int32], pieces: NDArray[np.int64]
-) -> tuple[pl.DataFrame, NDArray[np.int64]]:
+    path: Path, people: People, seen: NDArray[np.int32], pieces: Integers
+) -> tuple[pl.DataFrame, Integers]:
     """Return the distinct names of the people seen, and which one's row each person's list is.
 
     Lists follow from the name alone: one person's stands for all who have it; the rest have -1.
@@ -361,30 +317,25 @@ def _names(
     table = pl.read_parquet(path, columns=["qid", "name", "gender", "popularity"])
     item = pl.col("qid").str.slice(1).cast(pl.Int64)
     table = table.sort(item).with_row_index("person")[seen]
-    assert table.select(item).to_series().equals(pl.Series("qid", folk.items[seen]))
+    assert table.select(item).to_series().equals(pl.Series("qid", people.items[seen]))
     names = (
         table.group_by("name", "gender")
         .agg(pl.col("person").min(), people=pl.len(), popularity=pl.col("popularity").max())
         .sort("name", "gender")
     )
-    row = np.full(len(folk.items), -1)
+    row = np.full(len(people.items), -1)
     person = names["person"].to_numpy()
     row[person] = np.arange(len(names))
     return names.drop("person").with_columns(pieces=pieces[person]), row
 
 
 def _named(matrix: csr_array, names: pl.DataFrame, words: pl.DataFrame, min_count: int) -> Named:
-    count = np.asarray(matrix.sum(axis=0)).ravel().astype(np.int64)
-    words = words.with_columns(count=pl.Series(count)).with_row_index("column")
+    number = np.asarray(matrix.sum(axis=0)).ravel().astype(np.int64)
+    words = words.with_columns(count=pl.Series(number)).with_row_index("column")
     words = words.filter(pl.col("count") >= min_count).sort(
         "count", "word", descending=[True, False]
     )
     labels, genders = np.unique(names["gender"].to_numpy(), return_inverse=True)
     columns = words["column"].to_numpy().astype(np.int64)
-    return Named(
-        matrix.tocsc()[:, columns].tocsr(),
-        genders,
-        tuple(int(label) for label in labels),
-        names,
-        words.drop("column"),
-    )
+    kept = matrix.tocsc()[:, columns].tocsr()
+    return Named(kept, genders, tuple(labels.tolist()), names, words.drop("column"))

@@ -1,0 +1,1 @@
+"""What analyses of words share: lists and counts, their resampling, shares of sentiments."""

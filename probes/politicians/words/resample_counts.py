@@ -1,0 +1,222 @@
+"""Counting lists again, with bootstrap weights or permuted labels of names.
+
+What is drawn for a name follows from the name alone (``stats.bootstrap``), so that models, and
+parts of the people, are resampled together. The labels of a permutation follow from the names that
+take part in it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from plumbline.probes.politicians.words.word_counts import Counts, Lists, People, cells, count
+from plumbline.probes.stats import bootstrap
+from plumbline.probes.stats.pmi import weighted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+
+PERSONS = 1024  # whose weights are held at once
+LABELS = 64  # permutations whose numbers are held at once for all names
+
+
+class Draws(NamedTuple):
+    """Bootstrap replicates of counts, (words, groups, replicates), resampled by distinct name.
+
+    The words are the chosen ones and, if there are others, all others together in a last row.
+    """
+
+    ordinary: Array  # with Poisson weights
+    bayesian: Array  # with exponential weights
+    merged: int  # how many words the last row stands for; 0: there are no others
+
+
+class GenderCounts(NamedTuple):
+    """Counts of words as seen, with names weighted anew, and with labels permuted.
+
+    Of one language and part of speech; the genders are those of the params that somebody has.
+    """
+
+    words: list[str]
+    lemmas: list[str]
+    genders: list[int]  # codes
+    people: Integers  # (genders,)
+    names: int
+    seen: Array  # (words, genders): lists that have a word, of people
+    drawn: Array  # (replicates, words, genders): the same in bootstrap replicates
+    permuted: Array  # (permutations, words, genders): the same with labels permuted
+
+
+def _lists(
+    counts: Counts, chosen: NDArray[np.intp], other: int, size: int
+) -> Iterator[tuple[Integers, csr_array]]:
+    """Yield people, ``PERSONS`` at most, and which words their lists have, (people, ``size``).
+
+    ``other`` is the column of words that are not chosen, -1 for none.
+    """
+    code = counts.code(chosen)
+    for part in cells(counts.source, counts.persons):
+        columns = part.columns(code, other)
+        kept = columns >= 0
+        persons, row = np.unique(part.person[kept], return_inverse=True)
+        at = (row, columns[kept])  # other words of one person are added up in their cell
+        table = csr_array((np.ones(len(row)), at), shape=(len(persons), size))
+        for start in range(0, len(persons), PERSONS):
+            yield persons[start : start + PERSONS], table[start : start + PERSONS]
+
+
+def bootstrap_counts(
+    counts: Counts,
+    chosen: NDArray[np.intp],
+    n_bootstrap: int,
+    seed: int,
+) -> Draws:
+    """Count lists again with bootstrap weights for distinct names.
+
+    Parameters
+    ----------
+    chosen : (words,) array
+        Indices of the words with a row of their own.
+    """
+    people, others = counts.persons, len(chosen)
+    merged = len(counts.words) - others
+    groups = np.searchsorted(counts.genders, people.genders)
+    shape = (others + (merged > 0), len(counts.genders), n_bootstrap)
+    ordinary, bayesian = np.zeros(shape), np.zeros(shape)
+    for persons, table in _lists(counts, chosen, others, shape[0]):
+        names, of = np.unique(people.names[persons], return_inverse=True)
+        uniform = bootstrap.bits(names, n_bootstrap, seed)
+        weights = bootstrap.poisson(uniform)[of]
+        ordinary += weighted(table, groups[persons], shape[1], weights)
+        weights = bootstrap.exponential(uniform)[of]
+        bayesian += weighted(table, groups[persons], shape[1], weights)
+    bayesian /= bootstrap.GRAIN
+    return Draws(ordinary, bayesian, merged)
+
+
+def permute_counts(
+    counts: Counts,
+    chosen: NDArray[np.intp],
+    genders: tuple[int, int],
+    n_permutations: int,
+    seed: int,
+) -> Array:
+    """Count lists of distinct names with the labels of two genders permuted over the names.
+
+    Everybody else keeps the label. As many names have each label as before.
+
+    Parameters
+    ----------
+    genders
+        Codes of the two; somebody has each.
+
+    Returns
+    -------
+    (words, groups, permutations) array
+        Of the chosen words and, if there are others, all others together in a last row.
+    """
+    people, others = counts.persons, len(chosen)
+    rows = others + (len(counts.words) > others)
+    groups = np.searchsorted(counts.genders, people.genders)
+    free = people.first & np.isin(people.genders, genders)
+    units = people.names ^ ((people.genders.astype(np.uint64) + 1) << np.uint64(61))
+    size = int((free & (people.genders == genders[0])).sum())
+    every = _uniform(units[free], n_permutations, seed)
+    # the largest number that still belongs to the first gender
+    limits = np.concatenate([np.partition(part, size - 1, axis=0)[size - 1] for part in every])
+    found = np.zeros((rows, len(counts.genders), n_permutations))
+    for persons, table in _lists(counts, chosen, others, rows):
+        kept = people.first[persons]
+        some, part, own = persons[kept], table[kept], free[persons[kept], None]
+        inside = np.concatenate(list(_uniform(units[some], n_permutations, seed)), axis=1) <= limits
+        none = np.zeros(len(some), dtype=np.int64)
+        for gender, chosen_here in zip(genders, (inside & own, ~inside & own), strict=True):
+            column = np.searchsorted(counts.genders, gender)
+            weights = chosen_here.astype(np.float32)
+            found[:, column] += weighted(part, none, 1, weights)[:, 0]
+        fixed = np.repeat(~own, n_permutations, axis=1).astype(np.float32)
+        found += weighted(part, groups[some], found.shape[1], fixed)
+    return found
+
+
+def _uniform(
+    units: NDArray[np.uint64], n_permutations: int, seed: int
+) -> Iterator[NDArray[np.uint64]]:
+    """Yield numbers that order units anew in each permutation, other ones than for weights."""
+    for start in range(0, n_permutations, LABELS):
+        number = min(LABELS, n_permutations - start)
+        yield bootstrap.bits(units, number, seed + ((start // LABELS + 1) << 32))
+
+
+def by_gender(
+    source: Lists,
+    people: People,
+    genders: list[int],
+    min_count: int,
+    n_bootstrap: int,
+    n_permutations: int,
+    seed: int,
+) -> GenderCounts:
+    """Count the words that are in at least ``min_count`` lists.
+
+    Replicates are the Bayesian bootstrap's, by distinct name. Permutations deal the labels of a
+    name, with as many people as it has, to the names anew.
+
+    Parameters
+    ----------
+    genders
+        Codes; other people are left out.
+    """
+    wanted = np.isin(people.genders, genders)
+    items, of_people, names, first = (part[wanted] for part in people)
+    people = People(items, of_people, names, first)  # type: ignore[arg-type]
+    found = count(source, people)
+    chosen = found.common(min_count)
+    draws = bootstrap_counts(found, chosen, n_bootstrap, seed)
+    return GenderCounts(
+        [found.words[w] for w in chosen],
+        [found.lemmas[w] for w in chosen],
+        found.genders.tolist(),
+        found.people,
+        found.clusters,
+        found.lists[chosen].astype(np.float64),
+        np.ascontiguousarray(draws.bayesian[: len(chosen)].transpose(2, 0, 1)),
+        _permuted(found, chosen, n_permutations, seed),
+    )
+
+
+def _permuted(
+    counts: Counts,
+    chosen: NDArray[np.intp],
+    n_permutations: int,
+    seed: int,
+) -> Array:
+    """Return counts with labels permuted, (permutations, words, genders).
+
+    Lists follow from the name alone, so that of a name one person's list stands for all.
+    """
+    people = counts.persons
+    groups = np.searchsorted(counts.genders, people.genders)
+    persons = np.flatnonzero(counts.seen)
+    _, first, of = np.unique(people.names[persons], return_index=True, return_inverse=True)
+    held = np.zeros((len(first), len(counts.genders)))
+    np.add.at(held, (of, groups[persons]), 1)
+    name_of = np.full(len(people.items), -1)
+    name_of[persons[first]] = np.arange(len(first))
+    rng = np.random.default_rng(seed)
+    dealt = np.array([rng.permutation(len(first)) for _ in range(n_permutations)])
+    out = np.zeros((n_permutations, len(chosen), len(counts.genders)))
+    for some, table in _lists(counts, chosen, -1, len(chosen)):
+        kept = name_of[some] >= 0
+        names, by_word = name_of[some[kept]], table[kept].T.tocsr()
+        for i in range(n_permutations):
+            out[i] += by_word @ held[dealt[i, names]]
+    return out
