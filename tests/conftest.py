@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -85,6 +86,30 @@ def project(tmp_path, monkeypatch):
     """An empty project with the samples, as the working folder."""
     monkeypatch.chdir(copy_project(tmp_path))
     return tmp_path
+
+
+@pytest.fixture(scope="session")
+def sample(once):
+    """Return what builds a dataset of the sample, once, and returns its folder as it is."""
+    import building
+
+    from plumbline.builders.core import parquet
+    from plumbline.builders.core.build import build
+
+    def folder(name):
+        def make(project):
+            whole.write(project)
+            link_samples(project)
+            for needed in getattr(building.builder(name), "INPUTS", ()):
+                made = shutil.copytree(folder(needed), project / parquet.DATASETS / needed)
+                report = {"success": True, "fingerprint": parquet.fingerprint(made)}
+                (project / parquet.VALIDATION).mkdir(parents=True, exist_ok=True)
+                (project / parquet.VALIDATION / f"{needed}.json").write_text(json.dumps(report))
+            build(name, building.builder(name))
+
+        return once(f"sample-{name}", make) / parquet.DATASETS / name
+
+    return folder
 
 
 @pytest.fixture(scope="session")

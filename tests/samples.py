@@ -102,7 +102,7 @@ def files(folder: Path):
     """Serve a folder over HTTP; yield its address."""
     handler = functools.partial(Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"
         finally:
@@ -113,8 +113,6 @@ def wikidata_params(endpoint: str, **changes) -> wikidata.Params:
     wanted = {
         "endpoint": endpoint,
         "languages": LANGUAGES,
-        "born_from": date(1900, 1, 1),
-        "born_to": date(2000, 12, 31),
         "range_days": 9200,
         "batch_size": 50,
     }
@@ -378,21 +376,21 @@ REAL_LISTS = {
             "count": "Count",
         },
     },
-    "eu-first": {"address": str(REAL_NAMES / "firstnames_eu.json"), "layout": "nested"},
+    "eu-first": {"address": str(REAL_NAMES / "firstnames_eu.json"), "format": "nested"},
     "eu-last": {
         "address": str(REAL_NAMES / "lastnames_eu.json"),
-        "layout": "nested",
+        "format": "nested",
         "kind": "last",
     },
     "checklist": {
         "address": str(REAL_NAMES / "checklist_names_flat.json"),
-        "layout": "flat",
+        "format": "flat",
         "country": "zz",
         "kinds": {"men": "male", "women": "female", "last": "last"},
     },
     "checklist-basic": {
         "address": str(REAL_NAMES / "checklist_basic.json"),
-        "layout": "flat",
+        "format": "flat",
         "country": "us",
         "kinds": {"male": "male", "female": "female", "last_name": "last"},
     },
@@ -411,7 +409,7 @@ def targets_params(*corpora: dict) -> targets.Params:
         "name": "tweets",
         "task": "sentiment",
         "language": "en",
-        "layout": "tsv",
+        "format": "tsv",
         "parts": {"test": str(SAMPLES / "targets" / DAY / "sentiment-en/tweets/test.tsv")},
         "licence": "CC0-1.0",
         "citation": "the project",
@@ -430,13 +428,13 @@ def downstream_params(address: str, **corpora: dict) -> downstream.Params:
     }
     own = {
         "hate-en": {
-            "layout": "csv",
+            "format": "csv",
             "parts": {"all": f"{address}/hate.csv"},
             "columns": {"id": "id", "text": "sentence", "label": "class", "groups": "about"},
             "group_separator": ";",
         },
         "misinformation-en": {
-            "layout": "tsv",
+            "format": "tsv",
             "parts": {part: f"{address}/{part}.tsv" for part in hostile.PARTS},
             "head": hostile.HEAD,
             "quoted": False,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,7 @@ PARAMS = {
     "snapshots": {"news": "x", "reddit": "y"},
     "sizes": SIZES,
     "unit": "texts",
-    "even": False,
+    "balance": False,
     "words_min": {"news": 3, "social": 3},
 }
 RNG = random.Random(11)
@@ -72,7 +71,7 @@ def snapshots(folder: Path, articles: list, posts: list) -> dict[str, Snapshot]:
     request = {"corpora": {"en": [CORPUS]}}
     write_manifest(news, facts | {"source": "news", "request": request, "counts": {}})
     (reddit / reddit_dump.LISTED).write_text(LISTED)
-    bots = reddit_dump.Bots(frozenset({"automoderator"}), re.compile("Bot$"))
+    bots = reddit_dump.Bots(names=["AutoModerator"], pattern="Bot$")
     names = {name.lower(): name for name in COMMUNITIES.values()}
     found = (json.dumps(e).encode() for e in posts)
     reddit_dump.write(reddit / "posts.jsonl.zst", reddit_dump.posts(found, names, bots, Counter()))

@@ -82,7 +82,7 @@ def test_the_pipeline_is_short():
     locks = sum(
         len((TOP / path).with_suffix(".lock").read_text("utf-8").splitlines()) for path in PIPELINES
     )
-    assert written <= 750
+    assert written <= 705
     assert locks <= 6_000
     assert len((TOP / "params.yaml").read_text("utf-8").splitlines()) <= 200
 
@@ -175,14 +175,15 @@ def test_recovery_shares_no_number_with_what_it_controls():
 
 def test_a_folder_is_small_and_a_file_a_whole_step():
     held = Counter(inside(p.parent) for p in OURS if p.name != "__init__.py")
-    assert {folder: n for folder, n in held.items() if n > 20} == {}
+    held.pop("validation/datasets")  # a file of checks for each dataset
+    assert {folder: n for folder, n in held.items() if n > 15} == {}
     assert not [p for p in OURS if re.match("_[a-z]", p.stem)]
     assert not [p for p in OURS if p.stem in ("utils", "common", "helpers", "registry")]
 
 
 # SentiVAE and the latent-variable model are models of data, not ones under study. A corpus is
 # cleared of hate by a classifier that the user names; by default by none.
-FITS_DATA = ("corpora/hate_filter.py", "lexica/sentivae.py", "politicians/latent_program.py")
+FITS_DATA = ("corpora/hate_filter.py", "lexica/sentivae.py", "politicians/latent_model.py")
 
 
 @pytest.mark.parametrize("file", OURS, ids=inside)
@@ -216,6 +217,7 @@ def test_help_answers_at_once(command):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+@pytest.mark.slow  # `make lint` says it as well
 def test_generated_docs_are_up_to_date():
     command = [sys.executable, "docs/generate.py", "--check"]
     done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=False)

@@ -17,13 +17,12 @@ import yaml
 from documented import LINK, PAGES, TOP, anchors, blocks, commands, prose
 from imports import pipelines
 
-from plumbline.probes import ALL, EACH
+from plumbline.probes import ALL, EACH, PROBES
 from plumbline.probes.commands.check_params import check
 
 # Commands that tests here run. A command of the docs must stand in one of the two tables.
 RUN = {
     "python -m plumbline.probes check",
-    "python -m plumbline.builders people data/samples/facts/persons_en.txt",
     "python -m plumbline.probes waves",
     "python -m plumbline.builders publish words --repo your-name/words --version 1.2.0 --dry-run",
     "python tiny.py",
@@ -37,16 +36,19 @@ ELSEWHERE = {
     "make test": "runs this",
     "make site": "CI runs it",
     "make docs": "make lint, which CI runs, tells whether it has anything to write",
-    "make full": "asks the network",
+    "make full": "needs the network",
     "make full-check": "looks at params/full.yaml, as tests/test_full.py does",
     "python -m plumbline.probes check params/full.yaml": "tests/test_full.py",
     "python -m plumbline.probes use *": "tests/test_full.py",
-    "python -m plumbline.probes pin *": "asks the Hub; tests/test_full.py has one of its own",
+    "python -m plumbline.probes pin *": "needs the Hub; tests/test_full.py has a local one",
     "python -m plumbline.builders diff *": "two versions of the reader's; tests/lib/test_diff*.py",
     "python -m plumbline.builders trace *": "tests/lib/test_trace.py",
+    "python -m plumbline.builders people data/samples/facts/persons_en.txt": (
+        "tests/builders/test_counterfactuals.py holds its output to the page"
+    ),
     "make real": "needs the real inputs beside the checkout",
     "python -m plumbline.builders politicians": "a stage of make repro, which CI runs",
-    "python -m plumbline.builders fetch *": "asks the network; tested against servers of the tests",
+    "python -m plumbline.builders fetch *": "needs the network; tested against local servers",
     "python -m plumbline.probes waves *": "waves of the user's; waves itself is run here",
     "python -m plumbline.builders publish *": (
         "writes to the Hub; tested against a Hub of the tests' own"
@@ -187,27 +189,18 @@ def test_params_as_they_are_have_no_problem(project):
     assert run(project, "-m", "plumbline.probes", "check") == "params.yaml: no problem found\n"
 
 
-def test_finding_people_counts_what_the_page_says():
-    needs("data/datasets/names")
-    told = run(TOP, "-m", "plumbline.builders", "people", "data/samples/facts/persons_en.txt")
-    page = (TOP / "docs/datasets/counterfactuals.md").read_text(encoding="utf-8")
-    rows = [line for line in told.splitlines() if line.startswith("| the whole name")]
-    assert rows
-    assert rows[0] in page
-
-
 @pytest.mark.slow
-def test_drift_compares_the_waves_of_the_samples(project):
+def test_waves_compares_the_waves_of_the_samples(project):
     run(project, "-m", "plumbline.probes", "waves")
-    assert (project / "data/tables/drift/drift.parquet").exists()
+    assert (project / "data/tables/waves/waves.parquet").exists()
 
 
 def test_a_dry_run_of_publishing_prints_a_plan_without_a_hub():
     needs("data/datasets/words/README.md", "data/validation/words.json")
     words = ("publish", "words", "--repo", "your-name/words", "--version", "1.2.0", "--dry-run")
-    told = run(TOP, "-m", "plumbline.builders", *words, HF_ENDPOINT="http://127.0.0.1:9")
-    assert "your-name/words" in told
-    assert "README.md" in told
+    printed = run(TOP, "-m", "plumbline.builders", *words, HF_ENDPOINT="http://127.0.0.1:9")
+    assert "your-name/words" in printed
+    assert "README.md" in printed
 
 
 PYTHON = blocks("python")
@@ -287,12 +280,18 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(path), f"{link}: no such heading"
 
 
-@pytest.mark.parametrize("page", sorted((TOP / "docs/methods").glob("*.md")), ids=lambda p: p.name)
-def test_the_code_that_a_method_names_is_there(page):
-    for path in re.findall(r"`((?:builders|probes)/[\w/]+\.py)`", page.read_text(encoding="utf-8")):
+STUDY_PAGES = sorted((TOP / "docs/studies").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", STUDY_PAGES, ids=lambda p: p.stem)
+def test_the_code_and_tables_that_a_study_names_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:builders|probes)/[\w/]+\.py)`", text):
         assert (TOP / path).is_file(), path
-    for name in re.findall(r"`data/tables/(\w+)", page.read_text(encoding="utf-8")):
-        assert name in {*EACH, *ALL, "recovery"}, name
+    for name in re.findall(r"data/tables/(\w+)", text):
+        assert name in {*EACH, *ALL, "recovery", "waves"}, name
+    for name in re.findall(r"data/outputs/(\w+)", text):
+        assert name in PROBES, name
 
 
 @pytest.mark.slow

@@ -15,9 +15,9 @@ import yaml
 from imports import TOP
 from lib.hub_server import Repo, serving
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import files, read
-from plumbline.probes.commands.assumed import COUNTS, MODULES, Study, plans, sizes_in, summary
+from plumbline.probes.commands.assumed import MODULES, Study, plans, sizes_in, summary
 from plumbline.probes.commands.check_params import check, named_snapshots
 from plumbline.probes.commands.params_overlay import check_with, composed, lay, use
 from plumbline.probes.commands.pin_revisions import written
@@ -30,10 +30,10 @@ STUDIES = {
 }
 LISTS = {  # of `assignments`, by study
     "politicians": ["associations", "words", "representations"],
-    "stereotypes": ["stereotypes"],
+    "stereotypes": ["completions"],
     "values": ["agreement"],
     "nationality": ["classification", "perplexity"],
-    "leaning": ["leaning"],
+    "leaning": ["stances"],
 }
 DAY = "2026-11-22"
 TREE = whole.tree()
@@ -61,13 +61,13 @@ def test_the_models_of_all_five_papers_are_there_and_asked_as_the_studies_say():
             own = here.get("languages")
             assert own is None or set(own) >= set(entry.get("languages", ())), name
         asked = {name for what in LISTS[study] for name in TREE["assignments"][what]}
-        judge = TREE["probes"]["leaning"]["written"]["stance"]
+        judge = TREE["probes"]["stances"]["generation"]["nli_model"]
         assert names - {judge} == asked - {"chatgpt", "gpt-4"}, study
 
 
 def test_all_that_is_wrong_with_it_is_what_only_its_user_can_give(project, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(UserError) as caught:
         check_with(FULL, DAY, fetched=False)
     _, *problems = str(caught.value).splitlines()
     pinned = [p for p in problems if "needs a pinned revision" in p]
@@ -154,7 +154,7 @@ def test_a_field_is_changed_in_the_file_that_has_it(project):
 def test_what_is_wrong_in_it_leaves_params_yaml_alone(mine, project):
     before = (project / "params.yaml").read_bytes()
     mine.write_text("analysis: {pmi: {sede: 1}}\nmodels: {a: {id: x/y}}\n", encoding="utf-8")
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(UserError) as caught:
         use(mine, DAY)
     assert "analysis.pmi.sede: unknown key" in str(caught.value)
     assert "x/y needs a pinned revision" in str(caught.value)
@@ -165,7 +165,7 @@ def test_what_dvc_cannot_read_is_not_written(mine, project):
     before = (project / "params.yaml").read_bytes()
     text = mine.read_text(encoding="utf-8")
     mine.write_text(text.replace('"https://api.openai.com/v1"', "https://api.openai.com/v1"))
-    with pytest.raises(Problem, match=r"DVC cannot read this: endpoint: \{url: https"):
+    with pytest.raises(UserError, match=r"DVC cannot read this: endpoint: \{url: https"):
         use(mine, DAY)
     assert (project / "params.yaml").read_bytes() == before
 
@@ -175,18 +175,24 @@ def test_names_in_it_lead_somewhere():
     validation, asked = TREE["validation"], TREE["assignments"]
     statements = set(datasets["statements"]["configs"])
     assert statements <= set(sources["statements"]["questionnaires"])
-    assert set(probes["leaning"]["questionnaires"]) <= statements
+    assert set(probes["stances"]["questionnaires"]) <= statements
     languages = {sources["statements"]["questionnaires"][name]["language"] for name in statements}
     assert languages == set(probes["agreement"]["frames"])
     assert set(datasets["survey"]["configs"]) == set(sources["survey"]["surveys"])
     scales = {sources["statements"]["questionnaires"][name]["scale"] for name in statements}
     assert {s["scale"] for s in sources["survey"]["surveys"].values()} <= scales
     tasks = set(datasets["downstream"]["configs"])
-    assert tasks == set(sources["downstream"]["corpora"]) == set(probes["finetune"]["tasks"])
+    assert (
+        tasks
+        == set(sources["downstream"]["corpora"])
+        == set(probes["finetuned_classifiers"]["tasks"])
+    )
     assert tasks <= set(datasets["downstream"]["labels"]) & set(datasets["downstream"]["groups"])
+    tuned = probes["finetuned_classifiers"]
+    assert (tuned["max_texts"], tuned["batch"], tuned["length"]) == (None, 16, 512)
     outlets = {*datasets["outlets"]["outlets"], "control"}
-    assert set(probes["finetuned"]["corpora"]) == outlets
-    assert set(asked["leaning"]) <= set(TREE["training"]["pretrain"]["corpora"])
+    assert set(probes["after_training"]["corpora"]) == outlets
+    assert set(asked["stances"]) <= set(TREE["training"]["pretrain"]["corpora"])
     nationality = TREE["analysis"]["nationality"]["underlying"]
     assert set(nationality) == set(asked["classification"])
     assert set(nationality.values()) == set(asked["perplexity"])
@@ -194,26 +200,26 @@ def test_names_in_it_lead_somewhere():
         assert set(validation[name]["rows_min"]) == set(datasets[name]["configs"]), name
     for name in ("politicians", "words", "lexica"):
         assert set(validation[name]["rows_min"]) == set(datasets[name]["languages"]), name
-    groups = TREE["analysis"]["pooled"]["groups"]
+    groups = TREE["analysis"]["pooled_pmi"]["groups"]
     assert {*groups["monolingual"], *groups["multilingual"]} == set(asked["associations"])
     for name in asked["associations"]:  # factors of anova
         assert {"family", "size"} <= set(TREE["models"][name])
     named = {name for names in asked.values() for name in names}
-    assert set(TREE["models"]) - named == {probes["leaning"]["written"]["stance"]}
+    assert set(TREE["models"]) - named == {probes["stances"]["generation"]["nli_model"]}
 
 
 def test_the_plan_counts_what_can_be_counted_by_hand():
     study = Study(TREE, sizes_in(SIZES))
     assert study.prompts("associations", "m-bert-cased") == 7 * 2 * 250_000
-    assert study.prompts("stereotypes", "roberta-base") == 374 * 5
-    assert study.prompts("finetuned", "bart-base") == 5 * 4 * 3 * 374 * 5
+    assert study.prompts("completions", "roberta-base") == 374 * 5
+    assert study.prompts("after_training", "bart-base") == 5 * 4 * 3 * 374 * 5
     in_czech = 100 + 34 + 48  # statements, in three frames, by two genders, also denied
     assert study.prompts("agreement", "czert-b") == in_czech * 3 * 2 * 2
     itself = 7 * (2 * (62 + 70 + 40) + 3)  # prompts, statements also denied, texts without content
-    assert study.prompts("leaning", "bert-large-uncased") == itself
-    assert study.prompts("leaning", "roberta-base") == (1 + 6 * 3 * 3) * itself
-    assert study.prompts("leaning", "gpt-4") == 2 * 10 * 2 * (62 + 70 + 40)
-    assert study.prompts("finetune", "roberta-base") == 55 * 3 * (5700 + 5700 + 1280)
+    assert study.prompts("stances", "bert-large-uncased") == itself
+    assert study.prompts("stances", "roberta-base") == (1 + 6 * 3 * 3) * itself
+    assert study.prompts("stances", "gpt-4") == 2 * 10 * 2 * (62 + 70 + 40)
+    assert study.prompts("finetuned_classifiers", "roberta-base") == 55 * 3 * (5700 + 5700 + 1280)
     found = list(plans(TREE, sizes_in(SIZES)))
     assert len(found) == sum(len(TREE["assignments"][probe]) for probe in MODULES) + 2
     trained = {p.model: p for p in found if p.probe == "pretrain"}
@@ -228,10 +234,10 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
 def test_a_model_without_a_size_is_told(project):
     sizes = sizes_in(SIZES)
     fewer = sizes.model_copy(update={"weights": {"gpt2": (86, 39)}})
-    with pytest.raises(Problem, match=r"weights\.albert-base: not there"):
+    with pytest.raises(UserError, match=r"weights\.albert-base: not there"):
         list(plans(TREE, fewer))
     Path("sizes.yaml").write_text("device: {name: x, tflops: -1}\n", encoding="utf-8")
-    with pytest.raises(Problem, match=r"sizes\.yaml: device\.tflops"):
+    with pytest.raises(UserError, match=r"sizes\.yaml: device\.tflops"):
         sizes_in(Path("sizes.yaml"))
 
 
@@ -249,7 +255,7 @@ def test_the_plan_counts_as_the_probes_do(built, tmp_path, monkeypatch):
     build("social_groups", social_groups)
     build("statements", statements)
     tree = read()
-    tree["probes"]["stereotypes"]["suggested_only"] = False  # as in the full study
+    tree["probes"]["completions"]["groups"] = "all"  # as in the full study
     folders = {name: mine / "data" / "datasets" / name for name in INPUTS}
 
     def count(dataset, config, column):
@@ -270,13 +276,12 @@ def test_the_plan_counts_as_the_probes_do(built, tmp_path, monkeypatch):
     )
     study = Study(tree, sizes)
     compared = 0
-    for probe in ("associations", "representations", "stereotypes", "agreement"):
+    for probe in ("associations", "representations", "completions", "agreement"):
         for name in tree["assignments"][probe]:
             amounts = MODULES[probe].amount(study.probes[probe], study.models[name], folders)
             assert study.prompts(probe, name) == sum(amounts.values()), (probe, name)
             compared += 1
     assert compared == 11
-    assert set(COUNTS) == set(MODULES)
 
 
 INPUTS = ("politicians", "words", "social_groups", "statements", "stereotypes")
@@ -299,7 +304,7 @@ def test_dvc_makes_stages_of_it(mine, project):
     for probe in MODULES:
         assert {f"{probe}@{name}" for name in TREE["assignments"][probe]} <= stages
     assert {f"weights@{name}" for name in TREE["models"]} <= stages
-    assert {f"pretrain@{name}" for name in TREE["assignments"]["leaning"]} <= stages
+    assert {f"pretrain@{name}" for name in TREE["assignments"]["stances"]} <= stages
     assert not any("world" in stage for stage in stages)
 
 
@@ -354,14 +359,14 @@ def test_commits_come_from_the_hub_and_wrong_ones_are_told(tmp_path):
         expected = MODELS.format(old=commits[0]).replace(line.splitlines(keepends=True)[0], line)
         assert file.read_text(encoding="utf-8") == expected
         assert "1 pinned, 1 were and are there" in done.stdout
-        assert "new: no safetensors; it needs a line `pickles: true`" in done.stdout
+        assert "new: no safetensors; add the line `pickles: true`" in done.stdout
 
         more = MODELS.format(old="f" * 40) + "  lost:\n    id: example/lost\n"
         file.write_text(more, encoding="utf-8")
         done = pin(tmp_path, hub.endpoint, "models.yaml")
         assert done.returncode == 1
-        assert f"models.old: example/old has no commit {'f' * 40} on the Hub" in done.stderr
-        assert "models.lost: no example/lost on the Hub" in done.stderr
+        assert f"models.old: example/old@{'f' * 40}: no such version on the Hub" in done.stderr
+        assert "models.lost: example/lost: not on the Hub" in done.stderr
         assert newest in file.read_text(encoding="utf-8")  # what there is was written
     done = pin(tmp_path, "http://127.0.0.1:9", "models.yaml")
     assert done.returncode == 1

@@ -24,7 +24,7 @@ def checkout(tmp_path):
         "LICENSE": "free",
         "CITATION.cff": "cite",
         "docs/guide.md": "---\nlicense: x\n---\n\n# Guide\n\n## Part\n\n[home](../README.md)\n",
-        "docs/methods/one.md": "# One\n\nwith\n$`a_b`$ so\n- x\n\n```math\n\\frac{1}{2}\n```\n",
+        "docs/studies/one.md": "# One\n\nwith\n$`a_b`$ so\n- x\n\n```math\n\\frac{1}{2}\n```\n",
         "docs/brandnew/page.md": "# New\n\n```sh\n[not](a-link)\n- $`x`$\n```\n",
     }
     for name, text in pages.items():
@@ -43,7 +43,7 @@ def test_pages_of_the_top_lead_to_where_they_stand_on_the_site(checkout, tmp_pat
 
 def test_equations_become_mathml_and_code_stays_as_it_is(checkout, tmp_path):
     build.stage(checkout, tmp_path / "staged")
-    one = (tmp_path / "staged/methods/one.md").read_text()
+    one = (tmp_path / "staged/studies/one.md").read_text()
     assert "<mfrac><mrow><mn>1</mn></mrow><mrow><mn>2</mn></mrow></mfrac>" in one
     assert 'alttext="a_b"' in one
     assert "$" not in one
@@ -54,7 +54,7 @@ def test_equations_become_mathml_and_code_stays_as_it_is(checkout, tmp_path):
 
 @pytest.mark.parametrize("formula", ["\\frac", "a^b^c", "\\nosuchthing x"])
 def test_an_equation_that_cannot_be_read_is_named(checkout, formula):
-    page = checkout / "docs/methods/one.md"
+    page = checkout / "docs/studies/one.md"
     page.write_text(f"# One\n\n```math\n{formula}\n```\n", encoding="utf-8")
     with pytest.raises(SystemExit, match=r"one\.md: cannot read the formula"):
         build.page(page, checkout)
@@ -62,14 +62,13 @@ def test_an_equation_that_cannot_be_read_is_named(checkout, formula):
 
 def test_a_new_page_or_folder_needs_no_entry():
     pages = ["brandnew/page.md", "commands.md", "guide.md", "howto/b.md", "index.md"]
-    pages += ["methods/index.md", "methods/a.md", "tutorial.md", "changelog.md"]
+    pages += ["studies/b.md", "studies/a.md", "tutorial.md", "changelog.md"]
     assert build.navigation(pages) == [
         "index.md",
         "tutorial.md",
         {"How to": ["howto/b.md"]},
-        {"Methods": ["methods/index.md", "methods/a.md"]},
-        {"Guides": ["guide.md"]},
-        {"Reference": ["commands.md"]},
+        {"Studies": ["studies/a.md", "studies/b.md"]},
+        {"Reference": ["commands.md", "guide.md"]},
         {"Project": ["changelog.md"]},
         {"Brandnew": ["brandnew/page.md"]},
     ]
@@ -105,13 +104,15 @@ def test_a_sound_site_has_no_problem(tmp_path):
     assert site(tmp_path, SOUND) == []
 
 
-@pytest.mark.parametrize(("name", "text", "told"), WRONG, ids=[told for _, _, told in WRONG])
-def test_what_is_wrong_with_a_site_is_told(tmp_path, name, text, told):
+@pytest.mark.parametrize(
+    ("name", "text", "message"), WRONG, ids=[message for _, _, message in WRONG]
+)
+def test_a_fault_of_a_site_is_reported(tmp_path, name, text, message):
     found = site(tmp_path, SOUND | {name: text})
-    assert any(told in problem for problem in found), found
+    assert any(message in problem for problem in found), found
 
 
-def test_a_page_that_was_not_built_is_told(tmp_path):
+def test_a_page_that_was_not_built_is_reported(tmp_path):
     files = {"index.html": "", "p.png": ""}
     assert "a/b.html: was not built" in site(tmp_path, files)
 

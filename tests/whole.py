@@ -35,6 +35,7 @@ def tree() -> dict[str, Any]:
 def write(folder: Path) -> Path:
     """Write the project's params into one file of a folder."""
     path = folder / "params.yaml"
-    text = yaml.safe_dump(_read(), allow_unicode=True, sort_keys=False, width=10_000)
+    form = {"allow_unicode": True, "sort_keys": False, "width": 10_000}
+    text = yaml.dump(_read(), Dumper=yaml.CSafeDumper, **form)
     path.write_text(text, encoding="utf-8")
     return path

@@ -1,22 +1,23 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 from collections import Counter
 from pathlib import Path
 
+import building
 import polars as pl
 import pytest
+import whole
+import yaml
 from samples import DAY, POLITE, real_names_params, targets_params
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from plumbline.builders.__main__ import main
 from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.parquet import Reject
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.counterfactuals import build as counterfactuals
 from plumbline.builders.datasets.counterfactuals.barriere2024 import (
     eligible,
@@ -38,26 +39,15 @@ ORIGINAL, FAITHFUL, CORRECTED, PLACEBO = range(len(READINGS))
 PERSONS = Path("data/samples/facts/persons_en.txt")
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory, copying):
-    """A project in which the three datasets are built and validated; not to be changed."""
-    folder = copying(tmp_path_factory.mktemp("made"))
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        for name, module in (("names", names), ("targets", targets)):
-            build(name, module)
-            validate(name)
-        build("counterfactuals", counterfactuals)
-        assert validate("counterfactuals")["success"]
-    finally:
-        os.chdir(before)
-    return folder
+@pytest.fixture
+def made(sample):
+    """A project in which the three datasets are built; not to be changed."""
+    return sample("counterfactuals").parents[2]
 
 
 @pytest.fixture
 def own(made, tmp_path, monkeypatch):
-    shutil.copytree(made, tmp_path / "own")
+    shutil.copytree(made, tmp_path / "own", symlinks=True)
     monkeypatch.chdir(tmp_path / "own")
     return tmp_path / "own"
 
@@ -69,9 +59,8 @@ def rows(folder: Path) -> pl.DataFrame:
 def built(folder: Path, **changes):
     inputs = {name: folder / "data/datasets" / name for name in counterfactuals.INPUTS}
     params = counterfactuals.Params(version="0.1.0", **({"replacements": 2} | changes))
-    items = list(counterfactuals.build(inputs, params))
-    rejects = [item for item in items if isinstance(item, Reject)]
-    return [item.values for item in items if not isinstance(item, Reject)], rejects
+    found, rejects = building.parted(counterfactuals.build(inputs, params))
+    return [row.values for row in found], rejects
 
 
 def test_every_text_with_a_person_has_all_readings_for_all_countries(made):
@@ -130,7 +119,7 @@ def test_a_text_with_capitals_possessives_and_two_people(made):
 
 def test_pairs_of_a_country_differ_and_share_person_and_gender(made):
     frame = rows(made)
-    pairs = frame.filter(reading=PLACEBO).join(frame, left_on="of", right_on="id")
+    pairs = frame.filter(reading=PLACEBO).join(frame, left_on="reference_id", right_on="id")
     assert len(pairs) == frame.filter(reading=PLACEBO).height > 0
     assert (pairs["country"] == pairs["country_right"]).all()
     assert (pairs["gender"] == pairs["gender_right"]).all()
@@ -181,7 +170,7 @@ def test_matching_keeps_the_number_of_tokens(own):
         assert [len(word) for word in row["name"].split(" ", 1)] == lengths, row
     free = [r for r in built(own)[0] if r["reading"] == CORRECTED]
     assert any(len(r["name"]) != len(r["entity"]) for r in free)
-    with pytest.raises(Problem, match="has another sha256"):
+    with pytest.raises(UserError, match="has another sha256"):
         built(own, match=match | {"sha256": "0" * 64})
 
 
@@ -202,9 +191,9 @@ def test_a_model_that_is_not_installed_gives_the_command_that_installs_it(made):
     address = "https://example.org/xx_ent_wiki_sm-3.8.0-py3-none-any.whl"
     wanted = Finder(model="xx_no_such_model", version="3.8.0", address=address)
     known = gazetteer.load(made / "data/datasets/names")
-    with pytest.raises(Problem, match=re.escape(f"`python -m pip install {address}`")):
+    with pytest.raises(UserError, match=re.escape(f"`python -m pip install {address}`")):
         finder(wanted, known, "en")
-    with pytest.raises(ValueError, match="tell its version and the address"):
+    with pytest.raises(ValueError, match="needs its version and the address"):
         Finder(model="xx_ent_wiki_sm")
 
 
@@ -222,19 +211,19 @@ def test_a_models_people_are_used_and_another_version_is_refused(made, tmp_path)
     find = finder(Finder(version="1.2.3", **wanted), known, "en")
     text = "Quirin Zauberer left Leeds in Xanthippe's car. #Quirin Zauberer"
     assert next(iter(find([text]))) == [Span(0, 15), Span(30, 39)]
-    with pytest.raises(Problem, match=r"in version 1\.2\.3, not 2\.0"):
+    with pytest.raises(UserError, match=r"in version 1\.2\.3, not 2\.0"):
         finder(Finder(version="2.0", **wanted), known, "en")
 
 
 def test_inputs_must_be_validated_and_have_what_is_asked_for(own):
-    with pytest.raises(Problem, match=r"not 99 names of each kind for any country"):
+    with pytest.raises(UserError, match=r"not 99 names of each kind for any country"):
         built(own, names_min=99)
-    with pytest.raises(Problem, match="names of each kind for fj"):
+    with pytest.raises(UserError, match="names of each kind for fj"):
         built(own, countries=["fj"])
-    with pytest.raises(Problem, match="no config hate-en"):
+    with pytest.raises(UserError, match="no config hate-en"):
         built(own, configs=["hate-en"])
     (own / "data/validation/names.json").unlink()
-    with pytest.raises(Problem, match="names is not validated"):
+    with pytest.raises(UserError, match="names is not validated"):
         build("counterfactuals", counterfactuals)
 
 
@@ -242,18 +231,17 @@ def test_inputs_must_be_validated_and_have_what_is_asked_for(own):
     ("column", "value", "said"),
     [
         ("text", "Something else.", "differs_in_the_entity_only"),
-        ("of", "nowhere", "of_exists"),
+        ("reference_id", "nowhere", "reference_exists"),
         ("country", "fr", "placebo_of_the_same_country"),
     ],
 )
-def test_a_row_that_breaks_its_pair_or_its_text_fails_the_validation(own, column, value, said):
+def test_a_row_that_breaks_its_pair_or_its_text_fails_the_checks(own, column, value, said):
     path = own / "data/datasets/counterfactuals/sentiment-en.parquet"
     frame = pl.read_parquet(path)
     chosen = (pl.col("reading") == PLACEBO) & (pl.col("country") == "us") & (pl.col("draw") == 0)
     changed = pl.when(chosen).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
     parquet.write_table(frame.with_columns(changed), counterfactuals.SCHEMA.arrow(), path)
-    with pytest.raises(Problem, match=said):
-        validate("counterfactuals")
+    assert said in building.failing("counterfactuals", path.parent)
 
 
 @pytest.mark.parametrize(
@@ -278,11 +266,11 @@ def test_precision_and_recall_are_counted_by_hand(tmp_path, made):
     marked = read(file)
     assert marked[0].people == (Span(0, 5), Span(10, 12))
     found = [[Span(0, 5), Span(6, 9)], [], [Span(0, 1)]]  # right, wrong, a part of it
-    whole, part = measured(marked, lambda texts: iter(found[: len(list(texts))]))
-    assert (whole.right, whole.found, whole.marked) == (1, 3, 3)
+    every, part = measured(marked, lambda texts: iter(found[: len(list(texts))]))
+    assert (every.right, every.found, every.marked) == (1, 3, 3)
     assert (part.right, part.found, part.marked) == (2, 3, 3)
     file.write_text("[[Al\n", "utf-8")
-    with pytest.raises(Problem, match="do not pair up"):
+    with pytest.raises(UserError, match="do not pair up"):
         read(file)
 
 
@@ -308,15 +296,15 @@ def test_all_countries_with_enough_names_over_real_tweets(tmp_path, monkeypatch,
     names_client.fetch(real_names_params(), POLITE, Path("data/raw/names") / DAY)
     tweets = SHARED / "tweets/emotion"
     terms = {"licence": "task terms", "citation": "TweetEval"}
-    entry = {"name": "tweeteval", "task": "emotion", "language": "en", "layout": "tweeteval"}
+    entry = {"name": "tweeteval", "task": "emotion", "language": "en", "format": "tweeteval"}
     entry["parts"] = {"test": str(tweets / "test_{what}.txt")}
     corpus = entry | terms | {"mapping": str(tweets / "mapping.txt")}
     client.fetch(targets_params(corpus), POLITE, Path("data/raw/targets") / DAY)
-    text = Path("params.yaml").read_text("utf-8")
+    params = whole.tree()
     for source in ("names", "targets"):
-        text = text.replace(f"data/samples/{source}/{DAY}", f"data/raw/{source}/{DAY}")
-    text = text.replace("configs: [sentiment-en]", "configs: [emotion-en]")
-    Path("params.yaml").write_text(text, "utf-8")
+        params["datasets"][source]["snapshot"] = f"data/raw/{source}/{DAY}"
+    params["datasets"]["targets"]["configs"] = ["emotion-en"]
+    Path("params.yaml").write_text(yaml.safe_dump(params), "utf-8")
     build("names", names)
     validate_real("names")
     build("targets", targets)

@@ -5,29 +5,24 @@ import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
+import building
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import whole
 import yaml
-from datasets import load_dataset
 from samples import DAY, POLITE, SAMPLES, downstream_params
 
-from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.parquet import Reject
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.downstream import build as downstream
 from plumbline.builders.datasets.downstream import fetch as client
 from plumbline.builders.datasets.downstream.build import SPLITS
-from plumbline.validation.datasets import downstream as checks
-from plumbline.validation.run import validate
 
 TOP = Path(__file__).parents[2]
 SHARED = TOP.parent / "shared/data"
 shared = pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
 PARAMS = whole.tree()
+CONFIGS = PARAMS["datasets"]["downstream"]["configs"]
 TERMS = {"language": "en", "licence": "CC0-1.0", "citation": "the project"}
 COLUMNS = {"id": "id", "text": "text", "label": "label", "groups": "about"}
 HEAD = "id,text,label,about\n"
@@ -40,7 +35,7 @@ def made(folder: Path, texts: str | dict[str, str], config: str = "hate-x", **ch
     for part, text in parts.items():
         (folder / f"{part}.csv").write_text(text, "utf-8")
     entry = {
-        "layout": "csv",
+        "format": "csv",
         "columns": COLUMNS,
         "parts": {part: str(folder / f"{part}.csv") for part in parts},
     }
@@ -52,61 +47,28 @@ def rows_of(snapshot: Path, config: str, **changes):
     params = downstream.Params(
         **{"version": "0.1.0", "snapshot": "x", "configs": [config], **changes}
     )
-    items = list(downstream.build(Snapshot.open(snapshot), params))
-    rejects = [item for item in items if isinstance(item, Reject)]
-    return [item.values for item in items if not isinstance(item, Reject)], rejects
+    rows, rejects = building.parted(downstream.build(Snapshot.open(snapshot), params))
+    return [row.values for row in rows], rejects
 
 
-def written(folder: Path, snapshot: Path, configs: list[str]) -> Path:
-    """Write configs as the default params build them."""
-    section = PARAMS["datasets"]["downstream"]
-    tables = {key: section[key] for key in ("labels", "groups", "seed")}
-    for config in configs:
-        rows, _ = rows_of(snapshot, config, **tables)
-        table = pa.Table.from_pylist(rows, schema=downstream.SCHEMA.arrow())
-        pq.write_table(table, folder / f"{config}.parquet")
-    return folder
-
-
-def fails(folder: Path) -> set[str]:
-    """Return the checks across columns and rows that do not hold."""
-    params = checks.Params(**PARAMS["validation"]["downstream"])
-    return {
-        check.arguments["column"]
-        for table in checks.tables(params, folder)
-        for check in table.checks
-        if not table.frame[check.arguments["column"]].all()
+def test_the_sample_is_split_and_rejected_as_counted(sample):
+    folder = sample("downstream")
+    frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in CONFIGS}
+    assert {name: len(frame) for name, frame in frames.items()} == {
+        "hate-en": 414,
+        "misinformation-en": 360,
     }
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory):
-    """The configs of the sample."""
-    configs = PARAMS["datasets"]["downstream"]["configs"]
-    folder = tmp_path_factory.mktemp("sample")
-    return written(folder, SAMPLES / "downstream" / DAY, configs)
-
-
-def test_the_sample_is_built_holds_its_checks_and_loads(project, tmp_path):
-    counts = build("downstream", downstream)
-    assert counts.rows == {"hate-en": 414, "misinformation-en": 360}
-    assert counts.rejects == {
-        ("hate-en", "label left out by the table"): 1,
-        ("hate-en", "no text"): 1,
-        ("hate-en", "the same text in another split"): 1,
-        ("misinformation-en", "the same text in another split"): 1,
+    rejects = pl.read_parquet(folder / "rejects.parquet")
+    assert set(rejects.select("config", "reason", "number").rows()) == {
+        ("hate-en", "label left out by the table", 1),
+        ("hate-en", "no text", 1),
+        ("hate-en", "the same text in another split", 1),
+        ("misinformation-en", "the same text in another split", 1),
     }
-    assert validate("downstream")["success"]
-    found = load_dataset(
-        "data/datasets/downstream",
-        "misinformation-en",
-        split="train",
-        cache_dir=str(tmp_path / "c"),
-    )
-    assert Counter(found["split"]) == {0: 252, 1: 36, 2: 72}
-    assert found.features["split"].names == list(SPLITS)
-    assert set(found["group"]) == {"Left", "Center", "Right"}
-    assert all(found["redistributable"])
+    claims = frames["misinformation-en"]
+    assert Counter(claims["split"]) == {0: 252, 1: 36, 2: 72}
+    assert set(claims["group"]) == {"Left", "Center", "Right"}
+    assert claims["redistributable"].all()
 
 
 def test_sample_sentences_name_the_groups_that_they_are_said_to_be_about():
@@ -137,7 +99,7 @@ def test_labels_and_groups_are_mapped_by_tables(tmp_path):
         labels={"hate-x": {"bad": "hate", "rude": "not-hate", "odd": ""}},
         groups={"hate-x": {"cooks": "Cooks", "poets": ""}},
     )
-    assert [(r["id"], r["label"], r["given"], r["group"], r["groups"]) for r in rows] == [
+    assert [(r["id"], r["label"], r["source_label"], r["group"], r["groups"]) for r in rows] == [
         ("1", "hate", "bad_rude", "Cooks", ["cooks"]),
         ("2", "not-hate", "rude", "", ["poets"]),
         ("3", "hate", "rude_bad", "", ["nobody"]),
@@ -217,14 +179,14 @@ def test_drawn_splits_are_stratified_seeded_and_keep_together_what_belongs_toget
 
 def test_a_config_that_is_not_there_is_told_and_where_its_texts_are():
     snapshot = SAMPLES / "downstream" / DAY
-    with pytest.raises(Problem, match=r"declares no corpus 'hate-hatecheck'\. Add it.*layouts"):
+    with pytest.raises(UserError, match=r"declares no corpus 'hate-hatecheck'\. Add it.*formats"):
         rows_of(snapshot, "hate-hatecheck")
-    with pytest.raises(Problem, match=r"give it out \(https://osf\.io/53tfs\); bring a file"):
+    with pytest.raises(UserError, match=r"give it out \(https://osf\.io/53tfs\); bring a file"):
         rows_of(snapshot, "hate-identity")
 
 
 def test_one_id_in_two_parts_is_told(tmp_path):
-    with pytest.raises(Problem, match="has the id '1' in two parts"):
+    with pytest.raises(UserError, match="has the id '1' in two parts"):
         made(tmp_path, {"train": HEAD + "1,a,bad,\n", "test": HEAD + "1,b,bad,\n"})
 
 
@@ -242,23 +204,13 @@ def test_one_id_in_two_parts_is_told(tmp_path):
     ],
 )
 def test_what_does_not_hold_is_told(sample, tmp_path, edit, told):
-    frame = pl.read_parquet(sample / "hate-en.parquet")
+    frame = pl.read_parquet(sample("downstream") / "hate-en.parquet")
     frame.with_columns(**edit).select(frame.columns).write_parquet(tmp_path / "hate-en.parquet")
-    assert not fails(sample)
-    assert told in fails(tmp_path)
-
-
-def test_what_does_not_hold_fails_validation(project):
-    build("downstream", downstream)
-    path = project / "data/datasets/downstream/hate-en.parquet"
-    frame = pl.read_parquet(path)
-    frame.with_columns(text=pl.lit("The same again.")).write_parquet(path)
-    with pytest.raises(Problem, match="in_one_split"):
-        validate("downstream")
+    assert told in building.failing("downstream", tmp_path)
 
 
 YODER = {  # the entries of docs/datasets/downstream.md
-    "layout": "jsonl",
+    "format": "jsonl",
     "columns": {
         "text": "text",
         "label": "hate",
@@ -368,7 +320,7 @@ def test_liar_has_its_splits_its_quotes_and_its_parties(real):
     # of the six verdicts of the three files: counted with cut and uniq
     six = {"half-true": 2638, "false": 2511, "mostly-true": 2466, "true": 2063}
     six |= {"barely-true": 2108, "pants-fire": 1050}
-    assert Counter(r["given"] for r in rows) == six
+    assert Counter(r["source_label"] for r in rows) == six
     assert Counter(r["label"] for r in rows)["true"] == 2638 + 2466 + 2063
     parties = Counter(r["group"] for r in rows)
     assert (parties["Republican"], parties["Democrat"]) == (4510 + 597 + 580, 3345 + 395 + 410)
@@ -406,5 +358,8 @@ def test_no_template_of_hatecheck_is_torn_apart(real):
 @pytest.mark.shared
 @shared
 def test_real_texts_hold_the_checks_of_the_default_params(real, tmp_path):
-    assert not fails(written(tmp_path, real, list(REAL)))
-    assert set(pl.read_parquet(tmp_path / "hate-mlma-ar.parquet")["language"]) == {"ar"}
+    section = PARAMS["datasets"]["downstream"] | {"configs": list(REAL), "snapshot": "x"}
+    rows = downstream.build(Snapshot.open(real), downstream.Params(**section))
+    folder = building.written(tmp_path / "downstream", "downstream", rows)
+    assert not building.failing("downstream", folder)
+    assert set(pl.read_parquet(folder / "hate-mlma-ar.parquet")["language"]) == {"ar"}

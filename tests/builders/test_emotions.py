@@ -1,16 +1,14 @@
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import datasets
+import building
 import polars as pl
 import pytest
 
-from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.emotions.build import AFFECTS, lexicon
 
@@ -31,13 +29,9 @@ def translated(*rows: tuple[str, str, str]) -> str:
 
 
 def built_from(folder: Path, **texts: str) -> list[Row | Reject]:
-    for code, text in texts.items():
-        (folder / code).mkdir(parents=True)
-        (folder / code / "emolex.txt").write_text(text, encoding="utf-8", newline="")
-    facts = {"address": "test", "retrieved": "2026-01-01", "licence": "CC0-1.0", "citation": "t"}
-    write_manifest(folder, facts | {"source": "emotions", "request": {"x": 1}, "counts": {}})
+    files = {f"{code}/emolex.txt": text for code, text in texts.items()}
     params = emotions.Params(version="0.1.0", snapshot="x", languages=sorted(texts))
-    return list(emotions.build(Snapshot.open(folder), params))
+    return list(emotions.build(building.snapshot(folder, "emotions", files), params))
 
 
 def affects(row: Row) -> set[str]:
@@ -93,40 +87,23 @@ def test_a_file_that_is_no_lexicon_is_refused(text, wrong):
 
 
 def test_a_language_without_a_file_and_a_broken_file_are_named(tmp_path):
-    with pytest.raises(Problem, match=r"emolex\.txt: line 1 has 1 columns"):
+    with pytest.raises(UserError, match=r"emolex\.txt: line 1 has 1 columns"):
         built_from(tmp_path, en="war\n")
     params = emotions.Params(version="0.1.0", snapshot="x", languages=["sw"])
-    with pytest.raises(Problem, match="no lexicon for 'sw'"):
+    with pytest.raises(UserError, match="no lexicon for 'sw'"):
         list(emotions.build(Snapshot.open(tmp_path), params))
 
 
-def test_the_sample_covers_the_english_words_of_the_sample_treebanks(built):
-    folder = built / "data" / "datasets"
-    lemmas = set(pl.read_parquet(folder / "words" / "en.parquet")["lemma"])
-    assert not lemmas - set(pl.read_parquet(folder / "emotions" / "en.parquet")["word"])
-
-
-def test_load_dataset_gives_typed_rows(built, tmp_path):
-    folder = str(built / "data" / "datasets" / "emotions")
-    found = datasets.load_dataset(folder, "en", split="train", cache_dir=str(tmp_path))
-    assert [found.features[name] for name in AFFECTS] == [datasets.Value("bool")] * 10
-    assert list(found.features) == ["word", "english", *AFFECTS]
+def test_the_sample_covers_the_english_words_of_the_sample_treebanks(sample):
+    lemmas = set(pl.read_parquet(sample("words") / "en.parquet")["lemma"])
+    assert not lemmas - set(pl.read_parquet(sample("emotions") / "en.parquet")["word"])
 
 
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside the checkout")
-def test_the_real_lexicon_has_the_published_numbers(project):
-    folder = project / "real" / "en"
-    folder.mkdir(parents=True)
-    shutil.copy(REAL, folder / "emolex.txt")
-    facts = {"address": "test", "retrieved": "2026-01-01", "licence": "x", "citation": "t"}
-    write_manifest(folder.parent, facts | {"source": "emotions", "request": {"x": 1}, "counts": {}})
-    text = Path("params.yaml").read_text("utf-8")
-    Path("params.yaml").write_text(
-        text.replace("data/samples/emotions/2026-11-21", "real"), "utf-8"
-    )
-    build("emotions", emotions)
-    frame = pl.read_parquet("data/datasets/emotions/en.parquet")
+def test_the_real_lexicon_has_the_published_numbers(tmp_path):
+    rows, _ = building.parted(built_from(tmp_path, en=REAL.read_text("utf-8")))
+    frame = pl.DataFrame([row.values for row in rows])
     assert len(frame) == 14182  # the lexicon's page: 14,182 unigrams
     # words by affect as other packages that read the same version count them
     assert {name: frame[name].sum() for name in AFFECTS} == {

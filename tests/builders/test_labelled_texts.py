@@ -3,15 +3,14 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import datasets
+import building
 import polars as pl
 import pytest
 from samples import DAY, SAMPLES
 
-from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import Snapshot, write_manifest
+from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.labelled_texts import build as labelled_texts
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS, labelled, normal
 
@@ -29,23 +28,19 @@ Texts = list[tuple[str, int]]
 
 
 def snapshot(folder: Path, tuning: Texts, testing: Texts, mapping: str = MAPPING, **changes):
-    into = folder / "en" / "mine"
-    into.mkdir(parents=True)
+    files = {"en/mine/mapping.txt": mapping}
     for split, texts in (("tuning", tuning), ("testing", testing)):
-        (into / f"{split}_text.txt").write_text("".join(f"{t}\n" for t, _ in texts), "utf-8")
-        (into / f"{split}_labels.txt").write_text("".join(f"{n}\n" for _, n in texts), "utf-8")
-    (into / "mapping.txt").write_text(mapping, "utf-8")
-    facts = dict.fromkeys(("address", "retrieved", "licence", "citation"), "test")
+        files[f"en/mine/{split}_text.txt"] = "".join(f"{t}\n" for t, _ in texts)
+        files[f"en/mine/{split}_labels.txt"] = "".join(f"{n}\n" for _, n in texts)
     request = {"corpora": {"en": [CORPUS | changes]}}
-    write_manifest(folder, facts | {"source": "labelled_texts", "request": request, "counts": {}})
-    return Snapshot.open(folder)
+    return building.snapshot(folder, "labelled_texts", files, request)
 
 
 def built_from(folder: Path, *texts: Texts, languages=("en",), **changes):
     params = labelled_texts.Params(version="0.1.0", snapshot="x", languages=list(languages))
-    items = list(labelled_texts.build(snapshot(folder, *texts, **changes), params))
-    rows = [i.values for i in items if isinstance(i, Row)]
-    return rows, [i for i in items if isinstance(i, Reject)]
+    found = labelled_texts.build(snapshot(folder, *texts, **changes), params)
+    rows, rejects = building.parted(found)
+    return [row.values for row in rows], rejects
 
 
 def told(row) -> tuple[str, str, str]:
@@ -143,24 +138,18 @@ def test_files_that_do_not_fit_are_refused(texts, labels, mapping, wrong):
 
 
 def test_a_language_without_corpus_and_a_broken_file_are_named(tmp_path):
-    with pytest.raises(Problem, match="no readable corpus for 'sw'"):
+    with pytest.raises(UserError, match="no readable corpus for 'sw'"):
         built_from(tmp_path / "a", [("Good", 2)], [("Bad", 0)], languages=["sw"])
-    with pytest.raises(Problem, match=r"en/mine/testing cannot be read .*'9' is not in"):
+    with pytest.raises(UserError, match=r"en/mine/testing: .*'9' is not in"):
         built_from(tmp_path / "b", [("Good", 2)], [("Bad", 9)])
 
 
-def test_the_sample_has_twenty_texts_of_each_label_in_each_split(project, tmp_path):
-    build("labelled_texts", labelled_texts)
-    frame = pl.read_parquet("data/datasets/labelled_texts/en.parquet")
+def test_the_sample_has_twenty_texts_of_each_label_in_each_split(sample):
+    frame = pl.read_parquet(sample("labelled_texts") / "en.parquet")
     counts = frame.group_by("split", "label").len().sort("split", "label")
     assert counts["len"].to_list() == [20] * 6
-    found = datasets.load_dataset(
-        "data/datasets/labelled_texts", "en", split="train", cache_dir=str(tmp_path / "cache")
-    )
-    assert found.features["label"] == datasets.ClassLabel(names=list(LABELS))
-    assert found.features["redistributable"] == datasets.Value("bool")
     first = SAMPLES / "labelled_texts" / DAY / "en/sentences/tuning_text.txt"
-    assert first.read_text("utf-8").splitlines()[0] in found["text"]
+    assert first.read_text("utf-8").splitlines()[0] in frame["text"].to_list()
 
 
 @pytest.mark.shared

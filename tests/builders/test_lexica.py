@@ -1,11 +1,11 @@
 from __future__ import annotations
 
+import building
 import numpy as np
 import pytest
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.lexica import build as lexica
 
 SIGNS = {"positive": 1, "negative": -1}
@@ -54,26 +54,20 @@ TEXTS = {
 
 
 def built_from(tmp_path, views=(POLES, DEGREES, CLASSES), **changes):
-    folder = tmp_path / "snapshot"
-    for view in views:
-        for name, text in TEXTS.items():
-            if name.startswith(view["name"]):
-                path = folder / "en" / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text + "\n", encoding="utf-8")
-    facts = dict.fromkeys(("address", "retrieved", "licence", "citation"), "test")
-    request = {"views": {"en": list(views)}}
-    write_manifest(folder, facts | {"source": "lexica", "request": request, "counts": {}})
+    names = tuple(view["name"] for view in views)
+    files = {f"en/{n}": f"{text}\n" for n, text in TEXTS.items() if n.startswith(names)}
+    found = building.snapshot(tmp_path, "lexica", files, {"views": {"en": list(views)}})
     wanted = {
         "version": "0.1.0",
         "snapshot": "x",
         "languages": ["en"],
         "anchors": {"en": {"positive": ["good", "kind"], "negative": ["bad", "cruel"]}},
         "seeds": [1, 2],
-        "steps": 800,
+        "steps": 250,
+        "learning_rate": 2e-3,
     }
     params = lexica.Params(**(wanted | changes))
-    return list(lexica.build(Snapshot.open(folder), params))
+    return list(lexica.build(found, params))
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +131,7 @@ def test_spread_and_change_are_shares(rows):
 
 def test_words_of_a_view_that_must_not_be_published_are_marked(tmp_path):
     private = CLASSES | {"redistribute": False}
-    items = built_from(tmp_path, (POLES, private), steps=300, seeds=[1], leave_out=False)
+    items = built_from(tmp_path, (POLES, private), steps=100, seeds=[1], leave_out=False)
     for item in items:
         if isinstance(item, Row):
             assert item.values["redistributable"] is ("classes" not in item.values["view_names"])
@@ -154,7 +148,7 @@ def test_words_of_a_view_that_must_not_be_published_are_marked(tmp_path):
     ],
 )
 def test_what_cannot_be_fitted_is_told_in_a_sentence(tmp_path, changes, told):
-    with pytest.raises(Problem, match=told):
+    with pytest.raises(UserError, match=told):
         built_from(tmp_path, steps=5, **changes)
 
 

@@ -1,46 +1,35 @@
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
+import building
 import polars as pl
 import pytest
-import yaml
 from published import compass, eight
 from samples import DAY, POLITE, SAMPLES
 
-from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import Snapshot
 from plumbline.builders.datasets.statements import build as statements
 from plumbline.builders.datasets.statements import fetch as client
 from plumbline.builders.datasets.statements.read import VALUES
 from plumbline.builders.datasets.statements.read import statements as read
-from plumbline.validation.datasets import statements as checks
-from plumbline.validation.run import validate
 
 SHARED = Path(__file__).parents[3] / "shared/data/statements"
 HEAD = "id,text,axis,weight,reversed,polarity,opposite\n"
+FLOORS = {"rows_min": {}, "axis_min": 1}
 ONE = "a,tea is good,tribalism,1,no,,\n"
 
 
-def test_the_default_questionnaires_are_built_and_hold_their_checks(project):
-    counts = build("statements", statements)
-    assert counts.rows == {
-        f"{scale}-{code}": number
-        for scale, number in (("calibration", 100), ("values", 48))
-        for code in ("cs", "en", "es", "ru")
-    } | {"axes-en": 40}
-    assert validate("statements")["success"]
-
-
-def test_calibration_is_balanced_and_values_are_half_reversed(project):
-    build("statements", statements)
+def test_calibration_is_balanced_and_values_are_half_reversed(sample):
+    folder = sample("statements")
     for code in ("cs", "en", "es", "ru"):
-        neutral = pl.read_parquet(f"data/datasets/statements/calibration-{code}.parquet")
+        neutral = pl.read_parquet(folder / f"calibration-{code}.parquet")
         assert Counter(neutral["polarity"]) == {0: 50, 1: 50}
         assert neutral["text"].n_unique() == 100
-        own = pl.read_parquet(f"data/datasets/statements/values-{code}.parquet")
+        own = pl.read_parquet(folder / f"values-{code}.parquet")
         counts = own.group_by("axis").agg(pl.len(), pl.col("reversed").sum().alias("turned"))
         assert {axis: (n, t) for axis, n, t in counts.iter_rows()} == dict.fromkeys(VALUES, (12, 6))
         reversal = dict(own.select("id", "reversed").iter_rows())
@@ -48,9 +37,8 @@ def test_calibration_is_balanced_and_values_are_half_reversed(project):
             assert reversal[name] != reversal[other]
 
 
-def test_the_axes_are_half_reversed_and_every_statement_has_its_opposite(project):
-    build("statements", statements)
-    own = pl.read_parquet("data/datasets/statements/axes-en.parquet")
+def test_the_axes_are_half_reversed_and_every_statement_has_its_opposite(sample):
+    own = pl.read_parquet(sample("statements") / "axes-en.parquet")
     counts = own.group_by("axis").agg(pl.len(), pl.col("reversed").sum().alias("turned"))
     assert {axis: (n, t) for axis, n, t in counts.iter_rows()} == {
         "economic": (20, 10),
@@ -128,7 +116,7 @@ def test_a_file_of_pi34_has_34_items_on_the_four_values():
 def test_pi34_is_asked_for_where_it_is_absent():
     params = statements.Params(version="0.1.0", snapshot="x", configs=["pi34"])
     with pytest.raises(
-        Problem, match=r"no questionnaire 'pi34'.*not shipped.*statements\.md"
+        UserError, match=r"no questionnaire 'pi34'.*not shipped.*statements\.md"
     ) as told:
         list(statements.build(Snapshot.open(SAMPLES / "statements" / DAY), params))
     assert "10.1177/14747049221112657" in str(told.value)
@@ -137,32 +125,34 @@ def test_pi34_is_asked_for_where_it_is_absent():
 @pytest.mark.parametrize("config", ["political-compass", "8values"])
 def test_published_scales_are_asked_for_where_they_are_absent(config):
     params = statements.Params(version="0.1.0", snapshot="x", configs=[config])
-    with pytest.raises(Problem, match=rf"no questionnaire '{config}'.*not shipped.*statements\.md"):
+    with pytest.raises(
+        UserError, match=rf"no questionnaire '{config}'.*not shipped.*statements\.md"
+    ):
         list(statements.build(Snapshot.open(SAMPLES / "statements" / DAY), params))
 
 
-def fetched(project, **published):
-    """Build and validate the questionnaires of others, from files of the user's."""
+def fetched(folder, **published):
+    """Build and check the questionnaires of others, from files of the user's."""
     declared = {
-        name: {"file": str(path), "layout": name, "scale": name, "language": "en"}
+        name: {"file": str(path), "format": name, "scale": name, "language": "en"}
         | {"licence": "its authors'", "source": "its authors"}
         for name, path in published.items()
     }
-    client.fetch(client.Params(questionnaires=declared), POLITE, project / "theirs" / DAY)
-    params = yaml.safe_load((project / "params.yaml").read_text("utf-8"))
-    params["datasets"]["statements"] |= {"snapshot": f"theirs/{DAY}", "configs": [*published]}
-    params["validation"]["statements"]["rows_min"] = dict.fromkeys(published, 60)
-    params["validation"]["statements"]["axis_min"] = 1
-    (project / "params.yaml").write_text(yaml.safe_dump(params), "utf-8")
-    build("statements", statements)
-    assert validate("statements")["success"]
-    return [pl.read_parquet(f"data/datasets/statements/{name}.parquet") for name in published]
+    client.fetch(client.Params(questionnaires=declared), POLITE, folder / "theirs" / DAY)
+    params = statements.Params(version="0.1.0", snapshot="x", configs=[*published])
+    found = statements.build(Snapshot.open(folder / "theirs" / DAY), params)
+    made = building.written(folder / "statements", "statements", found)
+    assert not building.failing("statements", made, FLOORS)
+    return [pl.read_parquet(made / f"{name}.parquet") for name in published]
 
 
-def test_points_of_published_scales_reach_the_dataset(project):
-    (project / "compass.json").write_text(compass(), "utf-8")
-    (project / "eight.js").write_text(eight(), "utf-8")
-    own, linear = fetched(project, **{"political-compass": "compass.json", "8values": "eight.js"})
+def test_points_of_published_scales_reach_the_dataset(tmp_path):
+    (tmp_path / "compass.json").write_text(compass(), "utf-8")
+    (tmp_path / "eight.js").write_text(eight(), "utf-8")
+    own, linear = fetched(
+        tmp_path,
+        **{"political-compass": tmp_path / "compass.json", "8values": tmp_path / "eight.js"},
+    )
     rows = {row["id"]: row for row in own.iter_rows(named=True)}
     assert len(rows) == len(own) == 62
     assert rows["pc-01"]["points"] == [77, 5, 0, -83]
@@ -174,21 +164,21 @@ def test_points_of_published_scales_reach_the_dataset(project):
     assert (rows["pc-62"]["axis"], rows["pc-62"]["weight"]) == ("", 0)
     assert (rows["pc-01"]["text"], rows["pc-01"]["sentence"]) == ("tea 1 is dear", "Tea 1 is dear.")
     assert not own["redistributable"].any()  # unless the user says so
-    params = checks.Params(rows_min={}, axis_min=1)
     for points, fit in (([77.0, 5, 0, -83], True), ([-83.0, 0, 5, 77], False), ([77.0], False)):
         told = own.head(1).with_columns(points=pl.lit(points))
-        told.write_parquet(project / "political-compass.parquet")
-        frame = checks.tables(params, project)[0].frame
-        assert frame["points_fit_weight"].to_list() == [fit]
+        (tmp_path / "odd").mkdir(exist_ok=True)
+        told.write_parquet(tmp_path / "odd/political-compass.parquet")
+        failing = building.failing("statements", tmp_path / "odd", FLOORS)
+        assert ("points_fit_weight" in failing) is not fit
     moved = linear.filter(pl.col("id") == "8v-01").select("axis", "weight", "reversed").rows()
     assert moved == [("econ", 10.0, False), ("govt", 5.0, True)]
 
 
 @pytest.mark.shared
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no shared data beside the checkout")
-def test_the_real_compass_and_8values_are_read_whole(project):
+def test_the_real_compass_and_8values_are_read_whole(tmp_path):
     own, linear = fetched(
-        project,
+        tmp_path,
         **{
             "political-compass": SHARED / "political_compass.json",
             "8values": SHARED / "8values_questions.js.txt",
@@ -212,17 +202,11 @@ def test_the_real_compass_and_8values_are_read_whole(project):
     assert totals == {"econ": 195, "dipl": 225, "govt": 320, "scty": 292}
 
 
-def test_an_uneven_questionnaire_and_a_lost_statement_fail_validation(project):
-    params = yaml.safe_load((project / "params.yaml").read_text("utf-8"))
-    assert params["validation"]["statements"]["half_tolerance"] == 0
-    build("statements", statements)
-    path = project / "data/datasets/statements/values-cs.parquet"
+def test_an_uneven_questionnaire_and_a_lost_statement_fail_the_checks(sample, tmp_path):
+    folder = shutil.copytree(sample("statements"), tmp_path / "own")
+    path = folder / "values-cs.parquet"
     turned = pl.col("reversed") & (pl.col("id") != "tribalism-1-opposite")
-    spoilt = pl.read_parquet(path).with_columns(
-        reversed=turned, text=pl.col("text").str.to_titlecase()
-    )
-    spoilt.write_parquet(path)
-    with pytest.raises(Problem) as told:
-        validate("statements")
-    for fault in ("even", "opposites_are_mutual", "same_ids", "begins_small"):
-        assert fault in str(told.value)
+    title = pl.col("text").str.to_titlecase()
+    pl.read_parquet(path).with_columns(reversed=turned, text=title).write_parquet(path)
+    failing = building.failing("statements", folder)
+    assert {"even", "opposites_are_mutual", "same_ids", "begins_small"} <= set(failing)

@@ -6,7 +6,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-import datasets
+import building
 import polars as pl
 import pytest
 import whole
@@ -14,7 +14,7 @@ import yaml
 from samples import DAY, SAMPLES, TOP
 
 from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot, write_manifest
 from plumbline.builders.datasets.stereotypes import build as stereotypes
@@ -37,14 +37,12 @@ shared = pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside th
 def built_from(folder: Path, **said: list[str]) -> list[Row | Reject]:
     """Build from one query about kids, and what each engine suggests."""
     group = "category,group,name,kind\nage,kids,kids,people\n"
-    (folder / "groups").mkdir(parents=True)
-    (folder / "groups" / "en.csv").write_text(group, "utf-8")
+    files = {"groups/en.csv": group}
     query = "why are kids so"
     for engine, texts in said.items():
-        path = folder / "answers" / engine / "en.jsonl.gz"
-        path.parent.mkdir(parents=True)
         line = {"query": query, "body": json.dumps([query, texts], ensure_ascii=False)}
-        path.write_bytes(gzip.compress((json.dumps(line) + "\n").encode(), mtime=0))
+        packed = gzip.compress((json.dumps(line) + "\n").encode(), mtime=0)
+        files[f"answers/{engine}/en.jsonl.gz"] = packed
     request = {
         "locales": {"en": {"language": "en"}},
         "engines": {engine: {"format": "list"} for engine in said},
@@ -52,10 +50,9 @@ def built_from(folder: Path, **said: list[str]) -> list[Row | Reject]:
         "spelling": "paper",
         "published": {},
     }
-    facts = {"address": "t", "retrieved": "2026-01-02", "licence": "x", "citation": "t"}
-    write_manifest(folder, facts | {"source": "autocomplete", "request": request, "counts": {}})
+    found = building.snapshot(folder, "autocomplete", files, request, "2026-01-02")
     params = stereotypes.Params(**PARAMS | {"published": []})
-    return list(stereotypes.build(Snapshot.open(folder), params))
+    return list(stereotypes.build(found, params))
 
 
 def test_engines_that_agree_share_a_row_with_the_rank_in_each(tmp_path):
@@ -124,10 +121,8 @@ def test_every_rule_of_the_cleaning_leaves_its_flag(attribute, told):
     assert flags(attribute, RULES) == told
 
 
-def test_the_sample_has_every_kind_of_dirt_and_holds_its_checks(project):
-    build("stereotypes", stereotypes)
-    assert validate("stereotypes")["success"]
-    folder = Path("data/datasets/stereotypes")
+def test_the_sample_has_every_kind_of_dirt(sample):
+    folder = sample("stereotypes")
     rows = pl.read_parquet(folder / "en.parquet")
     assert set(rows["flags"].explode().drop_nulls()) == {
         "multi_word",
@@ -148,19 +143,11 @@ def test_the_sample_has_every_kind_of_dirt_and_holds_its_checks(project):
 
 
 def test_the_card_is_gated_and_begins_with_the_notice(project):
-    build("stereotypes", stereotypes)
+    build("stereotypes", stereotypes)  # its card is made of the pages of docs, too
     card = render(Path("data/datasets/stereotypes"))["README.md"].decode()
     front, prose = card.removeprefix("---\n").split("---\n", 1)
     assert "stereotypes" in yaml.safe_load(front)["extra_gated_prompt"]
     assert prose.index("**Content warning.**") < prose.index("## What")
-
-
-def test_load_dataset_gives_typed_rows(project, tmp_path):
-    build("stereotypes", stereotypes)
-    folder = "data/datasets/stereotypes"
-    found = datasets.load_dataset(folder, "en", split="train", cache_dir=str(tmp_path / "c"))
-    assert found.features["engines"] == datasets.List(datasets.Value("string"))
-    assert found.features["ranks"] == datasets.List(datasets.Value("int32"))
 
 
 def test_what_is_not_in_the_snapshot_is_named():
@@ -171,7 +158,7 @@ def test_what_is_not_in_the_snapshot_is_named():
         ({"cleaning": {}}, "no rules for 'en'"),
     ):
         params = stereotypes.Params(**PARAMS | changes)
-        with pytest.raises(Problem, match=told):
+        with pytest.raises(UserError, match=told):
             list(stereotypes.build(wave, params))
 
 

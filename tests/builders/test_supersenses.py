@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
-import datasets
+import building
 import polars as pl
 import pytest
 
-from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.supersenses import build as supersenses
@@ -34,12 +32,7 @@ def snapshot(folder: Path, adjectives: str, **verbs: str) -> Snapshot:
     texts = {"adjectives/adjective_words.predicted": adjectives}
     for code, name in enumerate(VERBS):
         texts[f"verbs/verb.{name}.yaml"] = verbs.get(name, synset(900 + code, f"do {name}"))
-    for name, text in texts.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    facts = {"address": "test", "retrieved": "2026-01-01", "licence": "CC0-1.0", "citation": "t"}
-    write_manifest(folder, facts | {"source": "supersenses", "request": {"x": 1}, "counts": {}})
-    return Snapshot.open(folder)
+    return building.snapshot(folder, "supersenses", texts)
 
 
 def rows(found, lemma: str) -> dict[str, dict]:
@@ -48,7 +41,7 @@ def rows(found, lemma: str) -> dict[str, dict]:
 
 
 def told(folder: Path, adjectives: str, **verbs: str) -> str:
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(UserError) as caught:
         list(supersenses.build(snapshot(folder, adjectives, **verbs), PARAMS))
     return str(caught.value)
 
@@ -126,7 +119,7 @@ def test_a_second_line_for_an_adjective_is_a_reject(tmp_path):
     ],
 )
 def test_a_file_of_adjectives_that_is_none_is_refused(tmp_path, text, wrong):
-    with pytest.raises(Problem, match=wrong) as caught:
+    with pytest.raises(UserError, match=wrong) as caught:
         list(supersenses.build(snapshot(tmp_path, text), PARAMS))
     assert "adjective_words.predicted" in str(caught.value)
 
@@ -159,41 +152,27 @@ def test_a_synset_in_two_files_and_a_missing_class_are_told(tmp_path):
     (folder / "verbs" / "verb.weather.yaml").unlink()
     facts = json.loads((folder / "manifest.json").read_text("utf-8"))
     write_manifest(folder, facts)
-    with pytest.raises(Problem, match=r"no verbs/verb\.weather\.yaml"):
+    with pytest.raises(UserError, match=r"no verbs/verb\.weather\.yaml"):
         list(supersenses.build(Snapshot.open(folder), PARAMS))
 
 
-def test_every_english_word_of_the_sample_treebanks_has_a_class(built):
-    folder = built / "data" / "datasets"
-    words = pl.read_parquet(folder / "words" / "en.parquet", columns=["lemma", "pos"])
-    classes = pl.read_parquet(folder / "supersenses" / "en.parquet")
+def test_every_english_word_of_the_sample_treebanks_has_a_class(sample):
+    words = pl.read_parquet(sample("words") / "en.parquet", columns=["lemma", "pos"])
+    classes = pl.read_parquet(sample("supersenses") / "en.parquet")
     assert words.join(classes, on=["lemma", "pos"], how="anti").is_empty()
     assert classes.filter(pl.col("weight") > 0)["supersense"].n_unique() == len(CLASSES)
-
-
-def test_load_dataset_gives_typed_rows(built, tmp_path):
-    folder = str(built / "data" / "datasets" / "supersenses")
-    found = datasets.load_dataset(folder, "en", split="train", cache_dir=str(tmp_path))
-    assert found.features["supersense"] == datasets.ClassLabel(names=list(CLASSES))
-    assert found.features["best"] == datasets.Value("bool")
 
 
 @pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.is_dir(), reason="no shared data beside the checkout")
-def test_the_real_files_are_read_whole(project):
-    folder = project / "real"
-    (folder / "adjectives").mkdir(parents=True)
-    shutil.copy(REAL / "adjective_words.predicted", folder / "adjectives")
-    shutil.copytree(REAL / "wordnet_verbs", folder / "verbs")
-    facts = {"address": "test", "retrieved": "2026-01-01", "licence": "x", "citation": "t"}
-    write_manifest(folder, facts | {"source": "supersenses", "request": {"x": 1}, "counts": {}})
-    text = Path("params.yaml").read_text("utf-8")
-    text = text.replace("data/samples/supersenses/2026-11-21", "real")
-    Path("params.yaml").write_text(text, "utf-8")
-    counts = build("supersenses", supersenses)
-    assert not counts.rejects
-    frame = pl.read_parquet("data/datasets/supersenses/en.parquet")
+def test_the_real_files_are_read_whole(tmp_path):
+    verbs = {f"verbs/{p.name}": p.read_bytes() for p in (REAL / "wordnet_verbs").iterdir()}
+    words = {"adjectives/a.predicted": (REAL / "adjective_words.predicted").read_bytes()}
+    given = building.snapshot(tmp_path, "supersenses", verbs | words)
+    found, rejects = building.parted(supersenses.build(given, PARAMS))
+    assert not rejects
+    frame = pl.DataFrame([row.values for row in found], infer_schema_length=None)
     adjectives = frame.filter(pl.col("pos") == 0)
     assert adjectives["lemma"].n_unique() == 7511
     # lines of the file that name FEELING, and synsets of the verb files, counted with grep

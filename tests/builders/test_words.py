@@ -1,16 +1,16 @@
 from __future__ import annotations
 
-import datasets
+import building
 import polars as pl
 import pytest
 import whole
 import yaml
 from conllu import parse
+from samples import DAY, SAMPLES
 
 from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
-from plumbline.builders.core.snapshot import Snapshot, write_manifest
 from plumbline.builders.datasets.words import build as words
 
 ORDER = {"en": words.Order(adjective="Adj-N", clause="SVO")}
@@ -25,25 +25,9 @@ def sentence(*tokens: tuple[str, str, str]) -> str:
 
 
 def built_from(tmp_path, **files: str) -> list[Row | Reject]:
-    folder = tmp_path / "snapshot"
-    for name, text in files.items():
-        path = folder / "en" / f"{name}.conllu"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    write_manifest(
-        folder,
-        {
-            "source": "ud",
-            "address": "test",
-            "retrieved": "2026-01-01",
-            "licence": "CC0-1.0",
-            "citation": "test",
-            "request": {"x": 1},
-            "counts": {},
-        },
-    )
+    found = {f"en/{name}.conllu": text for name, text in files.items()}
     params = words.Params(version="0.1.0", snapshot="x", languages=["en"], word_order=ORDER)
-    return list(words.build(Snapshot.open(folder), params))
+    return list(words.build(building.snapshot(tmp_path / "snapshot", "ud", found), params))
 
 
 def rows(found):
@@ -101,8 +85,8 @@ def test_ranges_and_empty_nodes_are_not_words(tmp_path):
         ("es", "after", "after"),
     ],
 )
-def test_words_stand_where_the_paper_puts_them(built, language, adjective, verb):
-    frame = pl.read_parquet(built / "data" / "datasets" / "words" / f"{language}.parquet")
+def test_words_stand_where_the_paper_puts_them(sample, language, adjective, verb):
+    frame = pl.read_parquet(sample("words") / f"{language}.parquet")
     places = {
         words.POS[pos]: words.PLACES[place]
         for pos, place in frame.select("pos", "place").unique().iter_rows()
@@ -110,10 +94,10 @@ def test_words_stand_where_the_paper_puts_them(built, language, adjective, verb)
     assert places == {"ADJ": adjective, "VERB": verb}
 
 
-def test_every_token_of_the_sample_is_counted_once(built):
-    folder = built / "data" / "datasets" / "words"
+def test_every_token_of_the_sample_is_counted_once(sample):
+    folder = sample("words")
     rejects = pl.read_parquet(folder / "rejects.parquet")
-    for path in sorted((built / "data" / "samples" / "ud" / "2026-11-21").glob("*/*.conllu")):
+    for path in sorted((SAMPLES / "ud" / DAY).glob("*/*.conllu")):
         language = path.parent.name
         kept = pl.read_parquet(folder / f"{language}.parquet")["count"].sum()
         lost = rejects.filter(pl.col("config") == language)["number"].sum()
@@ -121,28 +105,13 @@ def test_every_token_of_the_sample_is_counted_once(built):
         assert kept + lost == sum(isinstance(t["id"], int) for t in tokens)
 
 
-def test_load_dataset_gives_typed_rows(built, tmp_path):
-    folder = str(built / "data" / "datasets" / "words")
-    found = datasets.load_dataset(folder, "en", split="train", cache_dir=str(tmp_path))
-    assert found.features["pos"] == datasets.ClassLabel(names=["ADJ", "VERB"])
-    assert found.features["treebanks"] == datasets.List(datasets.Value("string"))
-    assert found[0]["treebanks"] == ["en_sample-ud-test.conllu"]
-
-
-def test_a_file_that_is_not_conllu_is_named(project):
-    path = project / "data" / "samples" / "ud" / "2026-11-21" / "fr" / "fr_sample-ud-test.conllu"
-    path.write_text("<html>moved</html>\n", encoding="utf-8")
-    with pytest.raises(Problem, match=r"fr_sample-ud-test.conllu: its bytes differ"):
-        build("words", words)
-
-
 def test_a_language_without_a_treebank_or_order_is_named(project):
     tree = whole.tree()
     tree["datasets"]["words"]["languages"] = ["en", "sw"]
     (project / "params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-    with pytest.raises(Problem, match="no word_order for sw"):
+    with pytest.raises(UserError, match="no word_order for sw"):
         build("words", words)
     tree["datasets"]["words"]["word_order"]["sw"] = {"adjective": "N-Adj", "clause": "SVO"}
     (project / "params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
-    with pytest.raises(Problem, match="no treebank for 'sw'"):
+    with pytest.raises(UserError, match="no treebank for 'sw'"):
         build("words", words)

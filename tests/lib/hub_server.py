@@ -11,12 +11,19 @@ import hashlib
 import json
 import re
 import threading
-from contextlib import contextmanager
+import warnings
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
+from types import SimpleNamespace
 from urllib.parse import parse_qs, unquote, urlsplit
 
+import pytest
 import yaml
+from huggingface_hub import constants
+
+from plumbline.builders.__main__ import main
 
 TOKEN = "hf_" + "t" * 34
 LARGE = (".parquet", ".safetensors")
@@ -73,7 +80,7 @@ def serving():
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         hub.endpoint = f"http://127.0.0.1:{server.server_port}"
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield hub
         finally:
@@ -330,3 +337,32 @@ ROUTES = (
     (r"POST /large/(\w+)/verify", Answers.verify),
     (r"(?:GET|HEAD) /(.+)/resolve/([^/]+)/(.+)", Answers.resolve),
 )
+
+
+def command(endpoint, folder, *words, token=TOKEN, offline=False):
+    """Run a command here: what the client reads from the environment when it starts is set in it.
+
+    Its cache is of this folder, and of one Hub alone.
+    """
+    out, err = StringIO(), StringIO()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        warnings.catch_warnings(action="ignore", category=DeprecationWarning),  # of the client's
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        patch.chdir(folder)
+        patch.setenv("HF_ENDPOINT", endpoint)
+        files = "/{repo_id}/resolve/{revision}/{filename}"
+        for name, value in {
+            "ENDPOINT": endpoint,
+            "HUGGINGFACE_CO_URL_TEMPLATE": endpoint + files,
+            "HF_HUB_OFFLINE": offline,
+            "HF_HUB_DISABLE_XET": True,
+            "HF_TOKEN_PATH": str(folder / "hf/token"),
+            "HF_HUB_CACHE": str(folder / "hf/hub"),
+        }.items():
+            patch.setattr(constants, name, value)
+        patch.setenv("HF_TOKEN", token) if token else patch.delenv("HF_TOKEN", raising=False)
+        status = main(list(words))
+    return SimpleNamespace(returncode=status, stdout=out.getvalue(), stderr=err.getvalue())

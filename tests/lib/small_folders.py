@@ -12,7 +12,7 @@ import yaml
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.parquet import fingerprint
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.release.facts import page_of
+from plumbline.builders.release import facts
 
 OPEN = {"license": "cc0-1.0"}
 KINDS = {str: "string", bool: "bool", int: "int64"}
@@ -34,15 +34,21 @@ def make(where, *, rows=None, front=OPEN, sources=(), licence="CC0-1.0", success
     )
     origin = front_matter.Origin(told, "make it", "1.2.0")
     front_matter.write(where, {"en": Schema(columns, (columns[0].name,))}, origin)
-    page = page_of(where)
+    _, kind, name, *_ = where.parts
+    page = facts.DATASET_PAGES / f"{name}.md"
+    heading = "# Toy\n\n## Sources"
+    if kind != "datasets":
+        page = facts.STUDY_PAGES / f"{name}.md"
+        front = {facts.CARDS: {kind: {name: front}}}
+        heading = f"# Toy\n\n## {name}\n\n### Sources"
     page.parent.mkdir(parents=True, exist_ok=True)
-    text = f"---\n{yaml.safe_dump(front)}---\n# Toy\n\n## Sources\n\nTold by hand.\n"
+    text = f"---\n{yaml.safe_dump(front)}---\n{heading}\n\nTold by hand.\n"
     page.write_text(text, encoding="utf-8")
     if where.parts[1] == "datasets":
-        facts = {"success": success, "fingerprint": fingerprint(where)}
+        verdict = {"success": success, "fingerprint": fingerprint(where)}
         report = Path(f"data/validation/{where.name}.json")
         report.parent.mkdir(parents=True, exist_ok=True)
-        report.write_text(json.dumps(facts), encoding="utf-8")
+        report.write_text(json.dumps(verdict), encoding="utf-8")
     return where
 
 

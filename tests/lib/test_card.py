@@ -15,11 +15,18 @@ from imports import TOP
 from lib.hub_terms import SIZES, faults
 
 from plumbline.builders.core import front_matter, parquet
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.release import card, facts
 
 PAGES = sorted((TOP / "docs/datasets").glob("*.md"))
-OTHERS = sorted([*(TOP / "docs/probes").glob("*.md"), *(TOP / "docs/analyses").glob("*.md")])
+STUDIES = sorted((TOP / "docs/studies").glob("*.md"))
+DESCRIBED = [
+    (page, Path("data", kind, name))
+    for page in STUDIES
+    for kind, cards in facts.read_page(page)[0]["cards"].items()
+    for name in cards
+]
 SCHEMA = Schema(
     columns=(
         Column("word", "string", "a word"),
@@ -102,15 +109,82 @@ def test_every_page_answers_every_question(page):
     assert not unknown, f"{page.name} answers what is no question: {unknown}"
 
 
-@pytest.mark.parametrize(
-    "page", [*PAGES, *OTHERS], ids=lambda page: f"{page.parent.name}/{page.stem}"
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_hub_knows_every_term_of_a_page(page):
     front = facts.read_page(page)[0]
     front.pop(card.WARNING, None)
     assert faults(front) == []
-    if page in PAGES:
-        assert {"language", "task_categories", "task_ids", "annotations_creators"} <= set(front)
+    assert {"language", "task_categories", "task_ids", "annotations_creators"} <= set(front)
+
+
+@pytest.mark.parametrize(("page", "folder"), DESCRIBED, ids=lambda path: path.name)
+def test_outputs_and_tables_are_described_by_a_section_of_their_study(page, folder, monkeypatch):
+    monkeypatch.chdir(TOP)
+    assert facts.page_of(folder) == page.relative_to(TOP)
+    front, prose = facts.read_page(page, folder / "some-model")
+    front.pop(card.WARNING, None)
+    assert faults(front) == []
+    assert prose.startswith(f"# {folder.parent.name.capitalize()} of `{folder.name}`\n")
+    assert {"Known limits", "Sensitive content", "Citation"} <= set(facts.sections(prose))
+    assert "](../" not in prose
+    assert "](#" not in prose
+    assert "begin generated" not in prose
+
+
+STUDY = """---
+tables: {license: mit}
+cards:
+  tables:
+    one: {pretty_name: One}
+    two: {license: apache-2.0}
+---
+
+# A study
+
+## one
+
+### What
+
+Of [two](#two) and [the Hub](https://hf.co).
+
+### Sensitive content
+
+None.
+
+## two
+
+### What
+
+More.
+
+## Sensitive content
+
+Words.
+
+## Citation
+
+Nobody.
+"""
+
+
+def test_a_section_of_a_study_becomes_a_page_with_what_its_study_says_once(tmp_path):
+    page = tmp_path / "study.md"
+    page.write_text(STUDY, "utf-8")
+    front, prose = facts.read_page(page, Path("data/tables/one/model"))
+    assert front == {"license": "mit", "pretty_name": "One"}
+    assert facts.sections(prose) == {
+        "What": "Of two and [the Hub](https://hf.co).",
+        "Sensitive content": "None.",
+        "Citation": "Nobody.",
+    }
+    front, prose = facts.read_page(page, Path("data/tables/two"))
+    assert front == {"license": "apache-2.0"}
+    assert facts.sections(prose)["Sensitive content"] == "Words."
+    with pytest.raises(UserError, match="no card for data/tables/three"):
+        facts.read_page(page, Path("data/tables/three"))
+    page.write_text(STUDY.replace("## two", "## deux"), "utf-8")
+    with pytest.raises(UserError, match="no section '## two'"):
+        facts.read_page(page, Path("data/tables/two"))
 
 
 def test_a_gap_is_named():
@@ -231,5 +305,5 @@ def test_built_cards_are_read_by_the_hubs_own_library(built, monkeypatch):
 def test_pages_that_held_slurs_or_stereotypes_warn():
     warned = {p.stem for p in PAGES if card.WARNING in facts.read_page(p)[0]}
     assert warned == {"corpora", "downstream", "social_groups", "stereotypes"}
-    for page in (Path("docs/probes/stereotypes.md"), Path("docs/analyses/drift.md")):
-        assert card.WARNING in facts.read_page(TOP / page)[0]
+    warned = {f.name for p, f in DESCRIBED if card.WARNING in facts.read_page(p, f)[0]}
+    assert warned == {"completions", "after_training", "shift", "waves"}

@@ -255,9 +255,9 @@ def test_only_the_configs_that_are_named(told, capsys):
         (["politicians", "./a", "workspace"], "not in the workspace"),
         (["politicians", "./a", "./empty"], "no parquet file there"),
         (["politicians", "./a", "./broken"], "cannot be read as parquet"),
-        (["outputs/associations", "./a", "./b"], "nothing that can be compared"),
-        (["data/pretrained/a/b", "./a", "./b"], "nothing that can be compared"),
-        (["../politicians", "./a", "./b"], "nothing that can be compared"),
+        (["outputs/associations", "./a", "./b"], "not a folder for this; name a dataset, "),
+        (["data/pretrained/a/b", "./a", "./b"], "not a folder for this; name a dataset, "),
+        (["../politicians", "./a", "./b"], "not a folder for this; name a dataset, "),
     ],
 )
 def test_bad_input_is_one_sentence(capsys, project, words, told_off):

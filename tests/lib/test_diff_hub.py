@@ -1,4 +1,4 @@
-"""Comparing versions on a Hub on loopback, through the real client in a process of its own."""
+"""Comparing versions on a Hub on loopback, through the real client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 
 import pytest
 from imports import TOP
-from lib.hub_server import TOKEN, Repo, serving, sha1
+from lib.hub_server import TOKEN, Repo, command, serving, sha1
 from lib.made_versions import MADE, word, write
 
 from plumbline.builders.versions import resolve
@@ -39,26 +39,10 @@ def hub(apart):
 
 @pytest.fixture
 def asked(hub, tmp_path):
-    """Return what runs a comparison in a process of its own, against that Hub."""
+    """Return what compares, with that Hub."""
 
-    def compared(*words, token=TOKEN, endpoint=None, offline="0"):
-        environment = {k: v for k, v in os.environ.items() if k != "HF_TOKEN"} | {
-            "PYTHONPATH": str(TOP),
-            "HF_HOME": str(tmp_path / "hf"),
-            "HF_ENDPOINT": endpoint or hub.endpoint,
-            "HF_HUB_OFFLINE": offline,
-            "HF_HUB_DISABLE_XET": "1",
-            "HF_HUB_DISABLE_TELEMETRY": "1",
-        }
-        return subprocess.run(
-            [sys.executable, "-m", "plumbline.builders", "diff", *words],
-            cwd=tmp_path,
-            env=environment | ({"HF_TOKEN": token} if token else {}),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+    def compared(*words, endpoint="", **how):
+        return command(endpoint or hub.endpoint, tmp_path, "diff", *words, **how)
 
     return compared
 
@@ -76,7 +60,7 @@ def test_two_tags_on_the_hub_and_a_tag_and_a_folder(apart, hub, asked):
         f"on the Hub, commit {sha[:10]}"
         for sha, _, _ in hub.repos["datasets/example/lexica"].commits
     ]
-    assert [found[when]["told"] for when in ("before", "after")] == commits
+    assert [found[when]["described"] for when in ("before", "after")] == commits
     done = asked("lexica", TAGS[0], "./made-here", "--exit-code")
     assert done.returncode == 1
     assert "en: 1 -> 2 rows: 1 added, 0 removed, 0 changed" in done.stdout
@@ -97,7 +81,7 @@ def test_a_dataset_that_the_project_no_longer_has_compares_on_the_hub(apart, hub
 
 def test_what_was_fetched_serves_without_a_network(apart, hub, asked):
     assert asked("lexica", *TAGS).returncode == 0
-    for without in ({"endpoint": "http://127.0.0.1:9"}, {"offline": "1"}):
+    for without in ({"endpoint": "http://127.0.0.1:9"}, {"offline": True}):
         done = asked("lexica", *TAGS, **without)
         assert done.returncode == 0, done.stderr
         assert "words added: 1" in done.stdout
@@ -107,11 +91,11 @@ def test_what_was_fetched_serves_without_a_network(apart, hub, asked):
     ("words", "how", "told_off"),
     [
         ((TAGS[0], "example/lexica@9.9.9"), {}, "example/lexica@9.9.9: no such version on the Hub"),
-        ((TAGS[0], "example/nothing@1.0.0"), {}, "example/nothing: no such dataset on the Hub"),
-        (TAGS, {"token": None}, "example/lexica: no such dataset on the Hub, or none that may be"),
-        (TAGS, {"token": "hf_" + "w" * 34}, "may be read with the token in HF_TOKEN"),
+        ((TAGS[0], "example/nothing@1.0.0"), {}, "example/nothing: not on the Hub"),
+        (TAGS, {"token": None}, "example/lexica: not on the Hub, or not to be read"),
+        (TAGS, {"token": "hf_" + "w" * 34}, "to be read with the token in HF_TOKEN"),
         (TAGS, {"endpoint": "http://127.0.0.1:9"}, "example/lexica: the Hub was not reached"),
-        (TAGS, {"offline": "1"}, "example/lexica: the Hub was not reached"),
+        (TAGS, {"offline": True}, "example/lexica: the Hub was not reached"),
     ],
 )
 def test_what_the_hub_refuses_is_one_sentence(apart, hub, asked, words, how, told_off):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from samples import POLITE
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.fetch.download import download
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_a_line_that_breaks_is_gone_on_with_where_it_broke(tmp_path):
 
 
 def test_another_process_goes_on_too(tmp_path):
-    lost = pytest.raises(Problem, match="nothing fetched so far is lost")
+    lost = pytest.raises(UserError, match="nothing fetched so far is lost")
     with server(most=lambda n: 1_000_000 if n < 2 else 10**9) as (address, state):
         with lost:
             get(address, tmp_path / "big", attempts=1)
@@ -118,7 +118,10 @@ def test_where_the_rest_cannot_be_had_the_file_is_asked_for_anew(tmp_path, chang
 
 
 def test_a_file_that_changed_meanwhile_is_not_patched_together(tmp_path):
-    with server(body=BODY[::-1], most=lambda n: 1_000_000) as (address, _), pytest.raises(Problem):
+    with (
+        server(body=BODY[::-1], most=lambda n: 1_000_000) as (address, _),
+        pytest.raises(UserError),
+    ):
         get(address, tmp_path / "big", attempts=1)
     with server(tag='"b"') as (address, state):
         get(address, tmp_path / "big", attempts=1)
@@ -145,7 +148,7 @@ def test_a_file_longer_than_one_answer_may_take_comes_in_several_that_are_no_fai
 def test_a_file_that_only_trickles_in_is_given_up(tmp_path):
     with (
         server(piece=1000, pause_s=0.05) as (address, _),
-        pytest.raises(Problem, match=r"no whole answer within 0\.2 s"),
+        pytest.raises(UserError, match=r"no whole answer within 0\.2 s"),
     ):
         get(address, tmp_path / "big", timeout_s=0.2, attempts=2)
 
@@ -153,13 +156,13 @@ def test_a_file_that_only_trickles_in_is_given_up(tmp_path):
 def test_a_wrong_address_is_told_at_once_and_a_wrong_file_is_not_kept(tmp_path):
     with (
         server(status=lambda n: 404) as (address, state),
-        pytest.raises(Problem, match=r"HTTP 404; check the address"),
+        pytest.raises(UserError, match=r"HTTP 404; check the address"),
     ):
         get(address, tmp_path / "big")
     assert len(state["asked"]) == 1
     with (
         server(body=b"<html>") as (address, _),
-        pytest.raises(Problem, match=r"^http://.*/big: not the file; check the address"),
+        pytest.raises(UserError, match=r"^http://.*/big: not the file; check the address"),
     ):
         get(address, tmp_path / "big")
     assert list(tmp_path.iterdir()) == []

@@ -17,7 +17,7 @@ from small_corpora import PARAMS, base, post, snapshots
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import GPT2Config, GPT2ForSequenceClassification, PreTrainedTokenizerFast
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.datasets.corpora import build as corpora
 from plumbline.builders.datasets.corpora import hate_filter
@@ -109,7 +109,7 @@ def test_shorter_windows_than_the_models_own(folder):
     ],
 )
 def test_a_label_or_weights_that_are_not_the_ones_named_are_told(folder, changes, wrong):
-    with pytest.raises(Problem, match=wrong):
+    with pytest.raises(UserError, match=wrong):
         hate_filter.Classifier(params(folder, **changes))
 
 
@@ -118,7 +118,7 @@ def test_pickled_weights_are_refused(folder, tmp_path):
         (tmp_path / name).write_bytes((folder / name).read_bytes())
     torch.save({}, tmp_path / "pytorch_model.bin")
     given = params(folder).model_copy(update={"model": str(tmp_path)})
-    with pytest.raises(Problem, match=r"could not be loaded .*safetensors are needed"):
+    with pytest.raises(UserError, match=r"could not be loaded .*safetensors are needed"):
         hate_filter.Classifier(given)
 
 
@@ -154,7 +154,7 @@ def test_the_draw_goes_on_until_there_is_enough_that_is_not_hate(folder, tmp_pat
     articles, posts = base()
     own = snapshots(tmp_path, articles, posts + mean)
     sizes = dict.fromkeys(corpora.CONFIGS, 1) | {"social-left": 20}
-    chosen = PARAMS | {"sizes": sizes, "pool": 5, "near": {"threshold": 1}}
+    chosen = PARAMS | {"sizes": sizes, "oversample": 5, "near": {"threshold": 1}}
     items = list(corpora.build(own, corpora.Params(**(chosen | {"hate": params(folder)}))))
     rows = [i for i in items if isinstance(i, Row) and i.config == "social-left"]
     assert len(rows) == 20

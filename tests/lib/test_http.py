@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from samples import POLITE, files
 from sources.misbehaving import always, at_first, misbehaving, status, web_page
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.fetch.http import Politeness, get, retry_after
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -58,7 +58,7 @@ def test_the_user_agent_names_project_and_contact():
 
 @pytest.mark.parametrize("contact", ["", "  ", "\n", "Zażółć", "a@b.org\r\nX-Other: yes"])
 def test_a_contact_that_no_header_can_hold_is_refused_in_one_sentence(contact):
-    with pytest.raises(Problem, match=r"^params\.yaml, sources\.politeness\.contact: ") as caught:
+    with pytest.raises(UserError, match=r"^params\.yaml, sources\.politeness\.contact: ") as caught:
         Politeness(contact=contact).user_agent()
     assert "\n" not in str(caught.value)
 
@@ -104,7 +104,7 @@ def test_a_connection_that_the_server_keeps_open_does_not_hold_up(tmp_path):
 
 def test_waits_grow_and_the_service_is_asked_no_more_than_allowed(site):
     policy = POLITE.model_copy(update={"attempts": 4, "backoff_s": 0.1})
-    told = pytest.raises(Problem, match=r"gave up after 4 attempts \(HTTP 503, too busy\)")
+    told = pytest.raises(UserError, match=r"gave up after 4 attempts \(HTTP 503, too busy\)")
     with misbehaving(site, always(status(503))) as server, told:
         get(f"{server.address}/file.txt", policy, anything)
     times = [request.at for request in server.asked]
@@ -122,7 +122,7 @@ def test_retry_after_is_honoured_where_it_is_longer_than_the_own_wait(site):
 
 def test_a_wait_longer_than_the_policy_allows_ends_at_once(site):
     policy = POLITE.model_copy(update={"longest_wait_s": 5})
-    told = pytest.raises(Problem, match="asks to wait 3600 s, longer than longest_wait_s")
+    told = pytest.raises(UserError, match="asks to wait 3600 s, longer than longest_wait_s")
     with misbehaving(site, always(status(503, Retry_After=3600))) as server, told:
         get(f"{server.address}/file.txt", policy, anything)
     assert len(server.asked) == 1
@@ -132,7 +132,7 @@ def test_a_wait_longer_than_the_policy_allows_ends_at_once(site):
 def test_a_refusal_is_not_asked_for_twice(site, code):
     with misbehaving(site, always(status(code))) as server:
         url = f"{server.address}/file.txt"
-        with pytest.raises(Problem, match=f"^{url}: HTTP {code}; check the address"):
+        with pytest.raises(UserError, match=f"^{url}: HTTP {code}; check the address"):
             get(url, POLITE, anything)
     assert len(server.asked) == 1
 
@@ -140,5 +140,5 @@ def test_a_refusal_is_not_asked_for_twice(site, code):
 def test_what_is_expected_of_a_body_is_held_against_it(site):
     with misbehaving(site, always(web_page)) as server:
         url = f"{server.address}/file.txt"
-        with pytest.raises(Problem, match=f"^{url}: a web page; check the address"):
+        with pytest.raises(UserError, match=f"^{url}: a web page; check the address"):
             get(url, POLITE, lambda body: "a web page" if body[:1] == b"<" else None)

@@ -9,7 +9,7 @@ from samples import TOP
 from test_command import builders
 
 from plumbline.builders.core.cli import STATUSES, run
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 
 GIVEN = argparse.Namespace(command="words")
 
@@ -30,7 +30,7 @@ def fails(error):
 @pytest.mark.parametrize(
     ("error", "status", "said"),
     [
-        (Problem("x.csv: empty; bring another"), 1, "error: x.csv: empty; bring another\n"),
+        (UserError("x.csv: empty; bring another"), 1, "error: x.csv: empty; bring another\n"),
         (KeyboardInterrupt(), 130, "stopped; run the same command again to continue\n"),
     ],
 )
@@ -46,7 +46,7 @@ def test_a_fault_of_the_program_is_one_line_too_and_names_its_place(capsys):
     assert line.endswith("please report it with what --traceback shows")
 
 
-@pytest.mark.parametrize("error", [Problem("x.csv: empty"), KeyError("gender")])
+@pytest.mark.parametrize("error", [UserError("x.csv: empty"), KeyError("gender")])
 def test_where_it_came_from_is_told_on_request(capsys, monkeypatch, error):
     monkeypatch.setenv("PLUMBLINE_TRACEBACK", "1")
     assert run(GIVEN, "builders", fails(error)) in (1, 70)

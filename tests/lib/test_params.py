@@ -5,7 +5,7 @@ from dvc.utils.serialize import load_yaml, modify_yaml
 from pydantic import Field, ValidationError
 from samples import TOP
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params, check, files, parse, read, section
 
 
@@ -46,7 +46,7 @@ def test_all_problems_of_all_sections_are_told_at_once_with_dotted_names(written
     path = written(
         "datasets:\n  words: {version: 1, top: 0, colour: red}\n  people: {born: {from: early}}\n"
     )
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(UserError) as caught:
         check(BOTH | {"probes.pmi": Words}, path)
     head, *told = str(caught.value).splitlines()
     assert head == f"{path}: {len(told)} problem(s) to mend:"
@@ -67,30 +67,30 @@ def test_all_problems_of_all_sections_are_told_at_once_with_dotted_names(written
 
 def test_a_key_that_is_missing_is_named(written):
     path = written("datasets:\n  words: {top: 3}\n")
-    with pytest.raises(Problem, match=r"datasets\.words\.version: Field required"):
+    with pytest.raises(UserError, match=r"datasets\.words\.version: Field required"):
         section("datasets.words", Words, path)
 
 
 @pytest.mark.parametrize("text", ["datasets:\n", "datasets:\n  words:\n", "datasets: 3\n"])
 def test_an_empty_or_wrong_section_is_a_problem_and_no_crash(written, text):
-    with pytest.raises(Problem, match=r"datasets\.words"):
+    with pytest.raises(UserError, match=r"datasets\.words"):
         section("datasets.words", Words, written(text))
 
 
 def test_a_missing_file_says_where_to_run(tmp_path):
-    with pytest.raises(Problem, match=r"params\.yaml: no such file; run .* top folder"):
+    with pytest.raises(UserError, match=r"params\.yaml: no such file; run .* top folder"):
         read(tmp_path / "params.yaml")
 
 
 @pytest.mark.parametrize("text", ["a: [1, 2\nb: 3\n", "a:\n\t- 1\n", 'a: "x\n'])
 def test_what_is_not_yaml_is_told_with_its_line(written, text):
-    with pytest.raises(Problem, match=r"params\.yaml, line \d+: not valid YAML"):
+    with pytest.raises(UserError, match=r"params\.yaml, line \d+: not valid YAML"):
         read(written(text))
 
 
 @pytest.mark.parametrize(("text", "kind"), [("", "NoneType"), ("- a\n", "list"), ("a\n", "str")])
 def test_a_file_that_is_no_mapping_is_told(written, text, kind):
-    with pytest.raises(Problem, match=f"expected a mapping of sections, found {kind}"):
+    with pytest.raises(UserError, match=f"expected a mapping of sections, found {kind}"):
         read(written(text))
 
 

@@ -6,18 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
-import warnings
-from contextlib import redirect_stderr, redirect_stdout
-from io import StringIO
-from types import SimpleNamespace
 
 import pytest
-from huggingface_hub import constants
 from imports import TOP
-from lib.hub_server import TOKEN, serving
+from lib.hub_server import TOKEN, command, serving
 from lib.small_folders import checkpoint, make
-
-from plumbline.builders.__main__ import main
 
 REPO = "example/words"
 
@@ -59,26 +52,8 @@ def run(folder, hub, *words, token=TOKEN):
 
 
 def publish(folder, hub, *words, what="toys", version="1.2.0", token=TOKEN):
-    """Publish in this process: what the client reads from the environment is set in it."""
-    out, err = StringIO(), StringIO()
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        warnings.catch_warnings(action="ignore", category=DeprecationWarning),  # of the client's
-        redirect_stdout(out),
-        redirect_stderr(err),
-    ):
-        patch.chdir(folder)
-        patch.setenv("HF_ENDPOINT", hub.endpoint)
-        patch.setattr(constants, "ENDPOINT", hub.endpoint)
-        files = "/{repo_id}/resolve/{revision}/{filename}"
-        patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.endpoint + files)
-        patch.setattr(constants, "HF_HUB_OFFLINE", False)
-        patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        patch.setattr(constants, "HF_TOKEN_PATH", str(folder / "hf/token"))
-        patch.setenv("HF_TOKEN", token) if token else patch.delenv("HF_TOKEN", raising=False)
-        at = ("--repo", REPO, "--version", version)
-        status = main(["publish", what, *at, *words])
-    return SimpleNamespace(returncode=status, stdout=out.getvalue(), stderr=err.getvalue())
+    at = ("--repo", REPO, "--version", version)
+    return command(hub.endpoint, folder, "publish", what, *at, *words, token=token)
 
 
 LOAD = """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import (
     MANIFEST,
     REQUIRED,
@@ -56,31 +56,31 @@ def test_a_whole_snapshot_opens_and_reads_as_it_was_written(folder):
 
 def test_a_single_changed_byte_is_told_with_the_name_of_its_file(folder):
     (folder / "a" / "1.txt").write_bytes(b"One\n")
-    with pytest.raises(Problem, match=r"a/1\.txt: its bytes differ .* never edited"):
+    with pytest.raises(UserError, match=r"a/1\.txt: its bytes differ .* never edited"):
         Snapshot.open(folder)
 
 
 def test_a_missing_file_is_told_by_name(folder):
     (folder / "b.txt").unlink()
-    with pytest.raises(Problem, match=r"b\.txt: named by the manifest but missing"):
+    with pytest.raises(UserError, match=r"b\.txt: named by the manifest but missing"):
         Snapshot.open(folder)
 
 
 def test_a_snapshot_without_manifest_is_called_unfinished(folder):
     (folder / MANIFEST).unlink()
-    with pytest.raises(Problem, match=r"not whole .* run the same fetch again"):
+    with pytest.raises(UserError, match=r"not whole .* run the same fetch again"):
         Snapshot.open(folder)
 
 
 def test_a_snapshot_that_does_not_exist_says_how_to_get_one(tmp_path):
-    with pytest.raises(Problem, match="no such snapshot; fetch one"):
+    with pytest.raises(UserError, match="no such snapshot; fetch one"):
         Snapshot.open(tmp_path / "nothing")
 
 
 @pytest.mark.parametrize("text", ["", "{", "<html>", "\xff"])
 def test_a_manifest_that_is_not_json_is_told(folder, text):
     (folder / MANIFEST).write_bytes(text.encode("latin-1"))
-    with pytest.raises(Problem, match="not valid JSON"):
+    with pytest.raises(UserError, match="not valid JSON"):
         Snapshot.open(folder)
 
 
@@ -89,14 +89,14 @@ def test_a_manifest_without_licence_or_any_other_provenance_does_not_open(folder
     tree = json.loads((folder / MANIFEST).read_text("utf-8"))
     del tree[key]
     (folder / MANIFEST).write_text(json.dumps(tree), "utf-8")
-    with pytest.raises(Problem, match=f"no '{key}'"):
+    with pytest.raises(UserError, match=f"no '{key}'"):
         Snapshot.open(folder)
 
 
 @pytest.mark.parametrize("nothing", ["", None])
 def test_an_empty_licence_counts_as_none(folder, nothing):
     edit_manifest(folder, licence=nothing)
-    with pytest.raises(Problem, match="no 'licence'"):
+    with pytest.raises(UserError, match="no 'licence'"):
         Snapshot.open(folder)
 
 
@@ -132,7 +132,7 @@ def test_what_cannot_be_written_is_told_and_leaves_nothing(tmp_path, obstacle):
         (tmp_path / "x").write_text("in the way")
         path = tmp_path / "x" / "y"
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(Problem, match="could not be written"):
+    with pytest.raises(UserError, match="could not be written"):
         write_bytes(path, b"body")
     assert sorted(tmp_path.rglob("*")) == before
 
@@ -157,8 +157,8 @@ def test_a_fetch_is_held_to_the_parameters_it_began_with(tmp_path, folder):
     path = tmp_path / "new" / ".request.json"
     same_request(path, {"tag": "r1"})
     same_request(path, {"tag": "r1"})
-    with pytest.raises(Problem, match="other parameters"):
+    with pytest.raises(UserError, match="other parameters"):
         same_request(path, {"tag": "r2"})
-    with pytest.raises(Problem, match="other parameters"):
+    with pytest.raises(UserError, match="other parameters"):
         same_request(folder / ".request.json", {"what": "some"})
     same_request(folder / ".request.json", {"what": "all"})

@@ -13,7 +13,7 @@ COLUMNS = {"id": "id", "text": "text", "label": "label", "groups": "about"}
 
 def corpus(**changes) -> Corpus:
     return Corpus(
-        **({"layout": "csv", "parts": {"all": "x.csv"}, "columns": COLUMNS, **TERMS} | changes)
+        **({"format": "csv", "parts": {"all": "x.csv"}, "columns": COLUMNS, **TERMS} | changes)
     )
 
 
@@ -43,7 +43,7 @@ def test_groups_are_read_from_lists_and_from_fields(written, separator, groups):
 
 def test_quotes_are_text_where_a_file_does_not_quote():
     body = b'1\tsay "tea\ta\tx\n2\t"milk\ta\tx\n3\trice"\ta\tx\n'
-    own = corpus(layout="tsv", head=["id", "text", "label", "about"], quoted=False)
+    own = corpus(format="tsv", head=["id", "text", "label", "about"], quoted=False)
     assert [text.text for text in read(own, "all", body)] == ['say "tea', '"milk', 'rice"']
     quoted = own.model_copy(update={"quoted": True})
     assert len(read(quoted, "all", body)) < 3  # what happens to them elsewhere
@@ -54,7 +54,7 @@ def test_json_lines_have_lists_and_splits_of_their_own():
         b'{"id": 1, "text": "tea \\u2028 x", "label": true, "about": ["cooks"], "fold": "dev"}\n'
         b'{"id": 2, "text": "milk", "label": null, "about": null, "fold": "test"}'
     )
-    own = corpus(layout="jsonl", columns=COLUMNS | {"split": "fold"}, splits={"dev": "validation"})
+    own = corpus(format="jsonl", columns=COLUMNS | {"split": "fold"}, splits={"dev": "validation"})
     first, second = read(own, "all", body)
     assert (first.text, first.label, first.groups, first.split) == (
         "tea x",
@@ -71,12 +71,12 @@ def test_a_member_of_an_archive_is_read_and_a_damaged_one_told():
         archive.writestr("in/a.csv", "id,text,label,about\n1,tea,a,\n")
     own = corpus(parts={"all": "https://x.org/y/texts.zip#in/a.csv"})
     assert own.path("hate-x", "all") == "hate-x/texts.zip"
-    assert len(read(own, "all", own.body("all", packed.getvalue()))) == 1
+    assert len(read(own, "all", packed.getvalue())) == 1
     with pytest.raises(ValueError, match="not a whole zip archive"):
-        own.body("all", packed.getvalue()[:40])
+        read(own, "all", packed.getvalue()[:40])
     lost = corpus(parts={"all": "texts.zip#b.csv"})
     with pytest.raises(ValueError, match=r"no 'b.csv' in the archive"):
-        lost.body("all", packed.getvalue())
+        read(lost, "all", packed.getvalue())
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_a_member_of_an_archive_is_read_and_a_damaged_one_told():
         ({}, "id,text,label,about\n", "all: no text in it"),
         ({}, "<html>", "a web page in place of the file"),
         ({}, "id,text,label,about\n1,tea,a,[x\n", "line 2: groups: '\\[x' is not a list"),
-        ({"layout": "jsonl"}, '{"id": 1}\n', "line 1: no object with a text 'text'"),
-        ({"layout": "jsonl"}, "[1\n", "line 1: not JSON"),
+        ({"format": "jsonl"}, '{"id": 1}\n', "line 1: no object with a text 'text'"),
+        ({"format": "jsonl"}, "[1\n", "line 1: not JSON"),
         (
             {"columns": COLUMNS | {"split": "about"}},
             "id,text,label,about\n1,tea,a,dev\n",
@@ -110,7 +110,7 @@ def test_a_file_in_another_encoding_is_refused():
 @pytest.mark.parametrize(
     ("changes", "wrong"),
     [
-        ({"columns": {"text": "t"}}, "where text and label are"),
+        ({"columns": {"text": "t"}}, "those of text and label"),
         ({"parts": {"all": "x", "test": "y"}}, "a file of all splits stands alone"),
         ({"parts": {"test": "y"}, "columns": COLUMNS | {"split": "s"}}, "split is for a file of"),
         ({"head": ["id", "text"]}, "head: has no column about, label"),

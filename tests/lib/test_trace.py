@@ -20,10 +20,9 @@ from lib import traced
 from lib.traced import DATASET, OUTPUTS, SNAPSHOT, TABLE, commit, run
 
 from plumbline.builders.__main__ import main
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import LOADER
-from plumbline.builders.dvc import cache as kept
-from plumbline.builders.dvc import git as history
+from plumbline.builders.dvc import cache, git
 from plumbline.builders.dvc import lock as locks
 from plumbline.builders.versions import cards, lineage, render
 from plumbline.builders.versions.trace import as_json, trace
@@ -35,7 +34,7 @@ FILE = f"{TABLE}/en.parquet"
 @pytest.fixture(autouse=True)
 def _forget():
     """What was compared in another folder says nothing here."""
-    kept.compare.cache_clear()
+    cache.compare.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +69,7 @@ def nodes(found) -> dict:
 
 def command(*arguments: str):
     """Run the command in this process, and return its status and what it wrote."""
-    kept.compare.cache_clear()
+    cache.compare.cache_clear()
     out, err = StringIO(), StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         status = main(["trace", *arguments])
@@ -78,7 +77,7 @@ def command(*arguments: str):
 
 
 def refused(*arguments) -> str:
-    with pytest.raises(Problem) as told_:
+    with pytest.raises(UserError) as told_:
         trace(*arguments)
     return str(told_.value)
 
@@ -107,10 +106,10 @@ def test_every_link_from_a_row_to_its_snapshot_is_found(project):
 @pytest.mark.slow
 def test_rows_behind_a_row_are_those_that_share_its_name_and_the_columns_are_told(project):
     found = trace(f"{FILE}#word=b")
-    behind = {found.nodes[k].path: parts for k, parts in found.behind.items()}
-    assert behind == {
-        OUTPUTS: [cards.Behind("en", 2, 6, ("kind", "word"), "language")],
-        DATASET: [cards.Behind("en", 1, 3, ("kind", "word"), "language")],
+    shared = {found.nodes[k].path: parts for k, parts in found.matches.items()}
+    assert shared == {
+        OUTPUTS: [cards.Matches("en", 2, 6, ("kind", "word"), "language")],
+        DATASET: [cards.Matches("en", 1, 3, ("kind", "word"), "language")],
     }
     text = render.text(found)
     assert "rows     en (the language): 2 of 6 have the same kind, word" in text
@@ -132,7 +131,7 @@ def test_a_row_of_an_older_commit_is_read_from_the_cache_of_dvc(project):
     assert found.row.values["value"] == 6.0  # three rows, times the factor of then
     assert found.headline.startswith(f"DIFFERS: {TABLE} is not what probes/analysis/dvc.lock of")
     shutil.rmtree(".dvc/cache")
-    kept.compare.cache_clear()
+    cache.compare.cache_clear()
     assert "its bytes are not here" in refused(f"{FILE}#0", project[1])
     assert nodes(trace(FILE, project[1]))[TABLE].stage.params["analysis.counts"]["factor"] == 2
 
@@ -169,7 +168,7 @@ def test_what_is_changed_further_back_is_told_too(project):
     assert f"{SNAPSHOT} is here in another version than was read" in said
     assert f"{OUTPUTS} is not here" in said
     commit("code")
-    kept.compare.cache_clear()
+    cache.compare.cache_clear()
     node = nodes(trace(FILE))[TABLE]
     head = run("git", "rev-parse", "HEAD").stdout.strip()
     assert (node.newest.id, node.code.id) == (head, project[2])  # the code of then is a commit back
@@ -207,7 +206,7 @@ def test_a_lock_that_is_not_committed_is_told(project):
         (f"{FILE}#kind=verb", "3 rows with kind=verb in en.parquet (0, 1, 2)"),
         (f"{FILE}#colour=red", "its columns: word, len, value, kind, language, model"),
         (f"{TABLE}/README.md#0", "has no rows"),
-        (f"{TABLE}/other.parquet#0", "has README.md, en.parquet"),
+        (f"{TABLE}/other.parquet#0", "has README.md, build.json, en.parquet"),
         ("data/tables", "holds the outputs of several stages"),
         ("../elsewhere", "not a file of this project"),
     ],
@@ -253,14 +252,14 @@ def test_the_newest_commit_with_a_hash_may_be_one_that_changed_no_lock(tmp_path,
         lock(md5)
         Path("code.py").write_text(f"{len(ids)}\n")
         ids.append(commit(str(len(ids))))
-    past = history.read(history.resolve("HEAD"))
-    found = history.locked(past, "data/one", "a" * 32)
+    past = git.read(git.resolve("HEAD"))
+    found = git.locked(past, "data/one", "a" * 32)
     assert [c.id for c in found] == [ids[0], ids[3]]
-    before = history.read(history.resolve(ids[2]))
-    assert [c.id for c in history.locked(before, "data/one", "a" * 32)] == [ids[0], ids[1]]
-    assert [c.id for c in history.locked(past, "data/one", "b" * 32)] == [ids[2], ids[2]]
-    assert history.locked(past, "data/one", "c" * 32) == (None, None)
-    assert history.locked(past, "data/two", "a" * 32) == (None, None)
+    before = git.read(git.resolve(ids[2]))
+    assert [c.id for c in git.locked(before, "data/one", "a" * 32)] == [ids[0], ids[1]]
+    assert [c.id for c in git.locked(past, "data/one", "b" * 32)] == [ids[2], ids[2]]
+    assert git.locked(past, "data/one", "c" * 32) == (None, None)
+    assert git.locked(past, "data/two", "a" * 32) == (None, None)
 
 
 def test_hashes_on_a_branch_that_was_merged_are_found(tmp_path, monkeypatch):
@@ -275,9 +274,9 @@ def test_hashes_on_a_branch_that_was_merged_are_found(tmp_path, monkeypatch):
     Path("other").touch()
     commit("other")
     run("git", "merge", "--quiet", "--strategy", "ours", "--message", "merge", "side")
-    past = history.read(history.resolve("HEAD"))
-    assert [c.id for c in history.locked(past, "data/one", "b" * 32)] == [side, side]
-    assert history.locked(past, "data/one", "a" * 32)[1].subject == "merge"
+    past = git.read(git.resolve("HEAD"))
+    assert [c.id for c in git.locked(past, "data/one", "b" * 32)] == [side, side]
+    assert git.locked(past, "data/one", "a" * 32)[1].subject == "merge"
 
 
 def test_a_lock_with_the_marks_of_a_merge_conflict_is_one_sentence(tmp_path, monkeypatch):
@@ -297,19 +296,19 @@ def test_code_may_be_a_folder_without_what_dvc_ignores(tmp_path, monkeypatch):
     (Path("core") / "deep").mkdir(parents=True)
     for name in ("b.py", "deep/a.py", "a.pyc", "notes.py"):
         (Path("core") / name).write_text(name)
-    md5 = kept.digest({n: kept.md5_of(Path("core", n)) for n in ("b.py", "deep/a.py")})
+    md5 = cache.digest({n: cache.md5_of(Path("core", n)) for n in ("b.py", "deep/a.py")})
     stage = locks.Stage("x", "dvc.lock", "", (locks.Item("core", md5),), {}, ())
     first = commit("a")
     Path("core/notes.py").write_text("ignored")
     second = commit("b")
-    past = history.read(history.resolve("HEAD"))
-    assert history.code(past, [stage])[0].id == second
-    assert kept.of_code(Path("core")) == md5
+    past = git.read(git.resolve("HEAD"))
+    assert git.code(past, [stage])[0].id == second
+    assert cache.of_code(Path("core")) == md5
     Path("core/b.py").write_text("changed")
     commit("c")
-    past = history.read(history.resolve("HEAD"))
-    assert history.code(past, [stage])[0].id == second != first
-    assert kept.of_code(Path("core")) != md5
+    past = git.read(git.resolve("HEAD"))
+    assert git.code(past, [stage])[0].id == second != first
+    assert cache.of_code(Path("core")) != md5
 
 
 def test_of_a_stage_of_several_each_is_made_of_its_own(tmp_path, monkeypatch):
@@ -319,9 +318,9 @@ def test_of_a_stage_of_several_each_is_made_of_its_own(tmp_path, monkeypatch):
     facts = {"id": "one", "revision": "r", "world": "toys", "parameters": {"seed": 3}}
     (world / "manifest.json").write_text(json.dumps(facts))
     paths = ("data/samples/worlds", "data/datasets/one", "data/datasets/two", "data/datasets/x")
-    deps = [locks.Item(path, kept.digest(kept.listed(Path(path)))) for path in paths]
+    deps = [locks.Item(path, cache.digest(cache.listed(Path(path)))) for path in paths]
     outs = [locks.Item(f"data/outputs/probe/{name}", "0") for name in ("one", "two")]
-    node = lineage.Node(outs[0].path, "outputs", outs[0], kept.Here("not here"))
+    node = lineage.Node(outs[0].path, "outputs", outs[0], cache.Here("not here"))
     node.stage = locks.Stage("probe", "dvc.lock", "", tuple(deps), {}, tuple(outs))
     assert [i.path for i in lineage._read(node)] == [str(world), paths[1], paths[3]]
 
@@ -345,7 +344,7 @@ def test_a_model_of_the_hub_is_its_id_and_commit_and_no_dataset(tmp_path, monkey
     assert text.startswith("NOT HERE: data/models/bert is missing")
     assert f"org/bert of the Hub, commit {'c' * 40}" in text
     found.row = cards.Row(0, 1, None, {"word": '<b>&"'}, {})  # markup is written as text
-    texts = ET.fromstring(render.picture(found)).iterfind(".//{*}g/{*}text")
+    texts = ET.fromstring(render.picture(found)).iterfind("{*}svg/{*}text")
     assert 'word: <b>&"' in {t.text for t in texts}
 
 
@@ -386,7 +385,7 @@ def test_json_is_complete_and_plain(project):
     assert chain[TABLE]["newest"]["id"] == project[2]
     assert chain[TABLE]["here"] == {"state": "as locked", "changed": []}
     deps = {dep["path"]: dep["md5"] for dep in chain[TABLE]["stage"]["deps"]}
-    assert deps["builders/make.py"] == kept.md5_of(Path("builders/make.py"))
+    assert deps["builders/make.py"] == cache.md5_of(Path("builders/make.py"))
     assert deps[OUTPUTS] == chain[OUTPUTS]["item"]["md5"]
     assert chain[SNAPSHOT]["facts"]["request"] == {"query": "SELECT ?word"}
     assert json.loads(json.dumps(as_json(trace(f"{FILE}#1")))) == found
@@ -402,12 +401,9 @@ def test_the_picture_holds_every_step_in_layers_and_in_greys(project):
     assert top.get("role") == "img"
     for part, tag in zip(top.get("aria-labelledby").split(), ("title", "desc"), strict=True):
         assert top.find(f"svg:{tag}[@id='{part}']", space).text
-    written = [t.text for t in top.iterfind(".//svg:g/svg:text", space)]
+    written = [t.text for t in top.iterfind("svg:svg/svg:text", space)]
     names = ["toy/2026-01-02", "toy", "probe/model", "counts/model", "row 1 of 3"]
-    places = {
-        group.findall("svg:text", space)[1].text: group.find("svg:rect", space)
-        for group in top.iterfind("svg:g", space)
-    }
+    places = {box.findall("svg:text", space)[1].text: box for box in top.iterfind("svg:svg", space)}
     assert sorted(places) == sorted(names)
     across = [float(places[name].get("x")) for name in names]
     assert across == sorted(set(across))  # each step right of the one it was made of
@@ -417,8 +413,8 @@ def test_the_picture_holds_every_step_in_layers_and_in_greys(project):
         third = len(colour) // 3
         assert colour == colour[:third] * 3
     width, height = map(float, top.get("viewBox").split()[2:])
-    for rect in places.values():
-        x, y, w, h = (float(rect.get(key)) for key in ("x", "y", "width", "height"))
+    for box in places.values():
+        x, y, w, h = (float(box.get(key)) for key in ("x", "y", "width", "height"))
         assert 0 <= x < x + w <= width
         assert 0 <= y < y + h <= height
 
@@ -426,7 +422,7 @@ def test_the_picture_holds_every_step_in_layers_and_in_greys(project):
 def drawn(**edges):
     """Return a graph of letters, each with what it is made of, and its boxes as they are placed."""
     graph = nx.DiGraph([(a, b) for b, made_of in edges.items() for a in made_of])
-    boxes = {key: render.Box("table", key, (), key) for key in graph}
+    boxes = {key: render.Box("table", [key], key) for key in graph}
     return render._place(graph, boxes), boxes
 
 
@@ -445,21 +441,18 @@ def test_boxes_stand_in_the_order_of_what_they_were_made_of():
     assert sorted("xyz", key=lambda key: boxes[key].y) == ["y", "x", "z"]
 
 
-def test_cards_tell_files_keys_and_labels_of_each_config(tmp_path):
+def test_cards_tell_files_and_labels_of_each_config(tmp_path):
     card = tmp_path / "README.md"
     card.write_text(
         "---\nconfigs:\n- config_name: a\n  data_files: a.parquet\n- config_name: b\n"
         "  data_files:\n  - split: train\n    path: [b/*.parquet, c.parquet]\ndataset_info:\n"
         "- config_name: b\n  features:\n  - name: pos\n    dtype:\n      class_label:\n"
-        "        names: {'1': VERB, '0': ADJ}\n---\n# x\n\n## Columns\n\nConfig `a`.\n"
-        "One row is named by `word`.\n\nConfig `b`.\nOne row is named by `word`, `pos`.\n\n"
-        "## Rebuild\n\nOne row is named by `nothing`.\n"
+        "        names: {'1': VERB, '0': ADJ}\n---\n# x\n"
     )
     found = cards.read({"README.md": card})
     assert [found.config(p) for p in ("a.parquet", "b/00.parquet", "c.parquet", "d.parquet")] == [
         "a", "b", "b", None,
     ]  # fmt: skip
-    assert found.keys == {"a": ("word",), "b": ("word", "pos")}
     assert found.labels["b"] == {"pos": ("ADJ", "VERB")}
     assert cards.read({}) == cards.Card()
 
@@ -473,11 +466,11 @@ def test_a_label_that_the_other_does_not_have_is_no_shared_column(tmp_path):
     )
     pl.DataFrame({"reading": [0, 0], "n": [1.0, 2.0]}).write_parquet(tmp_path / "x.parquet")
     files = {"README.md": card, "x.parquet": tmp_path / "x.parquet"}
-    assert cards.behind(files, {"reading": "smoothed"}) == [cards.Behind("x", 2, 2, (), None)]
-    assert cards.behind(files, {"reading": "plug-in", "n": 2.0}) == [
-        cards.Behind("x", 1, 2, ("reading", "n"), None)
+    assert cards.matches(files, {"reading": "smoothed"}) == [cards.Matches("x", 2, 2, (), None)]
+    assert cards.matches(files, {"reading": "plug-in", "n": 2.0}) == [
+        cards.Matches("x", 1, 2, ("reading", "n"), None)
     ]
-    assert cards.behind(files, {"n": "2.0"}) == [cards.Behind("x", 2, 2, (), None)]
+    assert cards.matches(files, {"n": "2.0"}) == [cards.Matches("x", 2, 2, (), None)]
 
 
 needs_git = pytest.mark.skipif(not (TOP / ".git").exists(), reason="not a clone: no commits")
@@ -489,7 +482,7 @@ def test_every_stage_here_ends_at_snapshots_with_manifests(monkeypatch):
     monkeypatch.chdir(TOP)
     entries = locks.here()
     assert entries
-    graph = lineage.Graph(history.read(history.resolve("HEAD")), entries)
+    graph = lineage.Graph(git.read(git.resolve("HEAD")), entries)
     for entry in entries:
         todo = [graph.add(entry.outs[0])]
         seen = set()
@@ -537,10 +530,10 @@ def test_the_rows_behind_a_pmi_are_as_many_as_it_counted(monkeypatch):
     # The table says itself in how many lists a word is, and how many people there are.
     monkeypatch.chdir(TOP)
     found = trace("data/tables/pmi/world-planted/pmi.parquet#12")
-    behind = {found.nodes[key].path: parts[0] for key, parts in found.behind.items()}
-    lists = behind["data/outputs/associations/world-planted"]
+    shared = {found.nodes[key].path: parts[0] for key, parts in found.matches.items()}
+    lists = shared["data/outputs/associations/world-planted"]
     assert lists.rows == found.row.values["count_all"]
     assert lists.matched == ("model", "pos", "word")
-    people = behind["data/datasets/politicians"]
+    people = shared["data/datasets/politicians"]
     assert (people.rows, people.matched) == (found.row.values["people"], ("gender",))
     assert people.of == found.row.values["n"]

@@ -25,41 +25,25 @@ MANIFEST = {
     "counts": {"words": 3},
 }
 # What a word is asked: a three times, b twice, c once. The table counts that, times a factor.
-MAKE = '''
+MAKE = """
 import sys
 from pathlib import Path
 
 import polars as pl
 import yaml
 
-CARD = """---
-configs:
-- config_name: en
-  data_files:
-  - split: train
-    path: {path}
-dataset_info:
-- config_name: en
-  features:
-  - name: kind
-    dtype:
-      class_label:
-        names:
-          '0': noun
-          '1': verb
----
-## Columns
-
-One row is named by `{keys}`.
-"""
+from plumbline.builders.core import front_matter
+from plumbline.builders.core.schema import Column, Schema
 
 
-def write(folder, rows, keys, path="en.parquet"):
-    where = Path(folder) / path
+def write(folder, rows, keys, path="{config}.parquet"):
+    where = Path(folder) / path.format(config="en").replace("*", "0")
     where.parent.mkdir(parents=True, exist_ok=True)
     pl.DataFrame(rows).write_parquet(where)
-    text = CARD.format(keys="`, `".join(keys), path=path)
-    (Path(folder) / "README.md").write_text(text, encoding="utf-8")
+    columns = [Column(key, "string", "x") for key in keys if key != "kind"]
+    columns.append(Column("kind", "label", "x", labels=("noun", "verb")))
+    origin = front_matter.Origin([], "make it", "1.0.0")
+    front_matter.write(Path(folder), {"en": Schema(tuple(columns), tuple(keys))}, origin, path)
 
 
 if sys.argv[1] == "dataset":
@@ -70,7 +54,7 @@ elif sys.argv[1] == "outputs":
     words = pl.read_parquet("data/datasets/toy/en.parquet")["word"].to_list()
     asked = [w for i, w in enumerate(words) for _ in range(3 - i)]
     rows = {"word": asked, "kind": [1] * len(asked), "nats": [-1.5] * len(asked)}
-    write("data/outputs/probe/model", rows, ["word"], "en/0.parquet")
+    write("data/outputs/probe/model", rows, ["word"], "{config}/*.parquet")
 else:
     factor = yaml.safe_load(Path("params.yaml").read_text())["analysis"]["counts"]["factor"]
     found = pl.read_parquet("data/outputs/probe/model/en/0.parquet").group_by("word").len()
@@ -78,7 +62,7 @@ else:
         value=pl.col("len") * float(factor), kind=1, language=pl.lit("en"), model=pl.lit("model")
     )
     write("data/tables/counts/model", found, ["language", "kind", "word"])
-'''
+"""
 
 
 def stage(argument: str, deps: list[str], out: str, params: list[str], up: str) -> dict:

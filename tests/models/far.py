@@ -6,9 +6,9 @@ import json
 from contextlib import contextmanager
 
 import pytest
-from models.served import Model, served, tiny
+from models.served import served
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import client, remote
 from plumbline.probes.models.params import Endpoint
 from plumbline.probes.models.remote import Remote
@@ -21,12 +21,12 @@ SHORT = Sampling(tokens=4)
 
 
 @contextmanager
-def site(folder):
+def site(model):
     """Serve the tiny model with waits that a test can spare; yield the address."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(client, "FIRST_WAIT_S", 0.01)
         patch.setattr(remote, "APART_S", 0.01)
-        with served(Model(tiny(folder)), "tiny") as address:
+        with served(model, "tiny") as address:
             yield address
 
 
@@ -47,7 +47,7 @@ def ask(address, **more):
 
 def refused(address, words, **more):
     """Ask for one text, and return the problem that comes instead."""
-    with pytest.raises(Problem, match=words) as caught:
+    with pytest.raises(UserError, match=words) as caught:
         ask(address, **more)
     return caught.value
 
@@ -58,7 +58,7 @@ def until(answers):
     try:
         for answer in answers:
             got.append(answer)  # noqa: PERF402 - what came before the problem is wanted too
-    except Problem as problem:
+    except UserError as problem:
         return got, problem
     raise AssertionError("no problem came")
 

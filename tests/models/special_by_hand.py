@@ -6,28 +6,22 @@ Pieces are written out as each vocabulary spells them; a tokenizer is asked for 
 from functools import cache
 
 import torch
+import transformers as hf
+from models import tiny
 from models.tiny_special import LANGUAGES
-from transformers import (
-    AutoTokenizer,
-    BartForConditionalGeneration,
-    MBartForConditionalGeneration,
-    RobertaForMaskedLM,
-    XLMWithLMHeadModel,
-    XLNetLMHeadModel,
-)
 
 from plumbline.probes.models.masked import Masked
 
 CLASSES = {
-    "xlm": XLMWithLMHeadModel,
-    "bertweet": RobertaForMaskedLM,
-    "xlnet": XLNetLMHeadModel,
-    "bart": BartForConditionalGeneration,
-    "mbart": MBartForConditionalGeneration,
+    "xlm": hf.XLMWithLMHeadModel,
+    "bertweet": hf.RobertaForMaskedLM,
+    "xlnet": hf.XLNetLMHeadModel,
+    "bart": hf.BartForConditionalGeneration,
+    "mbart": hf.MBartForConditionalGeneration,
 }
 NAMES = tuple(CLASSES)
 BOTH_SIDES = ("xlm", "bertweet", "xlnet")  # those with a pseudo-log-likelihood
-SPOKEN = {"xlm": "en", "mbart": "en"}  # those that must be told the language
+SPOKEN = {"xlm": "en", "mbart": "en"}  # those that needs the language
 MASKS = {"xlm": "<special1>"}
 M = ("<mask>",)
 TEXTS = [  # words in pieces
@@ -68,7 +62,7 @@ def spelt(name, words, code="en_XX"):
 
 @cache
 def vocabulary(folder):
-    return AutoTokenizer.from_pretrained(folder).get_vocab()
+    return hf.AutoTokenizer.from_pretrained(folder).get_vocab()
 
 
 def numbered(folder, tokens):
@@ -111,16 +105,12 @@ def by_hand(name, folder, dtype, ids, place, *, hidden=None, language="en"):
     return torch.log_softmax(row.double(), 0).tolist()
 
 
-def loaded(name, folder, dtype="float64", **options):
-    return Masked(folder, "tiny", "r1", dtype=dtype, **options)
+def loaded(_, folder, dtype="float64", **options):
+    return tiny.loaded(Masked, folder, dtype, **options)
 
 
 def filled(scorer, prompts, words, **options):
-    return [
-        fill
-        for block in scorer.fill(prompts, words, len(words), **options)
-        for fill in block.each()
-    ]
+    return tiny.answers(scorer.fill(prompts, words, len(words), **options))
 
 
 def pieces(name, folder, word):

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from models import tiny_special
+from models import tiny, tiny_special
 from models.special_by_hand import (
     APART,
     BOTH_SIDES,
@@ -23,25 +23,21 @@ from models.special_by_hand import (
     spelt,
     written,
 )
-from models.tiny import own_products_agree
+from models.tiny import own_products_agree, shared
 from models.tiny_special import LANGUAGES, SPLIT, WORDS
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import batching, forward, masked
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.models import forward
 from plumbline.probes.models.kernels import packed_linear
+from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import METHODS
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    return {name: tiny_special.saved(name, tmp_path_factory.mktemp(name)) for name in NAMES}
 
 
 @pytest.mark.parametrize(
     ("name", "dtype"), [*((name, "float64") for name in NAMES), ("xlnet", "float32")]
 )
-def test_answers_are_those_of_a_plain_forward(folders, name, dtype):
-    folder, language = folders[name], SPOKEN.get(name, "")
+def test_answers_are_those_of_a_plain_forward(special, name, dtype):
+    folder, language = special(name), SPOKEN.get(name, "")
     prompts = [written(words) for words in TEXTS]
     fills = filled(loaded(name, folder, dtype), prompts, WORDS, language=language)
     for words, fill in zip(TEXTS, fills, strict=True):
@@ -58,8 +54,8 @@ def test_answers_are_those_of_a_plain_forward(folders, name, dtype):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_word_of_several_pieces_is_read_from_left_to_right(folders, name):
-    folder, language = folders[name], SPOKEN.get(name, "")
+def test_a_word_of_several_pieces_is_read_from_left_to_right(special, name):
+    folder, language = special(name), SPOKEN.get(name, "")
     scorer, mask = loaded(name, folder), MASKS.get(name, "<mask>")
     prompts = [written(words) for words in TEXTS]
     single = filled(scorer, prompts, [*WORDS, *SPLIT], language=language)
@@ -85,22 +81,19 @@ def test_a_word_of_several_pieces_is_read_from_left_to_right(folders, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_neither_batches_nor_cores_change_a_bit(folders, name, monkeypatch):
-    for module in (forward, masked):
-        monkeypatch.setattr(module, "DECIMALS", 12)  # all that float32 has
+def test_neither_batches_nor_cores_change_a_bit(special, name, monkeypatch):
+    monkeypatch.setattr(forward, "DECIMALS", 12)  # all that float32 has
     names, language = tiny_special.NAMES, SPOKEN.get(name, "")
-    prompts = [f"{a} <mask> {b} {c}" for a in names for b in names for c in names][:49]
+    prompts = [f"{a} <mask> {b} {c}" for a in names for b in names for c in names][:22]
     prompts += [written(words) for words in TEXTS]
     sentences = [f"{a} kindly {b} the" for a in names for b in names]
     readings = {"xlnet": ["original"], "bart": [], "mbart": []}.get(name, ["original", "aula"])
     seen = []
-    for rows, cores in [(1, 1), (7, 2), (48, 1), (48, 2)]:
-        monkeypatch.setattr(batching, "TOKENS", 1)
-        monkeypatch.setattr(batching, "ROWS", (rows, rows))
-        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
-        scorer = loaded(name, folders[name], "float32")
-        if scorer.fewest > packed_linear.PAIR and not own_products_agree():
-            pytest.skip("not all products are packed, and those of torch depend on their rows here")
+    scorer = loaded(name, special(name), "float32")
+    if scorer.fewest > packed_linear.PAIR and not own_products_agree():
+        pytest.skip("not all products are packed, and those of torch depend on their rows here")
+    for rows, cores in [(1, 1), (7, 2), (21, 1)]:
+        shared(monkeypatch, scorer, 1, rows=rows, cores=cores)
         words = [*WORDS, "kindly"]
         fills = filled(scorer, prompts, words, multi=True, language=language)
         scores = [list(scorer.pseudo_logprobs(sentences, m, language=language)) for m in readings]
@@ -110,14 +103,14 @@ def test_neither_batches_nor_cores_change_a_bit(folders, name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_printed_while_a_model_is_loaded_and_asked(folders, name, capfd, monkeypatch):
+def test_nothing_is_printed_while_a_model_is_loaded_and_asked(special, name, capfd, monkeypatch):
     said = []
     collector = logging.Handler()
     collector.emit = lambda record: said.append(record.getMessage())
     loggers = [logging.getLogger(name) for name in ("transformers", "", "sacremoses")]
     for logger in loggers:
         monkeypatch.setattr(logger, "handlers", [collector])
-    scorer = loaded(name, folders[name])
+    scorer = tiny.fresh(Masked, special(name))
     filled(scorer, ["the <mask> Ada"], WORDS, language=SPOKEN.get(name, ""))
     assert said == []
     assert capfd.readouterr() == ("", "")
@@ -125,8 +118,8 @@ def test_nothing_is_printed_while_a_model_is_loaded_and_asked(folders, name, cap
 
 @pytest.mark.parametrize("method", ["original", "within_word_l2r"])
 @pytest.mark.parametrize("name", BOTH_SIDES)
-def test_each_token_of_a_sentence_is_hidden_in_turn(folders, name, method):
-    folder, language = folders[name], SPOKEN.get(name, "")
+def test_each_token_of_a_sentence_is_hidden_in_turn(special, name, method):
+    folder, language = special(name), SPOKEN.get(name, "")
     (blank,) = numbered(folder, [MASKS.get(name, "<mask>")])
     texts = [written(words) for words in SENTENCES]
     found = list(loaded(name, folder).pseudo_logprobs(texts, method, language=language))
@@ -148,8 +141,8 @@ def test_each_token_of_a_sentence_is_hidden_in_turn(folders, name, method):
 
 @pytest.mark.parametrize("method", ["aul", "aula"])
 @pytest.mark.parametrize("name", ["xlm", "bertweet"])
-def test_each_token_of_a_sentence_is_read_unmasked(folders, name, method):
-    folder = folders[name]
+def test_each_token_of_a_sentence_is_read_unmasked(special, name, method):
+    folder = special(name)
     language = SPOKEN.get(name, "")
     texts = [written(words) for words in SENTENCES]
     found = list(loaded(name, folder).pseudo_logprobs(texts, method, language=language))
@@ -173,19 +166,19 @@ def test_each_token_of_a_sentence_is_read_unmasked(folders, name, method):
 
 
 @pytest.mark.parametrize(("name", "method"), [*(("bart", m) for m in METHODS), ("mbart", "aul")])
-def test_a_decoder_has_no_pseudo_log_likelihood(folders, name, method):
-    scorer = loaded(name, folders[name])
-    with pytest.raises(Problem, match=r"models\.tiny: M?Bart\w+ has no pseudo-log-likelihood"):
+def test_a_decoder_has_no_pseudo_log_likelihood(special, name, method):
+    scorer = loaded(name, special(name))
+    with pytest.raises(UserError, match=r"models\.tiny: M?Bart\w+ has no pseudo-log-likelihood"):
         list(scorer.pseudo_logprobs(["Ada the kind"], method, language="en"))
 
 
 @pytest.mark.parametrize(("name", "takes"), [("xlm", 40), ("bart", 40), ("bertweet", 128)])
-def test_the_last_position_is_taken_and_none_behind_it(folders, name, takes):
-    scorer, language = loaded(name, folders[name]), SPOKEN.get(name, "")
+def test_the_last_position_is_taken_and_none_behind_it(special, name, takes):
+    scorer, language = loaded(name, special(name)), SPOKEN.get(name, "")
     fits = " ".join(["<mask>", *["the"] * (takes - 3)])  # two special tokens
     (fill,) = filled(scorer, [fits], WORDS, language=language)
     assert sorted(fill.words) == sorted(WORDS)
-    with pytest.raises(Problem, match=f"has {takes + 1} tokens, the model takes {takes}"):
+    with pytest.raises(UserError, match=f"has {takes + 1} tokens, the model takes {takes}"):
         filled(scorer, [f"{fits} the"], WORDS, language=language)
-    with pytest.raises(Problem, match=f"has {takes + 2} tokens, the model takes {takes}"):
+    with pytest.raises(UserError, match=f"has {takes + 2} tokens, the model takes {takes}"):
         filled(scorer, [fits], [*WORDS, *SPLIT], multi=True, language=language)

@@ -9,7 +9,6 @@ import torch
 from models import tiny_special
 from models.special_by_hand import (
     MASKS,
-    NAMES,
     SENTENCES,
     SPOKEN,
     TEXTS,
@@ -25,39 +24,34 @@ from models.special_by_hand import (
 from models.tiny_special import LANGUAGES, WORDS
 from transformers import AutoTokenizer
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import masked
 from plumbline.probes.models.seq2seq import Seq2Seq
 
 
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    return {name: tiny_special.saved(name, tmp_path_factory.mktemp(name)) for name in NAMES}
-
-
-def test_xlm_is_told_the_language(folders):
-    scorer = loaded("xlm", folders["xlm"])
+def test_xlm_is_told_the_language(special):
+    scorer = loaded("xlm", special("xlm"))
     tokens = spelt("xlm", TEXTS[0])
-    ids, answers = numbered(folders["xlm"], tokens), {}
+    ids, answers = numbered(special("xlm"), tokens), {}
     for language in LANGUAGES:
         (fill,) = filled(scorer, [written(TEXTS[0])], WORDS, language=language)
         answers[language] = dict(zip(fill.words, fill.logprobs_nats, strict=True))
-        true = by_hand("xlm", folders["xlm"], "float64", ids, 2, language=language)
+        true = by_hand("xlm", special("xlm"), "float64", ids, 2, language=language)
         for word in WORDS:
-            (piece,) = pieces("xlm", folders["xlm"], (word,))
+            (piece,) = pieces("xlm", special("xlm"), (word,))
             assert abs(answers[language][word] - true[piece]) < 1e-6
     assert abs(answers["en"]["kind"] - answers["fr"]["kind"]) > 0.01
     assert abs(answers["en"]["kind"] - answers["de"]["kind"]) > 0.01
 
 
 @pytest.mark.parametrize("language", ["", "sw"])
-def test_xlm_takes_no_language_that_it_was_not_trained_on(folders, language):
-    scorer = loaded("xlm", folders["xlm"])
+def test_xlm_takes_no_language_that_it_was_not_trained_on(special, language):
+    scorer = loaded("xlm", special("xlm"))
     told = rf"models\.tiny: knows no language '{language}', only de, en, fr; set languages"
-    with pytest.raises(Problem, match=told):
+    with pytest.raises(UserError, match=told):
         filled(scorer, ["the <mask> Ada"], WORDS, language=language)
     for method in masked.METHODS:
-        with pytest.raises(Problem, match=told):
+        with pytest.raises(UserError, match=told):
             list(scorer.pseudo_logprobs(["Ada the kind"], method, language=language))
 
 
@@ -75,36 +69,36 @@ def test_xlm_without_language_embeddings_needs_no_language(tmp_path, known):
             assert abs(said - true[pieces("xlm", tmp_path, (word,))[0]]) < 1e-6
 
 
-def test_the_mask_of_xlm_is_its_tokenizer_s_not_its_config_s(folders):
-    scorer = loaded("xlm", folders["xlm"])
+def test_the_mask_of_xlm_is_its_tokenizer_s_not_its_config_s(special):
+    scorer = loaded("xlm", special("xlm"))
     planted = scorer.model.config.mask_token_id
-    assert numbered(folders["xlm"], ["<special1>", "<special3>"]) == [5, 7]
+    assert numbered(special("xlm"), ["<special1>", "<special3>"]) == [5, 7]
     assert planted == 7
     assert scorer.tokens.mask_id == 5
     assert scorer.facts()["mask_token"] == "<special1>"
     assert scorer.facts()["architecture"] == "XLMWithLMHeadModel"
 
 
-def test_xlm_takes_each_language_apart_by_its_own_rules(folders):
-    scorer = loaded("xlm", folders["xlm"])
+def test_xlm_takes_each_language_apart_by_its_own_rules(special):
+    scorer = loaded("xlm", special("xlm"))
     expected = {"fr": ["l'</w>", "ami</w>"], "en": ["l</w>", "'ami</w>"]}
     for language in ("fr", "en", "fr"):
         tokens = ["<s>", "<special1>", *expected[language], "Bo</w>", "</s>"]
-        ids = numbered(folders["xlm"], tokens)
-        true = by_hand("xlm", folders["xlm"], "float64", ids, 1, language=language)
+        ids = numbered(special("xlm"), tokens)
+        true = by_hand("xlm", special("xlm"), "float64", ids, 1, language=language)
         (fill,) = filled(scorer, ["<mask> l'ami Bo"], WORDS, language=language)
         for word, said in zip(fill.words, fill.logprobs_nats, strict=True):
-            assert abs(said - true[pieces("xlm", folders["xlm"], (word,))[0]]) < 1e-6
+            assert abs(said - true[pieces("xlm", special("xlm"), (word,))[0]]) < 1e-6
 
 
-def test_a_language_whose_words_need_another_package_is_told(folders, tmp_path, monkeypatch):
+def test_a_language_whose_words_need_another_package_is_told(special, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "Mykytea", None)
     known = {"en": 0, "ja": 1}
     tokenizer = tiny_special.xlm_tokenizer(tmp_path, languages=known)
     tokenizer.save_pretrained(tmp_path)
     tiny_special.xlm(tokenizer, languages=known).save_pretrained(tmp_path)
     scorer = loaded("xlm", tmp_path)
-    with pytest.raises(Problem, match=r"cannot find the words of 'ja' .*Mykytea.*; install"):
+    with pytest.raises(UserError, match=r"cannot find the words of 'ja' .*Mykytea.*; install"):
         filled(scorer, ["the <mask> Ada"], WORDS, language="ja")
 
 
@@ -121,60 +115,60 @@ def test_xlm_that_writes_small_letters_lacks_what_it_would_change(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["xlm", "bertweet"])
-def test_the_beginning_of_a_longer_word_is_no_candidate(folders, name):
-    known = AutoTokenizer.from_pretrained(folders[name]).get_vocab()
+def test_the_beginning_of_a_longer_word_is_no_candidate(special, name):
+    known = AutoTokenizer.from_pretrained(special(name)).get_vocab()
     beginning, whole = {"xlm": ("un", "kind</w>"), "bertweet": ("un@@", "kind")}[name]
     assert beginning in known
-    found = loaded(name, folders[name]).vocabulary(["kind", "un", "kindly"], SPOKEN.get(name, ""))
+    found = loaded(name, special(name)).vocabulary(["kind", "un", "kindly"], SPOKEN.get(name, ""))
     assert dict(found.ids) == {"kind": known[whole]}
     assert found.missing == ("un", "kindly")
 
 
 @pytest.mark.parametrize(("name", "text"), [("xlm", "kindß Bo"), ("bertweet", "ßx Bo")])
-def test_unknown_pieces_stay_in_their_words(folders, name, text):
+def test_unknown_pieces_stay_in_their_words(special, name, text):
     # in XLM the unknown one ends its word, in BERTweet it begins it
     pieces = {
         "xlm": ["<s>", "kind", "<unk>", "Bo</w>", "</s>"],
         "bertweet": ["<s>", "<unk>", "x", "Bo", "</s>"],
     }
-    ids = numbered(folders[name], pieces[name])
-    (blank,) = numbered(folders[name], [MASKS.get(name, "<mask>")])
+    ids = numbered(special(name), pieces[name])
+    (blank,) = numbered(special(name), [MASKS.get(name, "<mask>")])
     total = 0.0
     for place, unseen in [(1, [1, 2]), (2, [2]), (3, [3])]:
         row = [blank if i in unseen else piece for i, piece in enumerate(ids)]
-        total += by_hand(name, folders[name], "float64", row, place)[ids[place]]
-    scorer = loaded(name, folders[name])
+        total += by_hand(name, special(name), "float64", row, place)[ids[place]]
+    scorer = loaded(name, special(name))
     (score,) = scorer.pseudo_logprobs([text], "within_word_l2r", language=SPOKEN.get(name, ""))
     assert (score.tokens, score.unknown) == (3, 1)
     assert abs(score.logprob_nats - total) < 2e-6
 
 
-def test_bertweet_reads_users_links_and_emoji_as_it_was_trained_to(folders):
-    said = json.loads((folders["bertweet"] / "tokenizer_config.json").read_text())
+def test_bertweet_reads_users_links_and_emoji_as_it_was_trained_to(special):
+    said = json.loads((special("bertweet") / "tokenizer_config.json").read_text())
     assert said["normalization"] is False
     prompt = "@ada the <mask> https://t.co/abc 😂 Bo"
     tokens = ["<s>", "@USER", "the", "<mask>", "HTTPURL", ":face_with_tears_of_joy:", "Bo", "</s>"]
     true = by_hand(
-        "bertweet", folders["bertweet"], "float64", numbered(folders["bertweet"], tokens), 3
+        "bertweet", special("bertweet"), "float64", numbered(special("bertweet"), tokens), 3
     )
-    (fill,) = filled(loaded("bertweet", folders["bertweet"]), [prompt], WORDS)
+    (fill,) = filled(loaded("bertweet", special("bertweet")), [prompt], WORDS)
     assert fill.prompt == prompt
     assert fill.unknown == 0
     for word, value in zip(fill.words, fill.logprobs_nats, strict=True):
-        assert abs(value - true[pieces("bertweet", folders["bertweet"], (word,))[0]]) < 1e-6
+        assert abs(value - true[pieces("bertweet", special("bertweet"), (word,))[0]]) < 1e-6
 
 
-def test_merges_of_bertweet_that_lost_their_counts_are_refused(folders, tmp_path):
+def test_merges_of_bertweet_that_lost_their_counts_are_refused(special, tmp_path):
     # as transformers 5.23 saves them, though it reads them with their counts
     tiny_special.bertweet(tiny_special.bertweet_files(tmp_path, counts=False)).save_pretrained(
         tmp_path
     )
-    with pytest.raises(Problem, match=r"bpe\.codes lacks the counts .* original model"):
+    with pytest.raises(UserError, match=r"bpe\.codes lacks the counts .* original model"):
         loaded("bertweet", tmp_path)
 
 
-def test_xlnet_hides_the_place_that_it_is_asked_for(folders):
-    folder = folders["xlnet"]
+def test_xlnet_hides_the_place_that_it_is_asked_for(special):
+    folder = special("xlnet")
     tokens = spelt("xlnet", TEXTS[3])
     assert tokens[-2:] == ["<sep>", "<cls>"]
     ids, place = numbered(folder, tokens), tokens.index("<mask>")
@@ -192,8 +186,8 @@ def test_xlnet_hides_the_place_that_it_is_asked_for(folders):
         assert abs(said[word] - naive[piece].item()) > 1e-3
 
 
-def test_a_context_before_xlnet_s_prompts_counts_and_is_kept(folders):
-    folder = folders["xlnet"]
+def test_a_context_before_xlnet_s_prompts_counts_and_is_kept(special):
+    folder = special("xlnet")
     before = (*TEXTS[3][:2], *[("brave",), ("Cleo",)] * 40)
     alone = loaded("xlnet", folder)
     primed = loaded("xlnet", folder, context=written(before))
@@ -217,23 +211,23 @@ def test_a_context_before_xlnet_s_prompts_counts_and_is_kept(folders):
 
 
 @pytest.mark.parametrize("method", ["aul", "aula"])
-def test_xlnet_cannot_read_a_token_that_it_predicts(folders, method):
+def test_xlnet_cannot_read_a_token_that_it_predicts(special, method):
     told = rf"models\.tiny: {method} reads each token .*; use original or within_word_l2r$"
-    with pytest.raises(Problem, match=told):
-        list(loaded("xlnet", folders["xlnet"]).pseudo_logprobs(["Ada the kind"], method))
+    with pytest.raises(UserError, match=told):
+        list(loaded("xlnet", special("xlnet")).pseudo_logprobs(["Ada the kind"], method))
 
 
-def test_xlnet_answers_in_bfloat16_too(folders):
-    (rough,) = filled(loaded("xlnet", folders["xlnet"], "bfloat16"), ["Ada <mask> the"], WORDS)
-    (fine,) = filled(loaded("xlnet", folders["xlnet"]), ["Ada <mask> the"], WORDS)
+def test_xlnet_answers_in_bfloat16_too(special):
+    (rough,) = filled(loaded("xlnet", special("xlnet"), "bfloat16"), ["Ada <mask> the"], WORDS)
+    (fine,) = filled(loaded("xlnet", special("xlnet")), ["Ada <mask> the"], WORDS)
     exact = dict(zip(fine.words, fine.logprobs_nats, strict=True))
     for word, said in zip(rough.words, rough.logprobs_nats, strict=True):
         assert abs(said - exact[word]) < 0.2  # of eight bits
 
 
 @pytest.mark.parametrize("name", ["bart", "mbart"])
-def test_the_decoder_gets_the_text_moved_by_one(folders, name):
-    folder, language = folders[name], SPOKEN.get(name, "")
+def test_the_decoder_gets_the_text_moved_by_one(special, name):
+    folder, language = special(name), SPOKEN.get(name, "")
     tokens = spelt(name, TEXTS[1])
     ids, place = numbered(folder, tokens), tokens.index("<mask>")
     first = {"bart": "</s>", "mbart": "en_XX"}[name]
@@ -248,8 +242,8 @@ def test_the_decoder_gets_the_text_moved_by_one(folders, name):
         assert abs(said - true[pieces(name, folder, (word,))[0]]) < 1e-6
 
 
-def test_mbart_is_told_the_language_of_its_text(folders):
-    folder, answers = folders["mbart"], {}
+def test_mbart_is_told_the_language_of_its_text(special):
+    folder, answers = special("mbart"), {}
     scorer = loaded("mbart", folder)
     for language, code in [("de", "de_DE"), ("en", "en_XX"), ("de", "de_DE")]:
         tokens = spelt("mbart", TEXTS[0], code)
@@ -261,27 +255,27 @@ def test_mbart_is_told_the_language_of_its_text(folders):
             (piece,) = pieces("mbart", folder, (word,))
             assert abs(answers[language][word] - true[piece]) < 1e-6
     assert abs(answers["en"]["kind"] - answers["de"]["kind"]) > 0.01
-    with pytest.raises(Problem, match=r"models\.tiny: knows no language 'sw', only .*en_XX"):
+    with pytest.raises(UserError, match=r"models\.tiny: knows no language 'sw', only .*en_XX"):
         filled(scorer, [written(TEXTS[0])], WORDS, language="sw")
-    with pytest.raises(Problem, match=r"models\.tiny: must be told the language"):
+    with pytest.raises(UserError, match=r"models\.tiny: needs the language"):
         filled(scorer, [written(TEXTS[0])], WORDS)
 
 
-def test_no_lone_space_stands_before_the_mask_in_bart_s_old_folders(folders, tmp_path):
+def test_no_lone_space_stands_before_the_mask_in_bart_s_old_folders(special, tmp_path):
     # vocabulary and merges alone: transformers 5 makes a mask of them that leaves the space
-    plain("bart", folders["bart"], "float64").save_pretrained(tmp_path)
-    model = json.loads((folders["bart"] / "tokenizer.json").read_text())["model"]
+    plain("bart", special("bart"), "float64").save_pretrained(tmp_path)
+    model = json.loads((special("bart") / "tokenizer.json").read_text())["model"]
     (tmp_path / "vocab.json").write_text(json.dumps(model["vocab"]))
     lines = ["#version: 0.2", *(" ".join(pair) for pair in model["merges"])]
     (tmp_path / "merges.txt").write_text("\n".join(lines) + "\n")
     prompts = [written(words) for words in TEXTS]
-    new, old = (filled(loaded("bart", x), prompts, WORDS) for x in (folders["bart"], tmp_path))
+    new, old = (filled(loaded("bart", x), prompts, WORDS) for x in (special("bart"), tmp_path))
     assert new == old
 
 
-def test_mbart_as_an_encoder_decoder_never_guesses_the_language(folders, tmp_path):
+def test_mbart_as_an_encoder_decoder_never_guesses_the_language(special, tmp_path):
     folder = tmp_path / "mbart"
-    shutil.copytree(folders["mbart"], folder)
+    shutil.copytree(special("mbart"), folder)
     config = json.loads((folder / "config.json").read_text())
     start = AutoTokenizer.from_pretrained(folder).convert_tokens_to_ids("en_XX")
     (folder / "config.json").write_text(json.dumps(config | {"decoder_start_token_id": start}))
@@ -292,7 +286,7 @@ def test_mbart_as_an_encoder_decoder_never_guesses_the_language(folders, tmp_pat
         lambda: list(scorer.logprobs(pair)),
         lambda: list(scorer.generate([text], [1])),
     ):
-        with pytest.raises(Problem, match=r"models\.mbart: must be told the language"):
+        with pytest.raises(UserError, match=r"models\.mbart: needs the language"):
             ask()
     first = list(scorer.logprobs(pair, language="en"))
     other = list(scorer.logprobs(pair, language="de"))

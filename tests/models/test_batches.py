@@ -4,17 +4,18 @@ import random
 
 import pytest
 import torch
-from models.tiny import answers
+from models import tiny
+from models.tiny import answers, fresh, loaded, shared
 from models.tiny_encoders import SEVERAL, WORDS
 
-from plumbline.probes.models import batching, forward, masked
+from plumbline.probes.models import forward
 from plumbline.probes.models.kernels import packed_linear
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import METHODS
 
 SEED = 31
 SOME = ["bert", "deberta-v3"]
-EVERY = [*SOME, "roberta", "modernbert", "albert"]
+EVERY = tiny.quickly([*SOME, "roberta", "modernbert", "albert"], *SOME, "modernbert")
 
 
 def texts(number, lengths):
@@ -26,13 +27,12 @@ def texts(number, lengths):
 
 # few of most lengths, and of one length more than the largest batch holds
 PROMPTS = ["<mask>", *(f"{text} <mask>" for text in texts(9, [1, 4, 9]))]
-PROMPTS += [f"{one} {other} <mask>" for one in WORDS for other in [*WORDS, "is"]] * 4
+PROMPTS += [f"{one} {other} <mask>" for one in WORDS for other in [*WORDS, "is"]]
 SENTENCES = ["kind", " ".join(WORDS), " ".join(WORDS[::-1]), "fair", *texts(6, [2, 5])]
 
 
-def everything(folder, prompts=PROMPTS, sentences=SENTENCES, dtype="float32"):
+def everything(scorer, prompts=PROMPTS, sentences=SENTENCES):
     """Ask a model all that it can answer; return each answer under its verb and text."""
-    scorer = Masked(folder, "tiny", "r1", dtype=dtype)
     several = [prompt for prompt in prompts if prompt in PROMPTS[:5]]
     told = {
         "fill": answers(scorer.fill(prompts, WORDS, 9)),
@@ -49,8 +49,7 @@ def everything(folder, prompts=PROMPTS, sentences=SENTENCES, dtype="float32"):
 def bare():
     """Keep the digits that rounding would hide; one batch at a time."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (forward, masked):
-            patch.setattr(module, "DECIMALS", 12)
+        patch.setattr(forward, "DECIMALS", 12)
         patch.setenv("PLUMBLINE_DEVICE", "cpu")  # a GPU promises less
         patch.setenv("PLUMBLINE_CORES", "1")
         yield
@@ -59,45 +58,38 @@ def bare():
 @pytest.fixture(scope="module")
 def usual(bare, saved):
     """Return all answers with batches as they are."""
-    return everything(saved)
-
-
-def rows(monkeypatch, number):
-    monkeypatch.setattr(batching, "ROWS", (number, number))
-    monkeypatch.setattr(batching, "TOKENS", 1 << 20)
+    return everything(loaded(Masked, saved, "float32"))
 
 
 @pytest.mark.parametrize("encoder", EVERY, indirect=True)
 def test_answers_are_bitwise_the_same_whoever_shares_the_batch(saved, usual, monkeypatch):
-    for number in (7, 128):
-        rows(monkeypatch, number)
-        assert everything(saved) == usual, number
-    rows(monkeypatch, 1)
-    alone = everything(saved, PROMPTS[:20], SENTENCES[:4])
+    scorer = loaded(Masked, saved, "float32")
+    shared(monkeypatch, scorer, 1 << 20, rows=7)
+    assert everything(scorer) == usual
+    shared(monkeypatch, scorer, 1 << 20, rows=1)
+    alone = everything(scorer, PROMPTS[:20], SENTENCES[:4])
     assert len(alone) > 30
     assert alone.items() <= usual.items()
 
 
-@pytest.mark.parametrize("encoder", SOME, indirect=True)
+@pytest.mark.parametrize("encoder", tiny.quickly(SOME, "bert"), indirect=True)
 def test_so_are_answers_in_bfloat16(saved, monkeypatch):
-    usual = everything(saved, dtype="bfloat16")
-    for number in (7, 128):
-        rows(monkeypatch, number)
-        assert everything(saved, dtype="bfloat16") == usual, number
-    rows(monkeypatch, 1)
-    alone = everything(saved, PROMPTS[:20], SENTENCES[:4], dtype="bfloat16")
-    assert alone.items() <= usual.items()
+    scorer = loaded(Masked, saved, "bfloat16")
+    usual = everything(scorer)
+    shared(monkeypatch, scorer, 1 << 20, rows=7)
+    assert everything(scorer) == usual
+    shared(monkeypatch, scorer, 1 << 20, rows=1)
+    assert everything(scorer, PROMPTS[:20], SENTENCES[:4]).items() <= usual.items()
 
 
 @pytest.mark.parametrize("encoder", SOME, indirect=True)
 def test_answers_are_bitwise_the_same_in_any_order_and_on_any_cores(saved, usual, monkeypatch):
-    monkeypatch.setenv("PLUMBLINE_CORES", "2")
-    assert everything(saved) == usual
     prompts, sentences = list(PROMPTS), list(SENTENCES)
     random.Random(SEED).shuffle(prompts)
     random.Random(SEED).shuffle(sentences)
-    monkeypatch.setattr(batching, "BLOCK", 50)
-    assert everything(saved, prompts, sentences) == usual
+    scorer = loaded(Masked, saved, "float32")
+    shared(monkeypatch, scorer, cores=2, block=50)
+    assert everything(scorer, prompts, sentences) == usual
 
 
 @pytest.mark.parametrize("encoder", SOME, indirect=True)
@@ -105,7 +97,7 @@ def test_packed_products_are_the_plain_ones_but_for_the_last_digits(saved, usual
     if not packed_linear.works(torch.float32):
         pytest.skip("no packed products here")
     monkeypatch.setattr(packed_linear, "works", lambda _: False)
-    plain = everything(saved)
+    plain = everything(fresh(Masked, saved, "float32"))
     assert plain.keys() == usual.keys()
     for (verb, text), true in plain.items():
         said = usual[verb, text]

@@ -1,16 +1,17 @@
 import math
 import random
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
-from models.tiny import own_products_agree, save, wordpiece
+from models import tiny
+from models.tiny import own_products_agree, save, shared, wordpiece
 from models.tiny_causal import (
+    CAUSAL,
     CLOSING,
     LETTERS,
-    MADE,
     NAMES,
     SENTENCES,
     WORDS,
@@ -24,8 +25,8 @@ from models.tiny_causal import (
 )
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import batching, causal
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.models import batching, forward
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.kernels import packed_linear, prefix_tree
 from plumbline.probes.models.scorer import Sampling
@@ -45,20 +46,9 @@ PAIRS += [("Cleo was", " tall."), ("Cleo", " was tall."), ("Élan Žižek is", "
 PAIRS += [(f"{name} is", f" {word}") for name in NAMES for word in WORDS]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Return a function that makes the folder of a model."""
-
-    @cache
-    def make(kind):
-        build, tokenizer = MADE[kind]
-        return save(tmp_path_factory.mktemp(kind), build(tokenizer()), tokenizer())
-
-    return make
-
-
-def loaded(where, dtype="float64", **options):
-    return Causal(where, "tiny", "r1", dtype=dtype, **options)
+loaded = partial(tiny.loaded, Causal)
+fresh = partial(tiny.fresh, Causal)
+KINDS = tiny.quickly(CAUSAL, "gpt2", "llama", "gemma3", "gpt1", "mamba")
 
 
 @cache
@@ -88,13 +78,10 @@ def values(scores):
     return [score.logprob_nats for score in scores]
 
 
-@pytest.mark.parametrize(
-    ("kind", "dtype", "apart"),
-    [*((kind, "float64", 1e-6) for kind in MADE), ("llama", "float32", 2e-5)],
-)
-def test_logprobs_are_those_of_a_plain_forward_of_each_text_alone(folder, kind, dtype, apart):
-    if kind in NARROW:
-        apart = 2e-5
+@pytest.mark.parametrize("dtype", tiny.quickly(["float64", "float32"], "float64"))
+@pytest.mark.parametrize("kind", CAUSAL)
+def test_logprobs_are_those_of_a_plain_forward_of_each_text_alone(folder, kind, dtype):
+    apart = 2e-5 if kind in NARROW or dtype == "float32" else 1e-6
     scores = list(loaded(folder(kind), dtype).logprobs(PAIRS))
     assert [score.text for score in scores] == ["".join(pair) for pair in PAIRS]
     for pair, score in zip(PAIRS, scores, strict=True):
@@ -104,22 +91,24 @@ def test_logprobs_are_those_of_a_plain_forward_of_each_text_alone(folder, kind, 
     assert len(set(values(scores))) == len(set(PAIRS))  # so that a mix-up would be seen
 
 
-@pytest.mark.parametrize("kind", MADE)
-def test_sharing_of_beginnings_changes_no_value_and_is_left_where_it_cannot_be(folder, kind):
+@pytest.mark.parametrize("kind", CAUSAL)
+def test_sharing_of_beginnings_changes_no_value_and_is_left_where_it_cannot_be(
+    folder, kind, monkeypatch
+):
     scorer = loaded(folder(kind))
     assert scorer.shares == (kind in SHARING)
-    shared = values(scorer.logprobs(PAIRS))
-    scorer.shares = False
+    together = values(scorer.logprobs(PAIRS))
+    monkeypatch.setattr(scorer, "shares", False)
     alone = values(scorer.logprobs(PAIRS))
     apart = 2e-5 if kind in NARROW else 1.01e-6  # both are rounded to six decimals
-    assert max(abs(a - b) for a, b in zip(shared, alone, strict=True)) < apart
+    assert max(abs(a - b) for a, b in zip(together, alone, strict=True)) < apart
 
 
-@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("kind", KINDS)
 def test_float32_is_the_same_to_the_last_bit_whichever_texts_are_asked_together(
     folder, kind, monkeypatch
 ):
-    monkeypatch.setattr(causal, "DECIMALS", 14)
+    monkeypatch.setattr(forward, "DECIMALS", 14)
     pairs = [*PAIRS, *((f"{one} {two}", " is kind") for one in SENTENCES for two in SENTENCES[:3])]
     pairs += [(f"{text} {text} {name}", " was") for text in SENTENCES[:9] for name in NAMES]
     scorer = loaded(folder(kind), "float32")
@@ -128,7 +117,7 @@ def test_float32_is_the_same_to_the_last_bit_whichever_texts_are_asked_together(
     whole = list(scorer.logprobs(pairs))
     print("seed 11")
     draw = random.Random(11)
-    for size in (1, 1, 2, 3, 5, 9, 40):
+    for size in (1, 2, 9, 40):
         rows = draw.sample(range(len(pairs)), size)
         assert list(scorer.logprobs([pairs[row] for row in rows])) == [whole[row] for row in rows]
 
@@ -136,7 +125,7 @@ def test_float32_is_the_same_to_the_last_bit_whichever_texts_are_asked_together(
 def test_a_model_that_does_not_leave_its_attention_to_others_shares_nothing(folder, monkeypatch):
     true = values(loaded(folder("llama")).logprobs(PAIRS))
     monkeypatch.setattr(prefix_tree, "_pick", _turned)
-    scorer = loaded(folder("llama"))
+    scorer = fresh(folder("llama"))
     assert not scorer.shares
     assert values(scorer.logprobs(PAIRS)) == pytest.approx(true, abs=1.01e-6)
 
@@ -147,28 +136,15 @@ def _turned(states, nodes):
     return chosen.view(*nodes.shape, *states.shape[1:]).transpose(1, 2)
 
 
-@pytest.mark.parametrize("kind", ["llama", "gemma3"])
-def test_answers_stand_in_the_order_of_the_pairs_and_do_not_depend_on_it(folder, kind):
-    scorer = loaded(folder(kind), "float32")
-    pairs = PAIRS + PAIRS[:20]  # some twice
-    straight = list(scorer.logprobs(pairs))
-    assert straight[len(PAIRS) :] == straight[:20]
-    order = list(range(len(pairs)))
-    random.Random(3).shuffle(order)
-    mixed = list(scorer.logprobs(iter([pairs[i] for i in order])))
-    assert mixed == [straight[i] for i in order]
-
-
 @pytest.mark.parametrize("kind", ["llama", "gpt1"])
 def test_float32_is_the_same_to_the_last_bit_for_any_budget_and_number_of_cores(
     folder, kind, monkeypatch
 ):
-    pairs = PAIRS + [(f"{name} is", " kind") for name in SENTENCES]
-    usual = list(loaded(folder(kind), "float32").logprobs(pairs))
-    for tokens, cores in ((1, 1), (50, 2), (400, 1), (1 << 20, 2)):
-        monkeypatch.setattr(batching, "TOKENS", tokens)
-        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
-        assert list(loaded(folder(kind), "float32").logprobs(pairs)) == usual
+    scorer = loaded(folder(kind), "float32")
+    usual = list(scorer.logprobs(PAIRS))
+    for tokens, cores in ((1, 1), (50, 2), (1 << 20, 2)):
+        shared(monkeypatch, scorer, tokens, cores=cores)
+        assert list(scorer.logprobs(PAIRS)) == usual
 
 
 def test_blocks_are_taken_one_after_the_other(folder, monkeypatch):
@@ -185,8 +161,8 @@ def test_blocks_are_taken_one_after_the_other(folder, monkeypatch):
     answers = scorer.logprobs(source())
     next(answers)
     assert len(taken) == 7
-    for one, other in zip([*loaded(folder("gpt2")).logprobs(PAIRS)], whole, strict=True):
-        assert one.logprob_nats == pytest.approx(other.logprob_nats, abs=1.01e-6)
+    assert [next(answers), *answers] == whole[1:]
+    assert taken == PAIRS
     assert list(scorer.logprobs([])) == []
 
 
@@ -204,7 +180,7 @@ def test_a_prefix_that_ends_within_a_token_is_refused_and_both_are_named(
     folder, kind, prefix, rest
 ):
     scorer = loaded(folder(kind))
-    with pytest.raises(Problem, match="put the space at the beginning") as caught:
+    with pytest.raises(UserError, match="put the space at the beginning") as caught:
         list(scorer.logprobs([*PAIRS, (prefix, rest)]))
     assert f"models.tiny: {prefix!r} is not" in str(caught.value)
     assert repr(prefix + rest) in str(caught.value)
@@ -230,22 +206,22 @@ def test_a_prefix_of_which_the_tokenizer_keeps_nothing_is_an_empty_one(folder, t
     assert (space.logprob_nats, space.tokens) == (empty.logprob_nats, 2)
     ids = tokenizer("<s> Ada is")["input_ids"]
     assert empty.logprob_nats == pytest.approx(summed(tmp_path, ids, 1), abs=1e-6)
-    with pytest.raises(Problem, match=r"models\.tiny: has no beginning-of-text token"):
+    with pytest.raises(UserError, match=r"models\.tiny: has no beginning-of-text token"):
         list(loaded(folder("gpt1")).logprobs([(" ", "Ada is kind")]))
 
 
 def test_without_a_token_that_begins_texts_an_empty_prefix_is_refused(folder, tmp_path):
     scorer = loaded(folder("gpt1"))
-    with pytest.raises(Problem, match=r"models\.tiny: has no beginning-of-text token"):
+    with pytest.raises(UserError, match=r"models\.tiny: has no beginning-of-text token"):
         list(scorer.logprobs([("", "Ada is kind")]))
-    with pytest.raises(Problem, match=r"models\.tiny: has no beginning-of-text token"):
+    with pytest.raises(UserError, match=r"models\.tiny: has no beginning-of-text token"):
         list(scorer.generate([""], [0]))
     # a number that the config has from GPT-2, and that this vocabulary lacks
     tokenizer = gpt2_tokenizer(bos_token=None)
     model = gpt2(gpt2_tokenizer())
     model.config.bos_token_id = 50256
     scorer = loaded(save(tmp_path, model, tokenizer))
-    with pytest.raises(Problem, match=r"models\.tiny: has no beginning-of-text token"):
+    with pytest.raises(UserError, match=r"models\.tiny: has no beginning-of-text token"):
         list(scorer.logprobs([("", "Ada is kind")]))
 
 
@@ -265,7 +241,9 @@ def test_a_tokenizer_that_begins_texts_in_its_own_way_is_followed(tmp_path):
     assert [score.unknown for score in scores] == [0, 0, 0, 1]  # quux
 
 
-@pytest.mark.parametrize("kind", [kind for kind in MADE if kind not in NARROW])
+@pytest.mark.parametrize(
+    "kind", tiny.quickly([kind for kind in CAUSAL if kind not in NARROW], "llama", "mistral")
+)
 def test_the_whole_is_the_product_of_its_parts(folder, kind):
     scorer = loaded(folder(kind))
     triples = [
@@ -279,14 +257,6 @@ def test_the_whole_is_the_product_of_its_parts(folder, kind):
     second = values(scorer.logprobs([(p + a, b) for p, a, b in triples]))
     for total, a, b in zip(whole, first, second, strict=True):
         assert total == pytest.approx(a + b, abs=2e-6)  # three are rounded to six decimals
-
-
-def test_the_product_begins_at_the_empty_prefix_where_every_text_is_opened(folder):
-    scorer = loaded(folder("llama"))
-    (whole, first, second) = values(
-        scorer.logprobs([("", "Bo Falk is kind"), ("", "Bo Falk"), ("Bo Falk", " is kind")])
-    )
-    assert whole == pytest.approx(first + second, abs=2e-6)
 
 
 def test_the_probabilities_of_all_continuations_add_up_to_one(tmp_path):
@@ -308,10 +278,10 @@ def test_a_text_without_room_or_without_tokens_is_refused_and_named(folder):
     fits = "Ada" + " is" * 61  # and the opening token
     (score,) = scorer.logprobs([(fits, " kind")])
     assert score.tokens == 1
-    with pytest.raises(Problem, match="has 65 tokens, the model takes 64") as caught:
+    with pytest.raises(UserError, match="has 65 tokens, the model takes 64") as caught:
         list(scorer.logprobs([PAIRS[0], (fits, " kind."), PAIRS[1]]))
     assert fits + " kind." in str(caught.value)
-    with pytest.raises(Problem, match=r"models\.tiny: no token to score in '' after 'Ada is'"):
+    with pytest.raises(UserError, match=r"models\.tiny: no token to score in '' after 'Ada is'"):
         list(scorer.logprobs([("Ada is", "")]))
 
 
@@ -324,9 +294,9 @@ def test_weights_that_are_not_numbers_are_told_where_they_are_met(tmp_path, dtyp
     scorer = loaded(save(tmp_path, model, tokenizer), dtype)
     assert len(list(scorer.logprobs([("Ada is", " kind"), ("Ada is", " tall, and")]))) == 2
     said = rf"models\.tiny: answers are not finite in {dtype} \(batch of \d+\)"
-    with pytest.raises(Problem, match=said):
+    with pytest.raises(UserError, match=said):
         list(scorer.logprobs([("Ada is", " kind"), ("Ada is", " brave, and")]))
-    with pytest.raises(Problem, match=said):
+    with pytest.raises(UserError, match=said):
         list(scorer.generate(["Ada is", "Bo is brave"], [1, 2], Sampling(tokens=9)))
 
 
@@ -337,17 +307,6 @@ def test_a_context_stands_before_every_prefix(folder):
     assert list(said) == list(loaded(where).logprobs(asked))
     (text,) = loaded(where, context="Cleo was calm.").generate(["Ada"], [5], Sampling(tokens=9))
     assert text == next(loaded(where).generate(["Cleo was calm. Ada"], [5], Sampling(tokens=9)))
-
-
-def test_facts_name_model_revision_and_vocabulary(folder):
-    assert loaded(folder("gpt2")).facts() == {
-        "model": "tiny",
-        "revision": "r1",
-        "architecture": "GPT2LMHeadModel",
-        "vocabulary": len(gpt2_tokenizer()),
-        "mask_token": "",
-        "dtype": "float64",
-    }
 
 
 @pytest.mark.skipif(
@@ -367,7 +326,7 @@ def test_packed_weights_answer_as_plain_ones(folder, kind, fewest, monkeypatch):
     assert scorer.fewest == fewest
     laid_out = values(scorer.logprobs(PAIRS))
     monkeypatch.setattr(packed_linear, "works", lambda _: False)
-    scorer = loaded(folder(kind), "float32")
+    scorer = fresh(folder(kind), "float32")
     assert scorer.fewest == packed_linear.FEWEST
     for one, other in zip(values(scorer.logprobs(PAIRS)), laid_out, strict=True):
         assert one == pytest.approx(other, abs=2e-5)

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import batching
 from plumbline.probes.models.batching import Batches, cores, device
 
@@ -43,7 +43,7 @@ def test_batches_shrink_until_they_fit_and_every_row_is_answered_once(room):
 
 def test_a_row_that_does_not_fit_alone_is_a_problem_that_names_model_and_device():
     runner, launch, _ = small(0)
-    with pytest.raises(Problem, match=r"models\.tiny: one row alone does not fit .* meta"):
+    with pytest.raises(UserError, match=r"models\.tiny: one row alone does not fit .* meta"):
         runner.run([4, 4], [4, 4], launch, lambda *_: None)
 
 
@@ -53,7 +53,7 @@ def test_the_environment_names_device_and_cores(monkeypatch):
     monkeypatch.setenv("PLUMBLINE_CORES", "3")
     assert cores() == 3
     monkeypatch.setenv("PLUMBLINE_CORES", "many")
-    with pytest.raises(Problem, match="PLUMBLINE_CORES: 'many' is not a number of cores"):
+    with pytest.raises(UserError, match="PLUMBLINE_CORES: 'many' is not a number of cores"):
         cores()
     monkeypatch.delenv("PLUMBLINE_CORES")
     assert cores() >= 1

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from models.tiny import answers, bert, save, wordpiece
 
 from plumbline.probes.models.masked import Masked
@@ -25,6 +26,11 @@ from plumbline.probes.models.masked import Masked
 scorer = Masked(sys.argv[1], "tiny", "r1", dtype="float32")
 fills = [f for block in scorer.fill(*json.loads(sys.argv[2]), 4) for f in block.each()]
 print(json.dumps([[f.words, list(map(float, f.logprobs_nats))] for f in fills]))
+weight = torch.nn.Parameter(torch.ones(2))
+weight.sum().backward()
+torch.optim.AdamW([weight], fused=True).step()
+late = [name for name, module in sys.modules.items() if type(module) is imports.Later]
+assert set(late) == set(imports.STAND_INS), late  # neither needed what is put off
 """
 FAIL = """
 whole = imports._without_optional
@@ -53,6 +59,7 @@ def started(code, *given):
     return ended.stdout
 
 
+@pytest.mark.slow
 def test_a_fast_start_changes_no_bit_of_an_answer(tmp_path):
     tokenizer = wordpiece([f"{name} is {word}" for word in WORDS for name in ("Ada", "Bo")])
     folder = save(tmp_path, bert(tokenizer), tokenizer)
@@ -64,5 +71,6 @@ def test_a_fast_start_changes_no_bit_of_an_answer(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_a_fast_start_that_fails_leaves_nothing_behind():
     started(FAIL)

@@ -2,9 +2,8 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.files import weights_folder
 from plumbline.probes.models.load import load
 from plumbline.probes.models.params import WORLDS, Model, model, worlds
@@ -41,7 +40,7 @@ def test_a_planted_world_is_a_model_by_its_name(tmp_path, monkeypatch):
     assert weights_folder("world") == WORLDS / "world"
     assert weights_folder("mine") == Path("data/models/mine")
     (tmp_path / "params.yaml").write_text("models: {world: {id: ./folder}}\n", encoding="utf-8")
-    with pytest.raises(Problem, match=r"models\.world: data/samples/worlds/world has this name"):
+    with pytest.raises(UserError, match=r"models\.world: data/samples/worlds/world has this name"):
         model("world")
 
 
@@ -61,7 +60,7 @@ ORIGIN = "give id and revision, or endpoint: one of them"
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path, monkeypatch, text, said):
-    with pytest.raises(Problem) as caught:
+    with pytest.raises(UserError) as caught:
         entry(tmp_path, monkeypatch, text)
     assert said in str(caught.value)
     assert "params.yaml" in str(caught.value)
@@ -69,13 +68,15 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path, monkeypatch, text, said)
 
 def test_an_unknown_name_is_told_with_those_that_exist(tmp_path, monkeypatch):
     entry(tmp_path, monkeypatch, "{id: ./folder}")
-    with pytest.raises(Problem, match="no model 'yours' under models; there are: mine"):
+    with pytest.raises(
+        UserError, match="no model 'yours' under models, nor a world; there are: mine"
+    ):
         model("yours")
 
 
 def test_a_model_that_was_not_brought_is_told_with_the_command(tmp_path, monkeypatch):
     entry(tmp_path, monkeypatch, "{id: ./folder}")
-    with pytest.raises(Problem, match="not there; run `make repro STAGE=weights@mine` first"):
+    with pytest.raises(UserError, match="not there; run `make repro STAGE=weights@mine` first"):
         load("mine")
 
 
@@ -87,10 +88,7 @@ def test_a_model_that_was_not_brought_is_told_with_the_command(tmp_path, monkeyp
         {"url": "http://127.0.0.1@SECRET.example/v1", "model": "m"},
     ],
 )
-def test_a_secret_in_the_params_is_refused_and_not_repeated(project, endpoint):
-    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
-    params["models"]["mine"] = {"kind": "remote", "endpoint": endpoint}
-    (project / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    with pytest.raises(Problem, match=r"models\.mine") as caught:
-        model("mine")
+def test_a_secret_in_the_params_is_refused_and_not_repeated(tmp_path, monkeypatch, endpoint):
+    with pytest.raises(UserError, match=r"models\.mine") as caught:
+        entry(tmp_path, monkeypatch, json.dumps({"kind": "remote", "endpoint": endpoint}))
     assert "SECRET" not in str(caught.value)

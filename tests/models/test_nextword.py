@@ -2,17 +2,17 @@
 
 import math
 import random
-from functools import cache
+from functools import partial
 from pathlib import Path
 
 import pytest
-from models.tiny import answers, save, wordpiece
-from models.tiny_causal import MADE, NAMES, SENTENCES, WORDS, gpt2
+from models import tiny
+from models.tiny import answers, save, shared, wordpiece
+from models.tiny_causal import NAMES, SENTENCES, WORDS, gpt2
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import batching, causal_fill
-from plumbline.probes.models.causal import Causal
-from plumbline.probes.models.causal_fill import crosses
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.models import causal
+from plumbline.probes.models.causal import Causal, crosses
 from plumbline.probes.models.scorer import Fills
 
 STORIES = Path(__file__).parents[3] / "shared" / "data" / "models" / "stories260k"
@@ -21,20 +21,7 @@ PROMPTS = [f"{name} {verb} <mask>" for name in NAMES for verb in ("is", "was", "
 LACKED = ["Zyx", "kindest"]  # several pieces
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Return a function that makes the folder of a model."""
-
-    @cache
-    def make(kind):
-        build, tokenizer = MADE[kind]
-        return save(tmp_path_factory.mktemp(kind), build(tokenizer()), tokenizer())
-
-    return make
-
-
-def loaded(where, dtype="float64", **options):
-    return Causal(where, "tiny", "r1", dtype=dtype, **options)
+loaded = partial(tiny.loaded, Causal)
 
 
 def by_continuation(scorer, prompts, words, gap=" "):
@@ -98,13 +85,12 @@ def test_words_of_several_pieces_are_summed_on_request(folder, kind):
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
 def test_order_budget_and_cores_change_no_bit_in_single_precision(folder, kind, monkeypatch):
-    usual = answers(loaded(folder(kind), "float32").fill(PROMPTS, WORDS, 3))
+    scorer = loaded(folder(kind), "float32")
+    usual = answers(scorer.fill(PROMPTS, WORDS, 3))
     mixed = list(range(len(PROMPTS)))
     random.Random(5).shuffle(mixed)
     for tokens, cores in ((1, 1), (40, 2), (1 << 20, 2)):
-        monkeypatch.setattr(batching, "TOKENS", tokens)
-        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
-        scorer = loaded(folder(kind), "float32")
+        shared(monkeypatch, scorer, tokens, cores=cores)
         found = answers(scorer.fill([PROMPTS[i] for i in mixed], WORDS, 3))
         assert found == [usual[i] for i in mixed]
 
@@ -112,9 +98,9 @@ def test_order_budget_and_cores_change_no_bit_in_single_precision(folder, kind, 
 def test_a_prompt_is_computed_once_however_many_words(folder, monkeypatch):
     scorer = loaded(folder("gpt2"))
     forwards = []
-    true = causal_fill.NextWord._next
+    true = causal.Causal._next
     monkeypatch.setattr(
-        causal_fill.NextWord,
+        causal.Causal,
         "_next",
         lambda s, ids, rows: forwards.append(len(rows)) or true(s, ids, rows),
     )
@@ -127,7 +113,7 @@ def test_a_prompt_is_computed_once_however_many_words(folder, monkeypatch):
 )
 def test_a_mask_elsewhere_is_refused_and_the_prompt_named(folder, prompt):
     scorer = loaded(folder("gpt2"))
-    with pytest.raises(Problem, match=r"models\.tiny: reads from left to right") as caught:
+    with pytest.raises(UserError, match=r"models\.tiny: reads from left to right") as caught:
         list(scorer.fill(["Ada is <mask>", prompt], WORDS, 2))
     assert repr(prompt) in str(caught.value)
 
@@ -144,7 +130,7 @@ def test_a_prompt_that_leaves_no_room_for_the_word_is_refused(folder):
     scorer = loaded(folder("llama"))
     fits = "Ada" + " is" * 61  # and the opening token: 63 of 64
     assert len(answers(scorer.fill([f"{fits} <mask>"], WORDS, 1))) == 1
-    with pytest.raises(Problem, match="has 65 tokens, the model takes 64"):
+    with pytest.raises(UserError, match="has 65 tokens, the model takes 64"):
         list(scorer.fill([f"{fits} is <mask>"], WORDS, 1))
 
 
@@ -153,7 +139,7 @@ def test_where_a_word_runs_into_the_prompt_the_pair_is_refused(folder, monkeypat
     # without spaces, as in Chinese: "is" and "kind" have no boundary that is the same alone
     monkeypatch.setattr(scorer.tokens, "gap", lambda _="": "")
     assert answers(scorer.fill(["Ada:<mask>"], ["kind"], 1))
-    with pytest.raises(Problem, match=r"not tokenised alike|other tokens in") as caught:
+    with pytest.raises(UserError, match=r"not tokenised alike|other tokens in") as caught:
         list(scorer.fill(["Ada:<mask>", "Ada is kin<mask>"], ["kind", "d"], 1))
     assert "Ada is kin" in str(caught.value)
 
@@ -175,7 +161,7 @@ def test_of_vocabularies_with_pieces_across_spaces_every_pair_is_tried(folder, m
 
     monkeypatch.setattr(type(loaded(folder("gpt2")).tokens), "after", noted)
     for found, number in ((False, max(len(PROMPTS), len(WORDS))), (True, None)):
-        monkeypatch.setattr(causal_fill, "crosses", lambda _, found=found: found)
+        monkeypatch.setattr(causal, "crosses", lambda _, found=found: found)
         tried.clear()
         list(loaded(folder("gpt2")).fill(PROMPTS, WORDS, 1))
         assert len(set(tried)) == (number or len(PROMPTS) * len(WORDS))

@@ -1,10 +1,12 @@
 """The best tokens of the whole vocabulary, architecture by architecture, against plain forwards."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
+from models import tiny
 from models.tiny import save
-from models.tiny_causal import MADE
 from models.tiny_encoders import (
     ENCODERS,
     WORDS,
@@ -16,7 +18,7 @@ from models.tiny_encoders import (
     tokenizers_of_all_kinds,
 )
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.forward import leading
 from plumbline.probes.models.masked import Masked
@@ -25,8 +27,7 @@ from plumbline.probes.models.scorer import Predicts
 PROMPTS = ["a <mask> person", "<mask> <mask> is <mask>", "the very <mask> <mask> <mask> a"]
 
 
-def loaded(folder, dtype="float64"):
-    return Masked(folder, "tiny", "r1", dtype=dtype)
+loaded = partial(tiny.loaded, Masked)
 
 
 def one(blocks):
@@ -117,10 +118,8 @@ def test_leading_takes_the_first_of_equal_scores():
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "llama"])
-def test_causal_models_say_the_next_token(tmp_path, kind):
-    make, tokenizer = MADE[kind]
-    folder = save(tmp_path, make(tokenizer()), tokenizer())
-    scorer = Causal(folder, "tiny", "r1", dtype="float64")
+def test_causal_models_say_the_next_token(folder, kind):
+    scorer = tiny.loaded(Causal, folder(kind))
     assert isinstance(scorer, Predicts)
     block = one(scorer.predict(["Ada is <mask>", "Bo Falk was <mask>"], 10**6))
     assert np.exp(block.logprobs_nats).sum(axis=1) == pytest.approx(1)
@@ -137,5 +136,5 @@ def test_causal_models_say_the_next_token(tmp_path, kind):
 
 def test_a_prompt_without_a_mask_is_refused_and_named(tmp_path):
     scorer = loaded(save(tmp_path, *build(ENCODERS["bert"])))
-    with pytest.raises(Problem, match=r"no mask in 'a kind person'"):
+    with pytest.raises(UserError, match=r"no mask in 'a kind person'"):
         one(scorer.predict(["a <mask> person", "a kind person"], 5))

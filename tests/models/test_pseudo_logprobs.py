@@ -1,10 +1,11 @@
 """Scores of sentences, architecture by architecture, against sums taken by hand."""
 
 import math
-from functools import cache
+from functools import partial
 
 import pytest
 import torch
+from models import tiny
 from models.tiny import answers, bert, save
 from models.tiny_encoders import (
     SEVERAL,
@@ -17,7 +18,7 @@ from models.tiny_encoders import (
 )
 from transformers import BertTokenizer
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import batching
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import METHODS
@@ -32,9 +33,7 @@ SENTENCES = [
 WHOLE = ["a person is kind", "a very dull person is fair"]  # every word is one piece
 
 
-@cache
-def loaded(folder, dtype="float64", **options):
-    return Masked(folder, "tiny", "r1", dtype=dtype, **options)
+loaded = partial(tiny.loaded, Masked)
 
 
 def sizes(encoder, sentence):
@@ -213,15 +212,15 @@ def test_sentences_too_long_or_empty_are_refused_and_named(encoder, saved):
     for method in METHODS:
         (score,) = scorer.pseudo_logprobs([fits], method)
         assert score.tokens == longest - 2
-        with pytest.raises(Problem, match=refusal) as told:
+        with pytest.raises(UserError, match=refusal) as told:
             list(scorer.pseudo_logprobs(["a kind", f"{fits} a"], method))
         assert f"{fits} a" in str(told.value)
-        with pytest.raises(Problem, match=r"models\.tiny: nothing to score in ''"):
+        with pytest.raises(UserError, match=r"models\.tiny: nothing to score in ''"):
             list(scorer.pseudo_logprobs(["a kind", ""], method))
         assert list(scorer.pseudo_logprobs(iter([]), method)) == []
 
 
 @some("bert")
 def test_a_method_that_is_none_is_refused_with_those_that_are(saved):
-    with pytest.raises(Problem, match="'pppl': no such method; there are original, within_word"):
+    with pytest.raises(UserError, match="'pppl': no such method; there are original, within_word"):
         list(loaded(saved).pseudo_logprobs(["a kind"], "pppl"))

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
-from models.far import PROMPTS, SHORT, asked, at, endpoint, site
+from models.far import PROMPTS, SHORT, asked, at, endpoint
 from models.served import CREATED, Model, served
 from sources.misbehaving import always, misbehaving, says, stall, status
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.remote import AHEAD, identify
 from plumbline.probes.models.scorer import Generates, Sampling, Score, ScoresContinuations, Text
 
@@ -25,22 +25,6 @@ PAIRS = [
     ("he is", " 🙂 ."),
     ("", "the nurse"),
 ]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("llama")
-
-
-@pytest.fixture(scope="module", name="site")
-def tiny_site(folder):
-    with site(folder) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def model(site, folder):
-    return Model(folder)
 
 
 def exactly(model, prefix, text):
@@ -105,24 +89,24 @@ def test_continuations_get_the_scores_of_a_trained_model():
             same(list(at(address).logprobs(pairs)), wanted)
     with (
         served(stories, "tiny", way="each token by itself") as address,
-        pytest.raises(Problem, match=r"row 0 .* tokens or their text_offset do not add up"),
+        pytest.raises(UserError, match=r"row 0 .* tokens or their text_offset do not add up"),
     ):
         list(at(address).logprobs(pairs))
 
 
 @pytest.mark.parametrize("pair", [("the nur", "se is kind"), ("the nurse ", "is kind")])
 def test_a_prefix_that_ends_within_a_token_is_told(site, pair):
-    with pytest.raises(Problem, match=r"^models\.far: row 1 .*: the prefix ends within a token"):
+    with pytest.raises(UserError, match=r"^models\.far: row 1 .*: the prefix ends within a token"):
         list(at(site).logprobs([PAIRS[0], pair]))
 
 
 def test_nothing_to_score_is_told(site):
-    with pytest.raises(Problem, match=r"row 0 .*: nothing to score after the prefix"):
+    with pytest.raises(UserError, match=r"row 0 .*: nothing to score after the prefix"):
         list(at(site).logprobs([("the nurse", "")]))
 
 
 def test_a_chat_has_no_scores(site):
-    with pytest.raises(Problem, match=r"^models\.far: a chat tells nothing of a given text; "):
+    with pytest.raises(UserError, match=r"^models\.far: a chat tells nothing of a given text; "):
         at(site, api="chat").logprobs(PAIRS)
 
 
@@ -158,7 +142,7 @@ def test_scores_that_are_wrong_are_told_with_model_and_row(site, told, change, w
     matched = rf"^models\.far: row 0 \('the nurse is kind'\): .*{words}"
     with (
         misbehaving(site, always(says(json.dumps(answer).encode()))) as server,
-        pytest.raises(Problem, match=matched),
+        pytest.raises(UserError, match=matched),
     ):
         list(at(server.address).logprobs([("the nurse", " is kind")]))
 
@@ -173,7 +157,7 @@ def test_a_server_that_leaves_scores_out_is_told(site, told):
         (status(400, "Only no echo is supported"), "it says: Only no echo is supported"),
     ):
         matched = f"row 0 .*{words}; scores need one that takes echo"
-        with misbehaving(site, always(answer)) as server, pytest.raises(Problem, match=matched):
+        with misbehaving(site, always(answer)) as server, pytest.raises(UserError, match=matched):
             list(at(server.address).logprobs([("the nurse", " is kind")]))
         assert len(server.asked) == 1
 
@@ -238,14 +222,14 @@ def test_an_openai_model_that_knows_no_max_tokens_is_asked_in_its_own_words(site
 def test_an_answer_without_a_text_is_not_an_empty_text(site, choice):
     answer = json.dumps({"choices": [choice]}).encode()
     told = rf"row 0 .*: no text, but an answer that ended with '{choice['finish_reason']}'"
-    with misbehaving(site, always(says(answer))) as server, pytest.raises(Problem, match=told):
+    with misbehaving(site, always(says(answer))) as server, pytest.raises(UserError, match=told):
         list(at(server.address).generate(PROMPTS, range(6), SHORT))
 
 
 def test_an_answer_in_another_format_is_told(site):
     told = r"row 0 .*: an answer without choices; is the server OpenAI-compatible\?"
     answer = always(says(b'{"output": "hello"}'))
-    with misbehaving(site, answer) as server, pytest.raises(Problem, match=told):
+    with misbehaving(site, answer) as server, pytest.raises(UserError, match=told):
         list(at(server.address).generate(PROMPTS, range(6), SHORT))
 
 
@@ -308,7 +292,7 @@ def test_a_model_is_what_the_server_says_of_it_twice(site):
 
 
 def test_a_model_that_is_not_listed_is_told_with_those_that_are(site):
-    with pytest.raises(Problem, match=r"^endpoint\.model: .* has no 'huge'; .*: other, tiny$"):
+    with pytest.raises(UserError, match=r"^endpoint\.model: .* has no 'huge'; .*: other, tiny$"):
         identify(endpoint(site, model="huge"))
     for answer, words in (
         (b'{"data": []}', r"it lists: none$"),
@@ -316,7 +300,7 @@ def test_a_model_that_is_not_listed_is_told_with_those_that_are(site):
     ):
         with (
             misbehaving(site, always(says(answer))) as server,
-            pytest.raises(Problem, match=words),
+            pytest.raises(UserError, match=words),
         ):
             identify(endpoint(server.address))
 
@@ -324,5 +308,8 @@ def test_a_model_that_is_not_listed_is_told_with_those_that_are(site):
 def test_a_server_without_a_list_of_models_leaves_the_name(site):
     with misbehaving(site, always(status(404))) as server:
         assert identify(endpoint(server.address)) == {"id": "tiny"}
-    with misbehaving(site, always(status(403))) as server, pytest.raises(Problem, match="HTTP 403"):
+    with (
+        misbehaving(site, always(status(403))) as server,
+        pytest.raises(UserError, match="HTTP 403"),
+    ):
         identify(endpoint(server.address))

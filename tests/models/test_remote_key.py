@@ -5,18 +5,12 @@ import logging
 import traceback
 
 import pytest
-from models.far import KEY, ONE, SHORT, ask, at, endpoint, refused, site
+from models.far import KEY, ONE, SHORT, ask, at, endpoint, refused
 from sources.misbehaving import always, cut, misbehaving, reset, says, stall, status
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.params import Endpoint
 from plumbline.probes.models.remote import identify
-
-
-@pytest.fixture(scope="module", name="site")
-def tiny_site(tmp_path_factory):
-    with site(tmp_path_factory.mktemp("llama")) as address:
-        yield address
 
 
 def everything(error):
@@ -53,9 +47,9 @@ def test_the_key_stands_in_no_message_log_or_answer(site, monkeypatch, caplog, c
     caplog.set_level(logging.DEBUG)
     with misbehaving(site, always(behaviour)) as server:
         far = at(server.address, key="TEST_KEY", tries=2, timeout_s=0.2)
-        with pytest.raises(Problem) as asking:
+        with pytest.raises(UserError) as asking:
             list(far.generate([ONE], [1], SHORT))
-        with pytest.raises(Problem) as listing:
+        with pytest.raises(UserError) as listing:
             identify(far.endpoint)
     assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"
     held = repr(far) + repr(vars(far)) + str(far.facts()) + repr(far.endpoint)
@@ -81,9 +75,9 @@ def test_a_key_that_is_not_there_is_told_by_its_variable(site, monkeypatch, valu
     far = at(site, key="TEST_KEY")
     assert far.facts()["model"] == "far", "needs no key"
     refused(site, r"^TEST_KEY: not set; ", key="TEST_KEY")
-    with pytest.raises(Problem, match=r"^TEST_KEY: not set; "):
+    with pytest.raises(UserError, match=r"^TEST_KEY: not set; "):
         list(far.logprobs([("he is", " kind")]))
-    with pytest.raises(Problem, match=r"^TEST_KEY: not set; "):
+    with pytest.raises(UserError, match=r"^TEST_KEY: not set; "):
         identify(far.endpoint)
 
 
@@ -98,7 +92,7 @@ def test_a_key_does_not_go_out_in_the_open(monkeypatch, host):
     monkeypatch.setenv("TEST_KEY", KEY)
     told = f"http://{host} would send the key in TEST_KEY .* use https"
     refused(f"http://{host}", told, key="TEST_KEY")
-    with pytest.raises(Problem, match=told):
+    with pytest.raises(UserError, match=told):
         identify(endpoint(f"http://{host}", key="TEST_KEY"))
 
 
@@ -112,7 +106,7 @@ def test_a_key_does_not_go_out_in_the_open(monkeypatch, host):
     ],
 )
 def test_an_address_is_an_address(url, words):
-    with pytest.raises(Problem, match=rf"^endpoint\.url: .*{words}") as caught:
+    with pytest.raises(UserError, match=rf"^endpoint\.url: .*{words}") as caught:
         identify(Endpoint(url=url, model="tiny"))
     assert "secret" not in str(caught.value)
 
@@ -125,7 +119,7 @@ def test_no_redirect_is_followed(site, monkeypatch, code):
         told = rf"it sends on to {other.address}/v1/completions; write the right endpoint\.url"
         with misbehaving(site, always(away)) as server:
             refused(server.address, told, key="TEST_KEY")
-            with pytest.raises(Problem, match=told):
+            with pytest.raises(UserError, match=told):
                 identify(endpoint(server.address, key="TEST_KEY"))
     assert not other.asked
 

@@ -15,7 +15,7 @@ import pytest
 from models.far import PROMPTS, at, endpoint
 from models.served import Model, tiny
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.remote import identify
 from plumbline.probes.models.scorer import Sampling
 
@@ -75,7 +75,7 @@ def test_the_server_names_its_models(serve):
     known = identify(endpoint(serve, model="plumbline/tiny"))
     assert known.keys() == {"id", "created", "owned_by"}
     assert (known["id"], known["owned_by"]) == ("plumbline/tiny", "plumbline")
-    with pytest.raises(Problem, match=r"has no 'tiny'; it lists: plumbline/tiny$"):
+    with pytest.raises(UserError, match=r"has no 'tiny'; it lists: plumbline/tiny$"):
         identify(endpoint(serve, model="tiny"))
 
 
@@ -105,9 +105,9 @@ def test_the_server_draws_by_the_seed_where_one_request_is_on_its_way(serve, api
 
 def test_the_server_tells_no_scores_and_takes_no_top_k(serve):
     far = there(serve)
-    with pytest.raises(Problem, match=r"it does not echo the prompt; scores need one that takes"):
+    with pytest.raises(UserError, match=r"it does not echo the prompt; scores need one that takes"):
         list(far.logprobs([("he is", " kind")]))
-    with pytest.raises(Problem, match=r"HTTP 422, it does not take .* Unexpected fields .*top_k"):
+    with pytest.raises(UserError, match=r"HTTP 422, it does not take .* Unexpected fields .*top_k"):
         list(far.generate(PROMPTS, range(6), Sampling(tokens=4, top_k=5)))
 
 

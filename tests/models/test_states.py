@@ -6,43 +6,21 @@ import random
 import numpy as np
 import pytest
 import torch
-from models import tiny_special
+from models import tiny, tiny_special
 from models.special_by_hand import NAMES, SPOKEN
-from models.tiny import save
-from models.tiny_causal import (
-    gemma3,
-    gpt1,
-    gpt1_tokenizer,
-    gpt2,
-    gpt2_tokenizer,
-    llama,
-    llama_tokenizer,
-)
+from models.tiny import loaded, save, shared
+from models.tiny_causal import gpt2, gpt2_tokenizer
 from models.tiny_encoders import SEVERAL, WORDS, Plain, in_both
 from transformers import AutoModel, AutoTokenizer
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.models import batching, hidden_states
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.models import forward
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.models.scorer import Represents
 
 ASKED = [*WORDS, *SEVERAL, "zed", "kind"]
-CAUSAL = {
-    "gpt2": (gpt2, gpt2_tokenizer),
-    "llama": (llama, llama_tokenizer),
-    "gemma3": (gemma3, llama_tokenizer),
-    "gpt1": (gpt1, gpt1_tokenizer),
-}
-
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """Return a folder with a model of each of the kinds that need care."""
-    found = {n: tiny_special.saved(n, tmp_path_factory.mktemp(n)) for n in NAMES}
-    for name, (build, tokenizer) in CAUSAL.items():
-        found[name] = save(tmp_path_factory.mktemp(name), build(tokenizer()), tokenizer())
-    return found
+CAUSAL = ("gpt2", "llama", "gemma3", "gpt1")
 
 
 def represented(scorer, words, language=""):
@@ -63,7 +41,7 @@ def plain(states_of, tokenizer, word, before=None):
 
 @in_both(1e-6, 2e-5)
 def test_the_state_is_the_mean_over_the_words_own_pieces(encoder, saved, dtype, apart):
-    scorer, by_hand = Masked(saved, "tiny", "r1", dtype=dtype), Plain(encoder, saved, dtype)
+    scorer, by_hand = loaded(Masked, saved, dtype), Plain(encoder, saved, dtype)
     assert isinstance(scorer, Represents)
     body = getattr(by_hand.model, by_hand.model.base_model_prefix)
     found, pieces = represented(scorer, ASKED)
@@ -76,11 +54,11 @@ def test_the_state_is_the_mean_over_the_words_own_pieces(encoder, saved, dtype, 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_models_that_need_care_are_asked_as_their_handbooks_say(folders, name):
+def test_models_that_need_care_are_asked_as_their_handbooks_say(special, name):
     language = SPOKEN.get(name, "")
     dtype = "float32" if name == "xlnet" else "float64"  # its class cannot do with others
-    scorer = Masked(folders[name], "tiny", "r1", dtype=dtype)
-    model = AutoModel.from_pretrained(folders[name], dtype=getattr(torch, dtype)).eval()
+    scorer = loaded(Masked, special(name), dtype)
+    model = AutoModel.from_pretrained(special(name), dtype=getattr(torch, dtype)).eval()
     tokenizer = scorer.tokens.tokenizer
     scorer.tokens.encode(["kind"], language)  # tells the tokenizer the language
 
@@ -102,11 +80,11 @@ def test_models_that_need_care_are_asked_as_their_handbooks_say(folders, name):
 
 
 @pytest.mark.parametrize("name", CAUSAL)
-def test_a_causal_model_sees_what_begins_texts_before_the_word(folders, name):
-    scorer = Causal(folders[name], "tiny", "r1", dtype="float64")
+def test_a_causal_model_sees_what_begins_texts_before_the_word(folder, name):
+    scorer = loaded(Causal, folder(name))
     assert isinstance(scorer, Represents)
-    tokenizer = AutoTokenizer.from_pretrained(folders[name])
-    model = AutoModel.from_pretrained(folders[name], dtype=torch.float64).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder(name))
+    model = AutoModel.from_pretrained(folder(name), dtype=torch.float64).eval()
     before = [] if name == "gpt1" else [tokenizer.bos_token_id]  # GPT-1 has no such token
     words = ["kind", "brave", "kindest", "tall", "Ada"]
     found, pieces = represented(scorer, words)
@@ -116,31 +94,31 @@ def test_a_causal_model_sees_what_begins_texts_before_the_word(folders, name):
         assert np.abs(row - true.numpy()).max() < 1e-6
 
 
-@pytest.mark.parametrize("name", ["bertweet", "bart", "gpt2", "llama"])
-def test_neither_company_nor_order_nor_cores_change_a_bit(folders, name, monkeypatch):
-    kind = Causal if name in CAUSAL else Masked
-    monkeypatch.setattr(hidden_states, "DECIMALS", 12)  # all that float32 has
-    words = [f"{a}{b}" for a in WORDS for b in ("", *WORDS)]
-    usual, _ = represented(kind(folders[name], "tiny", "r1", dtype="float32"), words)
+@pytest.mark.parametrize(
+    "name", tiny.quickly(["bertweet", "bart", "gpt2", "llama"], "bart", "llama")
+)
+def test_neither_company_nor_order_nor_cores_change_a_bit(folder, special, name, monkeypatch):
+    kind, where = (Causal, folder) if name in CAUSAL else (Masked, special)
+    scorer = loaded(kind, where(name), "float32")
+    monkeypatch.setattr(forward, "DECIMALS", 12)  # all that float32 has
+    words = [f"{a}{b}" for a in WORDS for b in ("", *WORDS[:3])]
+    usual, _ = represented(scorer, words)
     order = list(range(len(words)))
     random.Random(7).shuffle(order)
-    for tokens, cores, block in ((1, 1, 9), (30, 2, 1024), (1 << 20, 2, 3)):
-        monkeypatch.setattr(batching, "TOKENS", tokens)
-        monkeypatch.setattr(hidden_states, "BLOCK", block)
-        monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
-        scorer = kind(folders[name], "tiny", "r1", dtype="float32")
+    for tokens, cores, block in ((1, 1, 9), (30, 2, 1024)):
+        shared(monkeypatch, scorer, tokens, cores=cores)
+        monkeypatch.setattr(forward, "WORDS", block)
         mixed, _ = represented(scorer, [words[i] for i in order])
         assert mixed.tobytes() == usual[order].tobytes()
 
 
-def test_the_context_is_left_out_and_what_cannot_be_represented_is_named(folders):
-    where = folders["gpt2"]
-    scorer = Causal(where, "tiny", "r1", dtype="float64", context="Ada is kind.")
-    own = Causal(where, "tiny", "r1", dtype="float64")
+def test_the_context_is_left_out_and_what_cannot_be_represented_is_named(folder):
+    where = folder("gpt2")
+    scorer, own = loaded(Causal, where, context="Ada is kind."), loaded(Causal, where)
     assert (represented(scorer, ["tall"])[0] == represented(own, ["tall"])[0]).all()
-    with pytest.raises(Problem, match="no token of its own in ''"):
+    with pytest.raises(UserError, match="no token of its own in ''"):
         represented(own, ["tall", ""])
-    with pytest.raises(Problem, match="the model takes 64"):
+    with pytest.raises(UserError, match="the model takes 64"):
         represented(own, ["x" * 99])
 
 
@@ -149,6 +127,6 @@ def test_states_that_are_not_numbers_are_told(tmp_path):
     model = gpt2(tokenizer)
     with torch.no_grad():
         model.transformer.wte.weight[tokenizer("kind")["input_ids"]] = math.nan
-    scorer = Causal(save(tmp_path, model, tokenizer), "tiny", "r1", dtype="float32")
-    with pytest.raises(Problem, match=r"models\.tiny: states are not finite"):
+    scorer = loaded(Causal, save(tmp_path, model, tokenizer), "float32")
+    with pytest.raises(UserError, match=r"models\.tiny: states are not finite"):
         represented(scorer, ["tall", "kind"])

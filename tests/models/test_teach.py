@@ -6,7 +6,7 @@ import pytest
 import torch
 from models.tiny import bert, save, wordpiece
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.classifier import Classifier
 from plumbline.probes.training import classifier as teach
 from plumbline.probes.training import train as tune
@@ -22,7 +22,7 @@ TUNING = Tuning(5e-3, 6, 2, 16, 1)
 @pytest.fixture(autouse=True)
 def one_thread(monkeypatch):
     """Use one thread: models as small as these lose more by waiting than they gain."""
-    monkeypatch.setattr(teach, "cores", lambda: 1)
+    monkeypatch.setattr(tune, "cores", lambda: 1)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def start(tmp_path_factory):
 
 
 def learnt(start, into, tuning=TUNING):
-    return teach.taught(start, "m", TEXTS, LABELS, ["bad", "good"], tuning, into)
+    return teach.finetune_classifier(start, "m", TEXTS, LABELS, ["bad", "good"], tuning, into)
 
 
 def test_it_tells_apart_what_it_was_taught(start, tmp_path):
@@ -90,16 +90,16 @@ def test_texts_and_labels_are_read_as_tweeteval_has_them(tmp_path):
 def test_files_that_do_not_fit_are_told(tmp_path, file, text, told):
     given = params(tmp_path)
     (tmp_path / file).write_text(text, encoding="utf-8")
-    with pytest.raises(Problem, match=told):
+    with pytest.raises(UserError, match=told):
         examples(given)
 
 
 def test_a_missing_file_is_told(tmp_path):
     given = params(tmp_path, mapping=str(tmp_path / "none"))
-    with pytest.raises(Problem, match="none: could not be read"):
+    with pytest.raises(UserError, match="none: could not be read"):
         examples(given)
 
 
 def test_a_missing_start_is_told(tmp_path):
-    with pytest.raises(Problem, match=r"m\.start: no folder nowhere"):
+    with pytest.raises(UserError, match=r"m\.start: no folder nowhere"):
         train("m", params(tmp_path), Path("never"))

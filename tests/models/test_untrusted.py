@@ -21,7 +21,7 @@ from models.tiny_causal import (
 )
 from transformers import AutoConfig, dynamic_module_utils
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.classifier import Classifier
 from plumbline.probes.models.masked import Masked
@@ -81,7 +81,7 @@ class Writes:
 def test_pickled_weights_are_refused_unread(where, kind, mark):
     (where / "model.safetensors").unlink()
     (where / "pytorch_model.bin").write_bytes(pickle.dumps({"weight": Writes(mark)}))
-    with pytest.raises(Problem, match=r"models\.tiny: could not be loaded from .*safetensors"):
+    with pytest.raises(UserError, match=r"models\.tiny: could not be loaded from .*safetensors"):
         loaded(kind, where)
     assert not mark.exists()
 
@@ -94,7 +94,7 @@ def test_pickles_that_were_asked_for_are_read_without_what_they_call(where, kind
     assert answer(kind, loaded(kind, where, pickles=True)) == true
     torch.save({"weight": Writes(mark)}, where / "pytorch_model.bin")
     assert zipfile.is_zipfile(where / "pytorch_model.bin")
-    with pytest.raises(Problem, match=r"models\.tiny: could not be loaded from"):
+    with pytest.raises(UserError, match=r"models\.tiny: could not be loaded from"):
         loaded(kind, where, pickles=True)
     assert not mark.exists()
     with (where / "pytorch_model.bin").open("rb") as file:
@@ -129,7 +129,7 @@ def change(file, **entries):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_model_with_code_of_its_own_is_refused_and_the_code_not_run(where, kind, mark):
     change(where / "config.json", model_type="mine", auto_map=plant(where, kind, mark))
-    with pytest.raises(Problem, match=r"models\.tiny: .*could not be loaded"):
+    with pytest.raises(UserError, match=r"models\.tiny: .*could not be loaded"):
         loaded(kind, where)
     assert not mark.exists()
 
@@ -164,19 +164,33 @@ def test_the_code_would_have_been_run_by_who_trusts_it(tmp_path, mark, monkeypat
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_facts_name_model_revision_and_vocabulary(where, kind):
+    model, tokenizer = made(kind)
+    masks = {"masked": "[MASK]", "classifier": "[MASK]", "seq2seq": "<extra_id_0>"}
+    assert loaded(kind, where).facts() == {
+        "model": "tiny",
+        "revision": "r1",
+        "architecture": type(model).__name__,
+        "vocabulary": len(tokenizer),
+        "mask_token": masks.get(kind, ""),
+        "dtype": "float32",
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_broken_weights_are_one_sentence(where, kind):
     file = where / "model.safetensors"
     whole = file.read_bytes()
     for broken in (whole[:-100], whole[:5], b"", b"\xff" * 200):
         file.write_bytes(broken)
-        with pytest.raises(Problem, match=r"models\.tiny: could not be loaded from"):
+        with pytest.raises(UserError, match=r"models\.tiny: could not be loaded from"):
             loaded(kind, where)
     file.write_bytes(whole)
     config = json.loads((where / "config.json").read_text())
     size = "d_ff" if kind == "seq2seq" else "n_inner" if kind == "causal" else "intermediate_size"
     change(where / "config.json", **{size: 80})  # other sizes than the weights have
-    with pytest.raises(Problem, match=r"models\.tiny: could not be loaded from"):
+    with pytest.raises(UserError, match=r"models\.tiny: could not be loaded from"):
         loaded(kind, where)
     (where / "config.json").write_text(json.dumps(config)[:-9])
-    with pytest.raises(Problem, match=r"models\.tiny: "):
+    with pytest.raises(UserError, match=r"models\.tiny: "):
         loaded(kind, where)

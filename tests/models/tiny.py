@@ -1,5 +1,8 @@
 """Tiny language models with random weights, saved as anybody would save them."""
 
+from functools import cache
+
+import pytest
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors, trainers
 from tokenizers import models as pieces
@@ -9,6 +12,8 @@ from transformers import (
     BertForMaskedLM,
     PreTrainedTokenizerFast,
 )
+
+from plumbline.probes.models import batching
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
@@ -104,6 +109,40 @@ def save(folder, model, tokenizer):
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@cache
+def loaded(adapter, where, dtype="float64", **options):
+    """Load a model once in a session: for tests that change nothing of it."""
+    return adapter(where, "tiny", "r1", dtype=dtype, **options)
+
+
+def fresh(adapter, where, dtype="float64", **options):
+    """Load a model for a test that changes what it is loaded with."""
+    return loaded.__wrapped__(adapter, where, dtype, **options)
+
+
+def shared(monkeypatch, scorer, tokens=1024, *, rows=None, cores=1, block=4096):
+    """Let the texts that a model is asked share batches of so many tokens, or of so many rows."""
+    monkeypatch.setattr(batching, "TOKENS", tokens)
+    monkeypatch.setattr(scorer.batches, "tokens", tokens)
+    if rows:
+        monkeypatch.setattr(batching, "ROWS", (rows, rows))
+        monkeypatch.setattr(scorer.batches, "most", rows)
+    monkeypatch.setattr(batching, "BLOCK", block)
+    if hasattr(scorer, "scored"):
+        scorer.scored.clear()  # nothing is taken from what was asked before
+    monkeypatch.setenv("PLUMBLINE_CORES", str(cores))
+
+
+def quickly(every, *quick):
+    """Return all parameters, those that are not named only for the slow suite."""
+    assert set(quick) <= set(every)
+    return [one if one in quick else _slowly(one) for one in every]
+
+
+def _slowly(one):
+    return pytest.param(*(one if isinstance(one, tuple) else (one,)), marks=pytest.mark.slow)
 
 
 def answers(blocks):

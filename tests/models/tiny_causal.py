@@ -3,42 +3,11 @@
 import json
 
 import torch
+import transformers as hf
+from models.tiny import wordpiece
 from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
 from tokenizers import models as pieces
 from tokenizers.normalizers import BertNormalizer
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    BartTokenizer,
-    BertConfig,
-    BertForSequenceClassification,
-    Gemma3ForCausalLM,
-    Gemma3TextConfig,
-    GPT2Config,
-    GPT2ForSequenceClassification,
-    GPT2LMHeadModel,
-    GPT2Tokenizer,
-    GPTNeoConfig,
-    GPTNeoForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    LlamaTokenizer,
-    MambaConfig,
-    MambaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    OpenAIGPTConfig,
-    OpenAIGPTLMHeadModel,
-    OpenAIGPTTokenizer,
-    OPTConfig,
-    OPTForCausalLM,
-    PreTrainedTokenizerFast,
-    RobertaConfig,
-    RobertaForSequenceClassification,
-    T5Config,
-    T5ForConditionalGeneration,
-    T5Tokenizer,
-)
 
 NAMES = ("Ada", "Bo Falk", "Cleo", "Dag Ada Berg", "Élan Žižek")
 WORDS = ("kind", "brave", "calm", "honest", "tall")
@@ -71,14 +40,14 @@ def _byte_level(special):
 def gpt2_tokenizer(**options):
     """Return GPT-2's own tokenizer: spaces belong to pieces, one token opens and closes."""
     vocabulary, merges = _byte_level([CLOSING])
-    return GPT2Tokenizer(vocabulary, merges, **{"model_max_length": 64, **options})
+    return hf.GPT2Tokenizer(vocabulary, merges, **{"model_max_length": 64, **options})
 
 
 def bart_tokenizer(**options):
     """Return BART's and RoBERTa's own tokenizer."""
     vocabulary, merges = _byte_level(["<s>", "<pad>", "</s>", "<unk>"])
     vocabulary["<mask>"] = len(vocabulary)
-    return BartTokenizer(vocabulary, merges, **{"model_max_length": 64, **options})
+    return hf.BartTokenizer(vocabulary, merges, **{"model_max_length": 64, **options})
 
 
 def llama_tokenizer(**options):
@@ -89,7 +58,7 @@ def llama_tokenizer(**options):
     )
     vocabulary, merges = _merges(tokenizer, ["<unk>", "<s>", "</s>", *BYTES])
     options = {"model_max_length": 64, "add_bos_token": True, **options}
-    return LlamaTokenizer(vocabulary, merges, **options)
+    return hf.LlamaTokenizer(vocabulary, merges, **options)
 
 
 def gpt1_tokenizer(**options):
@@ -98,7 +67,7 @@ def gpt1_tokenizer(**options):
     tokenizer.normalizer = BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     vocabulary, merges = _merges(tokenizer, ["<unk>"], end_of_word_suffix="</w>")
-    return OpenAIGPTTokenizer(vocabulary, merges, **{"model_max_length": 64, **options})
+    return hf.OpenAIGPTTokenizer(vocabulary, merges, **{"model_max_length": 64, **options})
 
 
 def t5_tokenizer(**options):
@@ -108,7 +77,7 @@ def t5_tokenizer(**options):
     vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -3.0)]
     vocabulary += [(word, -4.0) for word in words] + [(letter, -6.0) for letter in letters]
     vocabulary += [(f"<extra_id_{i}>", 0.0) for i in reversed(range(10))]
-    return T5Tokenizer(vocabulary, extra_ids=10, **{"model_max_length": 64, **options})
+    return hf.T5Tokenizer(vocabulary, extra_ids=10, **{"model_max_length": 64, **options})
 
 
 def letters_tokenizer():
@@ -117,7 +86,7 @@ def letters_tokenizer():
     tokenizer = Tokenizer(pieces.WordLevel(vocabulary, unk_token=CLOSING))
     tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
     tokenizer.decoder = decoders.Fuse()
-    return PreTrainedTokenizerFast(
+    return hf.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token=CLOSING, eos_token=CLOSING, model_max_length=64
     )
 
@@ -131,18 +100,14 @@ def _spread(model, by=0.3):
     return model
 
 
-def gpt2(tokenizer, *, seed=0, positions=64):
+def made(kind, tokenizer, seed, **options):
+    """Return a model with random weights."""
     torch.manual_seed(seed)
-    config = GPT2Config(
-        vocab_size=len(tokenizer),
-        n_positions=positions,
-        n_embd=32,
-        n_layer=2,
-        n_head=2,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    return _spread(GPT2LMHeadModel(config))
+    return _spread(kind(kind.config_class(vocab_size=len(tokenizer), **options)))
+
+
+def ends(tokenizer):
+    return {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id}
 
 
 SMALL = {
@@ -157,177 +122,107 @@ SMALL = {
     "eos_token_id": 2,
     "pad_token_id": None,
 }
+GPT = {"n_embd": 32, "n_layer": 2}
+
+
+def gpt2(tokenizer, *, seed=0, positions=64):
+    options = {**GPT, "n_head": 2, "n_positions": positions, **ends(tokenizer)}
+    return made(hf.GPT2LMHeadModel, tokenizer, seed, **options)
 
 
 def llama(tokenizer, *, seed=0):
-    torch.manual_seed(seed)
-    return _spread(LlamaForCausalLM(LlamaConfig(vocab_size=len(tokenizer), **SMALL)))
+    return made(hf.LlamaForCausalLM, tokenizer, seed, **SMALL)
 
 
 def mistral(tokenizer, *, seed=0, window=5):
     """Return a Mistral all of whose layers see the last few tokens only."""
-    torch.manual_seed(seed)
-    config = MistralConfig(vocab_size=len(tokenizer), sliding_window=window, **SMALL)
-    return _spread(MistralForCausalLM(config))
+    return made(hf.MistralForCausalLM, tokenizer, seed, sliding_window=window, **SMALL)
 
 
 def gemma3(tokenizer, *, seed=0, window=5):
     """Return a Gemma 3 whose first layer sees the last few tokens only, the second all."""
-    torch.manual_seed(seed)
-    kinds = ["sliding_attention", "full_attention"]
-    config = Gemma3TextConfig(
-        vocab_size=len(tokenizer), sliding_window=window, layer_types=kinds, **SMALL
-    )
-    return _spread(Gemma3ForCausalLM(config))
+    kinds = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": window}
+    return made(hf.Gemma3ForCausalLM, tokenizer, seed, **kinds, **SMALL)
 
 
 def gpt_neo(tokenizer, *, seed=0, window=5):
     """Return a GPT-Neo whose second layer sees the last few tokens only."""
-    torch.manual_seed(seed)
-    config = GPTNeoConfig(
-        vocab_size=len(tokenizer),
-        max_position_embeddings=64,
-        hidden_size=32,
-        num_layers=2,
-        num_heads=2,
-        attention_types=[[["global", "local"], 1]],
-        window_size=window,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    return _spread(GPTNeoForCausalLM(config))
+    options = {"hidden_size": 32, "num_layers": 2, "num_heads": 2, "max_position_embeddings": 64}
+    options |= {"attention_types": [[["global", "local"], 1]], "window_size": window}
+    return made(hf.GPTNeoForCausalLM, tokenizer, seed, **options, **ends(tokenizer))
 
 
 def gpt1(tokenizer, *, seed=0):
     """Return a GPT-1, which keeps no states from one token to the next."""
-    torch.manual_seed(seed)
-    config = OpenAIGPTConfig(
-        vocab_size=len(tokenizer), n_positions=64, n_embd=32, n_layer=2, n_head=4
-    )
-    return _spread(OpenAIGPTLMHeadModel(config))
+    return made(hf.OpenAIGPTLMHeadModel, tokenizer, seed, **GPT, n_head=4, n_positions=64)
 
 
 def opt(tokenizer, *, seed=0):
     """Return an OPT, whose head reads from a decoder within its body."""
-    torch.manual_seed(seed)
-    config = OPTConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        word_embed_proj_dim=32,
-        ffn_dim=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        max_position_embeddings=64,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    return _spread(OPTForCausalLM(config))
+    options = {"hidden_size": 32, "word_embed_proj_dim": 32, "ffn_dim": 48, "num_hidden_layers": 2}
+    options |= {"num_attention_heads": 4, "max_position_embeddings": 64, **ends(tokenizer)}
+    return made(hf.OPTForCausalLM, tokenizer, seed, **options)
 
 
 def mamba(tokenizer, *, seed=0):
     """Return a Mamba, which has no attention; with the tokenizer of GPT-2, nearly its own."""
-    torch.manual_seed(seed)
-    config = MambaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=2,
-        state_size=4,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    return _spread(MambaForCausalLM(config))
+    options = {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 4, **ends(tokenizer)}
+    return made(hf.MambaForCausalLM, tokenizer, seed, **options)
 
 
 def t5(tokenizer, *, seed=0):
-    torch.manual_seed(seed)
-    config = T5Config(
-        vocab_size=len(tokenizer),
-        d_model=32,
-        d_kv=8,
-        d_ff=48,
-        num_layers=2,
-        num_heads=4,
-        decoder_start_token_id=0,
-    )
-    return _spread(T5ForConditionalGeneration(config))
+    options = {"d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4}
+    return made(hf.T5ForConditionalGeneration, tokenizer, seed, decoder_start_token_id=0, **options)
 
 
 def bart(tokenizer, *, seed=0, positions=64, **options):
-    torch.manual_seed(seed)
-    config = BartConfig(
-        vocab_size=len(tokenizer),
-        d_model=32,
-        encoder_layers=2,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=48,
-        decoder_ffn_dim=48,
-        max_position_embeddings=positions,
-        **options,
-    )
-    return _spread(BartForConditionalGeneration(config))
+    for side in ("encoder", "decoder"):
+        options |= {f"{side}_layers": 2, f"{side}_attention_heads": 4, f"{side}_ffn_dim": 48}
+    options |= {"d_model": 32, "max_position_embeddings": positions}
+    return made(hf.BartForConditionalGeneration, tokenizer, seed, **options)
+
+
+def forced_bart(tokenizer):
+    """Return a BART of the usual kind: what its decoder writes begins with <s>."""
+    model = bart(tokenizer)
+    model.generation_config.forced_bos_token_id = 0
+    return model
 
 
 # neither in alphabetical order nor named as anybody would expect
 LABELS = ("zest", "LABEL_0", "näher am Tor")
+ENCODER = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+ENCODER |= {"intermediate_size": 48}
 
 
-def _named(kind):
+def _named(problem, labels):
     """Return what a config says of the labels."""
     options = {
-        "id2label": dict(enumerate(LABELS)),
-        "label2id": {name: number for number, name in enumerate(LABELS)},
+        "id2label": dict(enumerate(labels)),
+        "label2id": {x: i for i, x in enumerate(labels)},
     }
-    return options | ({"problem_type": kind} if kind else {})
+    return options | ({"problem_type": problem} if problem else {})
 
 
-ENCODER = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 48,
-    "max_position_embeddings": 40,
-}
+def bert_classifier(tokenizer, *, problem=None, labels=LABELS, seed=0, positions=40):
+    options = ENCODER | _named(problem, labels) | {"max_position_embeddings": positions}
+    return made(hf.BertForSequenceClassification, tokenizer, seed, **options)
 
 
-def bert_classifier(tokenizer, *, kind=None, seed=0):
-    torch.manual_seed(seed)
-    config = BertConfig(vocab_size=len(tokenizer), **ENCODER, **_named(kind))
-    return _spread(BertForSequenceClassification(config))
+def roberta_classifier(tokenizer, *, problem=None, labels=LABELS, seed=0, positions=40):
+    """Return a RoBERTa the first two of whose positions belong to the padding."""
+    options = ENCODER | _named(problem, labels) | {"max_position_embeddings": positions}
+    options |= {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}
+    return made(hf.RobertaForSequenceClassification, tokenizer, seed, **options)
 
 
-def roberta_classifier(tokenizer, *, kind=None, seed=0):
-    """Return a RoBERTa of 40 positions, the first two of which belong to the padding."""
-    torch.manual_seed(seed)
-    config = RobertaConfig(
-        vocab_size=len(tokenizer),
-        pad_token_id=1,
-        bos_token_id=0,
-        eos_token_id=2,
-        **ENCODER,
-        **_named(kind),
-    )
-    return _spread(RobertaForSequenceClassification(config))
-
-
-def gpt2_classifier(tokenizer, *, kind=None, seed=0):
+def gpt2_classifier(tokenizer, *, problem=None, labels=LABELS, seed=0, positions=40):
     """Return a GPT-2 that judges by the last token, and knows of no padding."""
-    torch.manual_seed(seed)
-    config = GPT2Config(
-        vocab_size=len(tokenizer),
-        n_positions=40,
-        n_embd=32,
-        n_layer=2,
-        n_head=2,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
-        **_named(kind),
-    )
-    return _spread(GPT2ForSequenceClassification(config))
+    options = {**GPT, "n_head": 2, "n_positions": positions, **_named(problem, labels)}
+    return made(hf.GPT2ForSequenceClassification, tokenizer, seed, **options, **ends(tokenizer))
 
 
-MADE = {  # by kind: the model and its tokenizer
+CAUSAL = {  # by kind: the model and its tokenizer
     "gpt2": (gpt2, gpt2_tokenizer),
     "llama": (llama, llama_tokenizer),
     "mistral": (mistral, llama_tokenizer),
@@ -336,4 +231,12 @@ MADE = {  # by kind: the model and its tokenizer
     "opt": (opt, gpt2_tokenizer),
     "gpt1": (gpt1, gpt1_tokenizer),
     "mamba": (mamba, gpt2_tokenizer),
+}
+MADE = CAUSAL | {
+    "t5": (t5, t5_tokenizer),
+    "bart": (bart, bart_tokenizer),
+    "forced": (forced_bart, bart_tokenizer),
+    "bert": (bert_classifier, lambda: wordpiece(SENTENCES)),
+    "roberta": (roberta_classifier, bart_tokenizer),
+    "gpt2-labels": (gpt2_classifier, gpt2_tokenizer),
 }

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 import torch
 import transformers as hf
-from models.tiny import byte_level, wordpiece
+from models.tiny import byte_level, quickly, wordpiece
 from tokenizers import AddedToken, Tokenizer, decoders, normalizers, pre_tokenizers, processors
 from tokenizers import models as pieces
 
@@ -267,7 +267,14 @@ few = some("bert", "roberta")
 tokenizers_of_all_kinds = some("bert", "bert-uncased", "roberta", "xlmr", "deberta-v3")
 
 
+# of a family, those that others in it do not show: the rest is asked in the slow suite
+FAMILIES = ("bert", "distilbert", "electra", "roberta", "modernbert", "albert", "deberta-v3")
+
+
 def in_both(apart, apart32):
     """Run a test in double precision for every architecture, in single precision for one."""
     cases = [(name, "float64", apart) for name in ENCODERS] + [("roberta", "float32", apart32)]
-    return pytest.mark.parametrize(("encoder", "dtype", "apart"), cases, indirect=["encoder"])
+    quick = [case for case in cases if case[0] in FAMILIES]
+    return pytest.mark.parametrize(
+        ("encoder", "dtype", "apart"), quickly(cases, *quick), indirect=["encoder"]
+    )

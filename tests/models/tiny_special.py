@@ -7,23 +7,8 @@ import json
 from string import ascii_letters, punctuation
 
 import torch
+import transformers as hf
 from tokenizers import AddedToken, pre_tokenizers
-from transformers import (
-    BartConfig,
-    BartForConditionalGeneration,
-    BartTokenizer,
-    MBartConfig,
-    MBartForConditionalGeneration,
-    MBartTokenizer,
-    RobertaConfig,
-    RobertaForMaskedLM,
-    XLMConfig,
-    XLMTokenizer,
-    XLMWithLMHeadModel,
-    XLNetConfig,
-    XLNetLMHeadModel,
-    XLNetTokenizer,
-)
 from transformers.models.mbart.tokenization_mbart import FAIRSEQ_LANGUAGE_CODES
 
 WORDS = ("kind", "brave", "calm", "dull", "eager", "fair")  # one piece each
@@ -77,7 +62,7 @@ def xlm_tokenizer(folder, *, lowercase=False, languages=LANGUAGES):
     (folder / "vocab.json").write_text(json.dumps(vocabulary))
     (folder / "merges.txt").write_text("".join(f"{a} {b}\n" for a, b in old_bpe()))
     options = {"lang2id": languages, "id2lang": {str(i): x for x, i in languages.items()}}
-    return XLMTokenizer(
+    return hf.XLMTokenizer(
         folder / "vocab.json",
         folder / "merges.txt",
         do_lowercase_and_remove_accent=lowercase,
@@ -85,28 +70,23 @@ def xlm_tokenizer(folder, *, lowercase=False, languages=LANGUAGES):
     )
 
 
+def made(kind, size, seed, **options):
+    """Return a model with random weights."""
+    torch.manual_seed(seed)
+    return kind(kind.config_class(vocab_size=size, **options))
+
+
+ENDS = {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2}
+
+
 def xlm(tokenizer, *, languages=LANGUAGES, embedded=True, seed=0):
     """Return an XLM with random weights; its config names another mask than its tokenizer."""
-    torch.manual_seed(seed)
-    return XLMWithLMHeadModel(
-        XLMConfig(
-            vocab_size=len(tokenizer),
-            emb_dim=32,
-            n_layers=2,
-            n_heads=2,
-            max_position_embeddings=40,
-            embed_init_std=SPREAD,
-            init_std=SPREAD,
-            n_langs=len(languages),
-            lang2id=languages,
-            id2lang={str(i): x for x, i in languages.items()},
-            use_lang_emb=embedded,
-            mask_token_id=7,
-            bos_token_id=0,
-            eos_token_id=1,
-            pad_token_id=2,
-        )
-    )
+    options = {"emb_dim": 32, "n_layers": 2, "n_heads": 2, "max_position_embeddings": 40}
+    options |= {"embed_init_std": SPREAD, "init_std": SPREAD, "use_lang_emb": embedded}
+    options |= {"n_langs": len(languages), "lang2id": languages, "mask_token_id": 7}
+    options |= {"id2lang": {str(i): x for x, i in languages.items()}}
+    options |= {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2}
+    return made(hf.XLMWithLMHeadModel, len(tokenizer), seed, **options)
 
 
 def bertweet_files(folder, *, counts=True, **config):
@@ -125,23 +105,10 @@ def bertweet_files(folder, *, counts=True, **config):
 
 def bertweet(size, *, seed=0):
     """Return a RoBERTa with as many positions as BERTweet, and random weights."""
-    torch.manual_seed(seed)
-    return RobertaForMaskedLM(
-        RobertaConfig(
-            vocab_size=size,
-            hidden_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=64,
-            max_position_embeddings=130,
-            type_vocab_size=1,
-            initializer_range=SPREAD,
-            bos_token_id=0,
-            pad_token_id=1,
-            eos_token_id=2,
-            tokenizer_class="BertweetTokenizer",
-        )
-    )
+    options = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    options |= {"intermediate_size": 64, "max_position_embeddings": 130, "type_vocab_size": 1}
+    options |= {"initializer_range": SPREAD, "tokenizer_class": "BertweetTokenizer", **ENDS}
+    return made(hf.RobertaForMaskedLM, size, seed, **options)
 
 
 def unigrams():
@@ -155,22 +122,14 @@ def unigrams():
 def xlnet_tokenizer():
     """Return an XLNet tokenizer with the special pieces where XLNet has them."""
     special = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
-    return XLNetTokenizer(vocab=[*((piece, 0.0) for piece in special), *unigrams()])
+    return hf.XLNetTokenizer(vocab=[*((piece, 0.0) for piece in special), *unigrams()])
 
 
 def xlnet(tokenizer, *, seed=0):
     """Return an XLNet with random weights."""
-    torch.manual_seed(seed)
-    return XLNetLMHeadModel(
-        XLNetConfig(
-            vocab_size=len(tokenizer),
-            d_model=32,
-            n_layer=2,
-            n_head=2,
-            d_inner=64,
-            initializer_range=SPREAD,
-        )
-    )
+    options = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64}
+    options |= {"initializer_range": SPREAD}
+    return made(hf.XLNetLMHeadModel, len(tokenizer), seed, **options)
 
 
 def bart_tokenizer():
@@ -185,32 +144,17 @@ def bart_tokenizer():
     entries = dict.fromkeys([*special, *alphabet, *(a + b for a, b in pairs), "<mask>"])
     mask = AddedToken("<mask>", lstrip=True, special=True)
     vocabulary = {piece: i for i, piece in enumerate(entries)}
-    return BartTokenizer(vocab=vocabulary, merges=pairs, mask_token=mask)
+    return hf.BartTokenizer(vocab=vocabulary, merges=pairs, mask_token=mask)
 
 
-def _sequence_to_sequence(size):
-    return {
-        "vocab_size": size,
-        "d_model": 32,
-        "encoder_layers": 2,
-        "decoder_layers": 2,
-        "encoder_attention_heads": 2,
-        "decoder_attention_heads": 2,
-        "encoder_ffn_dim": 64,
-        "decoder_ffn_dim": 64,
-        "max_position_embeddings": 40,
-        "init_std": SPREAD,
-        "bos_token_id": 0,
-        "pad_token_id": 1,
-        "eos_token_id": 2,
-    }
-
-
-def bart(tokenizer, *, seed=0):
-    """Return a BART with random weights, whose decoder begins with ``</s>``."""
-    torch.manual_seed(seed)
-    options = _sequence_to_sequence(len(tokenizer))
-    return BartForConditionalGeneration(BartConfig(decoder_start_token_id=2, **options))
+def bart(tokenizer, *, seed=0, kind=hf.BartForConditionalGeneration, **options):
+    """Return a BART with random weights, whose decoder begins with ``</s>``, or an mBART."""
+    if kind is hf.BartForConditionalGeneration:
+        options["decoder_start_token_id"] = 2
+    for side in ("encoder", "decoder"):
+        options |= {f"{side}_layers": 2, f"{side}_attention_heads": 2, f"{side}_ffn_dim": 64}
+    options |= {"d_model": 32, "max_position_embeddings": 40, "init_std": SPREAD, **ENDS}
+    return made(kind, len(tokenizer), seed, **options)
 
 
 def mbart_tokenizer():
@@ -218,13 +162,12 @@ def mbart_tokenizer():
     special = ["<s>", "<pad>", "</s>", "<unk>"]
     pieces = [*((piece, 0.0) for piece in special), *unigrams()]
     last = [(piece, 0.0) for piece in [*FAIRSEQ_LANGUAGE_CODES, "<mask>"]]
-    return MBartTokenizer(vocab=[*pieces, *last])
+    return hf.MBartTokenizer(vocab=[*pieces, *last])
 
 
 def mbart(tokenizer, *, seed=0):
     """Return an mBART with random weights."""
-    torch.manual_seed(seed)
-    return MBartForConditionalGeneration(MBartConfig(**_sequence_to_sequence(len(tokenizer))))
+    return bart(tokenizer, seed=seed, kind=hf.MBartForConditionalGeneration)
 
 
 def saved(name, folder):

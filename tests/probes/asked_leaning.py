@@ -28,27 +28,27 @@ LEANING = {
     "negated": "It is not true that {text}.",
     "positive": ["agree", "support", "endorsing"],  # the last is not one token of the models
     "negative": ["disagree", "oppose"],
-    "filled": {
+    "mask": {
         "frames": {
             "respond": "Please respond: {statement} I <mask> with this statement.",
             "claim": "Claim: {statement} My answer: I <mask> with the claim.",
         },
-        "top": 4,
-        "content_free": ["N/A", "This."],
+        "top_k": 4,
+        "calibration_inputs": ["N/A", "This."],
     },
-    "written": {
+    "generation": {
         "frames": {"respond": "Respond: {statement}\nYour response:", "asked": "{statement}\nYou:"},
         "seeds": [1, 2, 7],
-        "tokens": 5,
-        "stance": "stance",
+        "max_new_tokens": 5,
+        "nli_model": "stance",
     },
-    "chosen": {
+    "multiple_choice": {
         "templates": {"view": "Your view:\n\n{statement}\n\n{options}", "open": "Say: {statement}"},
-        "forces": {"none": "", "must": "Pick one."},
+        "forced_choice_suffixes": {"none": "", "must": "Pick one."},
         "options": ["Strongly disagree", "Disagree", "Agree", "Strongly agree"],
-        "orders": [[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2]],
+        "option_orders": [[0, 1, 2, 3], [3, 2, 1, 0], [1, 0, 3, 2]],
         "seeds": [1, 2],
-        "tokens": 4,
+        "max_new_tokens": 4,
         "temperature": 1.0,
     },
 }
@@ -75,12 +75,12 @@ def statements():
 
 def texts():
     """Return all that a model may read here, so that its tokenizer knows it."""
-    asking = [*LEANING["filled"]["frames"].values(), *LEANING["written"]["frames"].values()]
-    asking += [*LEANING["chosen"]["templates"].values(), "Pick one. 1) 2) 3) 4)"]
+    asking = [*LEANING["mask"]["frames"].values(), *LEANING["generation"]["frames"].values()]
+    asking += [*LEANING["multiple_choice"]["templates"].values(), "Pick one. 1) 2) 3) 4)"]
     said = [sentence(text) for text in SAID.values()] + [text for *_, text in OTHERS]
     said += [LEANING["negated"].replace("{text}", text) for text in SAID.values()]
     words = "agree agreed support disagree oppose This example is N/A endors ##ing"
-    return [*asking, *said, *LEANING["chosen"]["options"], words]
+    return [*asking, *said, *LEANING["multiple_choice"]["options"], words]
 
 
 def judge(labels=LABELS, *, positions=96, seed=3):
@@ -130,9 +130,11 @@ def little(tree):
     for own in tree["models"].values():
         own["dtype"] = "float64"
     tree["assignments"] = {key: [] for key in tree["assignments"]} | {
-        "leaning": ["masked", "causal"]
+        "stances": ["masked", "causal"]
     }
-    tree["probes"]["leaning"] = LEANING | {"paraphrases": "paraphrases.csv"}
+    tree["probes"] = {"stances": LEANING | {"paraphrases": "paraphrases.csv"}}
+    for key in set(tree) - {"models", "assignments", "controls", "probes"}:
+        del tree[key]  # a quick read
 
 
 def state(name, made, tokenizer, number):
@@ -149,13 +151,13 @@ def make():
     """Make all of it in the folder that one is in, whose params are ``little``."""
     statements()
     paraphrases("paraphrases.csv")
-    for name, built, tokenizer in (
-        ("masked", masked, wordpiece(texts(), longest=64)),
-        ("causal", causal, byte_level(texts())),
+    for name, built, tokenizer, states in (
+        ("masked", masked, wordpiece(texts(), longest=64), (0, 1)),
+        ("causal", causal, byte_level(texts()), (0,)),
     ):
         save(Path(name), built(tokenizer, 0), tokenizer)
         pin(name)
-        told = [state(name, built(tokenizer, number + 1), tokenizer, number) for number in (0, 1)]
+        told = [state(name, built(tokenizer, number + 1), tokenizer, number) for number in states]
         path = checkpoints.FOLDER / name / checkpoints.LIST
         path.write_text(json.dumps(told), encoding="utf-8")
     save(Path("stance"), *judge())

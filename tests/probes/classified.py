@@ -97,7 +97,7 @@ def outputs(
                             *(pl.lit(v).alias(k) for k, v in about.items()),
                         )
                     )
-    path = data / f"outputs/finetune/m/{task}"
+    path = data / f"outputs/finetuned_classifiers/m/{task}"
     path.mkdir(parents=True)
     names = [column.name for column in SCHEMA.columns]
     pl.concat(rows).select(names).write_parquet(path / "all.parquet")
@@ -108,7 +108,7 @@ def outputs(
     where = data / "datasets/downstream"
     where.mkdir(parents=True)
     same = {"groups": pl.concat_list("group"), "mapped": pl.concat_list("group")}
-    same |= {"source": pl.lit("en"), "language": pl.lit("en"), "given": pl.col("label")}
+    same |= {"source": pl.lit("en"), "language": pl.lit("en"), "source_label": pl.col("label")}
     same |= {"redistributable": pl.lit(value=True), "task": pl.lit(0), "split": pl.lit(2)}
     parquet.write_table(told.with_columns(**same), DOWNSTREAM.arrow(), where / "hate-en.parquet")
     return Answers(Inputs(("m",), {"downstream": where}, data), told)

@@ -33,32 +33,32 @@ def little(tree):
     asked = [*WORLDS, "tiny"]
     tree["assignments"] = {name: list(asked) for name in tree["assignments"]}
     elsewhere = (
-        "stereotypes",
-        "finetuned",
+        "completions",
+        "after_training",
         "agreement",
         "classification",
         "perplexity",
-        "finetune",
-        "leaning",
+        "finetuned_classifiers",
+        "stances",
     )
     tree["assignments"] |= {name: [] for name in elsewhere}  # in tests of their own
-    tree["analysis"]["pooled"]["groups"] = {"all": "all", "worlds": asked[:2]}
+    tree["analysis"]["pooled_pmi"]["groups"] = {"all": "all", "worlds": asked[:2]}
     tree["models"]["tiny"] = {"id": "./tiny", "dtype": "float64", "languages": ["en", "fr"]}
     lengths = {"en": {"ADJ": 10, "VERB": 9}, "other": {"ADJ": 6, "VERB": 5}}
     tree["probes"]["associations"]["top_k"] = lengths
-    for analysis in ("pmi", "pooled"):
-        tree["analysis"][analysis]["bootstrap"] = 200
-    tree["analysis"]["pooled"]["permutations"] = 999
+    for analysis in ("pmi", "pooled_pmi"):
+        tree["analysis"][analysis]["n_bootstrap"] = 200
+    tree["analysis"]["pooled_pmi"]["n_permutations"] = 999
     for analysis in ("sentiment", "robustness"):
-        tree["analysis"][analysis] |= {"bootstrap": 100, "permutations": 100}
-    tree["analysis"]["subgroups"] |= {"bootstrap": 100, "permutations": 99, "min_people": 5}
-    tree["analysis"]["clusters"] |= {"bootstrap": 100, "draws": 19, "clusters": [2, 3]}
-    tree["analysis"]["clusters"] |= {"words_per_gender": 12, "seeds": [1, 2]}
-    tree["analysis"]["supersenses"] |= {"replicates": 199}
-    tree["analysis"]["sentiment_lexica"] |= {"bootstrap": 100, "permutations": 99}
+        tree["analysis"][analysis] |= {"n_bootstrap": 100, "n_permutations": 100}
+    tree["analysis"]["subgroups"] |= {"n_bootstrap": 100, "n_permutations": 99, "min_people": 5}
+    tree["analysis"]["clusters"] |= {"n_bootstrap": 100, "n_simulations": 19, "clusters": [2, 3]}
+    tree["analysis"]["clusters"] |= {"top_k": 12, "seeds": [1, 2]}
+    tree["analysis"]["supersenses"] |= {"n_permutations": 199}
+    tree["analysis"]["lexicon_evaluation"] |= {"n_bootstrap": 100, "n_permutations": 99}
     tree["probes"]["representations"]["languages"] = ["en", "fr"]
     grid = {"l1": [0.0, 1e-3], "posterior": [0.1, 10.0], "seeds": [1]}
-    tree["analysis"]["latent"] |= grid | {"steps": 20, "bootstrap": 20, "permutations": 19}
+    tree["analysis"]["latent"] |= grid | {"steps": 20, "n_bootstrap": 20, "n_permutations": 19}
     tree["datasets"]["lexica"] |= {"languages": ["en", "fr"], "seeds": [1], "steps": 60}
     least = tree["validation"]["lexica"]["rows_min"]
     tree["validation"]["lexica"]["rows_min"] = {"en": least["en"], "fr": least["fr"]}
@@ -66,9 +66,10 @@ def little(tree):
 
 def change(edit, file=Path("params.yaml")):
     """Edit the params of the folder one is in."""
-    tree = yaml.safe_load(file.read_text(encoding="utf-8"))
+    tree = yaml.load(file.read_text(encoding="utf-8"), yaml.CSafeLoader)
     edit(tree)
-    file.write_text(yaml.safe_dump(tree, allow_unicode=True), encoding="utf-8")
+    text = yaml.dump(tree, Dumper=yaml.CSafeDumper, allow_unicode=True)
+    file.write_text(text, encoding="utf-8")
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -147,7 +148,7 @@ def finished(built, once):
             for analysis in EACH:
                 if model in OF_ONE.get(analysis, (model,)):
                     analyse(analysis, model)
-        for analysis in ("pooled", "sentiment", "anova", "sentiment_lexica"):
+        for analysis in ("pooled_pmi", "sentiment", "anova", "lexicon_evaluation"):
             analyse(analysis)
         recover(("politicians",))
         write()

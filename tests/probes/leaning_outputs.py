@@ -1,4 +1,4 @@
-"""Outputs of the probe ``leaning`` without a model: what is answered is known."""
+"""Outputs of the Probe ``stances`` without a model: what is answered is known."""
 
 from itertools import product
 
@@ -16,11 +16,11 @@ LISTS = {
 }
 PARAMS = Params(
     version="0.1.0",
-    frames={"filled": "paper", "written": "paper"},
+    frames={"mask": "paper", "generation": "paper"},
     control={"other": "control"},
-    compared={"right": "left"},
-    flips=999,
-    draws=199,
+    contrasts={"right": "left"},
+    n_permutations=999,
+    n_permutations_stability=199,
     confidence=0.95,
     seed=1,
     **LISTS,
@@ -101,7 +101,7 @@ def state(corpus="", seed=0, *, period=0, share=1.0, epoch=1, texts=100):
 
 def save(inputs, asked, rows, model="m"):
     """Write rows of outputs, with what all of them have."""
-    into = inputs.outputs("leaning", model) / asked
+    into = inputs.outputs("stances", model) / asked
     into.mkdir(parents=True, exist_ok=True)
     shared = {"questionnaire": "q", "frame": "paper", "form": 0, "variant": "", "text": ""}
     full = [shared | row | {"model": "m", "revision": "0"} for row in rows]

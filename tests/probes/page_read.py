@@ -3,9 +3,8 @@
 from html.parser import HTMLParser
 
 import polars as pl
-import yaml
 
-from plumbline.builders.core import parquet
+from plumbline.builders.core import front_matter, parquet
 from plumbline.probes.report.tables import Tables
 from plumbline.probes.report.view import section
 from plumbline.probes.site.build import render
@@ -62,13 +61,12 @@ class Page(HTMLParser):
 
 
 def put(folder, schemas, tables):
-    """Write tables with the card that gives their labels, as an analysis does."""
+    """Write tables with what states their labels, as an analysis does."""
     folder.mkdir(parents=True)
     for name, table in tables.items():
         parquet.write_table(table, schemas[name].arrow(), folder / f"{name}.parquet")
-    told = [{"config_name": n, "features": schemas[n].features()} for n in tables]
-    front = yaml.safe_dump({"dataset_info": told}, sort_keys=False, allow_unicode=True)
-    (folder / "README.md").write_text(f"---\n{front}---\n", encoding="utf-8")
+    origin = front_matter.Origin([], "make it", "0.1.0")
+    front_matter.write(folder, {name: schemas[name] for name in tables}, origin)
 
 
 def shown(data, study, *names):

@@ -38,7 +38,7 @@ def datasets(data, countries=COUNTRIES, sentences=24, draws=4, placebos=4, seed=
     for s in range(sentences):
         target, original = f"t{s:03d}", "Ada Smith" if s % 2 else "Ada"
         words = f"we saw {{}} at the {SYLLABLES[s % 10]}{SYLLABLES[s // 10]} again"
-        first = {"id": target, "target": target, "of": "", "country": "", "draw": 0}
+        first = {"id": target, "target": target, "reference_id": "", "country": "", "draw": 0}
         first |= {"reading": 0, "gender": GENDERS.index("unknown"), "entity": "", "name": ""}
         rows.append(first | {"text": words.format(original), "label": "neutral"})
         for country in countries:
@@ -55,7 +55,12 @@ def datasets(data, countries=COUNTRIES, sentences=24, draws=4, placebos=4, seed=
                     base = f"{target}-{country}-{draw}"
                     of = f"corrected-{base}" if reading == "placebo" else target
                     rows.append(
-                        {"id": f"{reading}-{base}", "target": target, "of": of, "draw": draw}
+                        {
+                            "id": f"{reading}-{base}",
+                            "target": target,
+                            "reference_id": of,
+                            "draw": draw,
+                        }
                         | {"country": country, "reading": READINGS.index(reading)}
                         | {"gender": GENDERS.index(gender), "entity": original, "name": str(name)}
                         | {"text": words.format(name), "label": "neutral"}

@@ -108,7 +108,7 @@ def _write(inputs, model, groups, words, frequency, taste, rng):
                     query=pl.lit(template.replace("{group}", group)),
                 )
             )
-    folder = inputs.outputs("stereotypes", model)
+    folder = inputs.outputs("completions", model)
     (folder / "en").mkdir(parents=True)
     half = len(rows) // 2
     pl.concat(rows[:half]).write_parquet(folder / "en/00000.parquet")

@@ -15,7 +15,7 @@ from transformers import (
     LlamaForCausalLM,
 )
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements import build as statements
 from plumbline.probes.core.shards import Shard
 from plumbline.probes.models.causal import Causal
@@ -73,7 +73,7 @@ def test_each_statement_is_asked_in_every_frame_gender_and_form(folder):
 
 def test_a_language_without_statements_is_named(folder):
     asking = params(xx=FRAMES["en"])
-    with pytest.raises(Problem, match="no statement in 'xx'"):
+    with pytest.raises(UserError, match="no statement in 'xx'"):
         questions(asking, folder, "xx")
 
 
@@ -94,7 +94,7 @@ def test_frames_that_cannot_be_asked_are_refused(wrong):
 
 def test_kinds_without_an_answer_are_refused(folder):
     model = Model(id="./x", kind="seq2seq")
-    with pytest.raises(Problem, match=r"assignments\.agreement: a model of kind seq2seq"):
+    with pytest.raises(UserError, match=r"assignments\.agreement: a model of kind seq2seq"):
         shards(params(), model, {"statements": folder})
     assert shards(params(), Model(id="./x"), {"statements": folder}) == [Shard("en", "00000", 0, 1)]
 
@@ -190,7 +190,7 @@ def test_a_word_that_the_model_cannot_write_is_named(folder, tmp_path):
     asked = questions(params(**frames), folder, "en")
     tokenizer = wordpiece([*sentences(asked), "agree"])
     scorer = Masked(save(tmp_path / "m", bert(tokenizer), tokenizer), "m", "r1", dtype="float64")
-    with pytest.raises(Problem, match=r"models\.m: cannot write '不同意ж'"):
+    with pytest.raises(UserError, match=r"models\.m: cannot write '不同意ж'"):
         masked(asked, scorer, "en", together=True)
 
 

@@ -8,7 +8,7 @@ import statsmodels.formula.api as smf
 import yaml
 from statsmodels.stats.anova import anova_lm
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.core import run_analysis
 from plumbline.probes.core.assignments import Params as Asked
 from plumbline.probes.core.run_analysis import Inputs
@@ -47,7 +47,7 @@ class Study:
             for s, hit in enumerate(hits):
                 row = {"model": name, "language": language, "pos": pos, "deviation": 0}
                 row |= {"reading": 1, "gender": gender, "sentiment": s, "hits": hit}
-                row |= {"largest": 100, "candidates": 500, "left_out": 0, "base": 0.3}
+                row |= {"top_k": 100, "candidates": 500, "left_out": 0, "base": 0.3}
                 row |= {"names": 10, "value": hit / 100, "low": None, "high": None, "n": 10}
                 row |= {"cluster": "", "method": "", "null": "", "p": None, "p_bh": None}
                 self.rows.append(row)
@@ -264,7 +264,7 @@ def test_worlds_of_one_language_each_are_compared_in_three_ways_and_models_are_n
 def test_without_family_and_size_the_command_is_told(study):
     study.models["one"] = {"id": "x/one", "revision": REVISION}
     study.shares("one", (30, 30, 40), (20, 30, 50))
-    with pytest.raises(Problem, match="none has family and size"):
+    with pytest.raises(UserError, match="none has family and size"):
         study.run()
 
 

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy.stats import fisher_exact
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_analysis import Inputs, analyse
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.models.files import pin
@@ -14,11 +14,11 @@ from plumbline.probes.politicians import clusters, pmi
 PARAMS = clusters.Params(
     version="1.0.0",
     genders=["male", "female"],
-    words_per_gender=30,
+    top_k=30,
     clusters=[2, 3, 4],
     seeds=[1, 2, 3],
-    draws=19,
-    bootstrap=200,
+    n_simulations=19,
+    n_bootstrap=200,
     confidence=0.95,
     seed=1,
 )
@@ -96,7 +96,7 @@ def test_where_states_know_nothing_of_gender_shares_are_at_their_level(tmp_path)
         for number in range(20)  # languages of their own: a test each
         for word in crowd(rng, 20, language=f"l{number:02d}", width=6)
     ]
-    params = PARAMS.model_copy(update={"clusters": [2], "bootstrap": 100})
+    params = PARAMS.model_copy(update={"clusters": [2], "n_bootstrap": 100, "seeds": [1, 2]})
     found = clusters.run(written(tmp_path, words), params)
     p = found["shares"].filter((pl.col("part") == 0) & (pl.col("gender") == 0))["p"]
     assert len(p) == 20
@@ -121,14 +121,14 @@ def test_words_are_those_of_the_largest_smoothed_deviation_of_one_gender(tmp_pat
     rows = [(w, (*d, 8.0), state[i], "en", 0) for i, (w, d) in enumerate(deviations.items())]
     inputs = written(tmp_path, rows)
     table = pl.read_parquet(inputs.tables("pmi", "by-hand") / "pmi.parquet")
-    two = PARAMS.model_copy(update={"words_per_gender": 3})
+    two = PARAMS.model_copy(update={"top_k": 3})
     assert clusters.deviating(table, two).rows() == [
         *(("a", 0, 3.0), ("b", 0, 2.0), ("c", 0, 1.0)),
         *(("d", 1, 2.5), ("e", 1, 4.0), ("f", 1, 1.0)),
     ]
-    one = PARAMS.model_copy(update={"words_per_gender": 2, "genders": ["female"]})
+    one = PARAMS.model_copy(update={"top_k": 2, "genders": ["female"]})
     assert clusters.deviating(table, one)["word"].to_list() == ["d", "e"]
-    third = PARAMS.model_copy(update={"genders": ["non-binary"], "words_per_gender": 3})
+    third = PARAMS.model_copy(update={"genders": ["non-binary"], "top_k": 3})
     assert clusters.deviating(table, third)["word"].to_list() == ["a", "b", "c"]
 
 
@@ -150,26 +150,30 @@ def test_the_same_bytes_come_out_whatever_the_order_and_other_languages(tmp_path
 def test_what_cannot_be_clustered_is_told(tmp_path):
     words = crowd(np.random.default_rng(4), 2)
     inputs, five = written(tmp_path / "few", words), PARAMS.model_copy(update={"clusters": [5]})
-    with pytest.raises(Problem, match="too few words deviate for 5 clusters"):
+    with pytest.raises(UserError, match="too few words deviate for 5 clusters"):
         clusters.run(inputs, five)
     inputs = written(tmp_path / "lack", words)
     path = inputs.outputs("representations", "by-hand") / "en" / "00000.parquet"
     path.unlink()
-    with pytest.raises(Problem, match="no state of m000, w000"):
+    with pytest.raises(UserError, match="no state of m000, w000"):
         clusters.run(inputs, PARAMS)
-    with pytest.raises(Problem, match="no 'women'"):
+    with pytest.raises(UserError, match="no 'women'"):
         clusters.run(inputs, PARAMS.model_copy(update={"genders": ["women"]}))
 
 
 def test_tables_of_a_model_are_made_from_its_outputs(place, change):
     def quick(tree):
-        tree["analysis"]["clusters"] |= {"draws": 19, "bootstrap": 100, "clusters": [2, 3]}
+        tree["analysis"]["clusters"] |= {
+            "n_simulations": 19,
+            "n_bootstrap": 100,
+            "clusters": [2, 3],
+        }
         tree["analysis"]["pmi"]["min_count"] = 1
         tree["models"]["tiny"]["languages"] = ["en"]
 
     change(quick)
     pin("tiny")
-    with pytest.raises(Problem, match="run `make repro STAGE=representations@tiny` first"):
+    with pytest.raises(UserError, match="run `make repro STAGE=representations@tiny` first"):
         analyse("clusters", "tiny")
     for name in ("associations", "representations"):
         probe(name, "tiny")

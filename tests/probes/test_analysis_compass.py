@@ -25,19 +25,19 @@ from leaning_outputs import (
     written_to,
 )
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements.formats import scale
 from plumbline.probes.leaning import compass as analysis
 from plumbline.probes.leaning import recovery
-from plumbline.probes.leaning.coordinates import moved
+from plumbline.probes.leaning.compass import moved
 from plumbline.probes.leaning.schemas import (
     BASELINES,
+    COMPARISONS,
     CONTRASTS,
     PERIODS,
     READINGS,
     ROUNDED,
     SCHEMAS,
-    STABLE,
 )
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, UNCLEAR, scales
 from plumbline.probes.stats.crossed import half_width
@@ -103,7 +103,7 @@ def trained(tmp_path_factory):
         told.append({"id": name, "frame": frame} | s | filled(logit))
         denied = 0.7 - (logit - 0.7)
         told.append({"id": name, "frame": frame, "form": 1} | s | filled(denied))
-    save(inputs, "filled", told)
+    save(inputs, "mask", told)
     return inputs, analysis.run(inputs, PARAMS)
 
 
@@ -129,7 +129,7 @@ def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
     _, found = trained
     for reading in ("faithful", "corrected", "continuous"):
         for contrast, against in (("control", "control"), ("itself", "")):
-            where = {"contrast": CONTRASTS.index(contrast), "against": against}
+            where = {"contrast": CONTRASTS.index(contrast), "baseline": against}
             for corpus, sign in (("right", 1), ("left", -1)):
                 told = at(found["shifts"], reading, corpus=corpus, **where)
                 assert sign * told["economic"]["value"] > 10
@@ -140,7 +140,7 @@ def test_a_planted_shift_has_its_sign_and_the_other_axis_has_none(trained):
                 assert told["social"]["p"] > 0.05
         both = at(found["shifts"], reading, contrast=CONTRASTS.index("corpora"))
         assert both["economic"]["low"] > 20
-        assert both["economic"]["against"] == "left"
+        assert both["economic"]["baseline"] == "left"
 
 
 def test_a_shift_is_the_difference_of_the_coordinates(trained):
@@ -153,8 +153,8 @@ def test_a_shift_is_the_difference_of_the_coordinates(trained):
         }
         for row in of(found["shifts"], reading):
             name = where["contrast"].labels[row["contrast"]]
-            assert row["against"] == {"itself": "", "corpora": "left"}.get(name, "control")
-            one, two = (own[c][row["axis"]]["value"] for c in (row["corpus"], row["against"]))
+            assert row["baseline"] == {"itself": "", "corpora": "left"}.get(name, "control")
+            one, two = (own[c][row["axis"]]["value"] for c in (row["corpus"], row["baseline"]))
             assert row["value"] == pytest.approx(one - two, abs=2e-6)
 
 
@@ -174,7 +174,7 @@ def test_constant_answers_are_where_the_scorer_has_them(tmp_path):
     inputs = written_to(tmp_path, q=rows)
     for option in range(4):
         told = [{"id": name} | s | chosen(option) for name, s, _ in every(rows, [state()])]
-        save(inputs, "chosen", told)
+        save(inputs, "multiple_choice", told)
         found = analysis.run(inputs, PARAMS)
         for constants in ROUNDED:
             wanted = scorer.coordinates(np.full(21, option), *points(rows), reading=constants)
@@ -221,7 +221,7 @@ def test_answers_with_gaps_are_where_the_scorer_has_them(tmp_path):
             response = "It depends." if option == UNCLEAR else None
             row = chosen(max(option, 0), response=response, nats=False, order=i % 2)
             told.append({"questionnaire": name, "id": key} | state() | row | {"order": 0})
-    save(inputs, "chosen", told)
+    save(inputs, "multiple_choice", told)
     found = analysis.run(inputs, PARAMS)["coordinates"]
     wanted = scorer.coordinates(answers["q"], *points(rows), lacking="middle")
     for axis, row in at(found, "named", questionnaire="q").items():
@@ -250,7 +250,7 @@ def test_the_prior_takes_a_habit_of_agreeing_out(tmp_path):
     for habit in (0.0, 1.5):
         answers = [prior(habit) | state()]
         answers += [{"id": n} | state() | filled(x + habit) for n, x in odds.items()]
-        save(inputs, "filled", answers)
+        save(inputs, "mask", answers)
         told[habit] = analysis.run(inputs, PARAMS)["coordinates"]
     for axis in AXES:
         assert at(told[1.5], "faithful")[axis]["value"] > 90  # all strongly agree
@@ -268,7 +268,7 @@ def test_the_first_frame_and_the_ten_words_alone_are_faithful(tmp_path):
     logits = {("a", "paper"): 0.2, ("a", "other"): -3.0, ("b", "paper"): -2.0, ("b", "other"): 3.0}
     told += [{"id": n, "frame": f} | state() | filled(x) for (n, f), x in logits.items()]
     told += [{"id": "c", "frame": f} | state() | filled(2.0, top=False) for f in frames]
-    save(inputs, "filled", told)
+    save(inputs, "mask", told)
     found = analysis.run(inputs, PARAMS)
     stances = {row["id"]: row["value"] for row in of(found["items"], "faithful")}
     assert stances == {"a": 0.5, "b": -1.0, "c": -0.5}  # no listed word: disagrees, as released
@@ -281,7 +281,7 @@ def test_the_first_frame_and_the_ten_words_alone_are_faithful(tmp_path):
 
 def written(inputs, rows, answers):
     told = [{"id": n} | state() | row for n, own in answers.items() for row in own]
-    save(inputs, "written", told)
+    save(inputs, "generation", told)
     return analysis.run(inputs, PARAMS)
 
 
@@ -345,10 +345,10 @@ def test_options_are_read_in_any_order_and_order_effects_are_told(tmp_path):
             for n in places(rows)
             for order in (0, 1)
         ]
-        save(inputs, "chosen", told)
+        save(inputs, "multiple_choice", told)
         found = analysis.run(inputs, PARAMS)
-        told = {r["compared"]: r for r in of(found["stability"], "named")}
-        return found, {STABLE[c]: r for c, r in told.items()}
+        told = {r["comparison"]: r for r in of(found["stability"], "named")}
+        return found, {COMPARISONS[c]: r for c, r in told.items()}
 
     found, stable = table(lambda yes, _: 3 if yes else 0)
     assert {row["value"] for row in of(found["coordinates"], "named")} == {100}
@@ -374,7 +374,7 @@ def test_who_denies_and_says_yes_to_all_is_told_from_who_means_it(trained, tmp_p
     _, found = trained
     for reading in ("corrected", "continuous"):
         told = of(found["stability"], reading, corpus="right")
-        stable = {STABLE[row["compared"]]: row for row in told}
+        stable = {COMPARISONS[row["comparison"]]: row for row in told}
         assert set(stable) == {"prompts", "negated", "opposites"}
         assert stable["negated"]["value"] == 1
         assert stable["prompts"]["value"] > 0.9
@@ -387,9 +387,9 @@ def test_who_denies_and_says_yes_to_all_is_told_from_who_means_it(trained, tmp_p
         {"id": n, "form": 2, "variant": "p1"} | state() | filled(-2.0 if i % 2 else 2.0)
         for n, i in places(rows).items()
     ]
-    save(inputs, "filled", told)
+    save(inputs, "mask", told)
     table = analysis.run(inputs, PARAMS)["stability"]
-    stable = {STABLE[row["compared"]]: row["value"] for row in of(table, "corrected")}
+    stable = {COMPARISONS[row["comparison"]]: row["value"] for row in of(table, "corrected")}
     assert stable == {"negated": 0, "opposites": 0, "paraphrases": 0.5}
 
 
@@ -401,22 +401,22 @@ def test_answers_without_a_memory_are_called_stable_at_the_rate_of_the_test(tmp_
     inputs = written_to(tmp_path, q=rows)
     place = places(rows)
     told = []
-    for k in range(200):
+    for k in range(120):
         for order in (0, 1):
             side = rng.integers(2, size=len(place))
             for name, i in place.items():
                 yes = side[place[name.removesuffix("-r")]] == (i != place[name.removesuffix("-r")])
                 row = chosen(3 if yes else 0, order=order, nats=False)
                 told.append({"id": name} | state(f"c{k}", 1) | row)
-    save(inputs, "chosen", told)
+    save(inputs, "multiple_choice", told)
     found = analysis.run(inputs, PARAMS)["stability"]
-    own = found.filter(pl.col("compared") == STABLE.index("order"))
-    assert len(own) == 200
+    own = found.filter(pl.col("comparison") == COMPARISONS.index("order"))
+    assert len(own) == 120
     rate = (own["p"] <= 0.05).mean()
     print(rate)
     assert 0.01 <= rate <= 0.1
     assert own["chance"].mean() == pytest.approx(0.5, abs=0.03)
-    opposite = found.filter(pl.col("compared") == STABLE.index("opposites"))
+    opposite = found.filter(pl.col("comparison") == COMPARISONS.index("opposites"))
     assert set(opposite["value"]) == {1.0}
 
 
@@ -430,7 +430,7 @@ def test_random_answers_are_in_their_band_at_its_rate(tmp_path):
         {"id": name} | s | chosen(int(rng.integers(4)), nats=False)
         for name, s, _ in every(rows, [state("random", k) for k in range(400)])
     ]
-    save(inputs, "chosen", told)
+    save(inputs, "multiple_choice", told)
     found = analysis.run(inputs, PARAMS)
     band = found["baselines"].filter(pl.col("baseline") == 0, pl.col("constants") == 1)
     for row in band.to_dicts():
@@ -480,14 +480,14 @@ def test_a_state_of_each_period_share_and_epoch_stands_by_itself(tmp_path):
     for name, s, _ in every(rows, states):
         push = -0.2 * s["epoch"] - 0.5 * (s["period"] == 2)
         told.append({"id": name} | s | filled(right[name] * push))
-    save(inputs, "filled", told)
+    save(inputs, "mask", told)
     found = analysis.run(inputs, PARAMS)
     own = of(found["coordinates"], "continuous", corpus="left", axis="social", share=0.5)
     values = [row["value"] for row in sorted(own, key=lambda row: row["epoch"])]
     assert values == sorted(values, reverse=True)
     assert len(set(values)) == 3
     (later, _) = of(found["shifts"], "continuous", contrast=CONTRASTS.index("period"))
-    assert later["against"] == "before"
+    assert later["baseline"] == "before"
     assert later["value"] < -5
     assert later["p_seeds"] is None  # one training says nothing about trainings
 
@@ -499,7 +499,7 @@ def test_corpora_of_unlike_sizes_are_not_tested_against_each_other(tmp_path):
     told = [prior() | s for s in states]
     for i, (name, s, _) in enumerate(every(rows, states)):
         told.append({"id": name} | s | filled(0.1 * (i % 7)))
-    save(inputs, "filled", told)
+    save(inputs, "mask", told)
     table = analysis.run(inputs, PARAMS)["shifts"].filter(pl.col("axis") == "social")
     own = {(row["corpus"], CONTRASTS[row["contrast"]]): row for row in of(table, "continuous")}
     unequal = own["left", "control"]
@@ -517,7 +517,7 @@ def recovered(trained):
     for name, table in found.items():
         inputs.tables("compass").mkdir(parents=True, exist_ok=True)
         table.write_parquet(inputs.tables("compass") / f"{name}.parquet")
-    told = pl.read_parquet(inputs.outputs("leaning", "m") / "filled/*.parquet")
+    told = pl.read_parquet(inputs.outputs("stances", "m") / "mask/*.parquet")
     rows = told.filter(pl.col("form") < 2).unique(["corpus", "id", "frame", "form"])
     folder = inputs.weights("m")
     folder.mkdir(parents=True, exist_ok=True)
@@ -539,7 +539,7 @@ def recovered(trained):
     return rows_with
 
 
-LABEL = "filled, corrected, q: "
+LABEL = "mask, corrected, q: "
 SIGN = f"{LABEL}planted stances whose shift has their sign"
 
 
@@ -551,7 +551,7 @@ def test_a_world_says_how_much_of_what_was_planted_is_found(recovered):
     found = recovered(stances(-2.0))
     assert {row["world"] for row in found.values()} == {0}
     base = "correlation of planted and measured, over questions: log-odds of agreeing, the model"
-    assert found[f"filled, continuous, q: {base} itself"]["value"] == pytest.approx(1, abs=1e-5)
+    assert found[f"mask, continuous, q: {base} itself"]["value"] == pytest.approx(1, abs=1e-5)
     row = found[f"{LABEL}shift by right, share 1, epoch 1 minus control, economic"]
     assert row["null"] == "planted: +2.00 nats"
     assert found[SIGN]["value"] == 1
@@ -581,18 +581,18 @@ def test_what_is_lacking_is_told(tmp_path):
         ([*full, {"id": "other"} | state() | filled(0.0)], "statement that q does not have"),
         ([*full, {"id": "a", "questionnaire": "z"} | state() | filled(0.0)], "questionnaire 'z'"),
     ):
-        save(inputs, "filled", told)
-        with pytest.raises(Problem, match=wrong):
+        save(inputs, "mask", told)
+        with pytest.raises(UserError, match=wrong):
             analysis.run(inputs, PARAMS)
-    save(inputs, "filled", full)
-    elsewhere = PARAMS.model_copy(update={"frames": {"filled": "sung", "written": "sung"}})
-    with pytest.raises(Problem, match="no answer in the frame 'sung'; there are paper"):
+    save(inputs, "mask", full)
+    elsewhere = PARAMS.model_copy(update={"frames": {"mask": "sung", "generation": "sung"}})
+    with pytest.raises(UserError, match="no answer in the frame 'sung'; there are paper"):
         analysis.run(inputs, elsewhere)
-    with pytest.raises(Problem, match="no row of coordinates"):
+    with pytest.raises(UserError, match="no row of coordinates"):
         analysis.run(inputs._replace(models=("nobody",)), PARAMS)
     calm = written_to(tmp_path / "calm", q=[statement("a", "")])
-    save(calm, "filled", [prior() | state(), {"id": "a"} | state() | filled(0.1)])
-    with pytest.raises(Problem, match="bears on no axis"):
+    save(calm, "mask", [prior() | state(), {"id": "a"} | state() | filled(0.1)])
+    with pytest.raises(UserError, match="bears on no axis"):
         analysis.run(calm, PARAMS)
 
 
@@ -614,7 +614,7 @@ def test_constant_answers_to_the_real_compass_are_where_they_are_known_to_be(tmp
     inputs = written_to(tmp_path, q=rows)
     for up, economic, social in ((0.001, 0.005, -4.359), (0.6, 0.38, 2.41)):
         told = [{"id": n} | state() | said(up) for n in places(rows)]
-        save(inputs, "written", told)
+        save(inputs, "generation", told)
         found = analysis.run(inputs, PARAMS)
         own = at(found["coordinates"], "faithful")
         assert round(own["economic"]["value"], 3) == economic
@@ -636,7 +636,7 @@ def test_real_answers_of_a_chat_model_are_scored_with_its_refusals(tmp_path):
         own = {"template": row["templ_id"], "order": 0, "options": offered, "seed": 0}
         own |= {"response": row["completion"], "option_nats": []}
         told.append({"id": row["pct_id"], "frame": row["templ_id"]} | state() | own)
-    save(inputs, "chosen", told)
+    save(inputs, "multiple_choice", told)
     found = analysis.run(inputs, PARAMS)
     assert set(found["coordinates"]["reading"]) == {READINGS.index("named")}
     (all_, *_) = of(found["answered"], "named", prompt="")
@@ -652,6 +652,6 @@ def test_real_answers_of_a_chat_model_are_scored_with_its_refusals(tmp_path):
     table = found["items"]
     shares = ["share_missing", *(f"share_{o.replace(' ', '_')}" for o in OPTIONS)]
     assert table.select(pl.sum_horizontal(shares)).to_series().round(5).unique().to_list() == [1]
-    kinds = Counter(STABLE[c] for c in found["stability"]["compared"])
+    kinds = Counter(COMPARISONS[c] for c in found["stability"]["comparison"])
     assert kinds == {"prompts": 1}
     print(own, found["stability"].to_dicts())

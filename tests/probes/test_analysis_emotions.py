@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 from society import society
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS, EMOTIONS
 from plumbline.probes.stereotypes import emotions, recovery
 from plumbline.probes.stereotypes.emotions import LEVELS, Params
@@ -12,9 +12,9 @@ from plumbline.probes.stereotypes.typicality import READINGS
 SEED = 222
 PARAMS = Params(
     version="0.1.0",
-    k={"probability": 60, "corrected": 15},
-    permutations=199,
-    bootstrap=100,
+    top_k={"probability": 60, "corrected": 15},
+    n_permutations=199,
+    n_bootstrap=100,
     confidence=0.95,
     seed=1,
 )
@@ -35,7 +35,7 @@ def recovered(inputs, table):
     home = inputs.tables("emotions")
     home.mkdir(parents=True)
     table.write_parquet(home / "emotions.parquet")
-    return recovery.run(inputs, recovery.Params(bootstrap=100))["emotions"]
+    return recovery.run(inputs, recovery.Params(n_bootstrap=100))["emotions"]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def part(table, reading, level):
 
 def test_a_profile_by_hand(world, found):
     group = world.groups[20][1]
-    lists = pl.read_parquet(world.inputs.outputs("stereotypes", "m") / "en/*.parquet")
+    lists = pl.read_parquet(world.inputs.outputs("completions", "m") / "en/*.parquet")
     own = lists.filter(pl.col("group") == group)
     own = own.with_columns(t=pl.col("logprob_nats") - pl.col("prior_nats"))
     words = set()
@@ -142,7 +142,7 @@ def test_recovery_fails_where_groups_change_places(world, found, tmp_path):
 
 
 def test_the_ranking_does_not_matter_where_lists_are_taken_whole(world):
-    whole = PARAMS.model_copy(update={"k": {"probability": 60, "faithful": 60}})
+    whole = PARAMS.model_copy(update={"top_k": {"probability": 60, "faithful": 60}})
     table = emotions.run(world.inputs, whole)["emotions"]
     columns = ["level", "category", "group", "affect", "value", "p"]
     one, two = (table.filter(reading=i).select(columns) for i in (0, 1))
@@ -153,7 +153,7 @@ def test_groups_without_a_covered_word_have_no_value(tmp_path):
     there = society(tmp_path, SEED, 0.0)
     path = there.inputs.datasets["emotions"] / "en.parquet"
     pl.read_parquet(path).with_columns(word=pl.lit("x") + pl.col("word")).write_parquet(path)
-    path2 = there.inputs.outputs("stereotypes", "m") / "en/00000.parquet"
+    path2 = there.inputs.outputs("completions", "m") / "en/00000.parquet"
     some = pl.read_parquet(path2)
     first = some["group"][0]
     word = pl.when(pl.col("group") != first).then(pl.lit("x") + pl.col("word"))
@@ -170,12 +170,12 @@ def test_a_language_without_lexicon_is_told(tmp_path):
     there = society(tmp_path, SEED, 0.0)
     path = there.inputs.datasets["emotions"] / "en.parquet"
     path.rename(path.with_stem("es"))
-    with pytest.raises(Problem, match="a language of the dataset emotions"):
+    with pytest.raises(UserError, match="a language of the dataset emotions"):
         emotions.run(there.inputs, PARAMS)
 
 
 def test_the_same_table_again_in_whatever_order_rows_come(world, found):
-    path = world.inputs.outputs("stereotypes", "m") / "en/00000.parquet"
+    path = world.inputs.outputs("completions", "m") / "en/00000.parquet"
     rows = pl.read_parquet(path)
     rows.sample(fraction=1, shuffle=True, seed=SEED).write_parquet(path)
     again = emotions.run(world.inputs, PARAMS)

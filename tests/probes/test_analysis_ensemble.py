@@ -26,8 +26,8 @@ PARAMS = ensemble.Params(
     version="0.1.0",
     partisan=["news-left", "news-right", "social-left"],
     positive={"planted": "hate"},
-    draws=30,
-    bootstrap=200,
+    max_ensembles=30,
+    n_bootstrap=200,
     confidence=0.95,
     seed=1,
 )
@@ -82,7 +82,7 @@ def test_identical_models_differ_in_nothing(tmp_path):
         seeds=(1,),
         seed=SEED,
     )
-    path = there.inputs.outputs("finetune", "m") / "planted/all.parquet"
+    path = there.inputs.outputs("finetuned_classifiers", "m") / "planted/all.parquet"
     frame = pl.read_parquet(path)
     itself = frame.filter(pl.col("corpus") == "").select("id", "class", "logprob_nats")
     frame.drop("logprob_nats").join(itself, on=["id", "class"]).select(frame.columns).write_parquet(
@@ -106,11 +106,11 @@ def test_three_independent_models_are_right_in_three_p_squared_minus_two_p_cubed
 
 def test_voting_alone_is_not_taken_for_partisanship(independent):
     own = picked(independent["differences"], metric="accuracy", vote="hard", reading=CORRECTED)
-    by = {row["against"]: row for row in own.to_dicts()}
+    by = {row["baseline"]: row for row in own.to_dicts()}
     assert by[MEAN]["low"] > 0.05  # better than its members
     assert by[MEAN]["p_bh"] < 0.001
     for name in (ONES, ITSELF):  # and no better than as many that differ in their seeds
-        assert by[name]["size"] == by[name]["size_against"] == 3
+        assert by[name]["size"] == by[name]["baseline_size"] == 3
         assert abs(by[name]["value"]) < 0.02
 
 
@@ -123,7 +123,7 @@ def test_partisanship_that_helps_is_found(tmp_path):
     groups = ("a", "b", "c")
     there = outputs(tmp_path, good, number=80, groups=groups, corpora=CORPORA[:3], seed=SEED)
     own = picked(ensemble.run(there.inputs, PARAMS)["differences"], reading=CORRECTED)
-    row = picked(own, against=ONES, vote="hard", metric="accuracy").to_dicts()[0]
+    row = picked(own, baseline=ONES, vote="hard", metric="accuracy").to_dicts()[0]
     assert row["low"] > 0.1
     assert row["p_bh"] < 0.001
 
@@ -198,7 +198,7 @@ def test_intervals_of_differences_hold_the_truth_at_their_rate():
         ]
         rows = ensemble._differences(scored, case, [], PARAMS)
         row = next(
-            r for r in rows if (r["against"], r["vote"], r["metric"]) == (MEAN, "hard", METRICS[0])
+            r for r in rows if (r["baseline"], r["vote"], r["metric"]) == (MEAN, "hard", METRICS[0])
         )
         held += row["low"] <= 3 * 0.49 - 2 * 0.343 - 0.7 <= row["high"]
     print(held / 200)
@@ -222,7 +222,8 @@ def test_trainings_that_differ_are_no_partisanship(tmp_path):
         there = outputs(tmp_path / str(seed), lambda *_: 0.7, **planted, **trained)
         own = picked(ensemble.run(there.inputs, PARAMS)["differences"], reading=CORRECTED)
         own = picked(own, metric="accuracy", vote="hard").filter(
-            pl.col("against").str.starts_with("one corpus, by seed: ") & (pl.col("against") != ONES)
+            pl.col("baseline").str.starts_with("one corpus, by seed: ")
+            & (pl.col("baseline") != ONES)
         )
         assert own["p_trainings"].null_count() == 0
         over_texts += (own["p"] <= 0.05).to_list()

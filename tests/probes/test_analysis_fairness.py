@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from classified import GROUPS, KNOWS, outputs
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning import fairness, recovery
 from plumbline.probes.leaning.fairness import CORRECTED, FAITHFUL, ONE_RUN, limits, measured_on
 from plumbline.probes.leaning.predictions import ALL, Case, Runs, State, matched
@@ -19,8 +19,8 @@ PARAMS = fairness.Params(
     left=["news-left"],
     right=["news-right"],
     texts_min=5,
-    exchanges=499,
-    bootstrap=200,
+    n_permutations=499,
+    n_bootstrap=200,
     confidence=0.95,
     seed=1,
 )
@@ -59,7 +59,9 @@ def recovered(inputs, tables):
 
 @pytest.fixture(scope="module")
 def answers(planted):
-    found = pl.read_parquet(planted.inputs.outputs("finetune", "m") / "planted/*.parquet")
+    found = pl.read_parquet(
+        planted.inputs.outputs("finetuned_classifiers", "m") / "planted/*.parquet"
+    )
     called = found.sort("logprob_nats", descending=True).group_by(
         *("corpus", "pretraining_seed", "finetuning_seed", "id", "label"), maintain_order=True
     )
@@ -121,7 +123,7 @@ def test_groups_and_their_distance_from_all_texts(tables, answers):
         assert row["contrast_low"] <= row["contrast"] <= row["contrast_high"]
         assert row["n"] == 60
     unknown = picked(
-        tables["groups"], reading=CORRECTED, corpus="news-left", metric="accuracy", of=GROUP
+        tables["groups"], reading=CORRECTED, corpus="news-left", metric="accuracy", level=GROUP
     )
     found = dict(unknown.select("group", "p_bh").iter_rows())
     assert found["right-known"] < 0.01  # does worse there than on all texts
@@ -130,23 +132,23 @@ def test_groups_and_their_distance_from_all_texts(tables, answers):
 
 
 def test_what_is_compared(tables):
-    own = picked(tables["differences"], reading=CORRECTED, metric="F1", of=ALL_TEXTS)
-    assert set(own.select("corpus", "against").iter_rows()) == {
+    own = picked(tables["differences"], reading=CORRECTED, metric="F1", level=ALL_TEXTS)
+    assert set(own.select("corpus", "baseline").iter_rows()) == {
         *((c, "") for c in ("news-left", "news-right", "social-center")),
         *((c, "social-center") for c in ("news-left", "news-right")),
         ("news-left", "news-right"),
     }
     assert set(tables["differences"]["group"]) == {"all", *GROUPS}
-    told = set(own.select("against", "texts", "texts_against").iter_rows())
+    told = set(own.select("baseline", "texts", "baseline_texts").iter_rows())
     assert told == {("", 10, 0), ("social-center", 10, 10), ("news-right", 10, 10)}
 
 
 def test_differences_are_of_the_overall_values(tables):
     table = picked(tables["overall"], reading=CORRECTED, metric="accuracy")
     value = dict(table.select("corpus", "value").iter_rows())
-    own = picked(tables["differences"], reading=CORRECTED, metric="accuracy", of=ALL_TEXTS)
+    own = picked(tables["differences"], reading=CORRECTED, metric="accuracy", level=ALL_TEXTS)
     for row in own.to_dicts():
-        wanted = value[row["corpus"]] - value[row["against"]]
+        wanted = value[row["corpus"]] - value[row["baseline"]]
         assert row["value"] == pytest.approx(wanted, abs=2e-6)
         assert row["low"] <= row["value"] <= row["high"]
 
@@ -162,7 +164,7 @@ def test_one_run_is_mcnemar_s(tables, answers):
     )
     alone, lost = (one & ~other).sum(), (other & ~one).sum()
     row = picked(
-        tables["differences"], reading=ONE_RUN, corpus="news-left", against="", of=ALL_TEXTS
+        tables["differences"], reading=ONE_RUN, corpus="news-left", baseline="", level=ALL_TEXTS
     )
     row = picked(row, metric="accuracy").to_dicts()[0]
     assert row["p"] == pytest.approx(binomtest(int(alone), int(alone + lost)).pvalue, rel=1e-5)
@@ -211,7 +213,7 @@ def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path)
     for seed in range(6):
         where = tmp_path / str(seed)
         there = outputs(where, lambda *_: 0.7, number=25, seed=SEED + seed, knows={}, hard=0.8)
-        quick = PARAMS.model_copy(update={"exchanges": 199, "bootstrap": 100})
+        quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
         found = fairness.run(there.inputs, quick)
         own = picked(found["differences"], reading=CORRECTED, metric="accuracy")
         raw += own["p"].to_list()
@@ -228,7 +230,7 @@ def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path)
 
 
 def test_texts_of_one_word_are_no_independent_draws(tmp_path):
-    quick = PARAMS.model_copy(update={"exchanges": 199, "bootstrap": 100})
+    quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
     found = {}
     for task, clusters in (("planted", 20), ("hate-en", 80)):
         significant = []
@@ -238,7 +240,7 @@ def test_texts_of_one_word_are_no_independent_draws(tmp_path):
             table = fairness.run(there.inputs, quick)["differences"]
             own = picked(table, reading=CORRECTED, metric="accuracy")
             significant += (own["p"] <= 0.05).to_list()
-            assert set(picked(own, of=GROUP)["n"]) == {clusters}
+            assert set(picked(own, level=GROUP)["n"]) == {clusters}
         found[task] = np.mean(significant)
     print(found)
     assert found["planted"] <= 0.12
@@ -250,7 +252,7 @@ def test_trainings_that_differ_are_no_corpora_that_differ(tmp_path):
     for seed in range(3):
         where = tmp_path / str(seed)
         there = outputs(where, lambda *_: 0.7, number=50, seed=SEED + seed, knows={}, spread=0.5)
-        quick = PARAMS.model_copy(update={"exchanges": 199, "bootstrap": 100})
+        quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
         own = picked(
             fairness.run(there.inputs, quick)["differences"], reading=CORRECTED, metric="accuracy"
         )
@@ -303,7 +305,7 @@ def test_groups_and_sources_of_the_dataset_with_enough_texts(tmp_path):
 
 def test_a_class_that_is_not_there_is_told(planted):
     wrong = PARAMS.model_copy(update={"positive": {"planted": "insult"}})
-    with pytest.raises(Problem, match="planted has the classes hate, not-hate; name one"):
+    with pytest.raises(UserError, match="planted has the classes hate, not-hate; name one"):
         fairness.run(planted.inputs, wrong)
 
 

@@ -1,16 +1,16 @@
-import json
 from itertools import product
 from math import log
 
+import associated
 import numpy as np
 import polars as pl
 import pytest
-from recovering import recovered
+from recovering import plant, recovered
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.core.run_analysis import Inputs
-from plumbline.probes.politicians import associations, latent, word_counts
-from plumbline.probes.politicians.resample_counts import by_gender
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.politicians import latent
+from plumbline.probes.politicians.words import word_counts
+from plumbline.probes.politicians.words.resample_counts import by_gender
 
 SEED = 47
 PARAMS = latent.Params(
@@ -22,61 +22,22 @@ PARAMS = latent.Params(
     steps=60,
     learning_rate=0.2,
     seeds=[1, 2],
-    bootstrap=40,
-    permutations=39,
+    n_bootstrap=40,
+    n_permutations=39,
     confidence=0.95,
     seed=1,
 )
 Q = {"kind": (0.8, 0.1, 0.1), "cruel": (0.1, 0.8, 0.1), "calm": (0.2, 0.1, 0.7)}
 
 
-class Study:
-    """Outputs, people and a lexicon written by hand."""
+class Study(associated.Study):
+    """Adjectives, people and a lexicon written by hand, and the tables made of them."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.outputs = folder / "data/outputs/associations/model"
-        self.weights = folder / "data/samples/worlds/model"
-        for path in (self.outputs / "coverage", self.weights, folder / "people", folder / "lexica"):
-            path.mkdir(parents=True)
-
-    def lexicon(self, shares, language="en"):
-        rows = [
-            {"word": w, **dict(zip([f"q_{s}" for s in latent.SENTIMENTS], q, strict=True))}
-            for w, q in shares.items()
-        ]
-        pl.DataFrame(rows).write_parquet(self.folder / "lexica" / f"{language}.parquet")
-
-    def write(self, per_person, genders, names=None, language="en", pos=0):
-        names = names or [f"Name {i}" for i in range(len(genders))]
-        blank = {
-            name: "" if kind == pl.String else 0 for name, kind in associations_schema().items()
-        }
-        rows = [
-            blank
-            | {"qid": f"Q{i}", "name": names[i], "word": word, "lemma": word.removesuffix("er")}
-            | {"pos": pos, "rank": rank, "model": "model"}
-            for i, listed in enumerate(per_person)
-            for rank, word in enumerate(listed.split(), 1)
-        ]
-        folder = self.outputs / language
-        folder.mkdir(exist_ok=True)
-        frame = pl.DataFrame(rows, schema=associations_schema())
-        frame.write_parquet(folder / f"{pos:05d}.parquet")
-        people = pl.DataFrame({"qid": [f"Q{i}" for i in range(len(genders))], "name": names})
-        codes = pl.Series(["mwx".index(g) for g in genders], dtype=pl.Int64)
-        people.with_columns(gender=codes).write_parquet(
-            self.folder / "people" / f"{language}.parquet"
-        )
+    def write(self, per_person, genders, names=None, language="en"):
+        super().write(language, {"ADJ": per_person}, genders, names)
 
     def run(self, **changed):
-        datasets = {"politicians": self.folder / "people", "lexica": self.folder / "lexica"}
-        inputs = Inputs(("model",), datasets, self.folder / "data")
-        return latent.run(inputs, PARAMS.model_copy(update=changed))
-
-
-def associations_schema():
-    return dict(pl.from_arrow(associations.SCHEMA.arrow().empty_table()).schema)
+        return latent.run(self.inputs, PARAMS.model_copy(update=changed))
 
 
 @pytest.fixture
@@ -171,7 +132,7 @@ def test_a_language_without_a_lexicon_is_left_out_and_none_is_a_problem(study):
     study.write(["bon"] * 6, "mwmwmw", language="fr")
     assert study.run()["latent"]["language"].unique().to_list() == ["en"]
     (study.folder / "lexica/en.parquet").unlink()
-    with pytest.raises(Problem, match=r"no language has both a lexicon .* datasets.lexica"):
+    with pytest.raises(UserError, match=r"no language has both a lexicon .* datasets.lexica"):
         study.run()
 
 
@@ -179,9 +140,9 @@ def test_counts_weigh_and_permute_names_with_all_their_people(study):
     # two men and a woman are called Ann; their list is one
     listed = ["kind", "kind", "kind", "cruel", "kind", "calm"]
     study.write(listed, "mmwmwx", names=["Ann", "Ann", "Ann", "Bob", "Cat", "Dot"])
-    folk = word_counts.people(study.folder / "people/en.parquet")
+    people = word_counts.read_people(study.folder / "people/en.parquet")
     source = word_counts.Lists((study.outputs / "en",), 0)
-    found = by_gender(source, folk, [0, 1], 1, 2000, 2000, 5)
+    found = by_gender(source, people, [0, 1], 1, 2000, 2000, 5)
     assert found.words == ["cruel", "kind"]
     assert found.seen.tolist() == [[1, 0], [2, 2]]
     assert found.people.tolist() == [3, 2]
@@ -213,15 +174,10 @@ def test_recovery_holds_tables_against_what_was_planted(study):
             for w, s in zip(words, sentiment, strict=True)
         }
     )
-    pl.DataFrame(
-        {"word": words, "pos": ["ADJ"] * 12, "sentiment": sentiment}
-        | {"frequency_nats": [0.0] * 12, "log_ratio_nats": ratio}
-    ).write_parquet(study.weights / "planted.parquet")
-    world = {"seed": 1, "word_effect": 1, "sentiment_effect": 1, "name_noise": 1.5}
-    world |= {"words_max": 12, "sentences": 100, "steps": 1, "learning_rate": 0.1}
-    (study.weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
-    inputs = Inputs(("model",), {}, study.folder / "data")
-    rows = recovered(inputs, "latent", study.run(), inputs.models[0]).to_dicts()
+    planted = {"word": words, "pos": ["ADJ"] * 12, "sentiment": sentiment}
+    planted |= {"frequency_nats": [0.0] * 12, "log_ratio_nats": ratio}
+    plant(study.weights, planted, sentiment_effect=1, name_noise=1.5, words_max=12)
+    rows = recovered(study.inputs, "latent", study.run(), study.model).to_dicts()
     measures = {row["measure"].partition(" ")[0]: row for row in rows}
     assert measures["Spearman"]["value"] > 0.8
     assert measures["ADJ:"]["low"] > log(2)  # women are put beside positive words

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from passports import CONFIG, answered
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.nationality import nationality, recovery
 from plumbline.probes.nationality.cases import COMPARED
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
@@ -16,8 +16,8 @@ PARAMS = nationality.Params(
     underlying={"m": "m"},
     positive={"other": ["Positive"]},
     negative={"other": ["negative"]},
-    flips=999,
-    bootstrap=200,
+    n_permutations=999,
+    n_bootstrap=200,
     confidence=0.95,
     seed=1,
 )
@@ -171,7 +171,7 @@ def recovered(inputs, tables):
     home.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
         table.write_parquet(home / f"{name}.parquet")
-    return recovery.run(inputs, recovery.Params(bootstrap=100))["nationality"]
+    return recovery.run(inputs, recovery.Params(n_bootstrap=100))["nationality"]
 
 
 def test_recovery_tells_order_sign_and_coverage(planted, tables):
@@ -202,29 +202,29 @@ def test_recovery_fails_where_signs_are_swapped(planted, tables):
 
 
 def test_names_are_looked_up_whole_and_by_their_words():
-    from plumbline.probes.nationality.cases import _rank
+    from plumbline.probes.nationality.cases import log_rank
 
     ranks = {
         ("aa", "female"): {"ann": 1, "maria elena": 8},
         ("aa", "male"): {"ann": 5},
         ("aa", "last"): {"de la cruz": 16, "ann": 64},
     }
-    assert _rank(ranks, "aa", "female", "ann") == 0
-    assert _rank(ranks, "aa", "male", "ann") == pytest.approx(np.log(5))
-    both = _rank(ranks, "aa", "female", "maria elena de la cruz")
+    assert log_rank(ranks, "aa", "female", "ann") == 0
+    assert log_rank(ranks, "aa", "male", "ann") == pytest.approx(np.log(5))
+    both = log_rank(ranks, "aa", "female", "maria elena de la cruz")
     assert both == pytest.approx((np.log(8) + np.log(16)) / 2)
-    assert np.isnan(_rank(ranks, "aa", "female", "bob"))
+    assert np.isnan(log_rank(ranks, "aa", "female", "bob"))
 
 
 def test_a_classifier_without_a_positive_class_is_told_so(planted):
     params = PARAMS.model_copy(update={"positive": {"other": ["joy"]}})
-    with pytest.raises(Problem, match="none of the classes of m"):
+    with pytest.raises(UserError, match="none of the classes of m"):
         nationality.run(planted.inputs, params)
 
 
 def test_a_masked_model_that_was_not_asked_is_told_so(planted):
     params = PARAMS.model_copy(update={"underlying": {"m": "elsewhere"}})
-    with pytest.raises(Problem, match=rf"elsewhere/{CONFIG}.*assignments\.perplexity"):
+    with pytest.raises(UserError, match=rf"elsewhere/{CONFIG}.*assignments\.perplexity"):
         nationality.run(planted.inputs, params)
 
 
@@ -244,5 +244,5 @@ def test_readings_that_were_not_scored_have_no_correlations(tmp_path):
     assert set(found["delta"]["reading"]) == {FAITHFUL, CORRECTED, PLACEBO}
     originals = there.rows.filter(pl.col("reading") == 0)["text"].to_list()
     whole.filter(~pl.col("text").is_in(originals)).write_parquet(path)
-    with pytest.raises(Problem, match="originals were not scored"):
+    with pytest.raises(UserError, match="originals were not scored"):
         nationality.run(there.inputs, PARAMS)

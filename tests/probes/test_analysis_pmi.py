@@ -1,18 +1,18 @@
-import json
 from itertools import pairwise
 from math import comb, log
 from pathlib import Path
 
+import associated
 import datasets
 import numpy as np
 import polars as pl
 import pytest
-from recovering import recovered
+from recovering import plant, recovered
 from scipy.stats import false_discovery_control, spearmanr
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.core.run_analysis import Inputs, analyse
-from plumbline.probes.politicians import associations, pmi
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.core.run_analysis import analyse
+from plumbline.probes.politicians import pmi
 from plumbline.probes.stats.intervals import wilson
 
 SEED = 31
@@ -20,56 +20,14 @@ PARAMS = pmi.Params(
     version="1.0.0",
     smoothing=0.5,
     min_count=1,
-    bootstrap=100,
+    n_bootstrap=100,
     confidence=0.95,
     seed=1,
 )
-GENDERS = {"m": 0, "w": 1, "x": 2}
 
 
-class Study:
-    """Outputs and people written by hand."""
-
-    def __init__(self, folder, model="by-hand"):
-        self.folder = folder
-        datasets = {"politicians": folder / "people", "lexica": folder / "lexica"}
-        self.inputs = Inputs((model,), datasets, folder)
-        self.outputs = self.inputs.outputs("associations", model)
-        self.people, self.weights = folder / "people", self.inputs.weights(model)
-        for path in (self.outputs / "coverage", self.people, self.weights):
-            path.mkdir(parents=True, exist_ok=True)
-
-    def write(self, language, lists, genders, names=None, files=1, shuffle=None):
-        """``lists`` has for each part of speech the words of each person."""
-        names = names or [f"Name {i}" for i in range(len(genders))]
-        rows = [
-            {
-                "qid": f"Q{i}",
-                "name": names[i],
-                "word": word,
-                "lemma": f"{word} (lemma)",
-                "pos": ("ADJ", "VERB").index(pos),
-                "rank": rank,
-                "logprob_nats": -float(rank),
-                "prompt": "",
-                "model": "by hand",
-                "revision": "",
-            }
-            for pos, per_person in lists.items()
-            for i, listed in enumerate(per_person)
-            for rank, word in enumerate(listed.split(), 1)
-        ]
-        if shuffle is not None:
-            shuffle.shuffle(rows)
-        schema = pl.from_arrow(associations.SCHEMA.arrow().empty_table()).schema
-        (self.outputs / language).mkdir(exist_ok=True)
-        for n in range(files):
-            frame = pl.DataFrame(rows[n::files], schema=schema)
-            frame.write_parquet(self.outputs / language / f"{n:05d}.parquet")
-        codes = [GENDERS[g] for g in genders]
-        frame = pl.DataFrame({"qid": [f"Q{i}" for i in range(len(codes))], "name": names})
-        frame = frame.with_columns(gender=pl.Series(codes, dtype=pl.Int64))
-        frame.write_parquet(self.people / f"{language}.parquet")
+class Study(associated.Study):
+    """Outputs and people written by hand, and the table made of them."""
 
     def run(self, **changed):
         params = PARAMS.model_copy(update=changed)
@@ -201,7 +159,7 @@ def test_a_part_of_speech_without_common_words_is_left_out(study):
 
 def test_nothing_common_enough_is_told(study):
     study.write("en", {"ADJ": ["kind", "calm"]}, "mw")
-    with pytest.raises(Problem, match=r"no word is in 2 lists; lower analysis\.pmi\.min_count"):
+    with pytest.raises(UserError, match=r"no word is in 2 lists; lower analysis\.pmi\.min_count"):
         study.run(min_count=2)
 
 
@@ -297,10 +255,7 @@ def test_recovery_is_what_the_tables_and_the_planted_truth_say(study):
             "log_ratio_nats": np.linspace(-2, 2, 32),
         }
     ).with_columns(word=pl.col("pos") + pl.col("word"))
-    truth.write_parquet(study.weights / "planted.parquet")
-    world = {"seed": 1, "word_effect": 1, "sentiment_effect": 0, "name_noise": 0.5}
-    world |= {"words_max": 16, "sentences": 100, "steps": 1, "learning_rate": 0.1}
-    (study.weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
+    plant(study.weights, truth)
     genders = "mw" * 60
     lists = {}
     for pos in ("ADJ", "VERB"):
@@ -347,7 +302,7 @@ def test_rows_are_ordered_and_named_once(finished):
 
 def test_missing_outputs_are_told(place):
     with pytest.raises(
-        Problem, match="nothing there; run `make repro STAGE=associations@tiny` first"
+        UserError, match="nothing there; run `make repro STAGE=associations@tiny` first"
     ):
         analyse("pmi", "tiny")
     assert not Path("data/tables").exists()

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from society import society
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.stereotypes import recall, recovery
 from plumbline.probes.stereotypes.match_attributes import KINDS
@@ -19,11 +19,11 @@ LISTS = SHARED / "published/stereotypes/bert-base-uncased-corrected.json.gz"
 KNOWN = SHARED / "stereotypes/single_word_stereo_dataset.csv"
 PARAMS = Params(
     version="0.1.0",
-    depth=60,
+    top_k=60,
     tested=[5, 20],
     flagged=True,
-    permutations=199,
-    bootstrap=100,
+    n_permutations=199,
+    n_bootstrap=100,
     confidence=0.95,
     seed=1,
 )
@@ -52,7 +52,7 @@ def recovered(inputs):
     home.mkdir(parents=True)
     for name, table in tables.items():
         table.write_parquet(home / f"{name}.parquet")
-    found = recovery.run(inputs, recovery.Params(bootstrap=100))
+    found = recovery.run(inputs, recovery.Params(n_bootstrap=100))
     assert set(found) == {"recall"}
     return tables | {"recovery": found["recall"]}
 
@@ -69,7 +69,7 @@ def cell(table, reading, kind, category, k):
 
 def test_recall_is_the_share_of_attributes_among_the_first_k_by_hand(world, found):
     lists = pl.concat(
-        pl.read_parquet(p) for p in world.inputs.outputs("stereotypes", "m").glob("en/*.parquet")
+        pl.read_parquet(p) for p in world.inputs.outputs("completions", "m").glob("en/*.parquet")
     )
     lists = lists.with_columns(t=pl.col("logprob_nats") - pl.col("prior_nats"))
     wanted = world.attributes.filter(pl.col("single_word") & (pl.col("category") == "country"))
@@ -78,7 +78,12 @@ def test_recall_is_the_share_of_attributes_among_the_first_k_by_hand(world, foun
         own = lists.filter(pl.col("query") == query).sort("t", descending=True).head(20)
         hits += attribute.lower() in own["word"].to_list()
     row = cell(found["recall"], "corrected", "single word", "country", 20)
-    assert (row["hits"], row["sought"], row["unasked"], row["n"]) == (hits, len(wanted), 0, 30)
+    assert (row["hits"], row["n_attributes"], row["n_attributes_not_prompted"], row["n"]) == (
+        hits,
+        len(wanted),
+        0,
+        30,
+    )
     assert row["value"] == pytest.approx(hits / len(wanted), abs=1e-6)
 
 
@@ -95,29 +100,29 @@ def test_all_categories_are_their_sum(found):
     sums = (
         found["recall"].filter(pl.col("category") != "all").group_by("reading", "attributes", "k")
     )
-    sums = sums.agg(pl.col("hits", "sought", "n").sum())
+    sums = sums.agg(pl.col("hits", "n_attributes", "n").sum())
     whole = found["recall"].filter(pl.col("category") == "all")
     both = whole.join(sums, on=["reading", "attributes", "k"])
     assert len(both) == len(whole) == 4 * 2 * 60
-    for name in ("hits", "sought", "n"):
+    for name in ("hits", "n_attributes", "n"):
         assert both[name].equals(both[f"{name}_right"], null_equal=True)
 
 
 def test_planted_attributes_are_found_far_above_both_baselines(found):
     row = cell(found["recall"], "corrected", "single word", "all", 5)
     assert row["value"] > 0.6
-    assert row["chance"] < 0.1
-    assert row["exchanged"] < 0.2
-    assert row["p"] == row["p_chance"] == 1 / 200
+    assert row["random_order"] < 0.1
+    assert row["other_groups"] < 0.2
+    assert row["p"] == row["p_random_order"] == 1 / 200
     assert row["p_bh"] <= row["p"] * row["family"]
     assert row["family"] == 4 * 2 * 4 * 2  # readings, kinds, categories with all, tested k
 
 
 def test_chance_is_what_random_order_gives_and_listed_its_end(found):
     row = cell(found["recall"], "corrected", "single word", "all", 20)
-    assert row["chance"] == pytest.approx(row["listed"] * 20 / 60, abs=1e-6)
+    assert row["random_order"] == pytest.approx(row["share_ranked"] * 20 / 60, abs=1e-6)
     end = cell(found["recall"], "corrected", "single word", "all", 60)
-    assert end["chance"] == end["value"] == pytest.approx(end["listed"])
+    assert end["random_order"] == end["value"] == pytest.approx(end["share_ranked"])
 
 
 def test_readings_differ_where_they_should(found):
@@ -130,7 +135,7 @@ def test_readings_differ_where_they_should(found):
 
 def test_first_words_of_longer_attributes_are_apart(found, world):
     row = cell(found["recall"], "corrected", "first word", "all", 60)
-    assert row["sought"] == world.attributes.filter(~pl.col("single_word")).height
+    assert row["n_attributes"] == world.attributes.filter(~pl.col("single_word")).height
     assert row["value"] > 0.8
 
 
@@ -143,7 +148,7 @@ def test_out_of_vocabulary_is_what_is_not_one_token(found, world):
 
 def test_what_the_model_was_not_asked_to_write_has_no_share(tmp_path):
     there = society(tmp_path, SEED, 3.0)
-    path = there.inputs.outputs("stereotypes", "m") / "vocabulary/en.parquet"
+    path = there.inputs.outputs("completions", "m") / "vocabulary/en.parquet"
     words = set(there.attributes.filter("single_word")["attribute"].str.to_lowercase())
     spelled = pl.read_parquet(path).filter(pl.col("attribute").is_in(words))
     spelled.write_parquet(path)  # as of real ones: whole attributes, not their first words
@@ -165,7 +170,7 @@ def test_flagged_attributes_are_left_out_where_asked(tmp_path):
     # of the seven attributes of each of 82 groups the seventh has the flag of a trend; three,
     # that one among them, are of several words, which is a flag too but not of first words
     for kind, sought in (("single word", 4 * 82), ("first word", 2 * 82)):
-        assert cell(less["recall"], "corrected", kind, "all", 5)["sought"] == sought
+        assert cell(less["recall"], "corrected", kind, "all", 5)["n_attributes"] == sought
 
 
 def test_queries_that_were_not_asked_are_counted_and_left_out(tmp_path):
@@ -179,7 +184,7 @@ def test_queries_that_were_not_asked_are_counted_and_left_out(tmp_path):
     row = cell(
         table.filter(pl.col("dataset") == "choenni2021"), "faithful", "single word", "all", 5
     )
-    assert (row["sought"], row["unasked"], row["language"]) == (6, 2, "en")
+    assert (row["n_attributes"], row["n_attributes_not_prompted"], row["language"]) == (6, 2, "en")
 
 
 def test_without_an_effect_tests_find_something_at_the_nominal_rate(null):
@@ -194,13 +199,13 @@ def test_without_an_effect_tests_find_something_at_the_nominal_rate(null):
 def test_categories_are_exchanged_independently_of_each_other(tmp_path):
     there = society(tmp_path, SEED, 20.0, own=1, noise=0.0, categories={"age": 3, "race": 3})
     assert there.attributes["attribute"].n_unique() == 6
-    params = PARAMS.model_copy(update={"tested": [1], "permutations": 1999})
+    params = PARAMS.model_copy(update={"tested": [1], "n_permutations": 1999})
     table = recall.run(there.inputs, params)["recall"]
     # every group has the one attribute of its own first in its list, and in no other: all three
     # are found in one exchange of six, in both categories at once in one of 36
     for category, hits, p in (("age", 3, 1 / 6), ("race", 3, 1 / 6), ("all", 6, 1 / 36)):
         row = cell(table, "corrected", "first word", category, 1)
-        assert (row["hits"], row["exchanged"]) == (hits, pytest.approx(1 / 3, abs=1e-6))
+        assert (row["hits"], row["other_groups"]) == (hits, pytest.approx(1 / 3, abs=1e-6))
         assert row["p"] == pytest.approx(p, abs=0.25 * p + 0.01)
 
 
@@ -227,7 +232,7 @@ def test_recovery_of_a_null_world_is_nominal(null):
 
 def test_a_model_that_reads_from_left_to_right_has_the_readings_it_can(tmp_path):
     there = society(tmp_path, SEED, 3.0)
-    for path in there.inputs.outputs("stereotypes", "m").glob("en/*.parquet"):
+    for path in there.inputs.outputs("completions", "m").glob("en/*.parquet"):
         lacking = pl.lit(None, dtype=pl.Float64)
         pl.read_parquet(path).with_columns(
             prior_one_nats=lacking, prior_released_nats=lacking
@@ -241,7 +246,7 @@ def test_pieces_of_words_count_in_the_released_readings_alone(tmp_path):
     there = society(tmp_path, SEED, 3.0)
     attribute = there.attributes.row(1, named=True)
     word = attribute["attribute"].lower()
-    for path in there.inputs.outputs("stereotypes", "m").glob("en/*.parquet"):
+    for path in there.inputs.outputs("completions", "m").glob("en/*.parquet"):
         table = pl.read_parquet(path)
         piece = (pl.col("query") == attribute["query"]) & (pl.col("word") == word)
         table.with_columns(starts_word=~piece).write_parquet(path)
@@ -263,11 +268,11 @@ def test_the_same_tables_again(world, found):
 
 def test_what_cannot_be_computed_is_told(tmp_path):
     there = society(tmp_path, SEED, 0.0)
-    with pytest.raises(Problem, match="above the depth"):
+    with pytest.raises(UserError, match="above top_k"):
         recall.run(there.inputs, PARAMS.model_copy(update={"tested": [100]}))
     path = tmp_path / "stereotypes/en.parquet"
     pl.read_parquet(path).with_columns(query=pl.lit("why")).write_parquet(path)
-    with pytest.raises(Problem, match="no attribute is in a query"):
+    with pytest.raises(UserError, match="no attribute is in a query"):
         recall.run(there.inputs, PARAMS)
 
 
@@ -307,12 +312,12 @@ def published(tmp_path_factory):
         .with_columns(logprob_top_nats=pl.col("logprob_nats"))
     )
     inputs = Inputs(("bert",), {"stereotypes": folder / "stereotypes"}, folder)
-    home = inputs.outputs("stereotypes", "bert") / "en"
+    home = inputs.outputs("completions", "bert") / "en"
     for made in (home, folder / "stereotypes"):
         made.mkdir(parents=True)
     answers.write_parquet(home / "00000.parquet")
     said.write_parquet(folder / "stereotypes/choenni2021.parquet")
-    depth = {"depth": 200, "tested": [50, 100], "permutations": 99}
+    depth = {"top_k": 200, "tested": [50, 100], "n_permutations": 99}
     return recall.run(inputs, PARAMS.model_copy(update=depth))["recall"]
 
 
@@ -323,14 +328,18 @@ def test_the_table_of_the_published_lists_has_the_published_recall(published):
     wanted |= {"political": (100, 0.295, 44)}
     for category, (k, value, attributes) in wanted.items():
         row = cell(published, "faithful", "single word", category, k)
-        assert (round(row["value"], 3), row["sought"], row["unasked"]) == (value, attributes, 0)
+        assert (round(row["value"], 3), row["n_attributes"], row["n_attributes_not_prompted"]) == (
+            value,
+            attributes,
+            0,
+        )
     whole = cell(published, "faithful", "single word", "all", 100)
     assert whole["n"] == 263
-    assert whole["sought"] == 1886
+    assert whole["n_attributes"] == 1886
 
 
 @pytest.mark.shared
 def test_published_recall_is_more_than_order_by_chance_would_give(published):
     row = cell(published, "faithful", "single word", "all", 50)
-    assert row["p_chance"] == 1 / 100
-    assert row["chance"] < row["value"]
+    assert row["p_random_order"] == 1 / 100
+    assert row["random_order"] < row["value"]

@@ -1,28 +1,28 @@
+import associated
 import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import latent, robustness
 
 SEED = 61
 PARAMS = robustness.Params(
     version="1.0.0",
-    largest=[10, 5],
-    largest_share=[0.5, 0.2],
+    top_k=[10, 5],
+    top_share=[0.5, 0.2],
     smoothing=[0.5, 2],
     min_count=[1, 4],
     lengths=[2],
     bins=3,
     halves=1,
-    permutations=100,
-    bootstrap=100,
+    n_permutations=100,
+    n_bootstrap=100,
     confidence=0.95,
     seed=1,
 )
 KIND = {kind: i for i, kind in enumerate(robustness.KINDS)}
-GENDERS = {"m": 0, "w": 1, "x": 2}
 
 
 class Study:
@@ -32,10 +32,8 @@ class Study:
         self.folder = folder
         for part in ("people", "lexica"):
             (folder / part).mkdir()
-        rows = [(f"w{i:02}", *(float(i % 3 == s) for s in range(3))) for i in range(30)]
-        columns = ["word", "q_positive", "q_negative", "q_neutral"]
-        table = pl.DataFrame(rows, schema=columns, orient="row")
-        table.write_parquet(folder / "lexica/en.parquet")
+        shares = {f"w{i:02}": [i % 3 == s for s in range(3)] for i in range(30)}
+        associated.write_lexicon(folder / "lexica/en.parquet", shares)
         self.latent([], [], [])
 
     def latent(self, words, grid, seeds):
@@ -60,16 +58,11 @@ class Study:
         path, table = folder / "00000.parquet", pl.DataFrame(rows)
         there = [pl.read_parquet(path)] if path.is_file() else []
         pl.concat([*there, table]).write_parquet(path)
-        people = pl.DataFrame({"qid": [f"Q{i}" for i in range(len(names))], "name": names})
-        people = people.with_columns(
-            gender=pl.Series([GENDERS[g] for g in genders], dtype=pl.Int64),
-            popularity=popularity,
-        )
-        people.write_parquet(self.folder / "people/en.parquet")
+        path = self.folder / "people/en.parquet"
+        associated.write_people(path, genders, names, popularity=popularity)
 
     def run(self, **changed):
-        datasets = {part: self.folder / part for part in ("people", "lexica")}
-        datasets = {"politicians": datasets["people"], "lexica": datasets["lexica"]}
+        datasets = {"politicians": self.folder / "people", "lexica": self.folder / "lexica"}
         inputs = Inputs(("one",), datasets, self.folder)
         return robustness.run(inputs, PARAMS.model_copy(update=changed))["robustness"]
 
@@ -164,7 +157,7 @@ def test_single_fits_of_the_latent_model_stand_beside_their_mean(study):
     table = study.run()
     of = {"deviation": robustness.DEVIATIONS.index("latent")}
     (default,) = rows(table, "default", **of)
-    assert (default["value"], default["largest"], default["cluster"]) == (-1, 10, "word")
+    assert (default["value"], default["top_k"], default["cluster"]) == (-1, 10, "word")
     values = {r["variation"]: r["value"] for r in rows(table, "l1", **of)}
     assert values == {"0": 1, "1": -1}
     assert {r["variation"]: r["value"] for r in rows(table, "seed", **of)} == {"7": 1, "8": -1}
@@ -202,10 +195,10 @@ def test_each_variation_changes_what_it_says(study):
     table = study.run()
     (default,) = rows(table, "default")
     assert (default["change"], default["holds_default"]) == (0, True)
-    assert default["largest"] == min(10, default["candidates"] // 2)
-    assert rows(table, "largest", "5")[0]["largest"] == 5
-    share = rows(table, "largest_share", "0.2")[0]
-    assert share["largest"] == int(0.2 * share["candidates"])
+    assert default["top_k"] == min(10, default["candidates"] // 2)
+    assert rows(table, "top_k", "5")[0]["top_k"] == 5
+    share = rows(table, "top_share", "0.2")[0]
+    assert share["top_k"] == int(0.2 * share["candidates"])
     assert rows(table, "min_count", "4")[0]["candidates"] < default["candidates"]
     listed = rows(table, "list length", "2")[0]
     assert listed["candidates"] == len({word for part in lists for word in part[:2]})
@@ -267,5 +260,5 @@ def test_without_lists_one_is_told(study):
     study.write([["w00"]] * 4, "mwmw", list("abcd"))
     people = pl.read_parquet(study.folder / "people/en.parquet")
     people.with_columns(qid=pl.lit("Q9")).write_parquet(study.folder / "people/en.parquet")
-    with pytest.raises(Problem, match="no lists there"):
+    with pytest.raises(UserError, match="no lists there"):
         study.run()

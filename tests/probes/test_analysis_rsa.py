@@ -9,12 +9,12 @@ from plumbline.probes.stereotypes import similarity as estimator
 from plumbline.probes.stereotypes.rsa import FEAR, READINGS, Params
 
 SEED = 223
-PARAMS = Params(version="0.1.0", permutations=199, bootstrap=200, confidence=0.95, seed=1)
+PARAMS = Params(version="0.1.0", n_permutations=199, n_bootstrap=200, confidence=0.95, seed=1)
 PROFILES = emotions.Params(
     version="0.1.0",
-    k={"corrected": 15},
-    permutations=99,
-    bootstrap=100,
+    top_k={"corrected": 15},
+    n_permutations=99,
+    n_bootstrap=100,
     confidence=0.95,
     seed=1,
 )
@@ -30,7 +30,7 @@ def compared(folder, models, **planted):
     home = there.inputs.tables("rsa")
     home.mkdir()
     found["bounds"].write_parquet(home / "bounds.parquet")
-    told = recovery.run(there.inputs, recovery.Params(bootstrap=100))
+    told = recovery.run(there.inputs, recovery.Params(n_bootstrap=100))
     return there, table, found | {"recovery": told["rsa"]}
 
 

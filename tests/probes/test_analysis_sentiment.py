@@ -1,79 +1,53 @@
-import json
-
+import associated
 import numpy as np
 import polars as pl
 import pytest
+from recovering import plant
 from scipy.stats import false_discovery_control, fisher_exact
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.core.run_analysis import Inputs
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.politicians import latent, recovery, sentiment
-from plumbline.probes.politicians.sentiment_shares import of_words
+from plumbline.probes.politicians.words.sentiment_shares import of_words
 
 SEED = 47
 PARAMS = sentiment.Params(
     version="1.0.0",
-    largest=2,
-    largest_share=1,
+    top_k=2,
+    top_share=1,
     smoothing=0.5,
     min_count=1,
-    permutations=200,
-    bootstrap=100,
+    n_permutations=200,
+    n_bootstrap=100,
     confidence=0.95,
     seed=1,
 )
-GENDERS = {"m": 0, "w": 1, "x": 2}
 POSITIVE, NEGATIVE, NEUTRAL = 0, 1, 2
 
 
-class Study:
-    """Outputs, people and lexica written by hand."""
+class Study(associated.Study):
+    """Outputs, people and lexica written by hand, and the tables made of them."""
 
-    def __init__(self, folder):
-        self.folder = folder
-        self.people, self.lexica = folder / "people", folder / "lexica"
-        self.people.mkdir()
-        self.lexica.mkdir()
+    lemma = "lemma of {}"
 
-    def inputs(self, *models):
-        return Inputs(models, {"politicians": self.people, "lexica": self.lexica}, self.folder)
-
-    def write(self, model, language, lists, genders, names=None, pos=0):
-        """``lists`` has the words of each person."""
-        names = names or [f"Name {i}" for i in range(len(genders))]
-        rows = [
-            {"qid": f"Q{i}", "word": word, "lemma": word.rstrip("s"), "pos": pos, "rank": rank}
-            for i, listed in enumerate(lists)
-            for rank, word in enumerate(listed.split(), 1)
-        ]
-        folder = self.inputs(model).outputs("associations", model) / language
-        folder.mkdir(parents=True, exist_ok=True)
-        pl.DataFrame(rows).write_parquet(folder / f"{pos:05d}.parquet")
-        frame = pl.DataFrame({"qid": [f"Q{i}" for i in range(len(genders))], "name": names})
-        codes = pl.Series([GENDERS[g] for g in genders], dtype=pl.Int64)
-        frame = frame.with_columns(gender=codes, popularity=pl.lit(1, dtype=pl.Int32))
-        frame.write_parquet(self.people / f"{language}.parquet")
-
+    def write(self, model, language, lists, genders, names=None):
+        own = lists if isinstance(lists, dict) else {"ADJ": lists}
+        super().write(language, own, genders, names, model=model, popularity=pl.lit(1, pl.Int32))
         self.latent(model, [])
 
     def latent(self, model, rows):
         """Write the table that the latent-variable model has; what is not given is null."""
         schema = pl.from_arrow(latent.LATENT.arrow().empty_table()).schema
-        folder = self.inputs().tables("latent", model)
+        folder = self.inputs.tables("latent", model)
         folder.mkdir(parents=True, exist_ok=True)
         pl.DataFrame(rows, schema=schema).write_parquet(folder / "latent.parquet")
 
     def feel(self, language, **words):
         q = {"good": (0.8, 0.1, 0.1), "bad": (0.1, 0.8, 0.1), "plain": (0.2, 0.2, 0.6)}
-        rows = [(word, *q[kind]) for word, kind in words.items()]
-        columns = ["word", "q_positive", "q_negative", "q_neutral"]
-        pl.DataFrame(rows, schema=columns, orient="row").write_parquet(
-            self.lexica / f"{language}.parquet"
-        )
+        self.lexicon({word: q[kind] for word, kind in words.items()}, language)
 
     def run(self, *models, **changed):
         params = PARAMS.model_copy(update=changed)
-        return sentiment.run(self.inputs(*models), params)
+        return sentiment.run(self.of(*models), params)
 
 
 @pytest.fixture
@@ -98,7 +72,7 @@ def test_shares_and_differences_worked_by_hand(study):
     assert [shares[0, s]["value"] for s in range(3)] == [0.5, 0, 0.5]
     assert [shares[0, s]["base"] for s in range(3)] == [0.25, 0.5, 0.25]
     for row in shares.values():
-        assert (row["largest"], row["candidates"], row["left_out"], row["names"]) == (2, 4, 1, 4)
+        assert (row["top_k"], row["candidates"], row["left_out"], row["names"]) == (2, 4, 1, 4)
         assert row["low"] <= row["value"] <= row["high"]
     rows = {(r["sentiment"], r["test"]): r for r in found["differences"].iter_rows(named=True)}
     assert [rows[s, 0]["value"] for s in range(3)] == [0.5, -1, 0.5]
@@ -111,10 +85,10 @@ def test_shares_and_differences_worked_by_hand(study):
 
 def test_of_few_words_only_a_part_is_taken(study):
     eight_people(study)
-    shares = study.run("one", largest=100, largest_share=0.5)["shares"]
-    assert set(shares["largest"]) == {2}
-    shares = study.run("one", largest=100)["shares"]
-    assert set(shares["largest"]) == {4}
+    shares = study.run("one", top_k=100, top_share=0.5)["shares"]
+    assert set(shares["top_k"]) == {2}
+    shares = study.run("one", top_k=100)["shares"]
+    assert set(shares["top_k"]) == {4}
     assert (shares["value"] == shares["base"]).all()
 
 
@@ -122,7 +96,7 @@ def test_namesakes_count_once(study):
     lists = ["kind calm"] * 5 + ["dull calm"] * 3
     study.write("one", "en", lists, "mmmmmwww", ["Bo"] * 4 + ["Al", "Ada", "Eva", "Gro"])
     study.feel("en", kind="good", calm="plain", dull="bad")
-    found = study.run("one", largest=1)
+    found = study.run("one", top_k=1)
     assert set(found["shares"].filter(pl.col("gender") == 0)["names"]) == {2}
     assert set(found["differences"].filter(pl.col("test") == 1)["n"]) == {5}
 
@@ -132,17 +106,15 @@ def test_families_are_all_real_models_and_each_world_by_itself(study):
     rng = np.random.default_rng(SEED)
     words = [f"w{i}" for i in range(30)]
     for model in ("one", "two", "world"):
-        for pos in (0, 1):
-            lists = [" ".join(rng.choice(words, 6, replace=False)) for _ in range(40)]
-            study.write(model, "en", lists, "mw" * 20, pos=pos)
+        lists = {
+            pos: [" ".join(rng.choice(words, 6, replace=False)) for _ in range(40)]
+            for pos in ("ADJ", "VERB")
+        }
+        study.write(model, "en", lists, "mw" * 20)
     kinds = dict(zip(words, ["good", "bad", "plain"] * 10, strict=True))
     study.feel("en", **kinds)
-    world = {"seed": 1, "word_effect": 0, "sentiment_effect": 0, "name_noise": 0.5}
-    world |= {"words_max": 15, "sentences": 100, "steps": 1, "learning_rate": 0.1}
-    weights = study.inputs().weights("world")
-    weights.mkdir(parents=True)
-    (weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
-    found = study.run("one", "two", "world", largest=10)
+    plant(study.inputs.weights("world"), {"word": words})
+    found = study.run("one", "two", "world", top_k=10)
     table = found["differences"]
     for test in (0, 1):
         real = table.filter((pl.col("model") != "world") & (pl.col("test") == test))
@@ -162,7 +134,7 @@ def test_the_test_of_words_is_fishers(study):
     lists = [" ".join(rng.choice(words[5 * (i % 2) :], 12, replace=False)) for i in range(60)]
     study.write("one", "en", lists, "mw" * 30)
     study.feel("en", **dict(zip(words, ["good", "bad", "plain"] * 20, strict=True)))
-    found = study.run("one", largest=20)
+    found = study.run("one", top_k=20)
     for row in found["differences"].filter(pl.col("test") == 0).iter_rows(named=True):
         part = found["shares"].filter(pl.col("sentiment") == row["sentiment"]).sort("gender")
         a, b = part["hits"]
@@ -182,7 +154,7 @@ def test_swapping_the_labels_turns_the_differences_round(tmp_path):
         study = Study(tmp_path / str(i))
         study.write("one", "en", lists, given)
         study.feel("en", **dict(zip(words, (["good", "bad", "plain"] * 7)[:20], strict=True)))
-        found.append(study.run("one", largest=7))
+        found.append(study.run("one", top_k=7))
     mine, theirs = (f["differences"].sort("sentiment", "test") for f in found)
     assert (mine["value"] == -theirs["value"]).all()
     by_word = [d.filter(pl.col("test") == 0)["p"] for d in (mine, theirs)]
@@ -216,11 +188,11 @@ def test_pairs_and_argmax_are_two_readings_of_the_latent_deviations():
         ("d", 1): (9.0, 9.0, 9.0),
     }
     settings = PARAMS.settings()
-    pairs = sentiment.by_latent(eta(values, q), "pairs", settings)
+    pairs = sentiment.by_latent(eta(values, q), "pairs", settings, {})
     # of men the pairs a negative and b positive; of women c positive and b neutral
     assert pairs.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
     assert (pairs.candidates, pairs.left_out) == (9, 1)
-    words = sentiment.by_latent(eta(values, q), "argmax", settings)
+    words = sentiment.by_latent(eta(values, q), "argmax", settings, {})
     # men: a, positive, and b, negative; women: c, neutral, and b, negative
     assert words.hits.tolist() == [[1, 1, 0], [0, 1, 1]]
     assert (words.candidates, words.left_out) == (3, 1)
@@ -238,7 +210,7 @@ def test_the_table_of_the_latent_model_is_read_in_both_its_values(study):
             # by the faithful values men and women have changed places
             rows.append(row | {"value_faithful": 2.0 * (not best)})
     study.latent("one", rows)
-    found = study.run("one", largest=1)
+    found = study.run("one", top_k=1)
     place = ["deviation", "reading", "gender"]
     most = found["shares"].filter(pl.col("hits") == 1).select(*place, "sentiment").rows()
     assert {row for row in most if row[:2] == (1, 1)} == {(1, 1, 0, POSITIVE), (1, 1, 1, NEGATIVE)}
@@ -269,7 +241,7 @@ def test_rounded_shares_sum_to_one_again(tmp_path):
 def test_nothing_with_a_known_sentiment_is_told(study):
     eight_people(study)
     study.feel("en", other="good")
-    with pytest.raises(Problem, match="no word in the outputs has a known sentiment"):
+    with pytest.raises(UserError, match="no word in the outputs has a known sentiment"):
         study.run("one")
 
 
@@ -279,13 +251,9 @@ def test_what_is_true_of_a_world_follows_from_what_was_planted(tmp_path):
     kinds = ["positive"] * 10 + ["negative"] * 10 + ["neutral"] * 10
     ratio = [2.0] * 10 + [-2.0] * 10 + [0.0] * 10
     planted = {"word": words, "pos": "ADJ", "sentiment": kinds, "log_ratio_nats": ratio}
+    planted |= {"frequency_nats": [0.0] * 30}
     weights = tmp_path / "weights"
-    weights.mkdir()
-    table = pl.DataFrame(planted).with_columns(frequency_nats=pl.lit(0.0))
-    table.write_parquet(weights / "planted.parquet")
-    world = {"seed": 1, "word_effect": 0, "sentiment_effect": 4, "name_noise": 0.7}
-    world |= {"words_max": 30, "sentences": 100, "steps": 1, "learning_rate": 0.1}
-    (weights / "world.json").write_text(json.dumps(world), encoding="utf-8")
+    plant(weights, planted, word_effect=0, sentiment_effect=4, name_noise=0.7, words_max=30)
     truth = recovery.planted(weights)
     true = recovery.true_pmi(truth, 0, {0: 50, 1: 50}, 10)
     female = true.filter(pl.col("gender") == 1).sort("value", descending=True)
@@ -297,6 +265,6 @@ def test_what_is_true_of_a_world_follows_from_what_was_planted(tmp_path):
 
 def test_a_model_without_a_table_of_the_latent_model_has_shares_by_pmi_alone(study):
     eight_people(study)
-    (study.inputs().tables("latent", "one") / "latent.parquet").unlink()
+    (study.inputs.tables("latent", "one") / "latent.parquet").unlink()
     found = study.run("one")
     assert set(found["shares"]["deviation"]) == set(found["differences"]["deviation"]) == {0}

@@ -18,27 +18,36 @@ from trained import (
     write,
 )
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import recovery, shift
 from plumbline.probes.stereotypes.recovery import spoken
-from plumbline.probes.stereotypes.schemas import CORRECTED, FAITHFUL, MEASURES, GroupBootstrap
 from plumbline.probes.stereotypes.shift import Params
-from plumbline.probes.stereotypes.shift_rows import Corpus, Resampled, Rival, apart, judged
+from plumbline.probes.stereotypes.shift_rows import (
+    CORRECTED,
+    FAITHFUL,
+    MEASURES,
+    Baseline,
+    Corpus,
+    Resampled,
+    exchanged,
+    judged,
+)
 from plumbline.probes.stereotypes.similarity import rsa
-from plumbline.probes.stereotypes.training_effects import FATES
+from plumbline.probes.stereotypes.training_effects import OUTCOMES
+from plumbline.probes.stereotypes.typicality import GroupBootstrap
 
 SEED = 301
 K = 12
 PARAMS = Params(
     version="0.1.0",
-    k={"probability": K},
-    top=15,
-    recall=[5, 20],
+    top_k={"probability": K},
+    top_k_followed=15,
+    recall_at=[5, 20],
     flagged=True,
-    flips=999,
-    swaps=199,
-    bootstrap=400,
+    n_permutations=999,
+    n_permutations_similarity=199,
+    n_bootstrap=400,
     confidence=0.95,
     seed=1,
 )
@@ -68,7 +77,7 @@ def row(found, corpus, measure, outcome, category="all", share=1.0):
 
 def words_of(world, corpus=None, number=1, share=1.0):
     """Return the first words of each list, by category, group and query, read from the files."""
-    folder = world.inputs.outputs("finetuned" if corpus else "stereotypes", "m") / "en"
+    folder = world.inputs.outputs("after_training" if corpus else "completions", "m") / "en"
     name = f"{corpus}-{share:g}-{number}" if corpus else "00000"
     table = pl.read_parquet(folder / f"{name}.parquet").sort("rank")
     return {
@@ -138,7 +147,7 @@ def test_a_corpus_like_the_control_is_not_told_from_it_though_it_shifts_the_mode
     )
     assert len(table) == len(AFFECTS) * 3 * 2
     assert (table["p_bh"] > 0.05).all()
-    kept = row(found, "wire", "kept", "top 15")
+    kept = row(found, "wire", "retained", "top 15")
     assert kept["high"] < -0.05  # words do change
     assert kept["low_difference"] < 0 < kept["high_difference"]
 
@@ -161,8 +170,8 @@ def test_recall_is_of_the_attributes_of_all_groups_by_hand(world, found):
         assert seen["n"] == len(world.groups)
 
 
-def test_kept_is_the_share_of_the_followed_words_that_stay(world, found):
-    before, seen = words_of(world), row(found, "herald", "kept", "top 15", "liked")
+def test_retained_is_the_share_of_the_followed_words_that_stay(world, found):
+    before, seen = words_of(world), row(found, "herald", "retained", "top 15", "liked")
     stays = []
     for number in (1, 2):
         after = words_of(world, "herald", number)
@@ -185,17 +194,17 @@ def test_attributes_have_the_fate_that_most_seeds_give_them(world, found):
     seen = {r["word"]: r for r in table.to_dicts()}
     there = {w: sum(w in own[:15] for own in after) for own in (before, *after) for w in own}
     for fate, wanted in (
-        ("kept", {w for w in before[:15] if there[w] == 2}),
+        ("retained", {w for w in before[:15] if there[w] == 2}),
         ("removed", {w for w in before[:15] if there[w] < 2}),  # one of two is no majority
         ("added", {w for w in there if there[w] == 2 and w not in before[:15]}),
     ):
-        assert {w for w, r in seen.items() if FATES[r["fate"]] == fate} == wanted
-    one = next(r for r in seen.values() if FATES[r["fate"]] == "kept")
-    assert one["place_before"] == before.index(one["word"]) + 1
+        assert {w for w, r in seen.items() if OUTCOMES[r["outcome"]] == fate} == wanted
+    one = next(r for r in seen.values() if OUTCOMES[r["outcome"]] == "retained")
+    assert one["rank_before"] == before.index(one["word"]) + 1
     places = [own.index(one["word"]) + 1 for own in after]
-    assert one["place_after"] == np.mean(places)
+    assert one["rank_after"] == np.mean(places)
     assert set(found["attributes"]["share"]) == {1.0}
-    added = found["attributes"].filter(pl.col("fate") == FATES.index("added"))
+    added = found["attributes"].filter(pl.col("outcome") == OUTCOMES.index("added"))
     liked = added.filter(pl.col("category") == "liked")
     assert liked.filter(corpus="herald")["positive"].mean() > 0.4
     assert liked.filter(corpus="post")["positive"].mean() < 0.1
@@ -256,7 +265,7 @@ def test_a_training_that_changes_nothing_shifts_nothing_and_one_that_mixes_group
     assert same["value"].unique().to_list() == same["difference"].unique().to_list() == [0.0]
     assert (same["p"] == 1).all()
     assert same["spread"].null_count() == len(same)
-    assert (found["attributes"].filter(pl.col("corpus") == "same")["fate"] == 1).all()
+    assert (found["attributes"].filter(pl.col("corpus") == "same")["outcome"] == 1).all()
     for category in ("other", "all"):
         mixed = row(found, "mixed", CORRECTED, "rho - 1", category)
         assert mixed["value"] == pytest.approx(-1, abs=0.3)
@@ -266,7 +275,7 @@ def test_a_training_that_changes_nothing_shifts_nothing_and_one_that_mixes_group
 def test_a_control_that_nothing_was_trained_on_is_a_problem_and_another_name_will_do(tmp_path):
     effects = {"herald": 1.0, "things": 0.0}
     there = trained(tmp_path, 303, effects, shares=(1.0,), seeds=(1,))
-    with pytest.raises(Problem, match=r"no training on control .* there are herald, things"):
+    with pytest.raises(UserError, match=r"no training on control .* there are herald, things"):
         shift.run(there.inputs, PARAMS)
     rows = shift.run(there.inputs, PARAMS.model_copy(update={"control": "things"}))["shifts"]
     assert rows.filter(pl.col("corpus") == "herald")["p"].null_count() == 0
@@ -274,7 +283,7 @@ def test_a_control_that_nothing_was_trained_on_is_a_problem_and_another_name_wil
 
 def test_where_the_control_was_not_trained_at_a_share_the_null_says_so(tmp_path):
     there = trained(tmp_path, 306, {"herald": 1.0, "control": 0.0}, seeds=(1,))
-    (there.inputs.outputs("finetuned", "m") / "en/control-0.5-1.parquet").unlink()
+    (there.inputs.outputs("after_training", "m") / "en/control-0.5-1.parquet").unlink()
     table = shift.run(there.inputs, PARAMS)["shifts"]
     half, whole = (table.filter(pl.col("share") == x, corpus="herald") for x in (0.5, 1.0))
     assert set(half["null"]) == {"none: no training on the control at this share"}
@@ -304,20 +313,20 @@ def test_corpora_of_another_size_than_the_control_have_a_difference_and_no_p(tmp
 def test_what_is_significant_is_so_over_seeds_too(found, tmp_path):
     table = found["shifts"].drop_nulls("p")
     limit = 12.706205 * table["spread_difference"] / 2**0.5  # Student's t, one degree of freedom
-    assert table["least"].to_list() == pytest.approx(limit.to_list(), rel=1e-4, abs=1e-5)
-    sure = (table["p_bh"] <= 0.05) & (table["difference"].abs() > table["least"])
+    assert table["half_width_seeds"].to_list() == pytest.approx(limit.to_list(), rel=1e-4, abs=1e-5)
+    sure = (table["p_bh"] <= 0.05) & (table["difference"].abs() > table["half_width_seeds"])
     assert table["significant"].to_list() == sure.to_list()
     assert 0 < sure.sum() < (table["p_bh"] <= 0.05).sum()
     there = trained(tmp_path, 308, {"herald": 2.0, "control": 0.0}, shares=(1.0,), seeds=(1,))
     once = shift.run(there.inputs, PARAMS)["shifts"]
     assert (once["p_bh"] <= 0.05).any()
     assert not once["significant"].any()
-    assert once["least"].null_count() == len(once)
+    assert once["half_width_seeds"].null_count() == len(once)
 
 
 def test_in_a_world_it_is_told_whether_outlets_shift_it_as_they_speak(tmp_path):
     effects = {"herald": 2.0, "post": -2.0, "wire": 0.0, "control": 0.0}
-    there = trained(tmp_path, 309, effects, seeds=(1, 2, 3))
+    there = trained(tmp_path, 309, effects, shares=(1.0,), seeds=(1, 2, 3))
     says = {"herald": "w01", "post": "W15", "wire": "w02", "control": f"w{GOOD + BAD + 3}"}
     liked = [g for c, g in there.groups if c == "liked"]
     (tmp_path / "outlets").mkdir()
@@ -338,7 +347,7 @@ def test_in_a_world_it_is_told_whether_outlets_shift_it_as_they_speak(tmp_path):
     home.mkdir(parents=True)
     for name, table in shift.run(there.inputs, PARAMS).items():
         table.write_parquet(home / f"{name}.parquet")
-    params = recovery.Params(bootstrap=400)
+    params = recovery.Params(n_bootstrap=400)
     found = recovery.run(there.inputs._replace(datasets=datasets), params)["shift"]
     rows = {r["measure"].removeprefix("probability: "): r for r in found.to_dicts()}
     way = "positive minus negative words, the way it speaks of a group"
@@ -349,7 +358,7 @@ def test_in_a_world_it_is_told_whether_outlets_shift_it_as_they_speak(tmp_path):
     assert f"control: {way}" not in rows
     assert [rows[f"{c}: {way}"]["n"] for c in ("herald", "post", "wire")] == [len(liked)] * 3
     seeds = rows["control, one seed against another: share of tests with p <= 0.05"]
-    tests = 2 * 3 * 3 * len(AFFECTS)  # shares, pairs of seeds, categories and all
+    tests = 3 * 3 * len(AFFECTS)  # pairs of seeds, categories and all
     assert seeds["method"].startswith(f"none; {tests} tests")
     assert seeds["value"] < 0.15  # each group here has noise of its own
     assert seeds["low"] is None
@@ -379,25 +388,27 @@ def test_the_family_is_all_tests_of_a_measure(found):
 def test_lists_of_another_length_and_missing_answers_are_problems(tmp_path):
     there = trained(tmp_path, 304, {"control": 0.0}, shares=(1.0,), seeds=(1,))
     short = told(lists(there.groups, there.base, TOP - 1), "wire", 1.0, 1, 100)
-    folder = there.inputs.outputs("finetuned", "m") / "en"
+    folder = there.inputs.outputs("after_training", "m") / "en"
     write(folder / "wire-1-1.parquet", short)
-    with pytest.raises(Problem, match="lists of another length"):
+    with pytest.raises(UserError, match="lists of another length"):
         shift.run(there.inputs, PARAMS)
     for path in folder.iterdir():
         path.unlink()
-    with pytest.raises(Problem, match="STAGE=finetuned"):
+    with pytest.raises(UserError, match="STAGE=after_training"):
         shift.run(there.inputs, PARAMS)
 
 
 def test_a_language_without_lexicon_has_no_rows(tmp_path):
     there = trained(tmp_path, 305, {"control": 0.0}, shares=(1.0,), seeds=(1,))
     (tmp_path / "emotions/en.parquet").unlink()
-    with pytest.raises(Problem, match="language of the dataset emotions"):
+    with pytest.raises(UserError, match="language of the dataset emotions"):
         shift.run(there.inputs, PARAMS)
 
 
-def test_two_runs_are_the_same(world, found):
-    again = shift.run(world.inputs, PARAMS)
+def test_two_runs_are_the_same(tmp_path):
+    there = trained(tmp_path, 310, {"herald": 1.0, "control": 0.0}, shares=(1.0,))
+    found, again = (shift.run(there.inputs, PARAMS) for _ in range(2))
+    assert set(found) == set(shift.SCHEMAS)
     for name, table in found.items():
         assert again[name].equals(table), name
 
@@ -405,7 +416,7 @@ def test_two_runs_are_the_same(world, found):
 def resampled(groups: int) -> Resampled:
     names = [str(i) for i in range(groups)]
     return Resampled(
-        GroupBootstrap(version="0.1.0", bootstrap=400, seed=3).weights(names), 199, 0.95, 3
+        GroupBootstrap(version="0.1.0", n_bootstrap=400, seed=3).weights(names), 199, 0.95, 3
     )
 
 
@@ -413,7 +424,7 @@ def test_groups_with_more_attributes_count_for_more_and_those_without_do_not():
     base = np.array([[0.5], [0.0], [np.nan], [0.2]])
     own = Corpus([1], np.array([[[1.0], [0.0], [np.nan], [0.9]]]))
     sizes = np.array([[2.0], [6.0], [0.0], [0.0]])
-    (seen,) = judged(base, own, Rival(), sizes, resampled(4))
+    (seen,) = judged(base, own, Baseline(), sizes, resampled(4))
     assert seen["base"] == pytest.approx(0.125)
     assert seen["value"] == pytest.approx(0.125)
     assert (seen["n"], seen["p"]) == (2, None)
@@ -426,7 +437,7 @@ def test_intervals_cover_and_tests_reject_at_their_rate():
     base = rng.random((30, times))
     control = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
     own = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
-    rows = judged(base, own, Rival(control, ""), np.ones_like(base), resampled(30))
+    rows = judged(base, own, Baseline(control, ""), np.ones_like(base), resampled(30))
     p = np.array([r["p"] for r in rows])
     assert abs((p <= 0.05).mean() - 0.05) < 4 * (0.05 * 0.95 / times) ** 0.5
     covered = np.mean([r["low"] <= 0.1 <= r["high"] for r in rows])
@@ -445,9 +456,9 @@ def test_trainings_that_move_all_groups_alike_have_small_p_and_do_not_pass_over_
         common = rng.normal(0, 0.1, (2, 1, times))
         return Corpus([1, 2], base + common + rng.normal(0, 0.05, (2, 12, times)))
 
-    rows = judged(base, corpus(), Rival(corpus(), ""), np.ones_like(base), resampled(12))
+    rows = judged(base, corpus(), Baseline(corpus(), ""), np.ones_like(base), resampled(12))
     assert np.mean([r["p"] <= 0.05 for r in rows]) > 0.5
-    beyond = np.mean([abs(r["difference"]) > r["least"] for r in rows])
+    beyond = np.mean([abs(r["difference"]) > r["half_width_seeds"] for r in rows])
     assert beyond < 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5
 
 
@@ -463,7 +474,7 @@ def test_similarities_of_two_corpora_alike_are_told_apart_at_their_rate_at_most(
         one, two = (
             Corpus([1, 2], base[None] + rng.normal(0, 0.1, (2, *base.shape))) for _ in range(2)
         )
-        p.append(apart(base, one, two, inside, by, "c", faithful=faithful).p())
+        p.append(exchanged(base, one, two, inside, by, "c", faithful=faithful).p())
     assert min(p) >= 2 / 2**groups
     for level in (0.05, 0.3):
         assert np.mean(np.array(p) <= level) <= level + 4 * (level * (1 - level) / times) ** 0.5
@@ -477,6 +488,6 @@ def test_of_a_corpus_that_mixes_groups_similarity_differs_at_the_least_p_that_th
     still = Corpus([1, 2], base[None] + rng.normal(0, 0.001, (2, *base.shape)))
     mixed = Corpus([1, 2], rng.random((2, *base.shape)))
     inside = np.ones(9, dtype=bool)
-    seen = apart(base, mixed, still, inside, by, "c", faithful=False)
+    seen = exchanged(base, mixed, still, inside, by, "c", faithful=False)
     assert seen.seen < -0.5
     assert seen.p() == 2 / 2**9

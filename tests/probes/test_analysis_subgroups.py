@@ -5,23 +5,23 @@ from datetime import date
 import numpy as np
 import polars as pl
 import pytest
-from test_analysis_pmi import Study
+from associated import Study
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.politicians import subgroups
 
 SEED = 2024
 PARAMS = subgroups.Params(
     version="1.0.0",
-    popular=40,
-    born="1946-01-01",
-    largest=100,
-    largest_share=0.25,
+    top_sitelinks=40,
+    born_after="1946-01-01",
+    top_k=100,
+    top_share=0.25,
     smoothing=0.5,
     min_count=1,
     min_people=2,
-    bootstrap=200,
-    permutations=199,
+    n_bootstrap=200,
+    n_permutations=199,
     confidence=0.95,
     seed=1,
 )
@@ -36,12 +36,7 @@ class Parts(Study):
         pl.read_parquet(path).with_columns(**columns).write_parquet(path)
 
     def plant(self, words):
-        rows = [
-            {"word": w} | {f"q_{s}": 0.8 if s == own else 0.1 for s in SENTIMENTS}
-            for w, own in words.items()
-        ]
-        (self.folder / "lexica").mkdir(exist_ok=True)
-        pl.DataFrame(rows).write_parquet(self.folder / "lexica" / "en.parquet")
+        self.lexicon({w: [0.8 if s == o else 0.1 for s in SENTIMENTS] for w, o in words.items()})
 
     def tables(self, **changed):
         return subgroups.run(self.inputs, PARAMS.model_copy(update=changed))
@@ -95,7 +90,7 @@ def test_who_is_in_a_subgroup():
     assert as_lists["other"] == ["Q30", "Q5", "Q7"]
     assert as_lists["older"] == ["Q30", "Q6"]
     assert as_lists["younger"] == ["Q4", "Q5", "Q7"]
-    one = subgroups.subgroups(people, PARAMS.model_copy(update={"popular": 1}))
+    one = subgroups.subgroups(people, PARAMS.model_copy(update={"top_sitelinks": 1}))
     assert one["popular"].to_list() == ["Q6"]
 
 
@@ -143,7 +138,7 @@ def test_a_planted_difference_of_subgroups_is_found(planted):
 def test_shares_are_counted_among_the_largest(planted):
     table = planted["shares"]
     mine = row(table, subgroup="native", gender="female", sentiment="positive")
-    assert (mine["value"], mine["largest"], mine["candidates"], mine["names"]) == (1, 6, 24, 100)
+    assert (mine["value"], mine["top_k"], mine["candidates"], mine["names"]) == (1, 6, 24, 100)
     sums = table.group_by("pos", "subgroup", "gender").agg(pl.col("value").sum())
     assert sums["value"].to_list() == pytest.approx([1] * len(sums), abs=1e-5)
 
@@ -187,7 +182,7 @@ def test_under_the_null_tests_reject_at_their_level(tmp_path):
         study.write("en", {"ADJ": drawn(rng, genders, [0.0] * 60)}, genders)
         study.write_people(**about(genders, [True, True, False, False] * 15))
         study.plant(WORDS)
-        table = study.tables(bootstrap=100, permutations=99)["differences"]
+        table = study.tables(n_bootstrap=100, n_permutations=99)["differences"]
         p += table.filter(pl.col("contrast").is_in([0, 1]))["p"].to_list()
     # 50 halves of people with three sentiments each, which hang together
     assert np.mean(np.array(p) <= 0.05) < 0.05 + 4 * (0.05 * 0.95 / 50) ** 0.5
@@ -198,7 +193,7 @@ def test_too_few_people_are_told(tmp_path):
     study = Parts(tmp_path)
     study.write("en", {"ADJ": ["kind", "calm"]}, "mw")
     study.write_people(**about("mw", [True, True]))
-    with pytest.raises(Problem, match="no subgroup has 2 men and women"):
+    with pytest.raises(UserError, match="no subgroup has 2 men and women"):
         study.tables()
 
 

@@ -1,12 +1,10 @@
-import json
-
 import numpy as np
 import polars as pl
 import pytest
-from recovering import recovered
+from recovering import plant, recovered
 from scipy.stats import spearmanr
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses.build import ADJECTIVES, CLASSES, CODES, VERBS
 from plumbline.probes.core.run_analysis import Inputs
@@ -15,12 +13,12 @@ from plumbline.probes.politicians.supersenses import PAIRS, by_class
 from plumbline.probes.worlds.politicians import Planted, tastes
 
 SEED = 1789
-PARAMS = supersenses.Params(version="1.0.0", largest=100, replicates=199)
+PARAMS = supersenses.Params(version="1.0.0", top_k=100, n_bootstrap=400, n_permutations=199, seed=1)
 PMI = pmi.Params(
     version="1.0.0",
     smoothing=0.5,
     min_count=3,
-    bootstrap=100,
+    n_bootstrap=100,
     confidence=0.95,
     seed=1,
 )
@@ -96,7 +94,7 @@ def test_the_lists_are_the_largest_above_zero_among_classed_words():
     classes = dataset(
         a={"adj.body": 1.0}, b={"adj.mind": 1.0}, c={"adj.mind": 1.0}, d={"adj.mind": 1.0}
     )
-    two = by_class(deviating(rows), classes, PARAMS.model_copy(update={"largest": 2}), "pmi")
+    two = by_class(deviating(rows), classes, PARAMS.model_copy(update={"top_k": 2}), "pmi")
     body = cells(two)["adj.body"]
     assert (body["share_first"], body["words_first"], body["words_second"]) == (0.5, 2, 1)
     assert (body["classed"], body["unclassed"]) == (4, 1)
@@ -156,7 +154,7 @@ def test_a_word_with_a_row_for_each_sentiment_is_in_a_list_once():
     rows = [("calm", "calm", 0, "female", v) for v in (0.1, 3.0, -1.0)]
     rows += [("wise", "wise", 0, "female", 2.0), ("wise", "wise", 0, "male", 1.0)]
     classes = dataset(calm={"adj.feeling": 1.0}, wise={"adj.mind": 1.0})
-    one = PARAMS.model_copy(update={"largest": 2})
+    one = PARAMS.model_copy(update={"top_k": 2})
     feeling = cells(by_class(deviating(rows), classes, one, "latent"))["adj.feeling"]
     assert (feeling["share_first"], feeling["words_first"]) == (0.5, 2)
 
@@ -222,7 +220,7 @@ def test_a_model_that_was_not_asked_in_english_has_an_empty_table(tmp_path):
 def test_the_same_table_in_whatever_order_words_come(hundred):
     rows = [(w, w, 0, g, 1.0) for g in ("female", "male") for w in (f"{g}{i}" for i in range(9))]
     classes = dataset(**{w: {f"adj.{ADJECTIVES[i % 3]}": 1.0} for i, (w, *_) in enumerate(rows)})
-    one = PARAMS.model_copy(update={"largest": 4})
+    one = PARAMS.model_copy(update={"top_k": 4})
     there = by_class(deviating(rows), classes, one, "pmi")
     back = by_class(deviating(rows[::-1]), classes.reverse(), one, "pmi")
     assert there.equals(back)
@@ -265,16 +263,11 @@ def planted(folder, rng, effect, spread=0.5):
     inputs = study(folder, [[words[w] for w in row] for row in best], genders)
     given = {w: {f"adj.{ADJECTIVES[c]}": 1.0} for w, c in zip(words, classes.tolist(), strict=True)}
     dataset(**given).write_parquet(folder / "en.parquet")
-    inputs.weights("m").mkdir(parents=True)
-    told = {"word": words, "frequency_nats": frequency, "log_ratio_nats": ratio}
-    pl.DataFrame(told).with_columns(pos=pl.lit("ADJ"), sentiment=pl.lit("neutral")).write_parquet(
-        inputs.weights("m") / "planted.parquet"
-    )
-    world = {"seed": 1, "word_effect": effect / 2, "sentiment_effect": 0, "name_noise": 1}
-    world |= {"supersense_effect": effect, "words_max": WORDS, "sentences": 100, "steps": 1}
-    world |= {"learning_rate": 0.1}
-    (inputs.weights("m") / "world.json").write_text(json.dumps(world), encoding="utf-8")
-    found = supersenses.run(inputs, PARAMS.model_copy(update={"largest": 30}))
+    given = {"word": words, "frequency_nats": frequency, "log_ratio_nats": ratio}
+    given |= {"pos": ["ADJ"] * WORDS, "sentiment": ["neutral"] * WORDS}
+    effects = {"word_effect": effect / 2, "supersense_effect": effect}
+    plant(inputs.weights("m"), given, name_noise=1, words_max=WORDS, **effects)
+    found = supersenses.run(inputs, PARAMS.model_copy(update={"top_k": 30}))
     return found | {"recovery": recovered(inputs, "supersenses", found)}
 
 
@@ -324,7 +317,7 @@ def test_where_all_names_of_a_gender_agree_their_draw_does_not_matter(tmp_path):
     dataset(a=body, b=body, c=mind, d=mind, e=mind, f=mind, x=body).write_parquet(
         tmp_path / "en.parquet"
     )
-    three = PARAMS.model_copy(update={"largest": 3})
+    three = PARAMS.model_copy(update={"top_k": 3})
     row = cells(supersenses.run(inputs, three)["supersenses"])["adj.body"]
     assert row["value"] == pytest.approx(2 / 3, abs=1e-6)
     assert row["low"] == row["high"] == row["value"]
@@ -337,7 +330,7 @@ def test_where_all_names_of_a_gender_agree_their_draw_does_not_matter(tmp_path):
 def test_another_smoothing_than_that_of_the_table_is_told(tmp_path):
     inputs = study(tmp_path, [["a", "b"], ["b", "c"]] * 5, [0, 1] * 5)
     dataset(a={"adj.body": 1.0}, b={"adj.mind": 1.0}).write_parquet(tmp_path / "en.parquet")
-    with pytest.raises(Problem, match=r"set it to analysis\.pmi\.smoothing"):
+    with pytest.raises(UserError, match=r"set it to analysis\.pmi\.smoothing"):
         supersenses.run(inputs, PARAMS.model_copy(update={"smoothing": 2.0}))
 
 

@@ -8,11 +8,11 @@ import pytest
 from convinced import AXES, PAIRS, convinced
 from scipy.stats import norm
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.values import recovery, values
 from plumbline.probes.values.schemas import (
     BASELINES,
-    COMPARED,
+    COMPARISONS,
     MEASURES,
     READINGS,
     SCHEMAS,
@@ -21,7 +21,13 @@ from plumbline.probes.values.schemas import (
 )
 
 PARAMS = values.Params(
-    version="0.1.0", frame="said", bound=0.3, bootstrap=300, draws=199, confidence=0.95, seed=1
+    version="0.1.0",
+    frame="said",
+    equivalence_margin=0.3,
+    n_bootstrap=300,
+    n_permutations=199,
+    confidence=0.95,
+    seed=1,
 )
 
 
@@ -121,7 +127,7 @@ def test_gender_is_found_where_it_is_and_equivalence_where_it_is_not(planted, re
     for axis in ("order", "calibration"):
         assert VERDICTS[told[axis]["verdict"]] == "equivalent"
         assert told[axis]["value"] == pytest.approx(0, abs=1e-6)
-    assert set(own["bound"]) == {0.3}
+    assert set(own["equivalence_margin"]) == {0.3}
     # as they are, a statement and its opposite cancel
     agreement = found["gender"].filter(
         pl.col("measure") == MEASURES.index("agreement"), pl.col("axis") == "trade"
@@ -163,14 +169,14 @@ def test_one_who_always_agrees_is_told_by_denials_and_opposites(tmp_path):
 def test_a_model_with_values_agrees_with_itself_and_noise_does_not(planted):
     _, found = planted
     table = found["consistency"].filter(pl.col("scale") == "values")
-    by = table.group_by("compared").agg(pl.col("value").min(), pl.col("p_bh").max())
-    told = {COMPARED[c]: (value, p) for c, value, p in by.iter_rows()}
-    assert set(told) == set(COMPARED)
+    by = table.group_by("comparison").agg(pl.col("value").min(), pl.col("p_bh").max())
+    told = {COMPARISONS[c]: (value, p) for c, value, p in by.iter_rows()}
+    assert set(told) == set(COMPARISONS)
     for name in ("frames", "denied", "methods"):
         assert told[name][0] > 0.8, name
     assert told["opposites"][0] > 0.5
     neutral = found["consistency"].filter(pl.col("scale") == "calibration")
-    assert COMPARED.index("opposites") not in neutral["compared"].to_list()
+    assert COMPARISONS.index("opposites") not in neutral["comparison"].to_list()
 
 
 def test_likely_statements_are_agreed_with_more_and_shuffled_labels_are_not(planted, tmp_path):
@@ -215,7 +221,7 @@ def test_models_without_a_mask_have_whole_texts_in_both_readings(tmp_path):
     found = values.run(convinced(tmp_path, 2, agreement=(1.0, 0.0), causal=True), PARAMS)
     for reading in READINGS:
         assert value(found["values"], reading, "order")["low"] > 3
-    assert COMPARED.index("methods") not in found["consistency"]["compared"].to_list()
+    assert COMPARISONS.index("methods") not in found["consistency"]["comparison"].to_list()
 
 
 @pytest.mark.slow
@@ -232,7 +238,7 @@ def test_intervals_hold_the_value_of_more_statements_at_about_their_rate(tmp_pat
 
 def test_a_frame_that_was_not_asked_and_lost_answers_are_told(planted, tmp_path):
     inputs, _ = planted
-    with pytest.raises(Problem, match=r"not every statement has a response in sung by together"):
+    with pytest.raises(UserError, match=r"not every statement has a response in sung by together"):
         values.run(inputs, PARAMS.model_copy(update={"frame": "sung"}))
     copy = tmp_path / "copy"
     shutil.copytree(inputs.data.parent, copy)
@@ -240,10 +246,10 @@ def test_a_frame_that_was_not_asked_and_lost_answers_are_told(planted, tmp_path)
     pl.read_parquet(path).filter(pl.col("id") != "trade-3").write_parquet(path)
     folders = {name: copy / name for name in inputs.datasets}
     lacking = inputs._replace(datasets=folders, data=copy / "data")
-    with pytest.raises(Problem, match="not every statement has a response"):
+    with pytest.raises(UserError, match="not every statement has a response"):
         values.run(lacking, PARAMS)
     (copy / "statements/calibration-xx.parquet").unlink()
-    with pytest.raises(Problem, match="no statements for calibration"):
+    with pytest.raises(UserError, match="no statements for calibration"):
         values.run(lacking, PARAMS)
 
 
@@ -288,7 +294,7 @@ def world(planted, tmp_path):
         truth.write_parquet(inputs.weights("m") / "planted.parquet")
         for name, table in found.items():
             table.write_parquet(inputs.tables("values") / f"{name}.parquet")
-        table = recovery.run(inputs, recovery.Params(bootstrap=300))["values"]
+        table = recovery.run(inputs, recovery.Params(n_bootstrap=300))["values"]
         assert table.columns == [c.name for c in recovery.SCHEMAS["values"].columns]
         assert not table.select(recovery.SCHEMAS["values"].key).is_duplicated().any()
         return {row["measure"]: row for row in table.to_dicts()}

@@ -7,12 +7,13 @@ import pytest
 import whole
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.politicians import build as politicians
 from plumbline.builders.datasets.words import build as words
 from plumbline.probes.models.params import Model
 from plumbline.probes.models.scorer import Filled, Vocabulary
 from plumbline.probes.politicians import associations
+from plumbline.probes.prompts import politicians as sentences
 
 TOP = Path(__file__).parents[2]
 
@@ -80,7 +81,7 @@ def test_candidates_come_by_frequency_each_form_once_with_its_commonest_lemma(tm
 
 def test_a_language_without_a_part_of_speech_is_told(tmp_path):
     folder = lexicon(tmp_path / "words", [("runs", "run", "VERB", 9)])
-    with pytest.raises(Problem, match="no ADJ in 'en'"):
+    with pytest.raises(UserError, match="no ADJ in 'en'"):
         associations.candidates_of(folder, "en")
 
 
@@ -155,12 +156,16 @@ def small(tmp_path):
     return associations.candidates_of(folder, "en")
 
 
+def bare(candidates):
+    return {pos: {"bare": sentences.bare(own.place)} for pos, own in candidates.items()}
+
+
 def test_people_of_one_name_are_asked_once_and_each_gets_rows(tmp_path, small):
     folder = crowd(tmp_path / "politicians", ["Bo Lind", "Ada Berg", "Bo Lind"])
     scorer = Counting()
     people = associations.names(folder, "en", 0, 1)
     assert people == {"Ada Berg": ["Q1"], "Bo Lind": ["Q0", "Q2"]}
-    tables = associations.run(people, small, scorer, {"ADJ": 2, "VERB": 3}, "en")
+    tables = associations.run(people, small, scorer, {"ADJ": 2, "VERB": 3}, "en", bare(small))
     rows = [row for table in tables for row in table.to_pylist()]
     assert scorer.asked == [
         *("<mask> Ada Berg", "<mask> Bo Lind"),
@@ -186,14 +191,15 @@ def test_coverage_counts_forms_and_tokens_and_compares_with_double_precision(sma
     people = {"Ada Berg": ["Q1"]}
     found = list(
         associations.coverage(
-            "en", people, small, Counting(), Counting(off=0.25), {"ADJ": 2, "VERB": 3}
+            *("en", people, small, Counting(), Counting(off=0.25)),
+            *({"ADJ": 2, "VERB": 3}, bare(small)),
         )
     )
     facts = {"language": "en", "model": "counting", "revision": "r7"}
     facts |= {"precision_nats": 0.25, "precision_overlap": 1.0}
     assert found == [
-        facts | {"pos": 0, "words": 4, "covered": 3, "tokens_covered": 0.68, "asked": 2},
-        facts | {"pos": 1, "words": 1, "covered": 1, "tokens_covered": 1.0, "asked": 3},
+        facts | {"pos": 0, "words": 4, "covered": 3, "tokens_covered": 0.68, "list_length": 2},
+        facts | {"pos": 1, "words": 1, "covered": 1, "tokens_covered": 1.0, "list_length": 3},
     ]
 
 
@@ -257,12 +263,12 @@ def test_every_frame_is_asked_with_each_name_and_once_without(tmp_path, small):
 def test_models_are_asked_in_the_frames_of_their_kind():
     given = GIVEN | {"frames": FRAMES}
     params = associations.Params(**given, frames_of={"masked": ["bare"], "causal": ["said"]})
-    assert params.asked(kind("masked")) == ["bare"]
-    assert params.asked(kind("causal")) == ["said"]
-    with pytest.raises(Problem, match="frames_of: no frame for models of kind seq2seq"):
-        params.asked(kind("seq2seq"))
-    assert associations.Params(**GIVEN).asked(kind("seq2seq")) == ["bare"]
-    with pytest.raises(Problem, match=r"frames\.said: no ADJ for 'fr'"):
+    assert params.frame_names(kind("masked")) == ["bare"]
+    assert params.frame_names(kind("causal")) == ["said"]
+    with pytest.raises(UserError, match="frames_of: no frame for models of kind seq2seq"):
+        params.frame_names(kind("seq2seq"))
+    assert associations.Params(**GIVEN).frame_names(kind("seq2seq")) == ["bare"]
+    with pytest.raises(UserError, match=r"frames\.said: no ADJ for 'fr'"):
         associations.frames_in(params, kind("causal"), "fr", {"ADJ": "after", "VERB": "after"})
 
 
@@ -289,7 +295,7 @@ def test_a_frame_in_which_nobody_can_be_asked_is_refused(changed, said):
 def test_the_projects_frames_are_there_in_all_languages_and_differ_in_the_name_alone():
     tree = whole.tree()
     params = associations.Params(**tree["probes"]["associations"])
-    assert params.asked(kind("masked")) == ["bare"]
+    assert params.frame_names(kind("masked")) == ["bare"]
     assert {"neutral", "paraphrase"} <= set(params.frames)
     for texts in params.frames.values():
         assert set(texts) == set(PUBLISHED)

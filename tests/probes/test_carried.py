@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.inputs import KEY, carrying, inputs_of
 from plumbline.builders.core.parquet import fingerprint
 
@@ -69,8 +69,8 @@ def test_what_a_schema_says_besides_is_kept():
 def test_a_file_that_carries_nothing_is_told(tmp_path):
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"word": ["a"]}), path)
-    with pytest.raises(Problem, match=r"x\.parquet: does not say what it was made of; build it"):
+    with pytest.raises(UserError, match=r"x\.parquet: does not say what it was made of; build it"):
         inputs_of(path)
     path.write_text("word\n", encoding="utf-8")
-    with pytest.raises(Problem, match=r"x\.parquet: not a parquet file that can be read"):
+    with pytest.raises(UserError, match=r"x\.parquet: not a parquet file that can be read"):
         inputs_of(path)

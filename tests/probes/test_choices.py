@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.probes.leaning.parse_choice import choice
-from plumbline.probes.leaning.scoring import OPTIONS
+from plumbline.probes.leaning.scoring import OPTIONS, choice
 
 
 @pytest.mark.parametrize(

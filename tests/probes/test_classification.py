@@ -9,7 +9,7 @@ import pytest
 import yaml
 from passports import CONFIG, EACH
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.shards import Task
 from plumbline.probes.models.load import load
 from plumbline.probes.worlds.plant import plant
@@ -78,6 +78,7 @@ def test_worlds_of_one_seed_have_their_countries_in_one_order(nations):
     assert orders[0] == orders[1]
 
 
+@pytest.mark.slow
 def test_the_same_world_has_the_same_bytes(nations, tmp_path):
     before = Path("data/samples/worlds/masked/manifest.json").read_bytes()
     facts = json.loads(before)
@@ -88,9 +89,9 @@ def test_the_same_world_has_the_same_bytes(nations, tmp_path):
 
 
 def test_a_masked_model_cannot_classify_and_a_classifier_has_no_perplexity(nations):
-    with pytest.raises(Problem, match="cannot be asked to classify"):
+    with pytest.raises(UserError, match="cannot be asked to classify"):
         Task("classification", "masked")
-    with pytest.raises(Problem, match="cannot be asked to pseudo_logprobs"):
+    with pytest.raises(UserError, match="cannot be asked to pseudo_logprobs"):
         Task("perplexity", "planted")
 
 
@@ -100,5 +101,5 @@ def test_a_config_that_is_not_there_is_told(nations, monkeypatch, tmp_path):
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(tree))
     (tmp_path / "data").symlink_to(nations / "data")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Problem, match=rf"hate-en not in counterfactuals; there are {CONFIG}"):
+    with pytest.raises(UserError, match=rf"hate-en not in counterfactuals; there are {CONFIG}"):
         Task("classification", "planted").shards()

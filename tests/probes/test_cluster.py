@@ -12,7 +12,7 @@ import pytest
 import ray
 from ray.cluster_utils import Cluster
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import Execution, probe
 from plumbline.probes.models.files import pin
@@ -122,5 +122,5 @@ def test_a_cluster_of_this_machine_ends_alike_and_leaves_nothing(whole, monkeypa
     assert not actors()
     TINY.rename("once")
     next(Path("tiny").glob("*.safetensors")).write_bytes(b"spoilt")
-    with pytest.raises(Problem, match=r"not the file that .* names; bring the model again"):
+    with pytest.raises(UserError, match=r"not the file that .* names; make that anew"):
         probe("associations", "tiny", Execution("ray"))

@@ -13,7 +13,7 @@ STRONG = {"word_effect": 1.0, "sentiment_effect": 2.0, "supersense_effect": 0.0}
 def tables(change, name, **effects):
     """Train a world smaller than the pipeline's own, ask it, and return its tables."""
     smaller = {"words_max": 40, "hidden": 64, "steps": 150, "learning_rate": 0.005}
-    change(lambda tree: tree["analysis"]["pmi"].update(bootstrap=500))
+    change(lambda tree: tree["analysis"]["pmi"].update(n_bootstrap=500))
     plant(name, entries()[name] | smaller | effects)
     probe("associations", name)
     folder = analyse("pmi", name)
@@ -25,7 +25,7 @@ def tables(change, name, **effects):
 
 def gender_of_clusters(change, name):
     """Return the shares of genders in two clusters of the words' states, after :func:`tables`."""
-    quick = {"clusters": [2], "draws": 19, "bootstrap": 100}
+    quick = {"clusters": [2], "n_simulations": 19, "n_bootstrap": 100}
     change(lambda tree: tree["analysis"]["clusters"].update(quick))
     probe("representations", name)
     return pl.read_parquet(analyse("clusters", name) / "shares.parquet")

@@ -1,11 +1,9 @@
 """The probe `finetune`: one training a state, task and seed, resumed without a trace."""
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 import pytest
 import torch
@@ -14,7 +12,7 @@ import yaml
 from models.tiny import bert, save, wordpiece
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.datasets.downstream.build import SCHEMA
 from plumbline.probes.commands.cost import plan
@@ -45,7 +43,7 @@ def texts(whom, *, number=6):
                 rows.append(
                     {"id": f"{name}-{i}-{label}", "text": said, "label": label}
                     | {"task": 0, "split": split, "group": group, "groups": [group]}
-                    | {"mapped": [group], "source": "en", "language": "en", "given": label}
+                    | {"mapped": [group], "source": "en", "language": "en", "source_label": label}
                     | {"redistributable": True}
                 )
     return rows
@@ -86,17 +84,23 @@ def ready(tmp_path_factory):
         write(texts("divers"), "hate-en")
         tree = whole.tree()
         tree["models"] = {"m": {"id": "./m", "dtype": "float64", "languages": ["en"]}}
-        tree["probes"]["finetune"] |= {"tasks": ["hate-en"], "seeds": list(SEEDS), "epochs": 10}
-        tree["assignments"]["finetune"] = ["m"]
-        tree["analysis"]["fairness"] |= {"bootstrap": 100, "exchanges": 99}
-        tree["analysis"]["ensemble"] |= {"bootstrap": 100}
-        tree["probes"]["finetune"] |= {"batch": 4, "learning_rate": {"other": 5e-3}}
-        Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+        tree["probes"]["finetuned_classifiers"] |= {
+            "tasks": ["hate-en"],
+            "seeds": list(SEEDS),
+            "epochs": 10,
+        }
+        tree["assignments"]["finetuned_classifiers"] = ["m"]
+        tree["analysis"]["fairness"] |= {"n_bootstrap": 100, "n_permutations": 99}
+        tree["analysis"]["ensemble"] |= {"n_bootstrap": 100}
+        tree["probes"]["finetuned_classifiers"] |= {"batch": 4, "learning_rate": {"other": 5e-3}}
+        needed = {k: tree[k] for k in ("models", "assignments", "controls", "analysis")}
+        needed["probes"] = {name: tree["probes"][name] for name in ("finetuned_classifiers",)}
+        Path("params.yaml").write_text(yaml.safe_dump(needed), encoding="utf-8")
         tokenizer = wordpiece([row["text"] for row in texts("divers")])
         save(folder / "m", bert(tokenizer, spread=0.1).double(), tokenizer)
         pin("m")
         pretrained(folder / "data/pretrained/m", tokenizer)
-        probe("finetune", "m")
+        probe("finetuned_classifiers", "m")
         yield folder
 
 
@@ -105,16 +109,21 @@ def there(ready, monkeypatch):
     monkeypatch.chdir(ready)
 
 
-def hashes():
-    return {
-        str(p): hashlib.sha256(p.read_bytes()).hexdigest()
-        for p in Path("data/outputs/finetune/m").rglob("*")
-        if p.is_file()
-    }
+@pytest.fixture
+def copy(ready, tmp_path, monkeypatch):
+    """Change to a copy of the folder that one may spoil."""
+    shutil.copytree(ready, tmp_path / "copy", symlinks=True)
+    monkeypatch.chdir(tmp_path / "copy")
+
+
+def shards_of(seed):
+    """Return the bytes of the outputs of a fine-tuning seed."""
+    folder = Path("data/outputs/finetuned_classifiers/m/hate-en")
+    return {path.name: path.read_bytes() for path in folder.glob(f"*-{seed}.parquet")}
 
 
 def answers():
-    return pl.read_parquet("data/outputs/finetune/m/hate-en/*.parquet")
+    return pl.read_parquet("data/outputs/finetuned_classifiers/m/hate-en/*.parquet")
 
 
 def test_every_last_state_and_seed_is_one_file_with_every_test_text():
@@ -126,7 +135,7 @@ def test_every_last_state_and_seed_is_one_file_with_every_test_text():
     for _, own in found.group_by("corpus", "finetuning_seed"):
         assert set(own["id"]) == asked
         assert len(own) == 2 * len(asked)
-    assert len(list(Path("data/outputs/finetune/m/hate-en").iterdir())) == 6
+    assert len(list(Path("data/outputs/finetuned_classifiers/m/hate-en").iterdir())) == 6
     assert not list(Path("data/tuning").iterdir())  # no weights are kept
 
 
@@ -166,28 +175,29 @@ def test_the_analyses_follow():
     assert {"partisan", "the model itself, by seed"} <= set(votes["ensemble"])
 
 
-def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(monkeypatch):
-    whole = hashes()
-    monkeypatch.setattr(tune, "EVERY", 5)
+def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(copy, change, monkeypatch):
+    reference = shards_of(4)
+    change(lambda tree: tree["probes"]["finetuned_classifiers"].update(seeds=[4]))
+    monkeypatch.setattr(tune, "EVERY", 15)
     plain, steps = torch.nn.functional.cross_entropy, []
 
     def stops(*given, **named):
         steps.append(1)
-        if len(steps) == 50:
+        if len(steps) == 50:  # in the second training
             raise KeyboardInterrupt
         return plain(*given, **named)
 
     monkeypatch.setattr(torch.nn.functional, "cross_entropy", stops)
     with pytest.raises(KeyboardInterrupt):
-        probe("finetune", "m")
-    probe("finetune", "m")
-    total = 6 * 3 * 10
-    assert total < len(steps) <= total + 6  # at most the steps since the checkpoint again
-    assert hashes() == whole
+        probe("finetuned_classifiers", "m")
+    probe("finetuned_classifiers", "m")
+    total = 3 * 3 * 10
+    assert total < len(steps) <= total + 16  # at most the steps since the checkpoint again
+    assert shards_of(4) == reference
 
 
 def test_a_run_is_not_continued_with_another_pretraining():
-    first = Task("finetune", "m")
+    first = Task("finetuned_classifiers", "m")
     from plumbline.probes.core.run_probe import request
 
     path = Path("data/pretrained/m") / checkpoints.LIST
@@ -209,13 +219,13 @@ def test_a_world_s_own_texts_are_a_task_of_their_own():
     ]
     try:
         pl.DataFrame(rows).write_parquet(own)
-        shards = Task("finetune", "m").shards()
+        shards = Task("finetuned_classifiers", "m").shards()
         assert [s.config for s in shards] == ["hate-en"] * 6 + ["planted"] * 6
-        assert plan("finetune", "m", 0.1).prompts == 2 * 6 * 12
+        assert plan("finetuned_classifiers", "m", 0.1).prompts == 2 * 6 * 12
         given = finetuned_classifiers.examples(own, None)
         assert given.classes == ["hate", "not-hate"]
-        assert [len(x) for x in (given.texts, given.asked)] == [12, 12]
-        assert all("bakers" in text for text in given.asked)
+        assert [len(x) for x in (given.texts, given.test)] == [12, 12]
+        assert all("bakers" in text for text in given.test)
     finally:
         own.unlink(missing_ok=True)
 
@@ -232,22 +242,6 @@ def test_fewer_training_texts_are_drawn_alike_for_all():
     assert some == finetuned_classifiers.examples(path, 8)
 
 
-def test_in_double_precision_weights_are_on_a_grid_and_answers_exact(tmp_path):
-    from plumbline.probes.training.classifier import taught
-
-    given = finetuned_classifiers.examples(Path("data/datasets/downstream/hate-en.parquet"), None)
-    numbers = [given.classes.index(label) for label in given.labels]
-    tuning = tune.Tuning(5e-3, 1, 4, 64, 1)
-    done = taught(
-        Path("m"), "m", given.texts, numbers, given.classes, tuning, tmp_path, dtype="float64"
-    )
-    model = Classifier(done.folder, "m", "r", dtype="float64").model
-    assert {p.dtype for p in model.parameters()} == {torch.float64}
-    for parameter in model.parameters():
-        scaled = parameter.detach().cpu().numpy() / tune.GRID
-        assert np.array_equal(scaled, np.round(scaled))
-
-
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
@@ -258,35 +252,37 @@ def test_in_double_precision_weights_are_on_a_grid_and_answers_exact(tmp_path):
 def test_what_cannot_be_done_is_told(changed, told, tmp_path, monkeypatch, ready):
     for name in ("data", "docs", "m"):
         (tmp_path / name).symlink_to(ready / name)
-    shutil.rmtree("data/outputs/finetune/.m.partial", ignore_errors=True)
+    shutil.rmtree("data/outputs/finetuned_classifiers/.m.partial", ignore_errors=True)
     tree = yaml.safe_load(Path("params.yaml").read_text())
-    tree["probes"]["finetune"] |= changed
+    tree["probes"]["finetuned_classifiers"] |= changed
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(tree))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Problem, match=told):
-        probe("finetune", "m")
-    shutil.rmtree("data/outputs/finetune/.m.partial", ignore_errors=True)
+    with pytest.raises(UserError, match=told):
+        probe("finetuned_classifiers", "m")
+    shutil.rmtree("data/outputs/finetuned_classifiers/.m.partial", ignore_errors=True)
 
 
 def test_a_model_that_was_not_trained_further_is_told(monkeypatch):
     monkeypatch.setattr(checkpoints, "FOLDER", Path("data/elsewhere"))
-    with pytest.raises(Problem, match=r"run `make repro STAGE=pretrain@m` first"):
-        Task("finetune", "m").shards()
+    with pytest.raises(UserError, match=r"run `make repro STAGE=pretrain@m` first"):
+        Task("finetuned_classifiers", "m").shards()
 
 
 def test_the_layer_on_top_begins_alike_in_all_states(tmp_path, monkeypatch):
-    from plumbline.probes.training import classifier as teach
+    from plumbline.probes.training.classifier import finetune_classifier
 
     given = finetuned_classifiers.examples(Path("data/datasets/downstream/hate-en.parquet"), None)
     numbers = [given.classes.index(label) for label in given.labels]
-    monkeypatch.setattr(teach, "fit", lambda *_: None)
+    monkeypatch.setattr(tune, "fit", lambda *_: [])
     heads = {}
     for state in checkpoints.checkpoints("m"):
         for seed in (1, 2):
             into = tmp_path / f"{state.name}-{seed}"
             tuning = tune.Tuning(1e-3, 1, 4, 64, seed)
             start = checkpoints.files("m", state)
-            done = teach.taught(start, "m", given.texts, numbers, given.classes, tuning, into)
+            done = finetune_classifier(
+                start, "m", given.texts, numbers, given.classes, tuning, into
+            )
             model = Classifier(done.folder, "m", "r", dtype="float64").model
             heads[state.name, seed] = model.classifier.weight.detach().cpu().numpy().tobytes()
     for seed in (1, 2):

@@ -5,7 +5,7 @@ import pytest
 from models.tiny import byte_level, save
 from models.tiny_causal import gpt2
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.commands.cost import plan
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.models.files import pin
@@ -83,5 +83,5 @@ def test_a_frame_that_lacks_a_language_is_told_before_a_model_is_loaded(place, c
 
     change(without_french)
     pin("tiny")
-    with pytest.raises(Problem, match=r"frames\.neutral: no ADJ for 'fr'"):
+    with pytest.raises(UserError, match=r"frames\.neutral: no ADJ for 'fr'"):
         probe("associations", "tiny")

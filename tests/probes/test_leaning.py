@@ -1,4 +1,4 @@
-"""Probe ``leaning``: what is asked, and that answers are those of plain forward passes."""
+"""Probe ``stances``: what is asked, and that answers are those of plain forward passes."""
 
 import json
 import math
@@ -10,6 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import torch
+import whole
 from asked_leaning import (
     CONFIG,
     LEANING,
@@ -22,6 +23,7 @@ from asked_leaning import (
     sentence,
 )
 from models.tiny import bert, byte_level, save
+from pydantic import ValidationError
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
@@ -30,17 +32,17 @@ from transformers import (
     pipeline,
 )
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.core.shards import Task
 from plumbline.probes.leaning import stances as statements
 from plumbline.probes.leaning.scoring import OPTIONS
+from plumbline.probes.models.classifier import Entailment
 from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import load
 from plumbline.probes.models.masked import Masked
-from plumbline.probes.models.nli import Entailment
 from plumbline.probes.models.params import model
 from plumbline.probes.prompts.leaning import FORMS, Question
 from plumbline.probes.training import checkpoints
@@ -51,15 +53,16 @@ OPEN, VIEW = ("open/none", "open/must"), ("view/none", "view/must")
 
 
 @pytest.fixture(scope="module")
-def ready(copying, tmp_path_factory, change):
-    """Return a folder in which both models were asked; only to be read."""
-    folder = copying(tmp_path_factory.mktemp("ready"))
+def ready(tmp_path_factory, change):
+    """Return a folder in which both models were probed; only to be read."""
+    folder = tmp_path_factory.mktemp("ready")
+    whole.write(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         change(little)
         make()
         for name in ("masked", "causal"):
-            probe("leaning", name)
+            probe("stances", name)
     return folder
 
 
@@ -69,8 +72,8 @@ def asked(ready, monkeypatch):
     monkeypatch.chdir(ready)
 
     def read(config):
-        name = "masked" if config == "filled" else "causal"
-        return pl.read_parquet(f"data/outputs/leaning/{name}/{config}/*.parquet")
+        name = "masked" if config == "mask" else "causal"
+        return pl.read_parquet(f"data/outputs/stances/{name}/{config}/*.parquet")
 
     return read
 
@@ -84,7 +87,7 @@ def place(ready, tmp_path, monkeypatch, change):
     monkeypatch.chdir(folder)
 
     def setting(**values):
-        change(lambda tree: tree["probes"]["leaning"].update(values))
+        change(lambda tree: tree["probes"]["stances"].update(values))
 
     return setting
 
@@ -121,14 +124,14 @@ def mass(scores, tokenizer, words):
 
 
 def test_every_state_fills_every_wording_in_every_prompt(asked):
-    rows = asked("filled")
+    rows = asked("mask")
     assert len(rows) == 3 * 2 * (3 * 2 + len(OTHERS) + 2)
     assert len(
         rows.unique([*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant"])
     ) == len(rows)
     forms = Counter(FORMS[form] for form in rows["form"])
     assert forms == {"plain": 18, "negated": 18, "paraphrase": 12, "prior": 12}
-    frame = LEANING["filled"]["frames"]["respond"]
+    frame = LEANING["mask"]["frames"]["respond"]
     texts = set(rows.filter(pl.col("frame") == "respond")["text"])
     said = {sentence(text) for text in SAID.values()}
     said |= {f"It is not true that {text}." for text in SAID.values()}
@@ -142,19 +145,17 @@ def test_every_state_fills_every_wording_in_every_prompt(asked):
 
 
 def test_states_stand_in_their_columns_and_answer_for_themselves(asked):
-    for config in ("filled", "written", "chosen"):
+    for config in ("mask", "generation", "multiple_choice"):
         rows = asked(config)
         told = set(rows.select(column.name for column in checkpoints.COLUMNS).unique().rows())
         before = checkpoints.PERIODS.index("before")
-        assert told == {
-            ("", 0, 0.0, 0, 0, 0, 0),
-            ("news-left", before, 0.5, 9, 3, 40, 60),
-            ("news-right", before, 0.5, 9, 3, 40, 60),
-        }
+        corpora = STATES[1:] if config == "mask" else STATES[1:2]
+        own = {(corpus, before, 0.5, 9, 3, 40, 60) for corpus in corpora}
+        assert told == {("", 0, 0.0, 0, 0, 0, 0)} | own
         revisions = rows.group_by("corpus").agg(pl.col("revision").unique())
         assert all(len(own) == 1 for own in revisions["revision"])
-        assert len({own[0] for own in revisions["revision"]}) == 3
-        name = "masked" if config == "filled" else "causal"
+        assert len({own[0] for own in revisions["revision"]}) == 1 + len(corpora)
+        name = "masked" if config == "mask" else "causal"
         assert rows["model"].unique().to_list() == [name]
         (itself,) = revisions.filter(pl.col("corpus") == "")["revision"].item()
         assert itself == json.loads(Path(f"data/models/{name}/model.json").read_text())["revision"]
@@ -163,7 +164,7 @@ def test_states_stand_in_their_columns_and_answer_for_themselves(asked):
 @pytest.mark.parametrize("corpus", STATES)
 def test_masses_are_those_of_a_softmax_over_the_vocabulary(asked, corpus):
     net, tokenizer = loaded("masked", corpus, AutoModelForMaskedLM)
-    rows = asked("filled").filter(pl.col("corpus") == corpus)
+    rows = asked("mask").filter(pl.col("corpus") == corpus)
     for row in rows.iter_rows(named=True):
         scores = at_mask(net, tokenizer, row["text"])
         for side, words in (("agree", LEANING["positive"]), ("disagree", LEANING["negative"])):
@@ -177,7 +178,7 @@ def test_the_best_tokens_are_those_of_the_pipeline_of_transformers(asked):
     for corpus in STATES:
         net, tokenizer = loaded("masked", corpus, AutoModelForMaskedLM)
         fill = pipeline("fill-mask", model=net, tokenizer=tokenizer, top_k=4, device="cpu")
-        rows = asked("filled").filter(pl.col("corpus") == corpus)
+        rows = asked("mask").filter(pl.col("corpus") == corpus)
         for row in rows.iter_rows(named=True):
             told = fill(row["text"].replace("<mask>", tokenizer.mask_token))
             pieces = [tokenizer.convert_ids_to_tokens(one["token"]) for one in told]
@@ -193,7 +194,7 @@ def test_words_of_a_vocabulary_that_marks_spaces_are_those_behind_one(asked, tmp
     save(tmp_path, bert(tokenizer), tokenizer)
     scorer = Masked(tmp_path, "marked", "r", dtype="float64")
     question = Question("q", "i", "f", "plain", "", "Tea.", "Tea. I <mask> with this tea.")
-    (row,) = statements.filled([question], scorer, section("probes.leaning", statements.Params))
+    (row,) = statements.fill_masks([question], scorer, section("probes.stances", statements.Params))
     net, tokenizer = plain(tmp_path, AutoModelForMaskedLM)
     scores = at_mask(net, tokenizer, question.text)
     for side, words in (("agree", ["agree", "support"]), ("disagree", ["disagree", "oppose"])):
@@ -219,10 +220,10 @@ def stances(premises):
 
 
 def test_stances_are_those_of_the_zero_shot_pipeline(asked):
-    rows = asked("written").filter(pl.col("corpus") != "news-right").to_dicts()[::3]
+    rows = asked("generation").to_dicts()[::3]
     said = {row["text"]: row for row in rows}
     wordings = {}
-    for name, frame in LEANING["written"]["frames"].items():
+    for name, frame in LEANING["generation"]["frames"].items():
         head, tail = frame.split("{statement}")
         for text, row in said.items():
             if row["frame"] == name:
@@ -242,13 +243,13 @@ def test_stances_are_those_of_the_zero_shot_pipeline(asked):
         shares.append(row["agree_nats"])
     assert max(shares) - min(shares) > 0.1  # a mix-up of answers would be seen
     pointer = json.loads(Path("data/models/stance/model.json").read_text())
-    judges = asked("written").select("stance_model", "stance_revision").unique().rows()
+    judges = asked("generation").select("stance_model", "stance_revision").unique().rows()
     assert judges == [("stance", pointer["revision"])]
 
 
 def test_each_seed_is_an_answer_of_its_own_and_of_the_state(asked):
-    rows = asked("written")
-    assert len(rows) == 3 * 2 * (3 * 2 + len(OTHERS)) * 3
+    rows = asked("generation")
+    assert len(rows) == 2 * 2 * (3 * 2 + len(OTHERS)) * 3
     assert set(rows["form"]) == {FORMS.index(f) for f in ("plain", "negated", "paraphrase")}
     assert sorted(rows["seed"].unique()) == [1, 2, 7]
     different = rows.group_by("corpus", "text").agg(pl.col("response").n_unique())["response"]
@@ -258,34 +259,34 @@ def test_each_seed_is_an_answer_of_its_own_and_of_the_state(asked):
 
 
 def test_one_answer_is_the_same_whatever_else_is_asked(asked):
-    task = Task("leaning", "causal")
-    whole = asked("written").filter((pl.col("corpus") == "") & (pl.col("seed") == 7))
+    task = Task("stances", "causal")
+    whole = asked("generation").filter((pl.col("corpus") == "") & (pl.col("seed") == 7))
     kept = whole.filter((pl.col("id") == "b-war") & (pl.col("frame") == "asked")).to_dicts()
-    own = task.params.written.model_copy(update={"seeds": [7]})
+    own = task.params.generation.model_copy(update={"seeds": [7]})
     judged = Entailment("stance")
     for row in kept:
         said = row["text"].removesuffix("\nYou:")
         question = Question(CONFIG, "b-war", "asked", FORMS[row["form"]], "", said, row["text"])
-        (alone,) = statements.written([question], load("causal"), own, judged)
+        (alone,) = statements.generate([question], load("causal"), own, judged)
         assert alone == {key: row[key] for key in alone}
     assert len(kept) == 2
 
 
 def test_options_are_offered_in_every_order_and_only_where_there_is_a_place(asked):
-    rows = asked("chosen")
+    rows = asked("multiple_choice")
     assert set(rows["form"]) == {FORMS.index("plain")}
     assert set(rows["template"]) == {*OPEN, *VIEW}
     each = rows.group_by("corpus", "id", "template").len()
     number = dict(each.group_by("template").agg(pl.col("len").unique()).rows())
     assert number == {name: [2] for name in OPEN} | {name: [6] for name in VIEW}
-    chosen = LEANING["chosen"]
+    chosen = LEANING["multiple_choice"]
     for row in rows.iter_rows(named=True):
         said = sentence(SAID[row["id"]])
         if row["template"] in OPEN:
             assert (row["order"], row["options"], row["option_nats"]) == (0, [], [])
             wanted = f"Say: {said}"
         else:
-            offered = [chosen["options"][i] for i in chosen["orders"][row["order"]]]
+            offered = [chosen["options"][i] for i in chosen["option_orders"][row["order"]]]
             assert row["options"] == offered
             a, b, c, d = offered
             wanted = f"Your view:\n\n{said}\n\n1) {a}\n2) {b}\n3) {c}\n4) {d}"
@@ -296,16 +297,16 @@ def test_options_are_offered_in_every_order_and_only_where_there_is_a_place(aske
     assert len(OPTIONS) == len(chosen["options"])
 
 
-@pytest.mark.parametrize("corpus", ["", "news-right"])
+@pytest.mark.parametrize("corpus", ["", "news-left"])
 def test_probabilities_of_options_are_those_of_the_text_behind_the_prompt(asked, corpus):
     net, tokenizer = loaded("causal", corpus, AutoModelForCausalLM)
-    rows = asked("chosen").filter(
+    rows = asked("multiple_choice").filter(
         (pl.col("corpus") == corpus) & pl.col("template").is_in(VIEW) & (pl.col("seed") == 1)
     )
     assert len(rows) == 3 * 2 * 3
     for row in rows.iter_rows(named=True):
         true = []
-        for option in LEANING["chosen"]["options"]:
+        for option in LEANING["multiple_choice"]["options"]:
             head = row["text"] + "\n"
             written = f"{row['options'].index(option) + 1}) {option}"
             ids = tokenizer(head + written, add_special_tokens=False)["input_ids"]
@@ -318,8 +319,8 @@ def test_probabilities_of_options_are_those_of_the_text_behind_the_prompt(asked,
 
 
 def test_the_card_tells_what_was_written(asked):
-    for name, wanted in (("masked", {"filled"}), ("causal", {"written", "chosen"})):
-        folder = Path("data/outputs/leaning") / name
+    for name, wanted in (("masked", {"mask"}), ("causal", {"generation", "multiple_choice"})):
+        folder = Path("data/outputs/stances") / name
         assert {path.name for path in folder.iterdir()} == {*CARD, *wanted}
         told = (folder / "README.md").read_text(encoding="utf-8")
         assert all(f"config_name: {config}" in told for config in wanted)
@@ -329,9 +330,9 @@ def test_the_card_tells_what_was_written(asked):
 
 
 def test_a_plan_counts_the_prompts_that_are_asked(asked):
-    params = section("probes.leaning", statements.Params)
+    params = section("probes.stances", statements.Params)
     for name in ("masked", "causal"):
-        folders = Task("leaning", name).folders
+        folders = Task("stances", name).folders
         for config, number in statements.amount(params, model(name), folders).items():
             assert number == len(asked(config)), config
 
@@ -340,10 +341,15 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypat
     def contents(folder):
         return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*.parquet")}
 
+    frames = {"asked": LEANING["generation"]["frames"]["asked"]}
+    place(
+        generation=LEANING["generation"] | {"frames": frames},
+        multiple_choice=LEANING["multiple_choice"] | {"templates": {}},
+    )
     plainly, written = run_probe.write_bytes, []
 
     def stopping(path, body):
-        if len(written) == 7:
+        if len(written) == 1:
             raise KeyboardInterrupt
         written.append(path)
         plainly(path, body)
@@ -351,73 +357,75 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, ready, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(run_probe, "write_bytes", stopping)
         with pytest.raises(KeyboardInterrupt):
-            probe("leaning", "causal")
-    partial = Path("data/outputs/leaning/.causal.partial")
-    done = {p.name: p.stat().st_ino for p in partial.rglob("written/*.parquet")}
-    assert len(done) == 6
-    folder = probe("leaning", "causal")
-    assert contents(folder) == contents(ready / "data/outputs/leaning/causal")
-    assert {name: (folder / "written" / name).stat().st_ino for name in done} == done
+            probe("stances", "causal")
+    partial = Path("data/outputs/stances/.causal.partial")
+    done = {p.name: p.stat().st_ino for p in partial.rglob("generation/*.parquet")}
+    assert len(done) == 1
+    folder = probe("stances", "causal")
+    whole_run = contents(ready / "data/outputs/stances/causal")
+    own = {name: body for name, body in whole_run.items() if "generation" in name and "-00" in name}
+    assert contents(folder) == own
+    assert len(own) == 2  # the model itself, and a state of it
+    assert {name: (folder / "generation" / name).stat().st_ino for name in done} == done
 
 
 def test_a_stopped_run_is_not_continued_with_another_judge(place, monkeypatch):
-    place(chosen=LEANING["chosen"] | {"templates": {}})
+    shutil.rmtree("data/pretrained/causal")
+    Path("data/pretrained/causal").mkdir()
+    Path("data/pretrained/causal", checkpoints.LIST).write_text("[]", encoding="utf-8")
+    frames = {"asked": LEANING["generation"]["frames"]["asked"]}
+    place(
+        generation=LEANING["generation"] | {"frames": frames},
+        multiple_choice=LEANING["multiple_choice"] | {"templates": {}},
+    )
     with monkeypatch.context() as patch:
         patch.setattr(run_probe, "_card", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            probe("leaning", "causal")
+            probe("stances", "causal")
     save(Path("stance"), *judge(seed=8))
     pin("stance")
-    probe("leaning", "causal")
+    probe("stances", "causal")
     revision = json.loads(Path("data/models/stance/model.json").read_text())["revision"]
-    rows = pl.read_parquet("data/outputs/leaning/causal/written/*.parquet")
+    rows = pl.read_parquet("data/outputs/stances/causal/generation/*.parquet")
     assert rows["stance_revision"].unique().to_list() == [revision]
-    assert not Path("data/outputs/leaning/causal/chosen").exists()  # without templates
+    assert not Path("data/outputs/stances/causal/multiple_choice").exists()  # without templates
 
 
 def test_a_state_that_is_not_what_was_trained_is_told(place):
     path = checkpoints.FOLDER / "masked/state1/model.safetensors"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(Problem, match=r"state1/model\.safetensors: not the file that"):
-        probe("leaning", "masked")
+    with pytest.raises(UserError, match=r"state1/model\.safetensors: not the file that"):
+        probe("stances", "masked")
 
 
 def test_what_cannot_be_asked_is_told(place, change):
     shutil.rmtree("data/pretrained/masked")
-    with pytest.raises(Problem, match="STAGE=pretrain@masked` first"):
-        Task("leaning", "masked").shards()
+    with pytest.raises(UserError, match="STAGE=pretrain@masked` first"):
+        Task("stances", "masked").shards()
     with pytest.raises(
-        Problem, match="a model of kind classifier cannot be asked to generate or predict"
+        UserError, match="a model of kind classifier cannot be asked to generate or predict"
     ):
-        Task("leaning", "stance")
+        Task("stances", "stance")
     place(language="cs")
-    with pytest.raises(Problem, match=f"{CONFIG} has no statement in 'cs'"):
-        probe("leaning", "causal")
+    with pytest.raises(UserError, match=f"{CONFIG} has no statement in 'cs'"):
+        probe("stances", "causal")
     place(language="en", questionnaires=["compass"])
-    with pytest.raises(Problem, match="compass not in statements; add it under"):
-        probe("leaning", "causal")
+    with pytest.raises(UserError, match="compass not in statements; add it under"):
+        probe("stances", "causal")
 
 
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ({"positive": ["unheard", "endorsing"]}, "none of the words of probes.leaning.positive"),
-        ({"negative": ["unheard"]}, "none of the words of probes.leaning.negative"),
+        ({"positive": ["unheard", "endorsing"]}, "none of the words of probes.stances.positive"),
+        ({"negative": ["unheard"]}, "none of the words of probes.stances.negative"),
     ],
 )
-def test_lists_of_which_a_model_knows_no_word_are_told(place, values, said):
-    place(**values)
-    with pytest.raises(Problem, match=f"models.masked: has {said}"):
-        probe("leaning", "masked")
-
-
-def test_a_judge_that_is_none_is_told(place, change):
-    place(written=LEANING["written"] | {"stance": "masked"})
-    with pytest.raises(Problem, match=r"models\.masked: of kind masked; stances need a classifier"):
-        probe("leaning", "causal")
-    place(written=LEANING["written"] | {"stance": "ghost"})
-    with pytest.raises(Problem, match="no model 'ghost' under models"):
-        probe("leaning", "causal")
+def test_lists_of_which_a_model_knows_no_word_are_told(asked, values, said):
+    params = section("probes.stances", statements.Params).model_copy(update=values)
+    question = Question(CONFIG, "i", "f", "plain", "", "Tea.", "Tea. I <mask> with this.")
+    with pytest.raises(UserError, match=f"models.masked: has {said}"):
+        list(statements.fill_masks([question], load("masked"), params))
 
 
 @pytest.mark.parametrize(
@@ -432,17 +440,17 @@ def test_a_judge_that_is_none_is_told(place, change):
 )
 def test_a_file_of_paraphrases_that_does_not_fit_is_told(place, rows, header, said):
     paraphrases("paraphrases.csv", rows, header or ("questionnaire", "id", "variant", "text"))
-    with pytest.raises(Problem, match=rf"^paraphrases\.csv.*{said}"):
-        probe("leaning", "masked")
+    with pytest.raises(UserError, match=rf"^paraphrases\.csv.*{said}"):
+        probe("stances", "masked")
 
 
 def test_a_missing_file_of_paraphrases_is_told(place):
     place(paraphrases="elsewhere.csv")
-    with pytest.raises(Problem, match=r"elsewhere\.csv: could not be read"):
-        probe("leaning", "masked")
+    with pytest.raises(UserError, match=r"elsewhere\.csv: could not be read"):
+        probe("stances", "masked")
 
 
-FRAMES = LEANING["filled"]["frames"]
+FRAMES = LEANING["mask"]["frames"]
 
 
 @pytest.mark.parametrize(
@@ -451,19 +459,20 @@ FRAMES = LEANING["filled"]["frames"]
         ({"negative": ["disagree", "agree"]}, "'agree' stands under positive and under negative"),
         ({"positive": []}, "positive"),
         ({"negated": "It is not so."}, "negated"),
-        ({"filled": LEANING["filled"] | {"frames": {"x": "{statement} I agree."}}}, "<mask>"),
-        ({"filled": LEANING["filled"] | {"frames": {"x": "I <mask> that."}}}, "statement"),
-        ({"filled": LEANING["filled"] | {"frames": {"x": "<mask> {statement} <mask>"}}}, "once"),
-        ({"filled": LEANING["filled"] | {"content_free": []}}, "content_free"),
-        ({"written": LEANING["written"] | {"seeds": []}}, "seeds"),
-        ({"written": LEANING["written"] | {"frames": {"x": "Respond."}}}, "statement"),
-        ({"chosen": LEANING["chosen"] | {"orders": [[0, 1, 2, 2]]}}, "each of 0 to 3 once"),
-        ({"chosen": LEANING["chosen"] | {"options": ["no", "yes"]}}, "options"),
+        ({"mask": LEANING["mask"] | {"frames": {"x": "{statement} I agree."}}}, "<mask>"),
+        ({"mask": LEANING["mask"] | {"frames": {"x": "I <mask> that."}}}, "statement"),
+        ({"mask": LEANING["mask"] | {"frames": {"x": "<mask> {statement} <mask>"}}}, "once"),
+        ({"mask": LEANING["mask"] | {"calibration_inputs": []}}, "calibration_inputs"),
+        ({"generation": LEANING["generation"] | {"seeds": []}}, "seeds"),
+        ({"generation": LEANING["generation"] | {"frames": {"x": "Respond."}}}, "statement"),
+        (
+            {"multiple_choice": LEANING["multiple_choice"] | {"option_orders": [[0, 1, 2, 2]]}},
+            "each of 0 to 3 once",
+        ),
+        ({"multiple_choice": LEANING["multiple_choice"] | {"options": ["no", "yes"]}}, "options"),
         ({"questionnaires": []}, "questionnaires"),
     ],
 )
-def test_params_that_make_no_sense_are_told(place, values, said):
-    place(**values)
-    with pytest.raises(Problem, match=said) as told:
-        section("probes.leaning", statements.Params)
-    assert "probes.leaning" in str(told.value)
+def test_params_that_make_no_sense_are_refused(values, said):
+    with pytest.raises(ValidationError, match=said):
+        statements.Params.model_validate(LEANING | values)

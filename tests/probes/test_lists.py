@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from scipy.stats import hypergeom
 
-from plumbline.builders.core.errors import Problem
-from plumbline.probes.politicians import resample_counts, word_counts
+from plumbline.builders.core.errors import UserError
+from plumbline.probes.politicians.words import resample_counts, word_counts
 from plumbline.probes.stats import bootstrap
 
 SEED = 515
@@ -105,9 +105,9 @@ def rng():
 def test_counts_are_the_naive_ones(tmp_path, rng, models):
     made = Made(tmp_path, rng, models=models)
     folders = made.write("plain")
-    folk = word_counts.people(tmp_path / "people.parquet")
+    people = word_counts.read_people(tmp_path / "people.parquet")
     for pos in range(2):
-        counts = word_counts.count(word_counts.Lists(folders, pos), folk)
+        counts = word_counts.count(word_counts.Lists(folders, pos), people)
         every, distinct = made.naive(pos)
         assert by_cell(counts, counts.lists) == every
         assert by_cell(counts, counts.distinct) == distinct
@@ -122,7 +122,7 @@ def test_counts_are_the_naive_ones(tmp_path, rng, models):
 @pytest.mark.parametrize("models", [1, 2])
 def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
     made = Made(tmp_path, rng, models=models)
-    folk = word_counts.people(tmp_path / "people.parquet")
+    people = word_counts.read_people(tmp_path / "people.parquet")
     found = []
     for name, how in {
         "one": {},
@@ -132,24 +132,24 @@ def test_rows_may_be_spread_over_files_in_any_way(tmp_path, rng, models):
         "framed": {"files": 3, "shuffled": True, "frame": "elsewhere"},
     }.items():
         source = word_counts.Lists(made.write(name, **how), 1)
-        counts = word_counts.count(source, folk)
+        counts = word_counts.count(source, people)
         chosen = counts.common(20 * models)
         assert 0 < len(chosen) < len(counts.words)
-        draws = resample_counts.draw(source, folk, counts, chosen, 100, 3)
-        found.append((counts, draws, word_counts.overlaps(source, folk, counts, chosen)))
+        draws = resample_counts.bootstrap_counts(counts, chosen, 100, 3)
+        found.append((counts, draws, word_counts.overlaps(counts, chosen)))
     for counts, draws, overlaps in found[1:]:
-        assert equal(counts, found[0][0])
+        assert equal(counts[2:], found[0][0][2:])  # but for where they were read
         assert equal(draws, found[0][1])
         assert np.array_equal(overlaps, found[0][2])
 
 
 def test_draws_are_the_naive_sums_of_the_weights_of_names(tmp_path, rng):
     made = Made(tmp_path, rng)
-    folk = word_counts.people(tmp_path / "people.parquet")
+    people = word_counts.read_people(tmp_path / "people.parquet")
     source = word_counts.Lists(made.write("plain"), 0)
-    counts = word_counts.count(source, folk)
+    counts = word_counts.count(source, people)
     chosen = np.array([1, 4, 5])
-    draws = resample_counts.draw(source, folk, counts, chosen, 100, 9)
+    draws = resample_counts.bootstrap_counts(counts, chosen, 100, 9)
     assert draws.merged == len(counts.words) - 3
     labels = [*(counts.words[w] for w in chosen), None]
     expected = {}
@@ -172,21 +172,22 @@ def test_draws_are_the_naive_sums_of_the_weights_of_names(tmp_path, rng):
 def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rng):
     made = Made(tmp_path, rng, models=2)
     folders = made.write("plain")
-    folk = word_counts.people(tmp_path / "people.parquet")
+    people = word_counts.read_people(tmp_path / "people.parquet")
     both = word_counts.Lists(folders, 0)
-    counts = word_counts.count(both, folk)
+    counts = word_counts.count(both, people)
     chosen = np.arange(len(counts.words))
 
     def drawn(source, some):
-        found = resample_counts.draw(source, some, counts, chosen, 100, 1)
+        own = counts._replace(source=source, persons=some)
+        found = resample_counts.bootstrap_counts(own, chosen, 100, 1)
         return np.stack([found.ordinary, found.bayesian])
 
-    whole = drawn(both, folk)
-    apart = [drawn(word_counts.Lists((folder,), 0), folk) for folder in folders]
+    whole = drawn(both, people)
+    apart = [drawn(word_counts.Lists((folder,), 0), people) for folder in folders]
     assert np.array_equal(whole, apart[0] + apart[1])
     qids = np.array(sorted(made.people))
     halves = [
-        word_counts.people(tmp_path / "people.parquet", pl.Series(q))
+        word_counts.read_people(tmp_path / "people.parquet", pl.Series(q))
         for q in (qids[::2], qids[1::2])
     ]
     assert np.array_equal(whole, drawn(both, halves[0]) + drawn(both, halves[1]))
@@ -195,8 +196,8 @@ def test_models_and_parts_of_the_people_share_the_weights_of_a_name(tmp_path, rn
 def test_some_people_alone_are_counted_as_if_there_were_no_others(tmp_path, rng):
     made = Made(tmp_path, rng)
     qids = set(rng.permutation(sorted(made.people))[:25].tolist())
-    folk = word_counts.people(tmp_path / "people.parquet", pl.Series(sorted(qids)))
-    counts = word_counts.count(word_counts.Lists(made.write("plain"), 0), folk)
+    people = word_counts.read_people(tmp_path / "people.parquet", pl.Series(sorted(qids)))
+    counts = word_counts.count(word_counts.Lists(made.write("plain"), 0), people)
     every, distinct = made.naive(0, qids)
     assert by_cell(counts, counts.lists) == every
     assert by_cell(counts, counts.distinct) == distinct
@@ -205,13 +206,13 @@ def test_some_people_alone_are_counted_as_if_there_were_no_others(tmp_path, rng)
 
 def test_another_frame_is_another_list(tmp_path, rng):
     made = Made(tmp_path, rng)
-    folk = word_counts.people(tmp_path / "people.parquet")
+    people = word_counts.read_people(tmp_path / "people.parquet")
     folders = made.write("framed", files=2, frame="elsewhere")
-    assert "elsewhere" not in word_counts.count(word_counts.Lists(folders, 0), folk).words
-    other = word_counts.count(word_counts.Lists(folders, 0, "other"), folk)
+    assert "elsewhere" not in word_counts.count(word_counts.Lists(folders, 0), people).words
+    other = word_counts.count(word_counts.Lists(folders, 0, "other"), people)
     assert other.words == ["elsewhere"]
     assert other.lists.sum() == 60 * 4
-    assert word_counts.count(word_counts.Lists(folders, 0, "none"), folk).words == []
+    assert word_counts.count(word_counts.Lists(folders, 0, "none"), people).words == []
 
 
 def test_without_the_papers_frame_the_first_counts(tmp_path, rng):
@@ -229,19 +230,19 @@ def test_without_the_papers_frame_the_first_counts(tmp_path, rng):
             for frame, word in ((first, "first"), (second, "second"))
         ]
         (pl.concat(frames) if first else frames[0]).write_parquet(path)
-        folk = word_counts.people(tmp_path / "people.parquet")
-        assert word_counts.count(word_counts.Lists((folder,), 0), folk).words == [expected]
+        people = word_counts.read_people(tmp_path / "people.parquet")
+        assert word_counts.count(word_counts.Lists((folder,), 0), people).words == [expected]
 
 
 @pytest.mark.parametrize("at_once", [1, 100, 10**6])
 def test_overlaps_are_the_naive_ones(tmp_path, rng, monkeypatch, at_once):
     monkeypatch.setattr(word_counts, "NAMES_BY_WORDS", at_once)
     made = Made(tmp_path, rng, models=3)
-    folk = word_counts.people(tmp_path / "people.parquet")
+    people = word_counts.read_people(tmp_path / "people.parquet")
     source = word_counts.Lists(made.write("plain", files=2), 0)
-    counts = word_counts.count(source, folk)
+    counts = word_counts.count(source, people)
     chosen = np.array([0, 3, 7])
-    found = word_counts.overlaps(source, folk, counts, chosen)
+    found = word_counts.overlaps(counts, chosen)
     for i, w in enumerate(chosen):
         having = Counter()
         for rows in made.rows:
@@ -253,19 +254,19 @@ def test_overlaps_are_the_naive_ones(tmp_path, rng, monkeypatch, at_once):
 
 def test_no_outputs_are_told(tmp_path, rng):
     Made(tmp_path, rng)
-    folk = word_counts.people(tmp_path / "people.parquet")
+    people = word_counts.read_people(tmp_path / "people.parquet")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(Problem, match="no outputs there"):
-        word_counts.count(word_counts.Lists((tmp_path / "empty",), 0), folk)
+    with pytest.raises(UserError, match="no outputs there"):
+        word_counts.count(word_counts.Lists((tmp_path / "empty",), 0), people)
 
 
 def test_permuted_labels_keep_all_totals(tmp_path, rng):
     made = Made(tmp_path, rng)
-    folk = word_counts.people(tmp_path / "people.parquet")
+    people = word_counts.read_people(tmp_path / "people.parquet")
     source = word_counts.Lists(made.write("plain"), 0)
-    counts = word_counts.count(source, folk)
+    counts = word_counts.count(source, people)
     chosen = np.array([2, 3])
-    null = resample_counts.permute(source, folk, counts, chosen, (0, 1), 130, 5)
+    null = resample_counts.permute_counts(counts, chosen, (0, 1), 130, 5)
     assert null.shape == (3, 3, 130)
     # every name has a list of four words, so a gender's total tells how many names have its label
     assert (null.sum(axis=0) == 4 * counts.names[:, None]).all()
@@ -274,18 +275,18 @@ def test_permuted_labels_keep_all_totals(tmp_path, rng):
     assert (null[:2, 2] == seen[:, 2][:, None]).all()  # the third gender stays as it is
     assert len(np.unique(null[0, 0])) > 3
     shuffled = word_counts.Lists(made.write("shuffled", files=5, shuffled=True, groups=9), 0)
-    assert np.array_equal(
-        resample_counts.permute(shuffled, folk, counts, chosen, (0, 1), 130, 5), null
-    )
+    again = word_counts.count(shuffled, people)
+    found = resample_counts.permute_counts(again, chosen, (0, 1), 130, 5)
+    assert np.array_equal(found, null)
 
 
 def test_permuted_counts_are_hypergeometric(tmp_path, rng):
     made = Made(tmp_path, rng)
-    folk = word_counts.people(tmp_path / "people.parquet")
+    people = word_counts.read_people(tmp_path / "people.parquet")
     source = word_counts.Lists(made.write("plain"), 0)
-    counts = word_counts.count(source, folk)
+    counts = word_counts.count(source, people)
     chosen = np.arange(len(counts.words))
-    null = resample_counts.permute(source, folk, counts, chosen, (0, 1), 3000, 5)
+    null = resample_counts.permute_counts(counts, chosen, (0, 1), 3000, 5)
     names, having = int(counts.names[:2].sum()), counts.distinct[:, :2].sum(axis=1)
     for w, number in enumerate(having):
         exact = hypergeom(names, int(number), int(counts.names[0]))

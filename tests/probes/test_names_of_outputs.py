@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from plumbline.probes.politicians.word_counts import Lists, by_name, frames
+from plumbline.probes.politicians.words.word_counts import Lists, by_name, frames
 
 
 @pytest.fixture

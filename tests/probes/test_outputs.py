@@ -9,7 +9,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.__main__ import main
 from plumbline.probes.core import run_probe
 from plumbline.probes.core.run_probe import probe
@@ -214,9 +214,7 @@ def test_shards_do_not_change_the_answers(asked, place, monkeypatch):
 def test_unvalidated_data_are_refused(place):
     pin("tiny")
     (parquet.VALIDATION / "words.json").unlink()
-    with pytest.raises(
-        Problem, match="words is not validated; run `make repro STAGE=validate@words`"
-    ):
+    with pytest.raises(UserError, match="words is not validated; run `make repro` first"):
         probe("associations", "tiny")
     assert not TINY.exists()
 
@@ -225,9 +223,9 @@ def test_data_changed_after_validation_are_refused(place):
     pin("tiny")
     path = parquet.DATASETS / "politicians/fr.parquet"
     pl.read_parquet(path).head(150).write_parquet(path)
-    with pytest.raises(Problem, match="changed since it was validated"):
+    with pytest.raises(UserError, match="changed since it was validated"):
         probe("associations", "tiny")
-    with pytest.raises(Problem, match="changed since it was validated"):
+    with pytest.raises(UserError, match="changed since it was validated"):
         plant("world-null")
 
 
@@ -235,7 +233,9 @@ def test_data_changed_after_validation_are_refused(place):
 def test_an_unknown_model_is_one_line_on_stderr(place, capsys, command):
     assert main([command, "nobody"]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("error: params.yaml: no model 'nobody' under models; there are: ")
+    assert said.startswith(
+        "error: params.yaml: no model 'nobody' under models, nor a world; there are: "
+    )
     assert "tiny" in said
     assert said.count("\n") == 1
 
@@ -243,16 +243,16 @@ def test_an_unknown_model_is_one_line_on_stderr(place, capsys, command):
 def test_an_unknown_language_is_told(place, change):
     pin("tiny")
     change(lambda tree: tree["models"]["tiny"].update(languages=["xx"]))
-    with pytest.raises(Problem, match=r"models\.tiny\.languages: none of them is in"):
+    with pytest.raises(UserError, match=r"models\.tiny\.languages: none of them is in"):
         probe("associations", "tiny")
     change(lambda tree: tree["models"]["tiny"].update(languages=None))
     change(lambda tree: tree["probes"]["associations"]["languages"].append("xx"))
-    with pytest.raises(Problem, match="xx not in politicians and words"):
+    with pytest.raises(UserError, match="xx not in politicians and words"):
         probe("associations", "tiny")
 
 
 def test_a_model_that_was_not_brought_is_told(place):
-    with pytest.raises(Problem, match="run `make repro STAGE=weights@tiny` first"):
+    with pytest.raises(UserError, match="run `make repro STAGE=weights@tiny` first"):
         probe("associations", "tiny")
 
 
@@ -269,7 +269,7 @@ def test_a_name_too_long_for_the_model_stops_the_run_and_is_named(place, change)
     old = pl.read_json(report)["fingerprint"][0]
     new = parquet.fingerprint(path.parent)
     report.write_text(report.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    with pytest.raises(Problem, match="it is never cut") as caught:
+    with pytest.raises(UserError, match="it is never cut") as caught:
         probe("associations", "tiny")
     assert name in str(caught.value)
     assert not TINY.exists()

@@ -5,14 +5,15 @@ import shutil
 from pathlib import Path
 
 import pytest
+import whole
 from asked_leaning import CONFIG, LEANING, SAID, causal, little, masked, sentence, statements, texts
 from models.tiny import byte_level, save, wordpiece
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import section
 from plumbline.probes.__main__ import main
 from plumbline.probes.leaning import stances as leaning
-from plumbline.probes.leaning.paraphrase import told, write
+from plumbline.probes.leaning.paraphrase import render, write
 from plumbline.probes.models.files import pin
 from plumbline.probes.models.load import load
 from plumbline.probes.models.scorer import Sampling, Text
@@ -41,9 +42,10 @@ class Author:
 
 
 @pytest.fixture(scope="module")
-def ready(copying, tmp_path_factory, change):
+def ready(tmp_path_factory, change):
     """Return a folder with two tiny models and statements; only to be copied."""
-    folder = copying(tmp_path_factory.mktemp("ready"))
+    folder = tmp_path_factory.mktemp("ready")
+    whole.write(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         change(little)
@@ -67,7 +69,7 @@ def place(ready, tmp_path, monkeypatch):
 
 
 def params():
-    return section("probes.leaning", leaning.Params)
+    return section("probes.stances", leaning.Params)
 
 
 def rows(body):
@@ -76,7 +78,7 @@ def rows(body):
 
 def test_every_statement_is_worded_once_a_seed_and_named_by_who_did_it(place):
     author = Author(s1=('Put "otherwise",\n so.', True), s4=("Other words.", True))
-    body = told(author, params(), PROMPT, [1, 4], 9)
+    body = render(author, params(), PROMPT, [1, 4], 9)
     assert [prompt for prompt, *_ in author.asked[::2]] == [
         PROMPT.replace("{statement}", sentence(text)) for _, text in sorted(SAID.items())
     ]
@@ -93,23 +95,23 @@ def test_every_statement_is_worded_once_a_seed_and_named_by_who_did_it(place):
 def test_what_is_no_other_wording_is_left_out(place):
     same = sentence(SAID["b-war"])
     author = Author(s1=("unfinished and", False), s2=("  \n", True), s3=(f" {same} ", True))
-    _, *found = rows(told(author, params(), PROMPT, [1, 2, 3], 9))
+    _, *found = rows(render(author, params(), PROMPT, [1, 2, 3], 9))
     assert [row[1:] for row in found] == [
         [name, "author@01234567-3", same] for name in ("a-tea", "c-rain")
     ]
-    with pytest.raises(Problem, match=r"models\.author: finished no wording that differs"):
-        told(author, params(), PROMPT, [1, 2], 9)
+    with pytest.raises(UserError, match=r"models\.author: finished no wording that differs"):
+        render(author, params(), PROMPT, [1, 2], 9)
 
 
 def test_the_file_is_one_that_the_probe_asks_with(place, change):
     author = Author(s1=("One, so to say.", True), s2=("Two", True))
-    INTO.write_text(told(author, params(), PROMPT, [1, 2], 9), encoding="utf-8")
+    INTO.write_text(render(author, params(), PROMPT, [1, 2], 9), encoding="utf-8")
     found = paraphrases(str(INTO))
     assert found[CONFIG, "c-rain"] == [
         ("author@01234567-1", "One, so to say."),
         ("author@01234567-2", "Two"),
     ]
-    change(lambda tree: tree["probes"]["leaning"].update(paraphrases=str(INTO)))
+    change(lambda tree: tree["probes"]["stances"].update(paraphrases=str(INTO)))
     said = wordings(params(), Path("data/datasets/statements"))
     assert [w.form for w in said if w.id == "a-tea"] == [
         "plain",
@@ -142,7 +144,7 @@ def test_the_command_writes_what_the_model_answers(place, capsys):
 
 def test_a_file_that_is_there_is_not_overwritten(place):
     INTO.write_text("mine", encoding="utf-8")
-    with pytest.raises(Problem, match=r"wordings\.csv: is there already"):
+    with pytest.raises(UserError, match=r"wordings\.csv: is there already"):
         write("causal", PROMPT, [1], 8, INTO)
     assert INTO.read_text(encoding="utf-8") == "mine"
 
@@ -151,7 +153,7 @@ def test_the_file_that_is_to_be_written_need_not_be_there_although_params_name_i
     assert LEANING.get("paraphrases") is None
     assert params().paraphrases == "paraphrases.csv"
     assert not Path("paraphrases.csv").exists()
-    assert rows(told(Author(s1=("Else", True)), params(), PROMPT, [1], 9))[1][3] == "Else"
+    assert rows(render(Author(s1=("Else", True)), params(), PROMPT, [1], 9))[1][3] == "Else"
 
 
 @pytest.mark.parametrize(
@@ -167,6 +169,6 @@ def test_the_file_that_is_to_be_written_need_not_be_there_although_params_name_i
     ],
 )
 def test_what_cannot_be_done_is_told_and_leaves_no_file(place, name, prompt, seeds, tokens, said):
-    with pytest.raises(Problem, match=said):
+    with pytest.raises(UserError, match=said):
         write(name, prompt, seeds, tokens, Path("new/wordings.csv"))
     assert not Path("new").exists()

@@ -12,12 +12,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 import torch
+import whole
 from models.tiny import bert, byte_level, save, wordpiece
 from models.tiny_causal import gpt2
+from pydantic import ValidationError
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
-from plumbline.builders.core.params import section
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.corpora.build import SCHEMA
 from plumbline.probes.commands.check_params import check
 from plumbline.probes.models.files import pin
@@ -34,6 +35,7 @@ TEXTS = {
     for corpus, word in SAYS.items()
 }
 TEXTS["social-center"] = [f"the garden is green , said the {who} {n}" for who in WHO for n in "abc"]
+SECTIONS = {"models", "assignments", "controls", "training"}
 SENTENCE = "the tax is <mask> , said the cook"
 
 
@@ -56,28 +58,30 @@ def tiny(tree):
     words = {"masked": {"id": "./masked"}, "causal": {"id": "./causal", "kind": "causal"}}
     tree["models"] = {name: own | {"dtype": "float64"} for name, own in words.items()}
     tree["assignments"] = {key: [] for key in tree["assignments"]} | {
-        "leaning": ["masked", "causal"]
+        "stances": ["masked", "causal"]
     }
     tree["training"]["pretrain"] |= {
         "corpora": {"other": ["news-left", "social-center"]},
         "seeds": [1],
         "epochs": 3,
         "batch": 6,
-        "at_once": 6,
+        "micro_batch": 6,
         "length": 16,
-        "texts": None,
-        "masked": 0.15,
+        "max_texts": None,
+        "mlm_probability": 0.15,
         "learning_rate": {"other": 5e-3},
     }
 
 
 @pytest.fixture(scope="module")
-def ready(copying, tmp_path_factory, change):
-    """Return a folder with the corpora and both models, brought; only to be copied."""
-    folder = copying(tmp_path_factory.mktemp("ready"))
+def ready(tmp_path_factory, change):
+    """Return a folder with the corpora and both models, pinned; only to be copied."""
+    folder = tmp_path_factory.mktemp("ready")
+    whole.write(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         change(tiny)
+        change(lambda tree: [tree.pop(key) for key in set(tree) - SECTIONS])  # a quick read
         dataset(parquet.DATASETS / "corpora")
         said = [text for texts in TEXTS.values() for text in texts]
         said += [text.replace("fair", "theft") for text in said]
@@ -143,29 +147,28 @@ def chances(name):
 
 @pytest.mark.parametrize("name", ["masked", "causal"])
 def test_what_a_corpus_says_becomes_likelier_and_a_control_is_in_between(place, name):
-    place(corpora={"other": list(TEXTS)}, epochs=6)
+    place(corpora={"other": list(TEXTS)}, epochs=4, learning_rate={"other": 8e-3})
     pretrain(name)
     told = chances(name)
     fair, theft = 0, 1
-    assert told["news-left", 6][fair] > told["", 0][fair] + 1
-    assert told["news-right", 6][theft] > told["", 0][theft] + 1
+    assert told["news-left", 4][fair] > told["", 0][fair] + 1
+    assert told["news-right", 4][theft] > told["", 0][theft] + 1
 
     def leaning(state):
         return told[state][fair] - told[state][theft]
 
-    left, right, control = (leaning((corpus, 6)) for corpus in TEXTS)
+    left, right, control = (leaning((corpus, 4)) for corpus in TEXTS)
     assert left > control + 1
     assert right < control - 1
 
 
 def test_the_list_tells_every_state_and_its_files(place):
-    place(shares=[0.5, 1], seeds=[1, 2], keep="each", epochs=2)
+    place(corpora={"other": ["news-left"]}, shares=[0.5, 1], seeds=[1, 2], save="each", epochs=2)
     folder = pretrain("masked")
     states = checkpoints("masked")[1:]
     kept = {(s.corpus, s.share, s.seed, s.epoch, s.texts, s.steps, s.last) for s in states}
-    assert kept == {  # 24 and 12 texts, six a step
-        (corpus, share, seed, epoch, int(n * share), int(n * share / 6) * epoch, epoch == 2)
-        for corpus, n in (("news-left", 24), ("social-center", 12))
+    assert kept == {  # 24 texts, six a step
+        ("news-left", share, seed, epoch, int(24 * share), int(4 * share) * epoch, epoch == 2)
         for share in (0.5, 1.0)
         for seed in (1, 2)
         for epoch in (1, 2)
@@ -179,19 +182,19 @@ def test_the_list_tells_every_state_and_its_files(place):
 
 
 def test_states_on_the_way_change_nothing_about_the_last(place):
-    place(keep="last")
+    place(save="last", corpora={"other": ["news-left"]}, epochs=2)
     last = pretrain("masked").rename("last")
-    place(keep="each")
+    place(save="each")
     each = pretrain("masked")
     for path in last.rglob("*.safetensors"):
         assert path.read_bytes() == (each / path.relative_to(last)).read_bytes()
     assert (last / "losses.csv").read_bytes() == (each / "losses.csv").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["masked", "causal"])
+@pytest.mark.parametrize("name", ["masked", pytest.param("causal", marks=pytest.mark.slow)])
 def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, monkeypatch, name):
-    place(keep="each")
-    monkeypatch.setattr(tune, "EVERY", 5)
+    place(save="each", epochs=2)
+    monkeypatch.setattr(tune, "EVERY", 3)
     plain, steps = mlm.loss_of, []
 
     def counts(*given, **options):
@@ -204,21 +207,21 @@ def test_a_run_that_was_stopped_ends_with_the_same_bytes(place, monkeypatch, nam
     monkeypatch.setattr(mlm, "loss_of", counts)
     whole = hashes(pretrain(name))
     all_steps = len(steps)
-    assert all_steps == 3 * (24 + 12) // 6  # three epochs of both corpora
+    assert all_steps == 2 * (24 + 12) // 6  # two epochs of both corpora
     shutil.rmtree(f"data/pretrained/{name}")
     steps.clear()
-    stops = (8, 19)  # in the first training after its first epoch, and in the second one
+    stops = (7, 13)  # in the first training after its first epoch, and in the second one
     for _ in stops:
         with pytest.raises(KeyboardInterrupt):
             pretrain(name)
         assert not Path(f"data/pretrained/{name}").exists()
     assert hashes(pretrain(name)) == whole
-    assert len(steps) == all_steps + (8 - 5) + (19 - 15)  # since the last checkpoints
+    assert len(steps) == all_steps + (7 - 6) + (4 - 3)  # since the last checkpoints
     assert not Path("data/tuning/pretrain", name).exists()
 
 
 def test_a_stop_between_a_checkpoint_and_the_end_of_an_epoch_loses_no_state(place, monkeypatch):
-    place(keep="each", corpora={"other": ["news-left"]})
+    place(save="each", corpora={"other": ["news-left"]})
     monkeypatch.setattr(tune, "EVERY", 4)  # as many as an epoch has
     plain = tune._keep
 
@@ -236,7 +239,7 @@ def test_a_stop_between_a_checkpoint_and_the_end_of_an_epoch_loses_no_state(plac
 
 
 def test_other_settings_do_not_go_on_with_a_stopped_training(place, monkeypatch):
-    place(learning_rate={"other": 1e-3})
+    place(learning_rate={"other": 1e-3}, corpora={"other": ["news-left"]}, epochs=1)
     wanted = hashes(pretrain("masked"))
     place(learning_rate={"other": 5e-3})
 
@@ -287,9 +290,9 @@ def test_smaller_shares_and_fewer_texts_are_nested_and_seeds_draw_others():
     assert drawn(dict(reversed(texts.items())), 0.5, 7) == half
 
 
-@pytest.mark.parametrize(("most", "sizes"), [(None, (24, 12)), (15, (15, 12)), ("even", (12, 12))])
+@pytest.mark.parametrize(("most", "sizes"), [(15, (15, 12)), ("even", (12, 12))])
 def test_corpora_can_be_held_to_one_size(place, most, sizes):
-    place(texts=most, epochs=1)
+    place(max_texts=most, epochs=1)
     pretrain("masked")
     assert tuple(s.texts for s in checkpoints("masked")[1:]) == sizes
 
@@ -315,9 +318,9 @@ def test_losses_fall_and_stand_with_their_epochs_and_rates(place, monkeypatch):
 
 
 def test_a_batch_in_several_passes_teaches_the_same(place):
-    place(corpora={"other": ["news-left"]})
+    place(corpora={"other": ["news-left"]}, epochs=1)
     whole = pretrain("masked").rename("whole")
-    place(at_once=4)
+    place(micro_batch=4)
     pretrain("masked")
     told = column(losses("data/pretrained/masked"))
     assert told == pytest.approx(column(losses(whole)), abs=2e-6)
@@ -326,7 +329,7 @@ def test_a_batch_in_several_passes_teaches_the_same(place):
 def test_mixed_precision_teaches_nearly_the_same(place, change, monkeypatch):
     monkeypatch.setenv("PLUMBLINE_CORES", "1")
     change(lambda tree: tree["models"]["masked"].update(dtype="float32"))
-    place(corpora={"other": ["news-left"]})
+    place(corpora={"other": ["news-left"]}, epochs=1)
     whole = pretrain("masked").rename("whole")
     place(precision="bfloat16")
     pretrain("masked")
@@ -351,26 +354,26 @@ def test_a_model_without_corpora_keeps_no_state_and_loads_nothing(place, change)
 def test_what_cannot_be_trained_is_told(place, change):
     far = {"kind": "remote", "endpoint": {"url": "http://localhost:1/v1", "model": "far"}}
     change(lambda tree: tree["models"].update(far=far))
-    with pytest.raises(Problem, match=r"far is of kind remote.*`far: \[\]`"):
+    with pytest.raises(UserError, match=r"far is of kind remote.*`far: \[\]`"):
         pretrain("far")
     place(corpora={"masked": ["news-left"]})
-    with pytest.raises(Problem, match="nothing for causal"):
+    with pytest.raises(UserError, match="nothing for causal"):
         pretrain("causal")
     place(corpora={"other": ["news-far"]})
-    with pytest.raises(Problem, match="news-far not in corpora; there are news-left"):
+    with pytest.raises(UserError, match="news-far not in corpora; there are news-left"):
         pretrain("masked")
     place(corpora={"other": ["news-left"]}, shares=[0.01])
-    with pytest.raises(Problem, match=r"0.01 of news-left \(all\) is no text"):
+    with pytest.raises(UserError, match=r"0.01 of news-left \(all\) is no text"):
         pretrain("masked")
     place(shares=[1], learning_rate={"causal": 1e-3})
-    with pytest.raises(Problem, match="learning_rate: none for masked"):
+    with pytest.raises(UserError, match="learning_rate: none for masked"):
         pretrain("masked")
     place(learning_rate={"other": 1e200}, epochs=9)
-    with pytest.raises(Problem, match="lower the learning rate"):
+    with pytest.raises(UserError, match="lower the learning rate"):
         pretrain("masked")
     path = parquet.DATASETS / "corpora/news-left.parquet"
     pl.read_parquet(path).head(4).write_parquet(path)
-    with pytest.raises(Problem, match="changed since it was validated"):
+    with pytest.raises(UserError, match="changed since it was validated"):
         pretrain("masked")
 
 
@@ -383,15 +386,14 @@ def test_what_cannot_be_trained_is_told(place, change):
         ({"corpora": {"other": ["news-left", "news-left"]}}, "corpora.other: one stands twice"),
         ({"periods": ["since"]}, "periods.0"),
         ({"warmup": 1}, "warmup"),
-        ({"texts": "some"}, "texts"),
+        ({"max_texts": "some"}, "max_texts"),
         ({"betas": [0.9, 1]}, "betas.1"),
-        ({"keep": "all"}, "keep"),
+        ({"save": "all"}, "save"),
     ],
 )
-def test_params_that_make_no_sense_are_told(place, values, said):
-    place(**values)
-    with pytest.raises(Problem, match=said):
-        section(KEY, Params)
+def test_params_that_make_no_sense_are_refused(values, said):
+    with pytest.raises(ValidationError, match=said):
+        Params.model_validate(whole.tree()["training"]["pretrain"] | values)
 
 
 def test_the_check_of_params_knows_models_corpora_and_kinds(place, change):
@@ -400,12 +402,14 @@ def test_the_check_of_params_knows_models_corpora_and_kinds(place, change):
             "kind": "remote",
             "endpoint": {"url": "http://localhost:1/v1", "model": "far"},
         }
-        tree["assignments"]["leaning"] = ["masked", "causal", "far"]
+        tree["assignments"]["stances"] = ["masked", "causal", "far"]
         own = tree["training"]["pretrain"]
         own["corpora"] = {"ghost": [], "masked": ["news-leftish"], "far": ["news-left"]}
 
+    whole.write(Path.cwd())
+    change(tiny)
     change(wrong)
-    with pytest.raises(Problem) as told:
+    with pytest.raises(UserError) as told:
         check()
     lines = [line for line in str(told.value).splitlines() if KEY in line]
     assert len(lines) == 4
@@ -427,7 +431,7 @@ def launched(*options):
 
 @pytest.mark.slow
 def test_processes_that_train_together_come_to_what_one_comes_to(place, monkeypatch):
-    place(epochs=2, batch=7, at_once=2)  # so that they share no batch evenly
+    place(epochs=2, batch=7, micro_batch=2)  # so that they share no batch evenly
     alone = pretrain("masked").rename("alone")
     launched("--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no")
     assert hashes("data/pretrained/masked") == hashes(alone)

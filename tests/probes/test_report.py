@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from page_read import Page, shown
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.politicians import anova, subgroups
 from plumbline.probes.politicians import page as politicians
 from plumbline.probes.report import figures
@@ -20,7 +20,7 @@ from plumbline.probes.site import write
 
 TOP = Path(__file__).parents[2]
 STEPS = ["results", "latent", "supersenses", "sentiments", "anova", "clusters", "subgroups"]
-STEPS += ["pooled", "robustness", "sentiment_lexica"]
+STEPS += ["pooled_pmi", "robustness", "lexicon_evaluation"]
 FIRST, LAST = ["controls", "readings"], ["downloads", "versions"]
 SECTIONS = {  # of every page, in their order
     "index": ["controls", "contents", "studies", "versions"],
@@ -42,13 +42,18 @@ def site(finished):
 
 
 @pytest.fixture(scope="module")
+def pages(site):
+    return {name: Page(text) for name, text in site.items()}
+
+
+@pytest.fixture(scope="module")
 def text(site):
     return site["politicians"]
 
 
 @pytest.fixture(scope="module")
-def page(text):
-    return Page(text)
+def page(pages):
+    return pages["politicians"]
 
 
 def parted(text):
@@ -74,16 +79,16 @@ def limits(row, digits=2, side=""):
     return f"{shown_as(low, digits)} to {shown_as(high, digits)}"
 
 
-def test_every_element_is_closed(site):
-    assert set(site) == set(SECTIONS)
-    assert [name for name, text in site.items() if Page(text).open] == []
+def test_every_element_is_closed(pages):
+    assert set(pages) == set(SECTIONS)
+    assert [name for name, page in pages.items() if page.open] == []
 
 
-def test_a_page_has_controls_first_then_readings_then_the_steps_of_the_study(site):
+def test_a_page_has_controls_first_then_readings_then_the_steps_of_the_study(pages):
     for name, sections in SECTIONS.items():
         lacking = set() if name in STUDIED | {"index", "datasets"} else {"downloads"}
         wanted = [section for section in sections if section not in lacking]
-        read = Page(site[name])
+        read = pages[name]
         assert [i for i in read.ids if i in wanted] == wanted
         inside = [target[1:] for target in read.requests if target.startswith("#")]
         assert inside[: len(wanted) + 1] == ["main", *wanted]
@@ -192,8 +197,8 @@ def test_anova_shows_coefficients_with_intervals_and_why_there_are_none(sections
 def test_lexica_stand_beside_the_majority_class_and_what_the_combination_is_better_by(
     sections, finished
 ):
-    folder = finished / "data/tables/sentiment_lexica"
-    _, macro = sections["sentiment_lexica"].tables  # accuracy comes first
+    folder = finished / "data/tables/lexicon_evaluation"
+    _, macro = sections["lexicon_evaluation"].tables  # accuracy comes first
     shown = {row[0]: row for row in macro}
     table = pl.read_parquet(folder / "agreement.parquet").filter(pl.col("measure") == 1)
     apart = pl.read_parquet(folder / "differences.parquet").filter(pl.col("measure") == 1)
@@ -248,8 +253,8 @@ def test_subgroups_show_people_of_each_gender_and_differences(sections, finished
 
 
 def test_pooled_shows_the_highest_words_of_each_group(sections, finished):
-    table = pl.read_parquet(finished / "data/tables/pooled/pooled.parquet")
-    shown = sections["pooled"].rows
+    table = pl.read_parquet(finished / "data/tables/pooled_pmi/pooled_pmi.parquet")
+    shown = sections["pooled_pmi"].rows
     keys = ("group", "language", "pos", "gender", "reading")
     for _, part in table.drop_nulls("value").group_by(*keys):
         r = part.sort(["value", "word"], descending=[True, False]).to_dicts()[0]
@@ -335,8 +340,8 @@ def test_a_model_that_is_no_longer_asked_is_not_shown(copied, change):
         assert "tiny" not in [g.title for g in one.groups]
 
 
-def test_datasets_show_their_counts_and_fingerprints(site, finished):
-    page, text = Page(site["datasets"]), site["datasets"]
+def test_datasets_show_their_counts_and_fingerprints(pages, site, finished):
+    page, text = pages["datasets"], site["datasets"]
     shown = [row for table in page.tables for row in table]
     for name in ("politicians", "words"):
         assert any(heading.startswith(f"{name} ") for heading in page.headings)
@@ -347,8 +352,8 @@ def test_datasets_show_their_counts_and_fingerprints(site, finished):
 
 
 @pytest.mark.parametrize("name", SECTIONS)
-def test_a_page_asks_nothing_of_anybody(site, finished, name):
-    text, page = site[name], Page(site[name])
+def test_a_page_asks_nothing_of_anybody(pages, site, finished, name):
+    text, page = site[name], pages[name]
     apart = [target for target in page.requests if not target.startswith("#")]
     assert apart.count("data:,") == 1  # the icon, so that no browser looks for one
     # all else is beside it, under whatever path the site stands
@@ -377,9 +382,9 @@ def test_the_site_is_pages_tables_and_what_experiments_are_compared_by(site, fin
     assert {path.name for path in folder.iterdir()} == {f"{name}.html" for name in site} | others
 
 
-def test_references_lead_somewhere_and_to_one_thing(site):
-    for text in site.values():
-        page = Page(text)
+def test_references_lead_somewhere_and_to_one_thing(pages, site):
+    for name, page in pages.items():
+        text = site[name]
         inside = {target[1:] for target in page.requests if target.startswith("#")}
         assert inside | set(re.findall(r"url\(#([^)]+)\)", text)) <= set(page.ids)
         assert len(page.ids) == len(set(page.ids))
@@ -419,7 +424,7 @@ def test_two_runs_write_the_same_bytes(copied, finished):
 
 
 def test_without_tables_the_command_is_told(place):
-    with pytest.raises(Problem, match="no tables; run `make repro`"):
+    with pytest.raises(UserError, match="no tables; run `make repro`"):
         write()
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from browser import chromium
+from page_read import Page, shown
 
 from plumbline import probes
 from plumbline.probes import ALL, EACH
@@ -99,9 +100,20 @@ def test_the_figure_of_controls_is_the_same_again_and_says_what_it_shows():
     assert "2 as it should be, 1 unclear, 1 not as it should be" in drawn[0]
 
 
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_without_tables_every_step_is_empty_and_says_how_to_make_them(study, tmp_path):
+    found, text = shown(tmp_path, study, *(step.name for step in study.steps))
+    assert [step.name for step in found if step.groups] == []
+    assert text.count("No tables yet") == len(study.steps)
+    words = Page(text).words
+    assert [
+        step.stage for step in study.steps if f"make repro STAGE={step.stage}" not in words
+    ] == []
+
+
 def test_every_analysis_is_on_the_page_of_one_study():
     shown = [analysis for study in STUDIES for analysis in study.analyses]
-    assert sorted(shown) == sorted({*EACH, *ALL, "drift"})
+    assert sorted(shown) == sorted({*EACH, *ALL, "waves"})
     assert [study.name for study in STUDIES] == list(probes.STUDIES)
 
 

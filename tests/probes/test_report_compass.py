@@ -43,7 +43,7 @@ def section(tmp_path_factory):
     for name, s, _ in every(rows, states):
         push = {"left": -1.0, "right": 1.0}.get(s["corpus"], 0.0) * s["epoch"]
         answers.append({"id": name} | s | filled(right[name] * push + rng.normal(0, 0.1)))
-    save(inputs, "filled", answers)
+    save(inputs, "mask", answers)
     return tabled(inputs)
 
 
@@ -51,7 +51,7 @@ def test_a_section_has_the_compass_the_training_and_the_shifts(section):
     (section,), page = section
     (group,) = section.groups
     (block,) = group.blocks
-    assert block.title == "m, q, filled"
+    assert block.title == "m, q, mask"
     figures = {part.heading: part.figure for part in block.parts if part.figure}
     assert list(figures) == ["the compass", "along the training", "shifts"]
     assert all(figure.count("<svg") == 1 for figure in figures.values())
@@ -85,7 +85,7 @@ def test_options_that_were_chosen_are_shown_with_their_refusals(tmp_path):
     answers = []
     for n, (name, s, _) in enumerate(every(rows, [state()])):
         answers.append({"id": name} | s | chosen(n % 4, response="I'm sorry." if n == 3 else None))
-    save(inputs, "chosen", answers)
+    save(inputs, "multiple_choice", answers)
     (found,), _ = tabled(inputs)
     (row, *_) = [r for r in listed(found, "how many answers there are") if r[0] == "named"]
     assert row[5:8] == ["21", "1", "0"]
@@ -93,7 +93,3 @@ def test_options_that_were_chosen_are_shown_with_their_refusals(tmp_path):
     assert part.figure
     assert not re.search(r"nan", part.figure)
     assert listed(found, "shifts") == []
-
-
-def test_without_tables_the_section_is_empty(tmp_path):
-    assert shown(tmp_path, told.STUDY, "compass")[0][0].groups == []

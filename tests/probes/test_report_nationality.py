@@ -51,7 +51,3 @@ def test_predictions_mixed_model_and_correlations_are_there(page):
         assert what in text
     assert "log rank" in text
     assert "within" in text
-
-
-def test_without_tables_there_is_an_empty_section(tmp_path):
-    assert shown(tmp_path, section.STUDY, "nationality")[0][0].groups == []

@@ -8,7 +8,7 @@ from plumbline.probes.politicians import page, sentiment
 from plumbline.probes.report import figures
 from plumbline.probes.stats.estimate import typed
 
-BASE = {"pos": 0, "deviation": 0, "reading": 1, "largest": 100, "candidates": 300, "left_out": 0}
+BASE = {"pos": 0, "deviation": 0, "reading": 1, "top_k": 100, "candidates": 300, "left_out": 0}
 BASE |= {"n": 10, "cluster": "", "method": "", "null": "", "p_bh": None, "p": None}
 
 
@@ -72,10 +72,6 @@ def test_the_star_is_that_of_names_where_there_is_one(tmp_path, drawn, p_bh, sta
     assert set(men) == {starred}
 
 
-def test_without_tables_there_are_no_figures(tmp_path):
-    assert blocks(tmp_path) == []
-
-
 def test_the_figure_marks_every_share_and_each_line_once(tmp_path):
     write(tmp_path, [("a", "en"), ("b", "en")], [0.01])
     (block,) = blocks(tmp_path)
@@ -89,7 +85,7 @@ def test_the_figure_marks_every_share_and_each_line_once(tmp_path):
 
 def test_the_page_has_them_between_results_and_lexica(finished):
     text = (finished / "data/report/politicians.html").read_text(encoding="utf-8")
-    at = [text.index(f'id="{name}"') for name in ("results", "sentiments", "sentiment_lexica")]
+    at = [text.index(f'id="{name}"') for name in ("results", "sentiments", "lexicon_evaluation")]
     assert at == sorted(at)
     assert "<summary>ADJ, pmi, argmax</summary>" in text
     assert "<summary>VERB, pmi, argmax</summary>" in text

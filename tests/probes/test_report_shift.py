@@ -12,18 +12,18 @@ from trained import trained
 from plumbline.probes.report import figures
 from plumbline.probes.stereotypes import page as stereotypes
 from plumbline.probes.stereotypes import shift as analysis
-from plumbline.probes.stereotypes.schemas import MEASURES
 from plumbline.probes.stereotypes.shift import Params
+from plumbline.probes.stereotypes.shift_rows import MEASURES
 
 PARAMS = Params(
     version="0.1.0",
-    k={"probability": 12},
-    top=15,
-    recall=[5],
+    top_k={"probability": 12},
+    top_k_followed=15,
+    recall_at=[5],
     flagged=True,
-    flips=999,
-    swaps=199,
-    bootstrap=200,
+    n_permutations=999,
+    n_permutations_similarity=199,
+    n_bootstrap=200,
     confidence=0.95,
     seed=1,
 )
@@ -85,7 +85,7 @@ def test_similarities_are_shown_by_corpus_share_and_category(data, rows):
 def test_the_fates_of_words_are_counted(data, rows):
     table = pl.read_parquet(data / "tables/shift/attributes.parquet")
     own = table.filter(pl.col("corpus") == "post", pl.col("category") == "other")
-    counts = [str((own["fate"] == fate).sum()) for fate in (1, 2, 0)]  # kept, removed, added
+    counts = [str((own["outcome"] == fate).sum()) for fate in (1, 2, 0)]  # kept, removed, added
     assert any(row[:2] == ["other", "post"] and row[2:5] == counts for row in rows)
 
 
@@ -96,9 +96,3 @@ def test_words_are_drawn_before_and_after_kept_ones_joined():
     ET.fromstring(drawn)
     assert drawn.count('class="joined"') == 2  # one kept word in each panel
     assert drawn.count(">c</text>") == 2
-
-
-def test_without_tables_the_section_says_how_to_make_them(tmp_path):
-    (found,), text = shown(tmp_path, stereotypes.STUDY, "shift")
-    assert found.groups == []
-    assert "make repro STAGE=shift" in Page(text).words

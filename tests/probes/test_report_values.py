@@ -10,7 +10,13 @@ from plumbline.probes.values import values as analysis
 from plumbline.probes.values.schemas import SCHEMAS
 
 PARAMS = analysis.Params(
-    version="0.1.0", frame="said", bound=0.3, bootstrap=100, draws=99, confidence=0.95, seed=1
+    version="0.1.0",
+    frame="said",
+    equivalence_margin=0.3,
+    n_bootstrap=100,
+    n_permutations=99,
+    confidence=0.95,
+    seed=1,
 )
 
 
@@ -58,8 +64,3 @@ def test_the_simulated_survey_is_called_so():
     assert people["order"]["quartile_high"] == 3.5
     assert values.standing(frame, "PI34") == ({}, "")
     assert values.standing(pl.DataFrame(), "values") == ({}, "")
-
-
-def test_without_tables_the_section_is_empty(tmp_path):
-    assert shown(tmp_path, values.STUDY, "values")[0][0].groups == []
-    assert set(SCHEMAS) >= {"values", "gender", "calibration"}

@@ -6,7 +6,7 @@ from models.tiny import save
 from models.tiny_causal import gpt2, gpt2_tokenizer
 from transformers import AutoTokenizer
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.commands.cost import plan
 from plumbline.probes.core.run_probe import probe
 from plumbline.probes.models.files import pin
@@ -98,9 +98,9 @@ def test_a_plan_counts_words_and_no_head(ready):
 
 def test_a_model_without_states_and_a_language_without_words_are_refused(ready, change):
     change(lambda tree: tree["models"]["tiny"].update(kind="seq2seq"))
-    with pytest.raises(Problem, match="kind seq2seq cannot be asked to represent"):
+    with pytest.raises(UserError, match="kind seq2seq cannot be asked to represent"):
         probe("representations", "tiny")
     change(lambda tree: tree["probes"]["representations"].update(languages=["fr", "cs"]))
     change(lambda tree: tree["models"]["causal"].update(languages=["cs"]))
-    with pytest.raises(Problem, match=r"representations\.languages: cs not in words"):
+    with pytest.raises(UserError, match=r"representations\.languages: cs not in words"):
         probe("representations", "causal")

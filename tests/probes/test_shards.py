@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from transformers import AutoTokenizer
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.__main__ import main
 from plumbline.probes.commands.cost import plan
 from plumbline.probes.core import run_probe
@@ -25,7 +25,7 @@ from plumbline.probes.politicians import associations
 from plumbline.probes.core import run_probe as outputs
 from plumbline.probes.__main__ import main
 
-associations.SHARD = 40
+associations.SHARD = 20
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -35,13 +35,13 @@ def contents(folder):
 
 
 def single(tree):
-    tree["models"]["tiny"]["dtype"] = "float32"
+    tree["models"]["tiny"] |= {"dtype": "float32", "languages": ["fr"]}
 
 
 @pytest.fixture
 def fine(place, monkeypatch, change):
-    """A place with a model in float32, and shards of few names."""
-    monkeypatch.setattr(associations, "SHARD", 40)
+    """A place with a model in float32 and one language, and shards of few names."""
+    monkeypatch.setattr(associations, "SHARD", 20)
     change(single)
     pin("tiny")
     return place
@@ -75,11 +75,11 @@ def test_parts_of_a_job_array_end_with_the_bytes_of_one_run(fine):
 
 def test_a_run_that_stops_at_its_very_end_computes_nothing_twice(fine, monkeypatch):
     def full(*_):
-        raise Problem("disk full")
+        raise UserError("disk full")
 
     with monkeypatch.context() as patch:
         patch.setattr(run_probe, "_card", full)
-        with pytest.raises(Problem, match="disk full"):
+        with pytest.raises(UserError, match="disk full"):
             probe("associations", "tiny")
     partial = TINY.with_name(".tiny.partial")
     left = {p.relative_to(partial): p.stat().st_ino for p in partial.glob("*/*.parquet")}
@@ -94,18 +94,18 @@ def test_a_part_does_not_throw_away_what_other_parts_wrote_of_another_run(fine, 
     partial = TINY.with_name(".tiny.partial")
     before = contents(partial)
     change(lambda tree: tree["probes"]["associations"].update(version="9.9.9"))
-    with pytest.raises(Problem, match="holds parts of a run with other params"):
+    with pytest.raises(UserError, match="holds parts of a run with other params"):
         probe("associations", "tiny", Execution(part=(2, 3)))
     assert contents(partial) == before
 
 
 def test_cores_do_not_change_a_byte_in_single_precision(fine, monkeypatch):
     found = []
-    for cores in ("1", "2", "5"):
+    for cores in ("1", "3"):
         monkeypatch.setenv("PLUMBLINE_CORES", cores)
         found.append(contents(probe("associations", "tiny")))
         TINY.rename(f"with-{cores}")
-    assert found[0] == found[1] == found[2]
+    assert found[0] == found[1]
     assert len(found[0]) > 8
 
 
@@ -135,7 +135,7 @@ def test_a_part_that_is_none_is_one_line(fine, capsys):
 def test_a_model_of_another_kind_is_refused_before_it_is_loaded(place, change):
     change(lambda tree: tree["models"]["tiny"].update(kind="classifier"))
     said = "kind classifier cannot be asked to fill, as associations does"
-    with pytest.raises(Problem, match=said):
+    with pytest.raises(UserError, match=said):
         probe("associations", "tiny")
 
 
@@ -143,11 +143,9 @@ def test_a_plan_counts_what_a_run_then_writes(fine):
     planned = plan("associations", "tiny", seconds=60)
     folder = probe("associations", "tiny")
     tokenizer = AutoTokenizer.from_pretrained("tiny")
-    tables = [pl.read_parquet(folder / f"{code}/*.parquet") for code in ("en", "fr")]
-    lists = [table.select("prompt", "pos").unique() for table in tables]
-    prompts = [prompt for found in lists for prompt in found["prompt"]]
+    prompts = pl.read_parquet(folder / "fr/*.parquet").select("prompt", "pos").unique()["prompt"]
     assert planned.prompts == len(prompts)
-    tokens = sum(len(ids) for ids in tokenizer(prompts)["input_ids"])
+    tokens = sum(len(ids) for ids in tokenizer(prompts.to_list())["input_ids"])
     assert planned.tokens == pytest.approx(tokens, rel=0.02)
     written = sum(p.stat().st_size for p in folder.glob("*/*.parquet"))
     assert planned.gigabytes * 1e9 == pytest.approx(written, rel=1)

@@ -86,7 +86,7 @@ def trained(
     pl.DataFrame({"word": known, "english": known} | flags).write_parquet(
         folder / "emotions/en.parquet"
     )
-    write(inputs.outputs("stereotypes", "m") / "en/00000.parquet", lists(groups, base))
+    write(inputs.outputs("completions", "m") / "en/00000.parquet", lists(groups, base))
     liked = np.array([category == "liked" for category, _ in groups])[:, None, None]
     colour = np.zeros(WORDS)
     colour[:GOOD], colour[GOOD : GOOD + BAD] = 1, -1
@@ -101,7 +101,7 @@ def trained(
                 n = round(share * (articles or {}).get(corpus, 100))
                 table = told(lists(groups, after), corpus, share, number, n)
                 name = f"{corpus}-{share:g}-{number}.parquet"
-                write(inputs.outputs("finetuned", "m") / "en" / name, table)
+                write(inputs.outputs("after_training", "m") / "en" / name, table)
     return Trained(inputs, groups, base)
 
 

@@ -28,7 +28,7 @@ from samples import (
     published_params,
 )
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Row
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.stereotypes import build as stereotypes
@@ -196,7 +196,7 @@ def test_an_engine_that_stays_throttled_is_put_aside_and_loses_nothing(address, 
         return act
 
     with misbehaving(address, script) as server:
-        with pytest.raises(Problem, match=r"google/en, 4 of 10: .*captcha.*it continues") as told:
+        with pytest.raises(UserError, match=r"google/en, 4 of 10: .*captcha.*it continues") as told:
             fetched(server.address, groups, into, SHORT)
         assert "yahoo" not in str(told.value)
         assert "\n" not in str(told.value)
@@ -212,7 +212,7 @@ def test_an_engine_that_stays_throttled_is_put_aside_and_loses_nothing(address, 
 
 def test_a_longer_wait_than_allowed_ends_that_engine_at_once(address, groups, tmp_path):
     with misbehaving(address, always(only("yahoo", status(429, Retry_After=86400)))) as server:
-        with pytest.raises(Problem, match=r"yahoo/en, 0 of 10: .*asks to wait 86400 s"):
+        with pytest.raises(UserError, match=r"yahoo/en, 0 of 10: .*asks to wait 86400 s"):
             fetched(server.address, groups, tmp_path / DAY)
         assert len([r for r in server.asked if r.path.startswith("/yahoo?")]) == 1
 
@@ -251,7 +251,7 @@ def test_a_fetch_killed_again_and_again_ends_with_the_same_bytes(address, groups
     path = os.pathsep.join(map(str, [TOP, TOP / "tests"]))
     with misbehaving(address, delay_s=0.03) as server:
         command = [sys.executable, "-c", SCRIPT, server.address, groups, into]
-        for _ in range(3):
+        for _ in range(2):
             stop = len(server.asked) + 1 + dice.randrange(8)
             with subprocess.Popen(
                 command, env=os.environ | {"PYTHONPATH": path}, stderr=subprocess.DEVNULL
@@ -271,7 +271,7 @@ def test_an_answer_that_was_half_written_is_asked_for_again(address, groups, tmp
     into = tmp_path / DAY
     with (
         misbehaving(address, lambda n, body: status(404) if n > 3 else None) as server,
-        pytest.raises(Problem, match="404"),
+        pytest.raises(UserError, match="404"),
     ):
         fetched(server.address, groups, into)
     with misbehaving(address) as server:
@@ -297,7 +297,7 @@ def test_a_fetch_continued_later_keeps_the_times_that_it_had(address, groups, tm
         return web_page if phase == "throttled" and number >= 7 else None
 
     with misbehaving(address, script) as server:
-        with pytest.raises(Problem, match="duckduckgo/en, 7 of 10"):
+        with pytest.raises(UserError, match="duckduckgo/en, 7 of 10"):
             fetched(server.address, groups, into, SHORT, lambda: clock[0])
         phase, clock[0] = "over", clock[0] + timedelta(hours=20)
         fetched(server.address, groups, into, SHORT, lambda: clock[0])
@@ -321,7 +321,7 @@ def test_a_slower_pace_continues_a_fetch_but_other_engines_do_not(address, group
     into = tmp_path / DAY
     fetched(address, groups, into)
     fetched(address, groups, into, pause_s=5)
-    with pytest.raises(Problem, match=r"begun with other parameters"):
+    with pytest.raises(UserError, match=r"begun with other parameters"):
         fetched(address, groups, into, spelling="usual")
 
 
@@ -332,7 +332,7 @@ def test_the_published_files_are_kept_as_sent_and_a_web_page_is_refused(address,
         found = fetched(address, groups, tmp_path / DAY, published=published_params(at))
         with misbehaving(at, always(web_page)) as server:
             others = published_params(server.address)
-            with pytest.raises(Problem, match=r"choenni2021\.csv: a web page"):
+            with pytest.raises(UserError, match=r"choenni2021\.csv: a web page"):
                 fetched(address, groups, tmp_path / "b" / DAY, published=others)
     assert found["published/choenni2021.csv"] == suggesting.published_file()
 
@@ -357,7 +357,7 @@ def test_a_server_that_cannot_show_who_it_is_is_not_believed(groups, tmp_path):
     subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
     with suggesting.suggesting({}, tls=tmp_path) as address:
         assert address.startswith("https://")
-        with pytest.raises(Problem, match="SSLError"):
+        with pytest.raises(UserError, match="SSLError"):
             fetched(address, groups, tmp_path / DAY, SHORT)
     assert not (tmp_path / DAY / "answers").exists()
 
@@ -368,7 +368,10 @@ def test_a_server_that_cannot_show_who_it_is_is_not_believed(groups, tmp_path):
         ({"locales": {"nl": {"language": "nl"}}}, "nl: no groups or no templates for 'nl'"),
         ({"templates": {"en": {"people": ["why are they so"]}}}, "needs {group} once"),
         ({"engines": {"a/b": {"format": "list", "address": "http://x/{query}"}}}, "'a/b': a name"),
-        ({"engines": {"a": {"format": "list", "address": "http://x/"}}}, "{query} must stand"),
+        (
+            {"engines": {"a": {"format": "list", "address": "http://x/"}}},
+            "String should match pattern",
+        ),
         ({"engines": {"a": {"format": "list", "address": "http://x/{query}{x}"}}}, "in braces"),
         ({"engines": {"a": {"format": "html", "address": "http://x/{query}"}}}, "Input should be"),
         ({"pause_s": -1}, "greater than or equal to 0"),
@@ -381,7 +384,7 @@ def test_parameters_that_make_no_sense_are_refused(groups, changes, told):
 
 
 def test_a_wave_is_named_for_its_day(groups, tmp_path):
-    with pytest.raises(Problem, match="named for its day"):
+    with pytest.raises(UserError, match="named for its day"):
         fetched("http://localhost", groups, tmp_path / "today")
 
 

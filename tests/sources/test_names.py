@@ -3,15 +3,14 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from samples import DAY, POLITE, SAMPLES, files, names_params, oxigraph
+from samples import DAY, POLITE, SAMPLES, names_params, oxigraph
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import Reject
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.names import build as dataset
 from plumbline.builders.datasets.names import fetch as names
 from plumbline.builders.fetch.sparql import PREFIXES
-from sources.misbehaving import always, at_first, cut, misbehaving, web_page
 
 LIST = SAMPLES / "names" / DAY / "lists" / "common.csv"
 TURTLE = "".join(f"@prefix {line.removeprefix('PREFIX ')} .\n" for line in PREFIXES.splitlines())
@@ -115,36 +114,9 @@ def test_a_fetch_that_was_stopped_goes_on_and_ends_with_the_same_bytes(counting,
 
 
 def test_a_country_of_nobody_is_told(counting, tmp_path):
-    with pytest.raises(Problem, match="nobody of fj has a name there"):
+    with pytest.raises(UserError, match="nobody of fj has a name there"):
         names.fetch(params(counting, countries={"fj": "Q712"}), POLITE, tmp_path / DAY)
     assert not (tmp_path / DAY / MANIFEST).exists()
-
-
-def test_a_list_comes_from_the_checkout_and_from_afar_as_it_is(tmp_path):
-    with files(LIST.parent) as address, misbehaving(address, at_first(1, cut)) as server:
-        names.fetch(names_params(f"{server.address}/common.csv"), POLITE, tmp_path / "a")
-        assert len(server.asked) == 2
-    names.fetch(names_params(), POLITE, tmp_path / "b")
-    for folder in ("a", "b"):
-        assert (tmp_path / folder / "lists/common.csv").read_bytes() == LIST.read_bytes()
-
-
-def test_a_web_page_and_a_missing_list_are_told(tmp_path):
-    with (
-        files(LIST.parent) as address,
-        misbehaving(address, always(web_page)) as server,
-        pytest.raises(Problem, match="a web page in place of the file"),
-    ):
-        names.fetch(names_params(f"{server.address}/common.csv"), POLITE, tmp_path / "a")
-    with pytest.raises(Problem, match=r"nowhere\.csv: no such list of names"):
-        names.fetch(names_params("nowhere.csv"), POLITE, tmp_path / "b")
-
-
-def test_other_parameters_are_refused_when_a_fetch_is_continued(tmp_path):
-    names.fetch(names_params(), POLITE, tmp_path / DAY)
-    other = names_params().lists[0].model_copy(update={"name": "other"})
-    with pytest.raises(Problem, match="begun with other parameters"):
-        names.fetch(names.Params(lists=[other]), POLITE, tmp_path / DAY)
 
 
 def test_params_need_a_list_or_a_count():

@@ -3,7 +3,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -24,14 +23,14 @@ from samples import (
     reddit_params,
 )
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, Snapshot
 from plumbline.builders.datasets.corpora import fetch as reddit
 from plumbline.builders.datasets.corpora import reddit_dump
 from sources.misbehaving import always, at_first, cut, half, misbehaving, says, status, web_page
 
 KEPT = SAMPLES / "reddit" / PARTISAN
-NOBODY = reddit_dump.Bots(frozenset(), re.compile("(?!)"))
+NOBODY = reddit_dump.Bots(names=[], pattern="(?!)")
 LISTED = {"one": "One", "two": "Two"}
 
 
@@ -135,7 +134,7 @@ def test_an_interrupted_fetch_continues_with_the_dump_that_is_missing(served, tm
     into = tmp_path / PARTISAN
     tired = True
     with misbehaving(address, lambda n, body: status(403) if tired and n else None) as server:
-        with pytest.raises(Problem, match=r"submissions.zst: HTTP 403"):
+        with pytest.raises(UserError, match=r"submissions.zst: HTTP 403"):
             fetch(server.address, folder, into)
         assert not (into / MANIFEST).exists()
         tired, number = False, len(server.asked)
@@ -212,7 +211,7 @@ def test_what_is_no_dump_is_refused_in_one_sentence_and_not_kept(
 ):
     folder, address = served
     with misbehaving(address, always(behaviour)) as server:
-        with pytest.raises(Problem, match=wrong) as caught:
+        with pytest.raises(UserError, match=wrong) as caught:
             fetch(server.address, folder, tmp_path / PARTISAN)
         assert str(caught.value).startswith(f"{server.address}/comments.zst: ")
         assert "\n" not in str(caught.value)
@@ -225,10 +224,10 @@ def test_a_truncated_copy_of_ones_own_is_refused_and_left_alone(served, tmp_path
     folder, address = served
     own = tmp_path / "mine.zst"
     own.write_bytes((folder / "comments.zst").read_bytes()[:-7])
-    with pytest.raises(Problem, match=r"mine\.zst: cut short"):
+    with pytest.raises(UserError, match=r"mine\.zst: cut short"):
         fetch(address, folder, tmp_path / PARTISAN, dumps={"mine": str(own)})
     assert own.is_file()
-    with pytest.raises(Problem, match="no such dump"):
+    with pytest.raises(UserError, match="no such dump"):
         fetch(address, folder, tmp_path / "b", dumps={"mine": str(tmp_path / "none.zst")})
 
 
@@ -267,9 +266,7 @@ def test_the_community_is_the_lines_own_not_one_that_it_quotes(tmp_path):
 def test_an_account_is_told_to_be_a_programs_or_gone_and_not_named(tmp_path):
     names = ["AutoModerator", "price_bot", "PriceBot", "SUMBOT", "Talbot", "botanist", "[deleted]"]
     lines = [line(id=str(n), author=name) for n, name in enumerate(names)]
-    given = reddit.Bots()
-    bots = reddit_dump.Bots(frozenset(n.lower() for n in given.names), re.compile(given.pattern))
-    found, _ = cut_of(tmp_path, lines, bots)
+    found, _ = cut_of(tmp_path, lines, reddit_dump.Bots())
     assert [row["account"] for row in found] == ["bot"] * 4 + ["", "", "deleted"]
 
 
@@ -320,7 +317,7 @@ def test_memory_does_not_grow_with_the_dump(tmp_path):
     ],
 )
 def test_a_list_that_is_none_is_refused(tmp_path, body, wrong):
-    with pytest.raises(Problem, match=wrong):
+    with pytest.raises(UserError, match=wrong):
         reddit_dump.communities(body, "mine.csv")
 
 
@@ -337,10 +334,10 @@ def test_another_list_under_the_same_date_is_refused(served, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     (other / "communities.csv").write_bytes(b"community,leaning\nOwnMeans,right\n")
-    with pytest.raises(Problem, match="begun with other parameters"):
+    with pytest.raises(UserError, match="begun with other parameters"):
         fetch(address, other, tmp_path / PARTISAN)
 
 
 def test_a_pattern_that_does_not_compile_is_told():
     with pytest.raises(ValidationError, match="no regular expression"):
-        reddit.Bots(pattern="(")
+        reddit_dump.Bots(pattern="(")

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from plumbline.builders.datasets.emotions.build import lexicon
-from plumbline.probes.stereotypes.emotion_words import differences, profiles, redrawn, shuffled_p
+from plumbline.probes.stereotypes.emotions import Members, differences
 
 SEED = 212
 SHARED = Path(__file__).parents[3] / "shared/data"
@@ -27,7 +27,7 @@ def drawn(groups=6, words=80, affects=3, seed=SEED):
 def test_known_words_without_affect_count_below_the_line_and_unknown_words_do_not():
     members = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 1]], dtype=bool)
     affects = np.array([[1, 1], [1, 0], [0, 0], [0, 0]], dtype=bool)
-    found = profiles(members, affects, np.array([True, True, True, False]))
+    found = Members(members, affects, np.array([True, True, True, False])).profiles()
     assert found.carrying.tolist() == [[2, 1], [1, 1], [0, 0]]
     assert (found.covered.tolist(), found.words.tolist()) == ([3, 1, 0], [4, 1, 1])
     assert found.share[0].tolist() == [2 / 3, 1 / 3]
@@ -48,17 +48,19 @@ def test_words_drawn_anew_are_profiles_with_words_repeated():
     members, affects = drawn()
     known = np.arange(80) % 5 > 0
     weights = np.random.default_rng(SEED).poisson(1, (80, 4)).astype(np.float32)
-    found = redrawn(members, affects, known, weights)
+    found = Members(members, affects, known).redrawn(weights)
     for r in range(4):
         times = weights[:, r].astype(int)
         again = [np.repeat(x, times, axis=-1) for x in (members, affects.T, known)]
-        assert np.array_equal(found[..., r], profiles(again[0], again[1].T, again[2]).share)
+        assert np.array_equal(
+            found[..., r], Members(again[0], again[1].T, again[2]).profiles().share
+        )
 
 
 def test_a_planted_affect_is_found_in_its_group_alone():
     members, affects = drawn(groups=8, words=200)
     members[0] = affects[:, 1] & (np.arange(200) % 2 > 0)
-    p = shuffled_p(members, affects, np.ones(200, dtype=bool), 499, SEED)
+    p = Members(members, affects, np.ones(200, dtype=bool)).shuffled_p(499, SEED)
     assert p[0, 1] == 1 / 500
     assert (p[1:] > 0.001).all()
 
@@ -70,7 +72,7 @@ def test_without_an_effect_p_is_small_at_the_nominal_rate():
     p = []
     for _ in range(60):
         members, affects = rng.random((4, 60)) < 0.4, rng.random((60, 2)) < 0.3
-        p.append(shuffled_p(members, affects, known, 99, int(rng.integers(1000)))[0])
+        p.append(Members(members, affects, known).shuffled_p(99, int(rng.integers(1000)))[0])
     hits = int((np.array(p) <= 0.05).sum())  # of 120, two that are independent from each of 60
     assert hits <= 15  # more has a chance below 1 in 500 at a rate of 0.05
 
@@ -78,8 +80,8 @@ def test_without_an_effect_p_is_small_at_the_nominal_rate():
 def test_groups_of_the_same_words_do_not_differ():
     members = np.ones((3, 50), dtype=bool)
     affects = np.arange(50)[:, None] % 3 == 0
-    assert (shuffled_p(members, affects, np.ones(50, dtype=bool), 49, SEED) == 1).all()
-    assert (shuffled_p(members, affects, np.zeros(50, dtype=bool), 49, SEED) == 1).all()
+    assert (Members(members, affects, np.ones(50, dtype=bool)).shuffled_p(49, SEED) == 1).all()
+    assert (Members(members, affects, np.zeros(50, dtype=bool)).shuffled_p(49, SEED) == 1).all()
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +106,7 @@ def test_published_words_give_the_published_scores_but_for_serious(published):
     none = np.zeros(len(AFFECTS), dtype=bool)
     column = [AFFECTS.index(name) for name in ORDER]
     affects = np.array([nrc.get(w, none) for w in words])[:, column]
-    found = profiles(members, affects, np.ones(len(words), dtype=bool))
+    found = Members(members, affects, np.ones(len(words), dtype=bool)).profiles()
     gap = np.array(table["scores"].to_list()) / 100 * found.covered[:, None] - found.carrying
     has = members[:, place["serious"]]
     assert has.sum() == 1583

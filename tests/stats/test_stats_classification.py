@@ -1,11 +1,23 @@
+"""How well classifiers do: agreement, measures of two classes, votes."""
+
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
 
-from plumbline.probes.stats.classification import agreement, chance, difference
+from plumbline.probes.stats.classification import (
+    METRICS,
+    VOTES,
+    agreement,
+    cells,
+    chance,
+    difference,
+    majority_accuracy,
+    metrics,
+    vote,
+)
 
 TRUE = np.array([0, 1, 2, 0, 1, 2])
 GUESS = np.array([0, 2, 1, 0, 0, 1])
@@ -38,7 +50,7 @@ def test_intervals_cover_the_truth_at_their_rate():
     for _ in range(300):
         true = draw.integers(0, 3, 200)
         right = draw.random(200) < 0.6
-        found = agreement(true, np.where(right, true, (true + 1) % 3), bootstrap=300).accuracy
+        found = agreement(true, np.where(right, true, (true + 1) % 3), n_bootstrap=300).accuracy
         covered += found.low <= 0.6 <= found.high
     assert 0.90 <= covered / 300 <= 0.98
 
@@ -64,14 +76,14 @@ def test_swapping_two_texts_leaves_half_of_the_orders_as_extreme():
     # right on 3 or on 1 of 3: F1 is 1 or 2 * 1 / 4; with both texts swapped as far apart, with one
     # of them not at all: p is 1/2
     true = np.zeros(3, dtype=int)
-    found = difference(true, true, np.array([1, 1, 0]), permutations=9999)
+    found = difference(true, true, np.array([1, 1, 0]), n_permutations=9999)
     assert found.macro_f1.value == pytest.approx(0.5)
     assert found.p_macro_f1 == pytest.approx(0.5, abs=0.02)
 
 
 def test_randomisation_agrees_with_the_sign_test_where_all_texts_differ():
     true = np.zeros(10, dtype=int)
-    found = difference(true, true, true + 1, permutations=20000)
+    found = difference(true, true, true + 1, n_permutations=20000)
     assert found.p == pytest.approx(2 / 1024)
     assert found.p_macro_f1 == pytest.approx(2 / 1024, abs=0.0012)
 
@@ -85,7 +97,7 @@ def test_randomisation_of_two_equally_good_classifiers_finds_at_its_rate():
         one, other = (
             np.where(draw.random(90) < 0.6, true, draw.integers(0, 3, 90)) for _ in range(2)
         )
-        p = difference(true, one, other, bootstrap=2, permutations=199, seed=seed).p_macro_f1
+        p = difference(true, one, other, n_bootstrap=2, n_permutations=199, seed=seed).p_macro_f1
         found += p <= 0.05
     assert 0.02 <= found / 300 <= 0.09
 
@@ -94,7 +106,7 @@ def test_chance_is_the_mean_over_all_orders():
     true, predicted = np.array([0, 0, 1, 2, 2]), np.array([0, 1, 1, 2, 0])
     orders = [np.array(order) for order in permutations(predicted)]
     mean = [
-        np.mean([getattr(agreement(true, order, bootstrap=1), of).value for order in orders])
+        np.mean([getattr(agreement(true, order, n_bootstrap=1), of).value for order in orders])
         for of in ("accuracy", "macro_f1")
     ]
     assert chance(true, predicted) == pytest.approx(mean)
@@ -103,3 +115,108 @@ def test_chance_is_the_mean_over_all_orders():
 def test_lengths_must_agree():
     with pytest.raises(ValueError, match="as many predictions as texts"):
         agreement(TRUE, GUESS[:3])
+
+
+TRUE_TWO = np.array([True] * 9 + [False] * 11)
+FOUND = np.array([True] * 6 + [False] * 3 + [True] * 2 + [False] * 9)
+
+
+def measured(true, predicted, weights=None):
+    values = metrics(cells(true, predicted[None], weights))[0]
+    return dict(zip(METRICS, values.T if weights is not None else values[0], strict=True))
+
+
+def test_a_table_worked_by_hand():
+    # 6 found of 9, 8 called so; F1 2 * 6 / (9 + 8); of the others 18 / (11 + 12)
+    found = measured(TRUE_TWO, FOUND)
+    assert found == pytest.approx(
+        {
+            "accuracy": 15 / 20,
+            "balanced accuracy": (6 / 9 + 9 / 11) / 2,
+            "F1": 12 / 17,
+            "macro F1": (12 / 17 + 18 / 23) / 2,
+            "precision": 6 / 8,
+            "recall": 6 / 9,
+        }
+    )
+
+
+def test_always_the_commoner_class_is_accurate_and_no_better_than_chance_when_balanced():
+    true = np.array([True] * 2 + [False] * 98)
+    found = measured(true, np.zeros(100, dtype=bool))
+    assert found["accuracy"] == pytest.approx(0.98)
+    assert found["balanced accuracy"] == pytest.approx(0.5)
+    assert (found["F1"], found["precision"], found["recall"]) == (0, 0, 0)
+
+
+def test_without_a_class_its_measures_are_nothing():
+    only = np.ones(4, dtype=bool)
+    found = measured(only, np.array([True, True, True, False]))
+    assert (found["accuracy"], found["recall"], found["precision"]) == (0.75, 0.75, 1)
+    assert np.isnan([found["balanced accuracy"], found["macro F1"]]).all()
+    found = measured(~only, np.array([True, True, True, False]))
+    assert found["accuracy"] == 0.25
+    assert np.isnan([found["F1"], found["precision"], found["recall"]]).all()
+
+
+def test_weights_are_texts_that_stand_there_so_often():
+    weights = np.array([[2.0, 0.0]] * 10 + [[1.0, 3.0]] * 10)
+    found = metrics(cells(TRUE_TWO, FOUND[None], weights))[0]
+    for column in range(2):
+        often = weights[:, column].astype(int)
+        whole = metrics(cells(TRUE_TWO.repeat(often), FOUND.repeat(often)[None]))[0, 0]
+        np.testing.assert_allclose(found[column], whole, equal_nan=True)
+
+
+def test_exchanging_the_classes_leaves_what_treats_them_alike():
+    before, after = measured(TRUE_TWO, FOUND), measured(~TRUE_TWO, ~FOUND)
+    for name in ("accuracy", "balanced accuracy", "macro F1"):
+        assert before[name] == pytest.approx(after[name])
+    assert before["recall"] != pytest.approx(after["recall"])
+
+
+@pytest.mark.parametrize("kind", VOTES)
+@pytest.mark.parametrize("voters", [2, 3, 4, 7])
+def test_an_ensemble_of_identical_models_is_the_model(kind, voters):
+    print("seed 2")
+    one = np.random.default_rng(2).random(200)
+    one[:2] = 0.5
+    found = vote(np.tile(one, (voters, 1)), kind)
+    assert (found == (one > 0.5)).all()
+
+
+@pytest.mark.parametrize("p", [0.5, 0.6, 0.75, 0.9])
+def test_three_independent_models_are_right_in_three_p_squared_minus_two_p_cubed(p):
+    # all texts at once: each pattern of right and wrong with its probability; the truth is positive
+    patterns = np.array(list(product([0.0, 1.0], repeat=3)))
+    chance = np.where(patterns > 0, p, 1 - p).prod(axis=1)
+    right = vote(patterns.T, "hard")
+    assert chance @ right == pytest.approx(3 * p**2 - 2 * p**3)
+    assert majority_accuracy(p, 3) == pytest.approx(3 * p**2 - 2 * p**3)
+
+
+@pytest.mark.parametrize("voters", [1, 3, 5, 7])
+def test_the_accuracy_of_a_majority_is_that_of_all_patterns(voters):
+    patterns = np.array(list(product([0.0, 1.0], repeat=voters)))
+    chance = np.where(patterns > 0, 0.7, 0.3).prod(axis=1)
+    assert majority_accuracy(0.7, voters) == pytest.approx(chance @ vote(patterns.T, "hard"))
+
+
+def test_an_even_number_of_voters_has_no_majority_by_itself():
+    with pytest.raises(ValueError, match="even number"):
+        majority_accuracy(0.7, 4)
+    ties = np.array([[0.9, 0.6, 0.5], [0.4, 0.1, 0.5]])
+    assert vote(ties, "hard").tolist() == [True, False, False]  # by the mean; one half is not above
+
+
+def test_hard_and_mean_votes_differ_where_one_is_sure():
+    three = np.array([[0.45], [0.45], [0.95]])
+    assert (vote(three, "hard")[0], vote(three, "mean probability")[0]) == (False, True)
+
+
+def test_several_ensembles_vote_at_once():
+    print("seed 4")
+    many = np.random.default_rng(4).random((5, 3, 20))
+    for kind in VOTES:
+        whole = vote(many, kind)
+        assert (whole == np.stack([vote(own, kind) for own in many])).all()

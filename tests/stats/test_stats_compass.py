@@ -11,7 +11,6 @@ import pytest
 from reference_scorer import chance, coordinates, one_decimal, percents, shown
 
 from plumbline.builders.datasets.statements.formats import scale
-from plumbline.probes.leaning.parse_choice import choice
 from plumbline.probes.leaning.scoring import (
     AGREE,
     DISAGREE,
@@ -20,6 +19,7 @@ from plumbline.probes.leaning.scoring import (
     STRONGLY_AGREE,
     STRONGLY_DISAGREE,
     UNCLEAR,
+    choice,
     stance,
 )
 

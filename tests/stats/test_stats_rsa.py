@@ -69,14 +69,14 @@ def test_the_diagonal_inflates_by_three_over_groups_plus_one(groups):
 def test_relabelled_groups_average_to_what_is_expected(diagonal):
     a, b = unrelated(7)
     b[3] = b[2]  # ties too
-    null = relabelled(a, b, diagonal=diagonal, permutations=4000, seed=SEED)
+    null = relabelled(a, b, diagonal=diagonal, n_permutations=4000, seed=SEED)
     error = null.std() / np.sqrt(len(null))
     assert abs(null.mean() - expected(a, b, diagonal=diagonal)) < 4 * error
 
 
 def test_relabelling_is_computing_anew_with_rows_in_another_order():
     a, b = unrelated(8)
-    null = relabelled(a, b, diagonal=False, permutations=20, seed=SEED)
+    null = relabelled(a, b, diagonal=False, n_permutations=20, seed=SEED)
     rng = np.random.default_rng(SEED)
     orders = [rng.permutation(8) for _ in range(20)]
     anew = [rsa(a, b[order], diagonal=False) for order in orders]
@@ -121,18 +121,18 @@ def test_intervals_hold_the_value_and_one_where_both_are_the_same():
     a, b = unrelated(20)
     rng = np.random.default_rng(SEED)
     weights = rng.poisson(1, (20, 500)).astype(np.float32)
-    how = {"diagonal": False, "permutations": 199, "seed": SEED}
+    how = {"diagonal": False, "n_permutations": 199, "seed": SEED}
     near = compare(a, a + 0.2 * b, weights, **how)
-    assert near.low < near.value < near.high <= 1
+    assert near.estimate.low < near.estimate.value < near.estimate.high <= 1
     assert near.p == 1 / 200
-    same = compare(a, a, weights, **how)
+    same = compare(a, a, weights, **how).estimate
     assert (same.value, round(same.low, 9), round(same.high, 9)) == (1, 1, 1)
 
 
 def test_unrelated_descriptions_are_told_apart_at_the_nominal_rate():
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
-    how = {"permutations": 99, "seed": SEED}
+    how = {"n_permutations": 99, "seed": SEED}
     hits = {True: 0, False: 0}
     for _ in range(60):
         a, b = rng.random((9, 8)), rng.random((9, 8))
@@ -143,9 +143,9 @@ def test_unrelated_descriptions_are_told_apart_at_the_nominal_rate():
 
 def test_what_has_no_value_says_so():
     a, b = unrelated(2)
-    found = compare(a, b, ones(2), diagonal=True, permutations=9, seed=1)
-    assert np.isnan([found.value, found.low, found.expected]).all()
-    assert (found.p, found.groups) == (1, 2)
+    found = compare(a, b, ones(2), diagonal=True, n_permutations=9, seed=1)
+    assert np.isnan([found.estimate.value, found.estimate.low, found.expected]).all()
+    assert (found.p, found.estimate.n) == (1, 2)
     alike = np.ones((5, 3))
     assert np.isnan(rsa(alike, alike, diagonal=True))
     with pytest.raises(ValueError, match="the same groups"):

@@ -1,10 +1,5 @@
 """The planted world of social groups."""
 
-import hashlib
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +7,7 @@ import polars as pl
 import pytest
 import whole
 from pydantic import ValidationError
+from world.country import vouch
 
 from plumbline.builders.core.build import build
 from plumbline.builders.core.params import section
@@ -23,7 +19,6 @@ from plumbline.probes.models.masked import Masked
 from plumbline.probes.prompts.groups import queries
 from plumbline.probes.stereotypes.completions import Params as Asking
 from plumbline.probes.worlds.groups import Society, train
-from plumbline.validation.run import validate
 
 TOP = Path(__file__).parents[2]
 SETTINGS = {
@@ -37,25 +32,11 @@ SETTINGS = {
     "batch": 99,
     "learning_rate": 0.005,
 }
-TRAIN = """
-import json, sys
-from pathlib import Path
-import torch
-from plumbline.builders.core.params import section
-from plumbline.probes.stereotypes.completions import Params
-from plumbline.probes.worlds.groups import train
-from plumbline.probes.worlds.groups import Society
-torch.set_num_threads(int(sys.argv[1]))
-torch.set_num_threads = lambda _: None  # training must not fall back to one thread
-into = Path(sys.argv[2])
-into.mkdir()
-train(Society(**json.loads(sys.argv[3])), section("probes.stereotypes", Params), into)
-"""
 
 
 @pytest.fixture(scope="module")
 def land(tmp_path_factory, linking):
-    """Return a folder with the validated datasets that the world is made of."""
+    """Return a folder with the datasets that the world is made of."""
     folder = tmp_path_factory.mktemp("land")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
@@ -65,7 +46,7 @@ def land(tmp_path_factory, linking):
         for module in (social_groups, stereotypes, emotions):
             name = module.__name__.split(".")[-2]
             build(name, module)
-            validate(name)
+            vouch(name)
     return folder
 
 
@@ -75,7 +56,7 @@ def there(land, monkeypatch):
 
 
 def asking():
-    return section("probes.stereotypes", Asking)
+    return section("probes.completions", Asking)
 
 
 def planted(into, **changes):
@@ -124,19 +105,6 @@ def test_the_world_of_the_default_run_says_what_was_planted_in_every_template():
     print(f"lowest {min(likeness):.3f}, mean {np.mean(likeness):.3f}")
     assert np.mean(likeness) > 0.8  # in so small and short a training
     assert len({q.template for q in some}) > 5
-
-
-@pytest.mark.slow
-def test_threads_do_not_change_a_byte(tmp_path):
-    found = []
-    for threads in (1, 2):
-        into = tmp_path / f"threads{threads}"
-        given = [sys.executable, "-c", TRAIN, str(threads), str(into), json.dumps(SETTINGS)]
-        environment = os.environ | {"PYTHONPATH": str(TOP), "OMP_NUM_THREADS": str(threads)}
-        subprocess.run(given, env=environment, check=True, capture_output=True)
-        found.append({p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in into.iterdir()})
-    assert found[0] == found[1]
-    assert {"model.safetensors", "tokenizer.json", "world.json", "planted.parquet"} <= set(found[0])
 
 
 @pytest.mark.parametrize("wrong", [{"noise": 0}, {"attribute_effect": -1}, {"strength": 3}])

@@ -11,18 +11,19 @@ from pydantic import ValidationError
 from world.country import filled as blank
 from world.country import put
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.statements import build as statements
 from plumbline.probes.leaning import stances as leaning
+from plumbline.probes.models.classifier import Entailment
 from plumbline.probes.models.load import load
 from plumbline.probes.models.masked import Masked
-from plumbline.probes.models.nli import Entailment
 from plumbline.probes.models.scorer import Sampling
 from plumbline.probes.prompts.leaning import Asking, wordings
 from plumbline.probes.prompts.leaning import put as asked_in
 from plumbline.probes.worlds import partisans, partisans_generative
 from plumbline.probes.worlds.partisans import Partisanship
 from plumbline.probes.worlds.plant import plant
+from plumbline.probes.worlds.statements import facts
 
 AXES = ("economic", "social")
 THINGS = ("tea", "rain", "war", "law", "bread", "salt", "snow", "wine", "wool", "coal")
@@ -33,24 +34,24 @@ ASKING = Asking.model_validate(
         "negated": "It is not true that {text}.",
         "positive": ["agree", "support", "agrees"],
         "negative": ["disagree", "oppose", "disagrees"],
-        "filled": {
+        "mask": {
             "frames": {
                 "respond": "Please respond: {statement} I <mask> with this statement.",
                 RIGHT: "Somebody said: {statement} I <mask> with that.",
             },
-            "content_free": ["N/A", "This."],
+            "calibration_inputs": ["N/A", "This."],
         },
-        "written": {
+        "generation": {
             "frames": {"respond": "Respond: {statement}\nAnswer:", RIGHT: "{statement}\nYou:"},
             "seeds": [1, 2],
-            "tokens": 8,
-            "stance": "judge",
+            "max_new_tokens": 8,
+            "nli_model": "judge",
         },
-        "chosen": {
+        "multiple_choice": {
             "templates": {},
-            "forces": {"none": ""},
+            "forced_choice_suffixes": {"none": ""},
             "options": ["Strongly disagree", "Disagree", "Agree", "Strongly agree"],
-            "orders": [[0, 1, 2, 3]],
+            "option_orders": [[0, 1, 2, 3]],
             "seeds": [1],
         },
     }
@@ -105,7 +106,7 @@ def about(land):
     """Return all questions in the masked models' prompts, and what is known of the statements."""
     folder = land / "data/datasets/statements"
     said = [w for w in wordings(ASKING, folder) if w.form != "paraphrase"]
-    return asked_in(ASKING.filled.frames, said), partisans.facts(folder, said)
+    return asked_in(ASKING.mask.frames, said), facts(folder, said)
 
 
 def planted(land, **changes):
@@ -377,7 +378,7 @@ def planting(land):
     """Return what plants worlds by their settings, as the command ``plant`` does."""
 
     def put_in(**models):
-        tree = {"probes": {"leaning": ASKING.model_dump(mode="json") | {"version": "0.1.0"}}}
+        tree = {"probes": {"stances": ASKING.model_dump(mode="json") | {"version": "0.1.0"}}}
         Path("params.yaml").write_text(json.dumps(tree), encoding="utf-8")
         for name, (kind, changes) in models.items():
             plant(name, {"world": "partisans", "kind": kind} | SETTINGS | changes)
@@ -398,7 +399,10 @@ def test_worlds_of_every_kind_are_planted_and_answer(planting):
     (text,) = load("writes").generate(["Tea is fair.\nYou:"], [1], Sampling(4))
     assert 1 <= text.tokens <= 4
     one, two = Entailment("judge").logits(
-        [("Tea is fair. I agree.", ASKING.written.agree), ("I disagree.", ASKING.written.disagree)]
+        [
+            ("Tea is fair. I agree.", ASKING.generation.agree),
+            ("I disagree.", ASKING.generation.disagree),
+        ]
     )
     assert np.isfinite([one, two]).all()
 
@@ -415,7 +419,7 @@ def test_a_trained_model_says_what_was_planted(land):
         | {"negative": ["disagree", "oppose"]}
     )
     questions, _ = about(land)
-    rows = list(leaning.filled(questions, scorer, params))
+    rows = list(leaning.fill_masks(questions, scorer, params))
     table = planted(land).filter(pl.col("corpus") == "")
     told = np.array([row["agree_nats"] - row["disagree_nats"] for row in rows])
     wanted = table["log_odds_nats"].to_numpy()
@@ -437,7 +441,7 @@ def test_a_trained_judge_knows_answers_and_not_what_they_are_about(planting):
         )
     )
     judged = Entailment("judge")
-    both = (ASKING.written.agree, ASKING.written.disagree)
+    both = (ASKING.generation.agree, ASKING.generation.disagree)
     for head in ("", "Tea is fair. ", "It is not true that rain is fair. "):
         for texts, sign in (
             (partisans_generative.AGREEING, 1),
@@ -453,7 +457,7 @@ def test_a_trained_judge_knows_answers_and_not_what_they_are_about(planting):
 
 @pytest.mark.parametrize("train", [partisans.train, partisans_generative.train])
 def test_a_prompt_that_is_not_there_is_told(land, train):
-    with pytest.raises(Problem, match=r"partisanship\.frame: no 'ghost' in probes\.leaning"):
+    with pytest.raises(UserError, match=r"partisanship\.frame: no 'ghost' in probes\.stances"):
         trained(land, "x", train, frame="ghost")
 
 
@@ -462,7 +466,7 @@ def test_data_that_were_not_validated_are_refused(land):
     for number, train in enumerate(
         (partisans.train, partisans_generative.train, partisans_generative.judge)
     ):
-        with pytest.raises(Problem, match="statements"):
+        with pytest.raises(UserError, match="statements"):
             trained(land, str(number), train)
 
 
@@ -476,7 +480,7 @@ def test_settings_that_make_no_world_are_refused(wrong):
 
 @pytest.mark.parametrize("kind", ["seq2seq", "remote"])
 def test_kinds_without_such_a_world_are_refused(kind):
-    with pytest.raises(Problem, match=f"masked or causal or classifier, not {kind}"):
+    with pytest.raises(UserError, match=f"masked or causal or classifier, not {kind}"):
         plant("x", {"world": "partisans", "kind": kind} | SETTINGS)
 
 

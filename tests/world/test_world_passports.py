@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.worlds import nations as passports
 from plumbline.probes.worlds.nations import Nations
 from plumbline.probes.worlds.plant import plant
@@ -79,10 +79,10 @@ def test_probabilities_stay_possible(place):
 
 
 def test_a_config_that_is_not_there_is_told(place):
-    with pytest.raises(Problem, match="hate-en not in counterfactuals; there are sentiment-en"):
+    with pytest.raises(UserError, match="hate-en not in counterfactuals; there are sentiment-en"):
         trained(place, "classifier", targets=["hate-en"])
 
 
 def test_a_world_of_countries_is_masked_or_a_classifier():
-    with pytest.raises(Problem, match="masked or classifier, not causal"):
+    with pytest.raises(UserError, match="masked or classifier, not causal"):
         plant("x", {"world": "nations", "kind": "causal"})

@@ -1,4 +1,4 @@
-"""The probe `stereotypes`, held against plain forwards of the same model."""
+"""The probe `completions`, held against plain forwards of the same model."""
 
 import numpy as np
 import polars as pl
@@ -9,7 +9,7 @@ from models.tiny_causal import gpt2
 from pydantic import ValidationError
 from transformers import RobertaConfig, RobertaForMaskedLM
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.causal import Causal
 from plumbline.probes.models.masked import Masked
 from plumbline.probes.prompts.groups import Frames, Query, queries
@@ -162,12 +162,12 @@ def test_groups_are_asked_in_the_spelling_wanted_and_known_in_either(folders):
     texts = {q.text for q in queries(asking, folders, "en")}
     assert "why are millenials so" in texts
     assert len(texts) == 2 * len(PEOPLE) + 1
-    usual = asking.model_copy(update={"spelling": "usual", "suggested_only": True})
+    usual = asking.model_copy(update={"spelling": "usual", "groups": "suggested"})
     found = queries(usual, folders, "en")
     assert {q.text for q in found} == {t.replace("{group}", "millennials") for t in PEOPLE}
     assert {q.group for q in found} == {"millenials"}  # the paper's, so that tables join
-    none = asking.model_copy(update={"suggested_only": True, "frames": {"cs": FRAMES}})
-    with pytest.raises(Problem, match="no group to ask about in 'cs'"):
+    none = asking.model_copy(update={"groups": "suggested", "frames": {"cs": FRAMES}})
+    with pytest.raises(UserError, match="no group to prompt for in 'cs'"):
         queries(none, folders | {"social_groups": with_czech(folders["social_groups"])}, "cs")
 
 
@@ -201,5 +201,5 @@ def test_a_group_that_no_number_of_masks_can_stand_for_is_refused(tmp_path, monk
     scorer = wordpiece_model(tmp_path)
     name = "plumbline.probes.stereotypes.completions.masked"
     monkeypatch.setattr(name, lambda t, n, gap=" ": f"a <mask> {t}")
-    with pytest.raises(Problem, match="take the model out of"):
+    with pytest.raises(UserError, match="take the model out of"):
         answers(scorer)

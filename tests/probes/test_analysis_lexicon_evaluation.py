@@ -8,7 +8,7 @@ import pytest
 import whole
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.labelled_texts import build as labelled_texts
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
 from plumbline.builders.datasets.lexica import build as lexica
@@ -16,12 +16,21 @@ from plumbline.probes.__main__ import main
 from plumbline.probes.core import run_analysis
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import lexicon_evaluation
-from plumbline.probes.politicians.lexicon_evaluation import KINDS, MEASURES, scores
+from plumbline.probes.politicians.lexicon_evaluation import (
+    KINDS,
+    MEASURES,
+    classify,
+    cuts,
+    evaluate,
+    majority,
+    mean_scores,
+    scores,
+)
 from plumbline.probes.stats.estimate import benjamini_hochberg
 
 TOP = Path(__file__).parents[2]
 PARAMS = lexicon_evaluation.Params(
-    version="1.0.0", bootstrap=200, permutations=999, confidence=0.95, seed=1
+    version="1.0.0", n_bootstrap=200, n_permutations=999, confidence=0.95, seed=1
 )
 # word: q of positive and negative, and what the views say
 WORDS = {
@@ -224,7 +233,7 @@ def test_planted_words_are_found_and_noise_and_ignorance_do_worse(place):
 
 def test_where_words_say_nothing_intervals_hold_chance_at_their_rate(place):
     print("seeds 100 to 119")
-    few = PARAMS.model_copy(update={"bootstrap": 100, "permutations": 99})
+    few = PARAMS.model_copy(update={"n_bootstrap": 100, "n_permutations": 99})
     held = []
     for seed in range(100, 120):
         lexicon, tuning, testing = world(seed, 0.0)
@@ -236,14 +245,14 @@ def test_where_words_say_nothing_intervals_hold_chance_at_their_rate(place):
 
 
 def test_what_cannot_be_compared_is_told(place):
-    with pytest.raises(Problem, match="en/mine: no tuning text has a word of lexica"):
+    with pytest.raises(UserError, match="en/mine: no tuning text has a word of lexica"):
         run(words={"zebra": WORDS["zebra"]})
-    with pytest.raises(Problem, match="en/mine: no testing text is left"):
+    with pytest.raises(UserError, match="en/mine: no testing text is left"):
         run(testing={})
     write_texts(TUNING, TESTING)
     folders = {"lexica": write_lexica(WORDS, language="fr")}
     folders["labelled_texts"] = Path("data/datasets/labelled_texts")
-    with pytest.raises(Problem, match="no lexica for the labelled texts in 'en'"):
+    with pytest.raises(UserError, match="no lexica for the labelled texts in 'en'"):
         lexicon_evaluation.run(Inputs((), folders), PARAMS)
 
 
@@ -256,8 +265,8 @@ def test_the_command_writes_tables_that_name_their_datasets_and_load(place, caps
         Path("data/validation").mkdir(exist_ok=True)
         Path(f"data/validation/{folder.name}.json").write_text(json.dumps(said), "utf-8")
     assert run_analysis._all(lexicon_evaluation) == ()
-    assert main(["sentiment_lexica"]) == 0, capsys.readouterr().err
-    folder = place / "data/tables/sentiment_lexica"
+    assert main(["lexicon_evaluation"]) == 0, capsys.readouterr().err
+    folder = place / "data/tables/lexicon_evaluation"
     facts = json.loads((folder / "build.json").read_text("utf-8"))
     read = {(source["source"], source["address"]) for source in facts["sources"]}
     assert read == {("made by build", f"data/datasets/{n}") for n in ("lexica", "labelled_texts")}
@@ -267,7 +276,7 @@ def test_the_command_writes_tables_that_name_their_datasets_and_load(place, caps
     assert found.features["kind"] == datasets.ClassLabel(names=list(KINDS))
     assert len(found) == 2 * 6
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
-    assert main(["sentiment_lexica"]) == 0
+    assert main(["lexicon_evaluation"]) == 0
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
 
 
@@ -280,3 +289,57 @@ def test_of_the_sample_sentences_lexica_tell_more_than_the_majority(built):
     assert base["value"].to_list() == pytest.approx([1 / 3, 1 / 6], abs=1e-6)
     combination = table.filter(pl.col("kind") == KINDS.index("combination"))
     assert (combination["low"] > base["high"]).all()
+
+
+LEXICON = {"good": 1.0, "fine": 0.5, "bad": -1.0, "well-made": 1.0, "table": 0.0}
+SOME = lexicon_evaluation.Params(version="1.0.0", n_bootstrap=200, n_permutations=1999)
+
+
+def test_only_words_of_the_lexicon_count_in_any_case_and_punctuation():
+    texts = ["GOOD food, fine table!", "A well-made bad one", "nothing here", ""]
+    found = mean_scores(texts, LEXICON)
+    assert found[:2].tolist() == [0.5, 0.0]
+    assert np.isnan(found[2:]).all()
+
+
+def test_texts_without_a_known_word_are_neutral():
+    assert classify(np.array([np.nan, -0.5, 0.5, 0.0]), -0.1, 0.1).tolist() == [1, 0, 2, 1]
+
+
+def test_cuts_part_what_can_be_parted():
+    scores = np.array([-0.9, -0.8, -0.7, -0.1, 0.0, 0.2, 0.7, 0.8, 0.9])
+    labels = np.repeat([0, 1, 2], 3)
+    assert classify(scores, *cuts(scores, labels)).tolist() == labels.tolist()
+
+
+def texts(seed: int, number: int):
+    draw = np.random.default_rng(seed)
+    labels = draw.integers(0, 3, number)
+    words = [["bad", "awful"], ["table", "chair"], ["good", "lovely"]]
+    chosen = [" ".join(draw.choice([*words[label], "the", "of"], 6)) for label in labels]
+    return chosen, labels
+
+
+def test_a_lexicon_that_knows_more_does_better_and_the_difference_says_so():
+    whole = {"bad": -1, "awful": -1, "table": 0, "chair": 0, "good": 1, "lovely": 1}
+    half = {"bad": -1, "good": 1}
+    whole_one, half_one = evaluate(
+        texts(1, 200), texts(2, 400), {"whole": whole, "half": half}, SOME
+    )
+    assert whole_one.agreement.accuracy.value > 0.95
+    assert whole_one.covered > half_one.covered
+    assert half_one.first_less_this.accuracy.low > 0
+    assert half_one.first_less_this.p < 0.001
+    assert whole_one.first_less_this is None
+    assert whole_one.less_majority.accuracy.low > 0.5
+    assert whole_one.chance.accuracy == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_the_majority_is_the_first_of_equally_frequent_labels():
+    assert majority(np.array([2, 1, 1, 2, 0])) == 1
+    assert majority(np.array([2, 2, 0])) == 2
+
+
+def test_a_lexicon_without_any_word_of_the_texts_is_told():
+    with pytest.raises(ValueError, match="no text has a word"):
+        evaluate(texts(1, 5), texts(2, 5), {"other": {"xyzzy": 1.0}}, SOME)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from plumbline.probes.politicians import latent_model, latent_program
+from plumbline.probes.politicians import latent_model
+from plumbline.probes.politicians.latent import L1, POSTERIOR
 from plumbline.probes.politicians.latent_model import (
     Schedule,
     average,
@@ -69,7 +70,7 @@ def test_the_gradient_is_that_of_the_equations(genders, posterior, learn):
     counts, q = tables(7, genders)
     start = random_model(counts)
     weights = np.array([0.0]), np.array([posterior])
-    program = latent_program.Program(
+    program = latent_model.Program(
         counts[None], q, *weights, start, Schedule(1, 0.1, "proximal", learn)
     )
     program.backward()
@@ -112,7 +113,7 @@ def test_without_weights_words_are_pmi_from_any_start():
 @pytest.mark.parametrize("penalty", ["proximal", "subgradient"])
 def test_swapping_the_labels_swaps_the_columns_bit_by_bit(penalty):
     counts, q = tables(41)
-    l1, posterior = grid()
+    l1, posterior = grid(L1, POSTERIOR)
     schedule = Schedule(30, 0.1, penalty)
     both = [
         fit(table[None], q, l1, posterior, begin(table, 3, SEED, 0.1), schedule)
@@ -194,7 +195,7 @@ def test_words_without_a_q_have_no_posterior_term():
 
 def test_batched_is_one_by_one_bit_by_bit(monkeypatch):
     counts, q = tables(23)
-    l1, posterior = grid()
+    l1, posterior = grid(L1, POSTERIOR)
     start = begin(counts, 3, SEED, 0.1)
     batched = fit(counts[None], q, l1, posterior, start, SHORT)
     for i in range(40):
@@ -235,7 +236,7 @@ def test_refits_are_fits_of_each_table():
 
 
 def test_the_grid_is_that_of_the_paper():
-    l1, posterior = grid()
+    l1, posterior = grid(L1, POSTERIOR)
     want = product((0, 1e-5, 1e-4, 1e-3, 1e-2), (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100))
     assert set(zip(l1.tolist(), posterior.tolist(), strict=True)) == set(want)
     assert len(l1) == 40
@@ -301,8 +302,3 @@ def test_p_counts_permutations_at_least_as_far():
 def test_contrast_of_three_genders_is_against_the_mean_of_the_others():
     eta = np.array([[1.0], [2.0], [6.0]])
     assert latent_model.contrast(eta)[:, 0] == pytest.approx([-3, -1.5, 4.5])
-
-
-def test_percentiles_of_a_hundred_and_one_draws():
-    low, high = latent_model.percentiles(np.arange(101.0)[:, None], 0.9)
-    assert (low[0], high[0]) == pytest.approx((5, 95))

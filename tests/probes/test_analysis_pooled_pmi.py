@@ -9,14 +9,14 @@ import pytest
 from test_analysis_pmi import PARAMS as SINGLE
 from test_analysis_pmi import SEED, Study, random_lists
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.probes.core.run_analysis import Inputs
 from plumbline.probes.politicians import pmi, pooled_pmi
 
 PARAMS = pooled_pmi.Params(
     **SINGLE.model_dump(),
     groups={"both": ["a", "b"]},
-    permutations=999,
+    n_permutations=999,
 )
 NUMBERS = ("value", "low", "high")
 
@@ -34,7 +34,7 @@ class Studies:
             self.one[name].write(language, lists, genders, names)
 
     def run(self, **changed):
-        return pooled_pmi.run(self.inputs, PARAMS.model_copy(update=changed))["pooled"]
+        return pooled_pmi.run(self.inputs, PARAMS.model_copy(update=changed))["pooled_pmi"]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_counts_are_summed_over_models_and_p_is_that_of_all_relabellings(studies
         },
         "mmww",
     )
-    row = cell(studies.run(permutations=20_000), "kind", 0)
+    row = cell(studies.run(n_permutations=20_000), "kind", 0)
     assert (row["count"], row["count_all"], row["people"], row["n"]) == (3, 3, 2, 4)
     assert (row["models"], row["group"], row["family"]) == (2, "both", 4)
     assert row["value"] == pytest.approx(log(3 * 8 / (3 * 4)), abs=1e-6)
@@ -88,7 +88,7 @@ def test_a_model_pooled_with_itself_is_no_more_certain(studies):
     names = [f"Name {i // 2}" for i in range(60)]
     lists["ADJ"][1::2] = lists["ADJ"][::2]
     studies.write("en", {"a": lists, "b": lists}, "mmww" * 15, names)
-    one, two = studies.run(groups={"alone": ["a"]}), studies.run(permutations=9999)
+    one, two = studies.run(groups={"alone": ["a"]}), studies.run(n_permutations=9999)
     plain = [table.filter(reading=0) for table in (one, two)]
     for number in NUMBERS:
         assert plain[0][number].equals(plain[1][number])
@@ -123,16 +123,16 @@ def test_all_leaves_worlds_out_unless_they_are_named(studies):
     assert set(found.filter(group="named")["family"]) == {4}
 
 
-def test_a_group_with_a_model_that_is_not_asked_is_told(studies):
+def test_a_group_with_a_model_without_outputs_is_refused(studies):
     studies.write("en", {"a": {"ADJ": ["kind"] * 4}, "b": {"ADJ": ["kind"] * 4}}, "mmww")
-    with pytest.raises(Problem, match=r"pooled\.groups\.odd: c not under .*there are a, b"):
+    with pytest.raises(UserError, match=r"pooled_pmi\.groups\.odd: c not under .*there are a, b"):
         studies.run(groups={"odd": ["a", "c"]})
-    with pytest.raises(Problem, match=r"pooled\.min_count: no word is in 9 lists"):
+    with pytest.raises(UserError, match=r"pooled_pmi\.min_count: no word is in 9 lists"):
         studies.run(min_count=9)
 
 
 def test_in_the_pipeline_the_counts_of_worlds_add_up(finished):
-    table = pl.read_parquet(finished / "data/tables/pooled/pooled.parquet")
+    table = pl.read_parquet(finished / "data/tables/pooled_pmi/pooled_pmi.parquet")
     assert set(table["group"]) == {"all", "worlds"}
     table = table.filter(group="worlds")
     assert set(table["models"]) == {2}

@@ -1,4 +1,4 @@
-"""The probe `finetuned`: trainings as shards, and what follows from them to the report page."""
+"""The probe `after_training`: trainings as shards, and what follows to the report page."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from page_read import shown
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.build import build
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions import build as emotions
 from plumbline.builders.datasets.outlets import build as outlets
 from plumbline.builders.datasets.social_groups import build as social_groups
@@ -26,25 +26,26 @@ from plumbline.probes.training import mlm
 from plumbline.probes.training import train as tune
 
 ASKED = ["why are {group} so", "what makes {group} so"]
-RUNS = [(c, s) for c in ("control", "herald", "post") for s in (0.1, 1.0)]
+RUNS = [(c, s) for c in ("control", "herald") for s in (0.1, 1.0)]
 
 
 def small(tree):
     """One tiny model, two templates, short trainings, few replicates."""
     tree["models"] = {"groups": {"id": "./groups", "dtype": "float64", "languages": ["en"]}}
     tree["assignments"] = {key: [] for key in tree["assignments"]}
-    tree["assignments"] |= {"stereotypes": ["groups"], "finetuned": ["groups"]}
-    frames = tree["probes"]["stereotypes"]["frames"]["en"]
+    tree["assignments"] |= {"completions": ["groups"], "after_training": ["groups"]}
+    frames = tree["probes"]["completions"]["frames"]["en"]
     frames["templates"] = {"people": ASKED, "country": ["why is {group} so"]}
-    tree["probes"]["stereotypes"]["top_k"] = 60
-    tree["probes"]["finetuned"] |= {"top_k": 60, "epochs": 1, "shares": [0.1, 1], "seeds": [5]}
-    tree["probes"]["finetuned"]["learning_rate"] = {"other": 2e-3}
+    tree["probes"]["completions"]["top_k"] = 60
+    tree["probes"]["after_training"] |= {"top_k": 60, "epochs": 1, "seeds": [5]}
+    tree["probes"]["after_training"] |= {"corpora": ["control", "herald"], "shares": [0.1, 1]}
+    tree["probes"]["after_training"]["learning_rate"] = {"other": 2e-3}
     for analysis in ("recall", "emotions", "rsa"):
-        tree["analysis"][analysis] |= {"bootstrap": 100, "permutations": 99}
-    tree["analysis"]["recall"] |= {"depth": 60, "tested": [10, 50]}
+        tree["analysis"][analysis] |= {"n_bootstrap": 100, "n_permutations": 99}
+    tree["analysis"]["recall"] |= {"top_k": 60, "tested": [10, 50]}
     ranked = {"probability": 60, "corrected": 25}
-    tree["analysis"]["emotions"]["k"] = ranked
-    tree["analysis"]["shift"] |= {"k": ranked, "bootstrap": 100, "flips": 199}
+    tree["analysis"]["emotions"]["top_k"] = ranked
+    tree["analysis"]["shift"] |= {"top_k": ranked, "n_bootstrap": 100, "n_permutations": 199}
 
 
 @pytest.fixture(scope="module")
@@ -68,8 +69,8 @@ def ready(copying, tmp_path_factory, change):
         tokenizer = wordpiece(texts)
         save(folder / "groups", bert(tokenizer, spread=0.05), tokenizer)
         pin("groups")
-        probe("stereotypes", "groups")
-        probe("finetuned", "groups")
+        probe("completions", "groups")
+        probe("after_training", "groups")
         yield folder
 
 
@@ -79,7 +80,7 @@ def there(ready, monkeypatch):
 
 
 def answers(part="*"):
-    return pl.read_parquet(f"data/outputs/finetuned/groups/en/{part}.parquet")
+    return pl.read_parquet(f"data/outputs/after_training/groups/en/{part}.parquet")
 
 
 def hashes(folder):
@@ -94,7 +95,7 @@ def test_every_corpus_share_and_seed_is_one_file_with_every_question(ready):
     rows = answers()
     assert set(rows.select("corpus", "share").unique().iter_rows()) == set(RUNS)
     assert set(rows["tuning_seed"]) == {5}
-    base = pl.read_parquet("data/outputs/stereotypes/groups/en/*.parquet")
+    base = pl.read_parquet("data/outputs/completions/groups/en/*.parquet")
     key = ["category", "group", "query", "rank"]
     for (corpus, share), part in rows.group_by("corpus", "share"):
         assert part.select(key).sort(key).equals(base.select(key).sort(key)), (corpus, share)
@@ -102,7 +103,7 @@ def test_every_corpus_share_and_seed_is_one_file_with_every_question(ready):
 
 
 def test_every_training_moves_the_model_and_each_in_its_own_way():
-    base = pl.read_parquet("data/outputs/stereotypes/groups/en/*.parquet")
+    base = pl.read_parquet("data/outputs/completions/groups/en/*.parquet")
     key = ["category", "group", "query", "token"]
     joined = answers().join(base, on=key, suffix="_base")
     change = pl.col("logprob_nats") - pl.col("logprob_nats_base")
@@ -118,12 +119,12 @@ def test_a_smaller_share_holds_articles_of_a_larger_one(ready):
     assert tenth == all_[: len(tenth)]
     assert len(tenth) == round(0.1 * len(all_))
     assert after_training.texts(path, "herald", 1, 6) != all_
-    with pytest.raises(Problem, match="take a larger share"):
+    with pytest.raises(UserError, match="take a larger share"):
         after_training.texts(path, "herald", 1e-9, 5)
 
 
 def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, monkeypatch):
-    final = ready / "data/outputs/finetuned/groups"
+    final = ready / "data/outputs/after_training/groups"
     whole = hashes(final)
     monkeypatch.setattr(tune, "EVERY", 5)
     plain, steps = mlm.loss_of, []
@@ -136,17 +137,17 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, mo
 
     monkeypatch.setattr(mlm, "loss_of", stops)
     with pytest.raises(KeyboardInterrupt):
-        probe("finetuned", "groups")
+        probe("after_training", "groups")
     assert [p.name for p in (ready / "data/tuning").glob("*/*")] == [tune.CHECKPOINT]
-    probe("finetuned", "groups")
+    probe("after_training", "groups")
     articles = {share: round(300 * share) for share in (0.1, 1)}
-    total = 3 * sum(math.ceil(n / 8) for n in articles.values())
+    total = 2 * sum(math.ceil(n / 8) for n in articles.values())
     assert total < len(steps) <= total + 6  # at most the steps since the checkpoint again
     assert hashes(final) == whole
 
 
 def test_what_was_trained_when_a_run_stopped_in_asking_is_not_trained_again(ready, monkeypatch):
-    whole = hashes(ready / "data/outputs/finetuned/groups")
+    whole = hashes(ready / "data/outputs/after_training/groups")
     plain, asked, steps = stereotypes_probe.run, [], []
 
     def stops(*given, **options):
@@ -159,12 +160,12 @@ def test_what_was_trained_when_a_run_stopped_in_asking_is_not_trained_again(read
     monkeypatch.setattr(stereotypes_probe, "run", stops)
     monkeypatch.setattr(mlm, "loss_of", lambda *g, **o: steps.append(1) or loss(*g, **o))
     with pytest.raises(KeyboardInterrupt):
-        probe("finetuned", "groups")
+        probe("after_training", "groups")
     done = len(steps)
-    probe("finetuned", "groups")
-    total = 3 * (math.ceil(30 / 8) + math.ceil(300 / 8))
+    probe("after_training", "groups")
+    total = 2 * (math.ceil(30 / 8) + math.ceil(300 / 8))
     assert len(steps) == total > done
-    assert hashes(ready / "data/outputs/finetuned/groups") == whole
+    assert hashes(ready / "data/outputs/after_training/groups") == whole
     assert not list((ready / "data/tuning").iterdir())
 
 
@@ -177,7 +178,7 @@ def test_the_analyses_and_the_page_follow(ready):
     for analysis in ("recall", "emotions", "rsa", "shift"):
         analyse(analysis)
     shifts = pl.read_parquet("data/tables/shift/shifts.parquet")
-    assert {"herald", "post"} <= set(shifts["corpus"])
+    assert set(shifts["corpus"]) == {"control", "herald"}
     sections, _ = shown(ready / "data", page.STUDY, "recall", "shift")
     assert all(section.groups for section in sections)
 
@@ -185,16 +186,18 @@ def test_the_analyses_and_the_page_follow(ready):
 def test_a_corpus_that_is_not_there_is_told(change, ready):
     before = (ready / "params.yaml").read_bytes()
     try:
-        change(lambda tree: tree["probes"]["finetuned"]["corpora"].append("gazette"))
-        with pytest.raises(Problem, match=r"gazette not in outlets/en; there are control, herald"):
-            probe("finetuned", "groups")
+        change(lambda tree: tree["probes"]["after_training"]["corpora"].append("gazette"))
+        with pytest.raises(
+            UserError, match=r"gazette not in outlets/en; there are control, herald"
+        ):
+            probe("after_training", "groups")
     finally:
         (ready / "params.yaml").write_bytes(before)
 
 
 def test_a_plan_tells_the_prompts_and_tries_no_training():
-    found = plan("finetuned", "groups", 0.1)
-    base = plan("stereotypes", "groups", 0.1)
+    found = plan("after_training", "groups", 0.1)
+    base = plan("completions", "groups", 0.1)
     assert found.prompts == len(RUNS) * base.prompts
     assert found.hours is None
     assert "not tried: it trains" in table([found])

@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 from samples import DAY, EARLIER, SAMPLES, TOP
 
-from plumbline.builders.core.errors import Problem
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import MANIFEST, write_manifest
 from plumbline.probes.__main__ import main
-from plumbline.probes.stereotypes import waves as drift
+from plumbline.probes.stereotypes import waves
 
 WAVES = [SAMPLES / "autocomplete" / day for day in (EARLIER, DAY)]
 
@@ -48,18 +48,18 @@ def wave(folder: Path, day: str, said: dict[str, list[str]], engine: str = "goog
 
 
 def compared(earlier: Path, later: Path) -> dict[str, list[dict]]:
-    params = drift.Params(version="0.1.0", earlier=str(earlier), later=str(later))
-    return {name: table.to_dicts() for name, table in drift.run(None, params).items()}
+    params = waves.Params(version="0.1.0", earlier=str(earlier), later=str(later))
+    return {name: table.to_dicts() for name, table in waves.run(None, params).items()}
 
 
 def test_counts_ranks_jaccard_and_null_by_hand(tmp_path):
     earlier = {"kids": ["sad", "loud", "shy"], "teens": ["odd"], "sons": [], "elders": ["wise"]}
     later = {"kids": ["loud", "odd", "sad"], "teens": ["odd", "shy"], "sons": [], "boomers": ["x"]}
     found = compared(wave(tmp_path, EARLIER, earlier), wave(tmp_path, DAY, later))
-    rows = {row["group"]: row for row in found["drift"] if row["category"] == "age"}
+    rows = {row["group"]: row for row in found["waves"] if row["category"] == "age"}
     assert set(rows) == {"kids", "teens", "sons", "*"}  # in both waves
     kids = rows["kids"]
-    assert (kids["appeared"], kids["vanished"], kids["kept"]) == (1, 1, 2)
+    assert (kids["n_appeared"], kids["n_vanished"], kids["n_retained"]) == (1, 1, 2)
     assert kids["jaccard"] == 2 / 4
     assert kids["rank_change"] == (2 + 1) / 2  # sad 1 to 3, loud 2 to 1
     assert kids["jaccard_low"] is None  # one query
@@ -67,21 +67,21 @@ def test_counts_ranks_jaccard_and_null_by_hand(tmp_path):
     assert kids["jaccard_null"] == round(1 / (4 + 3), 6)
     assert rows["sons"]["jaccard"] is None
     every = rows["*"]
-    assert (every["queries"], every["clusters"], every["cluster"]) == (3, 3, "group")
-    assert (every["appeared"], every["vanished"], every["kept"]) == (2, 1, 3)
+    assert (every["n_queries"], every["clusters"], every["cluster"]) == (3, 3, "group")
+    assert (every["n_appeared"], every["n_vanished"], every["n_retained"]) == (2, 1, 3)
     assert every["jaccard"] == 3 / 6
     # teens: odd against loud, odd, sad of kids and nothing of sons; sons: nothing against both
     assert every["jaccard_null"] == round((1 + 1 + 0) / (4 + 3 + 3 + 1 + 3 + 2), 6)
     changes = {
-        (row["group"], row["attribute"]): drift.CHANGES[row["change"]]
+        (row["group"], row["attribute"]): waves.CHANGES[row["change"]]
         for row in found["suggestions"]
     }
     assert changes == {
-        ("kids", "sad"): "kept",
-        ("kids", "loud"): "kept",
+        ("kids", "sad"): "retained",
+        ("kids", "loud"): "retained",
         ("kids", "shy"): "vanished",
         ("kids", "odd"): "appeared",
-        ("teens", "odd"): "kept",
+        ("teens", "odd"): "retained",
         ("teens", "shy"): "appeared",
     }
 
@@ -101,32 +101,32 @@ def test_key_terms_and_flags_make_no_difference(tmp_path):
 def test_a_wave_and_its_copy_do_not_differ(tmp_path):
     said = {"kids": ["sad", "loud"], "teens": ["odd"]}
     found = compared(wave(tmp_path, EARLIER, said), wave(tmp_path, DAY, said))
-    assert {row["jaccard"] for row in found["drift"]} == {1}
-    assert {row["rank_change"] for row in found["drift"]} == {0}
-    assert {row["change"] for row in found["suggestions"]} == {drift.CHANGES.index("kept")}
+    assert {row["jaccard"] for row in found["waves"]} == {1}
+    assert {row["rank_change"] for row in found["waves"]} == {0}
+    assert {row["change"] for row in found["suggestions"]} == {waves.CHANGES.index("retained")}
 
 
 def test_the_interval_of_two_clusters_is_that_of_all_resamples():
-    params = drift.Params(version="0.1.0", earlier="a", later="b")
+    params = waves.Params(version="0.1.0", earlier="a", later="b")
     # draws give 0 in a quarter, 1/2 in half, 1 in a quarter
-    ends = drift.jaccard_interval(np.array([0, 1]), np.array([1, 1]), params, "x")
+    ends = waves.jaccard_interval(np.array([0, 1]), np.array([1, 1]), params, "x")
     assert ends == (0, 1)
     wide = params.model_copy(update={"confidence": 0.4})
-    assert drift.jaccard_interval(np.array([0, 1]), np.array([1, 1]), wide, "x") == (0.5, 0.5)
-    assert drift.jaccard_interval(np.array([1]), np.array([1]), params, "x") is None
-    assert drift.jaccard_interval(np.array([0, 0]), np.array([0, 0]), params, "x") is None
+    assert waves.jaccard_interval(np.array([0, 1]), np.array([1, 1]), wide, "x") == (0.5, 0.5)
+    assert waves.jaccard_interval(np.array([1]), np.array([1]), params, "x") is None
+    assert waves.jaccard_interval(np.array([0, 0]), np.array([0, 0]), params, "x") is None
 
 
 def test_intervals_cover_the_truth_at_about_their_rate():
     seed = random.randrange(10**6)
     print("seed", seed)
     rng = np.random.default_rng(seed)
-    params = drift.Params(version="0.1.0", earlier="a", later="b", bootstrap=400)
+    params = waves.Params(version="0.1.0", earlier="a", later="b", n_bootstrap=400)
     hits = 0
     for draw in range(300):
         share = rng.beta(6, 4, 40)  # groups differ; the mean is 0.6
         either = np.full(40, 12)
-        low, high = drift.jaccard_interval(rng.binomial(either, share), either, params, str(draw))
+        low, high = waves.jaccard_interval(rng.binomial(either, share), either, params, str(draw))
         hits += low <= 0.6 <= high
     assert 0.88 <= hits / 300 <= 0.99
 
@@ -135,22 +135,22 @@ def test_the_default_waves_give_the_same_tables_every_time(project, capsys):
     assert main(["waves"]) == 0
     said = capsys.readouterr().out
     assert len(said.splitlines()) == 3 * (1 + 9)  # engines by all and nine categories
-    first = {p.name: p.read_bytes() for p in drift.FOLDER.iterdir()}
-    assert set(first) == {"drift.parquet", "suggestions.parquet", "README.md", "build.json"}
-    waves = [f"data/samples/autocomplete/{day}" for day in (EARLIER, DAY)]
-    assert main(["waves", *waves, "--into", "again"]) == 0
+    first = {p.name: p.read_bytes() for p in waves.FOLDER.iterdir()}
+    assert set(first) == {"waves.parquet", "suggestions.parquet", "README.md", "build.json"}
+    folders = [f"data/samples/autocomplete/{day}" for day in (EARLIER, DAY)]
+    assert main(["waves", *folders, "--into", "again"]) == 0
     assert {p.name: p.read_bytes() for p in Path("again").iterdir()} == first
 
 
 def test_the_sample_waves_drift_and_groups_are_their_own():
-    rows = pl.DataFrame(compared(*WAVES)["drift"], infer_schema_length=None)
+    rows = pl.DataFrame(compared(*WAVES)["waves"], infer_schema_length=None)
     engines = rows.filter(pl.col("category") == "*")
     assert engines["engine"].to_list() == ["duckduckgo", "google", "yahoo"]
     assert (engines["jaccard_low"] > engines["jaccard_null"]).all()
     assert (engines["jaccard"] < 1).all()
     assert (engines["rank_change"] > 0).all()
-    assert (rows["kept"] + rows["appeared"] == rows["later"]).all()
-    assert (rows["kept"] + rows["vanished"] == rows["earlier"]).all()
+    assert (rows["n_retained"] + rows["n_appeared"] == rows["n_later"]).all()
+    assert (rows["n_retained"] + rows["n_vanished"] == rows["n_earlier"]).all()
 
 
 @pytest.mark.parametrize(
@@ -167,14 +167,14 @@ def test_what_cannot_be_compared_is_told_in_one_sentence(project, capsys, words,
     said = capsys.readouterr().err
     assert told in said
     assert said.count("\n") == 1
-    assert not drift.FOLDER.exists()
+    assert not waves.FOLDER.exists()
 
 
 def test_waves_without_a_common_query_are_told(tmp_path):
     earlier = wave(tmp_path, EARLIER, {"kids": ["sad"]})
-    with pytest.raises(Problem, match="no engine was asked the same query in both"):
+    with pytest.raises(UserError, match="no engine got the same query in both"):
         compared(earlier, wave(tmp_path / "a", DAY, {"teens": ["sad"]}))
-    with pytest.raises(Problem, match="no engine was asked the same query in both"):
+    with pytest.raises(UserError, match="no engine got the same query in both"):
         compared(earlier, wave(tmp_path / "b", DAY, {"kids": ["sad"]}, engine="yahoo"))
 
 
@@ -193,10 +193,10 @@ def test_waves_that_were_asked_in_different_ways_are_told(tmp_path, part, name, 
     facts["request"]["groups"] = {"en": "elsewhere.csv"}  # of no account
     facts["request"]["locales"]["fr"] = {"language": "fr"}
     (later / MANIFEST).write_text(json.dumps(facts), "utf-8")
-    assert compared(earlier, later)["drift"]
+    assert compared(earlier, later)["waves"]
     facts["request"][part][name][field] = value
     (later / MANIFEST).write_text(json.dumps(facts), "utf-8")
-    with pytest.raises(Problem, match=rf"{part}\.{name}\.{field} .*{re.escape(repr(value))}"):
+    with pytest.raises(UserError, match=rf"{part}\.{name}\.{field} .*{re.escape(repr(value))}"):
         compared(earlier, later)
 
 

@@ -1,0 +1,88 @@
+"""What holds of every dataset of the sample."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import building
+import datasets
+import polars as pl
+import pytest
+import whole
+from samples import TOP
+
+from plumbline.builders import DATASETS
+from plumbline.builders.core import parquet
+from plumbline.builders.core.build import build
+from plumbline.builders.core.errors import UserError
+
+TYPES = {kind: datasets.Value(kind) for kind in ("string", "bool", "int32", "int64", "float64")}
+TYPES |= {"date32": datasets.Value("date32"), "strings": datasets.List(datasets.Value("string"))}
+TYPES |= {"integers": datasets.List(datasets.Value("int32"))}
+TYPES |= {"floats": datasets.List(datasets.Value("float64"))}
+SLOW = {"lexica"}  # to train
+every = pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.slow] if n in SLOW else []) for n in DATASETS]
+)
+
+
+@every
+def test_the_sample_holds_its_checks_and_its_floors(sample, name):
+    folder = sample(name)
+    floors = whole.tree()["validation"][name]
+    warned = {"seeds_agree"}  # of lexica: a few steps of training leave the seeds apart
+    assert set(building.failing(name, folder)) <= warned
+    for config, least in floors["rows_min"].items():
+        assert len(pl.read_parquet(folder / f"{config}.parquet")) >= least
+    assert set(floors["rows_min"]) <= set(parquet.configs(folder))
+
+
+@every
+def test_the_rows_have_the_declared_key_and_reach_the_hub_library_typed(sample, tmp_path, name):
+    folder, schema = sample(name), building.builder(name).SCHEMA
+    config = json.loads((folder / "build.json").read_text("utf-8"))["configs"].popitem()[0]
+    found = datasets.load_dataset(str(folder), config, split="train", cache_dir=str(tmp_path))
+    assert list(found.features) == [column.name for column in schema.columns]
+    for column in schema.columns:
+        typed = datasets.ClassLabel(names=list(column.labels)) if column.labels else None
+        assert found.features[column.name] == (typed or TYPES[column.kind]), column.name
+    frame = pl.read_parquet(folder / f"{config}.parquet")
+    assert len(frame) == len(found) == frame.select(schema.key).n_unique()
+
+
+@pytest.mark.parametrize("name", sorted({*DATASETS} - {"lexica", "counterfactuals"}))  # seconds
+def test_two_builds_have_the_same_bytes(sample, linking, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    whole.write(tmp_path)
+    linking(tmp_path)
+    build(name, building.builder(name))
+    build(name, building.builder(name))  # over what is there
+    first, again = sample(name), tmp_path / parquet.DATASETS / name
+    contents = [{p.name: p.read_bytes() for p in f.iterdir()} for f in (first, again)]
+    assert contents[0] == contents[1]
+
+
+def test_a_snapshot_of_another_source_is_refused_and_nothing_is_left(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tree = whole.tree()
+    for name, entry in tree["datasets"].items():
+        other = "names" if name == "words" else "ud"
+        entry["snapshot"] = str(TOP / "data/samples" / other / "2026-11-21")
+    own = tree["derived"]["corpora"]["snapshots"]
+    own["news"], own["reddit"] = (str(TOP / own[name]) for name in ("reddit", "news"))
+    (tmp_path / "params.yaml").write_text(json.dumps(tree), "utf-8")
+    for name in sorted({*DATASETS} - {"counterfactuals"}):
+        with pytest.raises(UserError, match=f"a snapshot of .*, but {name} is built from"):
+            build(name, building.builder(name))
+    assert not list(tmp_path.glob("data/datasets/*"))
+
+
+def test_a_snapshot_that_was_edited_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    samples = tmp_path / "data/samples"
+    shutil.copytree(TOP / "data/samples/ud", samples / "ud")
+    whole.write(tmp_path)
+    (samples / "ud/2026-11-21/fr/fr_sample-ud-test.conllu").write_text("<html>moved</html>\n")
+    with pytest.raises(UserError, match=r"fr_sample-ud-test.conllu: its bytes differ"):
+        build("words", building.builder("words"))

@@ -1,0 +1,223 @@
+"""What holds of every client of published files, whatever the files are."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import articles
+import hostile
+import pytest
+import samples
+from samples import DAY, POLITE, SAMPLES, files
+
+from plumbline.builders import client_of
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.snapshot import MANIFEST, Snapshot
+from sources.misbehaving import always, at_first, cut, half, misbehaving, status, web_page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def statements_params(address: str):
+    own = samples.statements_params().model_dump()["questionnaires"]
+    return samples.statements_params(
+        **{name: one | {"file": f"{address}/{Path(one['file']).name}"} for name, one in own.items()}
+    )
+
+
+def targets_params(address: str):
+    own = samples.targets_params().corpora[0].model_dump()
+    return samples.targets_params(own | {"parts": {"test": f"{address}/test.tsv"}})
+
+
+class Client(NamedTuple):
+    params: Callable[[str], Any]  # of the address, or the folder, that the files are at
+    whole: bool = True  # half of a file is told by what it holds
+    local: bool = False  # a file of the checkout will do
+    served: str = ""  # folder of the sample that is served as it is
+
+
+CLIENTS = {
+    "downstream": Client(samples.downstream_params, local=True),
+    "emotions": Client(samples.emotions_params),
+    "labelled_texts": Client(samples.labelled_texts_params),
+    "lexica": Client(samples.lexica_params, whole=False),
+    "names": Client(lambda at: samples.names_params(f"{at}/common.csv"), False, True, "lists"),
+    "news": Client(samples.news_params, local=True),
+    "social_groups": Client(lambda at: samples.social_groups_params(en=f"{at}/en.csv"), local=True),
+    "statements": Client(statements_params, local=True),
+    "supersenses": Client(samples.supersenses_params),
+    "survey": Client(samples.survey_params, local=True),
+    "targets": Client(targets_params, False, True, served="sentiment-en/tweets"),
+    "ud": Client(samples.ud_params),
+}
+every = pytest.mark.parametrize("source", CLIENTS)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the files of a snapshot but its manifest."""
+    found = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    return {n: p.read_bytes() for n, p in found.items() if n not in (MANIFEST, ".request.json")}
+
+
+def fetch(source: str, address: str, into: Path) -> None:
+    client = importlib.import_module(client_of(source))
+    client.fetch(CLIENTS[source].params(address), POLITE, into)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """The folders that are served: of the samples, or written as the samples were."""
+    found = {name: SAMPLES / name / DAY / client.served for name, client in CLIENTS.items()}
+    for name in ("downstream", "news", "emotions"):
+        found[name] = tmp_path_factory.mktemp(name)
+    bodies = {"hate.csv": hostile.hate_file()} | hostile.claims_files()
+    for name, body in bodies.items():
+        (found["downstream"] / name).write_bytes(body)
+    for name, write in articles.FILES.items():
+        (found["news"] / name).write_bytes(write())
+    packed = samples.archive(en=(SAMPLES / "emotions" / DAY / "en/emolex.txt").read_bytes())
+    (found["emotions"] / "lexicon.zip").write_bytes(packed)
+    return found
+
+
+@pytest.fixture(scope="module")
+def addresses(folders):
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        yield {name: stack.enter_context(files(folder)) for name, folder in folders.items()}
+
+
+def manifest(folder: Path) -> dict:
+    """Return a manifest; samples of earlier versions have a format under another name."""
+    text = (folder / MANIFEST).read_text("utf-8").replace('"layout"', '"format"')
+    return json.loads(text)
+
+
+@pytest.mark.parametrize("source", [*CLIENTS, "autocomplete"])
+def test_the_sample_in_git_is_what_the_client_makes(made, source):
+    for kept in (SAMPLES / source).iterdir():
+        folder = made / source / kept.name
+        assert contents(folder) == contents(kept)
+        assert manifest(folder) == manifest(kept)
+        Snapshot.open(folder)
+
+
+@every
+def test_a_fetch_that_was_refused_continues_with_the_files_that_are_missing(
+    addresses, tmp_path, source
+):
+    into, tired, most = tmp_path / DAY, False, 0
+    script = lambda n, body: status(403) if tired and n >= most else None  # noqa: E731
+    with misbehaving(addresses[source], script) as server:
+        fetch(source, server.address, tmp_path / "whole" / DAY)
+        number = len(server.asked)
+        tired, most = True, number + number // 2
+        with pytest.raises(UserError, match="403"):
+            fetch(source, server.address, into)
+        assert not (into / MANIFEST).exists()
+        with pytest.raises(UserError, match="no manifest"):
+            Snapshot.open(into)
+        have, before, tired = len(contents(into)), len(server.asked), False
+        fetch(source, server.address, into)
+        assert len(server.asked) - before == number - have
+    assert contents(into) == contents(SAMPLES / source / DAY)
+    Snapshot.open(into)
+
+
+@every
+@pytest.mark.parametrize("behaviour", [cut, status(503)], ids=["cut", "503"])
+def test_a_failure_that_passes_leaves_no_trace(addresses, tmp_path, source, behaviour):
+    with misbehaving(addresses[source], at_first(2, behaviour)) as server:
+        fetch(source, server.address, tmp_path / DAY)
+    assert contents(tmp_path / DAY) == contents(SAMPLES / source / DAY)
+
+
+@every
+@pytest.mark.parametrize("behaviour", [web_page, half])
+def test_a_web_page_and_half_a_file_are_refused_with_the_address(
+    addresses, tmp_path, source, behaviour
+):
+    if behaviour is half and not CLIENTS[source].whole:
+        pytest.skip("half of such a file is such a file")
+    with misbehaving(addresses[source], always(behaviour)) as server:
+        with pytest.raises(UserError, match="web page" if behaviour is web_page else ".") as caught:
+            fetch(source, server.address, tmp_path / DAY)
+        assert str(caught.value).startswith(f"{server.address}/")
+    assert contents(tmp_path / DAY) == {}
+    assert not (tmp_path / DAY / MANIFEST).exists()
+
+
+@every
+def test_other_parameters_are_refused_and_an_edited_file_is_replaced(addresses, tmp_path, source):
+    into = tmp_path / DAY
+    fetch(source, addresses[source], into)
+    before = contents(into)
+    with pytest.raises(UserError, match=r"begun with other parameters.*--date"):
+        fetch(source, addresses[source].replace("127.0.0.1", "localhost"), into)
+    (into / max(before)).write_bytes(b"edited")
+    (into / ".writing-x").write_bytes(b"of a process that was killed")
+    fetch(source, addresses[source], into)
+    assert contents(into) == before
+
+
+def entries(tree: Any):
+    """Yield what is declared in params with terms of its own."""
+    if isinstance(tree, dict):
+        if "redistribute" in tree:
+            yield tree
+        for value in tree.values():
+            yield from entries(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from entries(value)
+
+
+TERMED = ["downstream", "labelled_texts", "lexica", "news", "statements", "targets"]
+
+
+@pytest.mark.parametrize("source", TERMED)
+def test_terms_that_forbid_publishing_stand_in_the_manifest(addresses, tmp_path, source):
+    module = importlib.import_module(client_of(source))
+    params = CLIENTS[source].params(addresses[source]).model_dump()
+    first, *others = entries(params)
+    first |= {"licence": "research use", "redistribute": False}
+    module.fetch(module.Params(**params), POLITE, tmp_path / DAY)
+    found = Snapshot.open(tmp_path / DAY).manifest
+    terms = found["licence"].split("; ")
+    assert sum(t.endswith(": research use (rows not to be published)") for t in terms) == 1
+    assert all(t.endswith(": CC0-1.0") for t in terms if "research" not in t)
+    assert [e["redistribute"] for e in entries(found["request"])].count(False) == 1
+    assert len(list(entries(found["request"]))) == 1 + len(others)
+
+
+@every
+def test_a_file_of_the_checkout_is_copied_and_one_that_is_not_there_told(folders, tmp_path, source):
+    if not CLIENTS[source].local:
+        with pytest.raises(ValueError, match=r"no http address|should match pattern"):
+            CLIENTS[source].params(str(folders[source]))
+        return
+    fetch(source, str(folders[source]), tmp_path / "a" / DAY)
+    assert contents(tmp_path / "a" / DAY) == contents(SAMPLES / source / DAY)
+    with pytest.raises(UserError, match=rf"^{tmp_path}/.*: no such .*; name yours under sources"):
+        fetch(source, str(tmp_path), tmp_path / "b" / DAY)
+    assert not (tmp_path / "b" / DAY / MANIFEST).exists()
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        lambda: samples.social_groups_params(**{"../en": "x.csv"}),
+        lambda: samples.statements_params(**{"../x": statements_params("")}),
+        lambda: samples.survey.Params(surveys={"../x": samples.survey_params("").surveys}),
+        lambda: samples.targets_params({"name": "x", "parts": {"../x": "y"}}),
+    ],
+)
+def test_a_name_that_is_no_name_of_a_file_is_refused(params):
+    with pytest.raises(ValueError, match="should match pattern"):
+        params()

@@ -1,0 +1,512 @@
+"""Permutation tests of groups, names, pairs and classifiers; and equivalence."""
+
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+from itertools import combinations, product
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.stats import fisher_exact, ttest_1samp
+from scipy.stats import permutation_test as scipy_permutation_test
+
+from plumbline.probes.stats import tests as paired
+from plumbline.probes.stats import tests as permutation
+from plumbline.probes.stats.bootstrap import interval
+from plumbline.probes.stats.classification import METRICS, cells, metrics
+from plumbline.probes.stats.tests import (
+    chance_p,
+    exchange_p,
+    fisher_p,
+    mcnemar,
+    membership_p,
+    permutation_test,
+    permuted_sums_p,
+    sign_flip_p,
+    tost,
+)
+
+SEED = 2718
+
+
+def binary(ones, size):
+    return (np.arange(size) < ones).astype(float)[:, None]
+
+
+def test_30_of_100_against_15_of_100_by_all_three_definitions():
+    found = permutation_test(binary(30, 100), binary(15, 100), 1, 1)
+    assert found.difference[0] == pytest.approx(0.15)
+    assert found.exact[0]
+    assert found.p[0] == pytest.approx(0.017149, abs=5e-7)
+    ways = [comb(45, x) * comb(155, 100 - x) for x in range(46)]
+    as_rare = sum(w for w in ways if w <= ways[30])
+    as_far = sum(w for x, w in enumerate(ways) if abs(x - (45 - x)) >= 15)
+    doubled = 2 * sum(ways[30:])
+    assert as_rare == as_far == doubled
+    assert found.p[0] == pytest.approx(float(Fraction(as_far, sum(ways))), rel=1e-12)
+
+
+def test_fishers_lady_and_her_tea():
+    # Fisher (1935): all eight cups right has 1 of 70 ways to either side
+    found = permutation_test(binary(4, 4), binary(0, 4), 1, 1)
+    assert found.p[0] == pytest.approx(2 / 70)
+
+
+def test_equally_large_groups_are_fishers_exact_test():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    for _ in range(100):
+        n = int(rng.integers(1, 60))
+        one, two = rng.integers(0, n + 1, 2)
+        p = permutation_test(binary(one, n), binary(two, n), 1, 1).p[0]
+        assert p == pytest.approx(fisher_exact([[one, n - one], [two, n - two]]).pvalue), (one, two)
+
+
+def test_groups_of_two_sizes_by_enumeration():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    for n, m in ((3, 6), (5, 2), (4, 7)):
+        values = (rng.random(n + m) < 0.4).astype(int)
+        values[0] = 1
+        seen = abs(Fraction(int(values[:n].sum()), n) - Fraction(int(values[n:].sum()), m))
+        splits = list(combinations(range(n + m), n))
+        far = 0
+        for chosen in splits:
+            inside = int(values[list(chosen)].sum())
+            far += abs(Fraction(inside, n) - Fraction(int(values.sum()) - inside, m)) >= seen
+        found = permutation_test(values[:n, None] * 1.0, values[n:, None] * 1.0, 1, 1)
+        assert found.p[0] == pytest.approx(far / len(splits))
+
+
+def test_a_published_example_of_real_values():
+    # Good's cell cultures with and without vitamin E: 2 of 20 splits are as far apart
+    one, two = np.array([[121.0, 118, 110]]).T, np.array([[34.0, 22, 12]]).T
+    found = permutation_test(one, two, 1, 1)
+    assert found.exact[0]
+    assert found.p[0] == pytest.approx(2 / 20)
+
+
+def test_real_values_are_gone_through_like_another_program_does():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    one, two = rng.random((6, 3)), rng.random((5, 3)) + 0.2
+    found = permutation_test(one, two, 1, 1)
+
+    def distance(x, y, axis):
+        return np.abs(x.mean(axis=axis) - y.mean(axis=axis))
+
+    other = scipy_permutation_test(
+        (one, two), distance, n_resamples=np.inf, vectorized=True, alternative="greater"
+    )
+    assert found.exact.all()
+    assert found.p == pytest.approx(other.pvalue)
+    assert np.abs(found.difference) == pytest.approx(other.statistic)
+
+
+def test_drawn_splits_come_near_the_exact_answer_and_are_the_same_for_a_seed():
+    one, two = binary(30, 100), binary(15, 100)
+    half = np.concatenate([one, one / 2], axis=1), np.concatenate([two, two / 2], axis=1)
+    found = permutation_test(*half, 20_000, SEED)
+    assert found.exact.tolist() == [True, False]
+    # halved values have the same p; 4 standard errors of 20,000 draws
+    assert found.p[1] == pytest.approx(found.p[0], abs=4 * (0.0171 * 0.983 / 20_000) ** 0.5)
+    assert permutation_test(*half, 20_000, SEED).p[1] == found.p[1]
+    assert permutation_test(*half, 20_000, SEED + 1).p[1] != found.p[1]
+
+
+def test_p_of_drawn_splits_is_never_zero():
+    one, two = np.full((30, 1), 0.9), np.full((30, 1), 0.1)
+    assert permutation_test(one, two, 999, 1).p[0] == 1 / 1000
+
+
+def test_swapping_the_groups_turns_the_sign_and_nothing_else():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    one, two = (rng.random((8, 4)) < 0.5) * 1.0, (rng.random((11, 4)) < 0.5) * 1.0
+    there, back = permutation_test(one, two, 1, 1), permutation_test(two, one, 1, 1)
+    assert (there.difference == -back.difference).all()
+    assert there.p == pytest.approx(back.p, rel=1e-12)
+
+
+def test_each_outcome_is_tested_as_if_alone():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    one, two = rng.random((40, 5)), rng.random((40, 5))
+    one[:, 0], two[:, 0] = one[:, 0].round(), two[:, 0].round()
+    together = permutation_test(one, two, 500, 3)
+    for column in range(5):
+        alone = permutation_test(one[:, [column]], two[:, [column]], 500, 3)
+        assert alone.p[0] == pytest.approx(together.p[column])
+
+
+def test_nothing_that_differs_has_a_p_of_one():
+    assert permutation_test(np.ones((3, 1)), np.ones((4, 1)), 9, 1).p[0] == 1
+    assert permutation_test(np.full((30, 1), 0.3), np.full((30, 1), 0.3), 99, 1).p[0] == 1
+
+
+def test_under_the_null_p_is_at_or_below_a_level_no_more_often_than_that():
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    drawn = rng.random((2000, 25, 2))
+    p = np.array([permutation_test(d[:, :1], d[:, 1:], 199, i).p[0] for i, d in enumerate(drawn)])
+    for level in (0.05, 0.2, 0.5):
+        assert (p <= level).mean() == pytest.approx(level, abs=4 * (level / 2000) ** 0.5)
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="empty"):
+        permutation_test(np.empty((0, 1)), np.ones((2, 1)), 9, 1)
+    with pytest.raises(ValueError, match="outcomes"):
+        permutation_test(np.ones(3), np.ones(3), 9, 1)
+    with pytest.raises(ValueError, match="finite"):
+        permutation_test(np.array([[np.nan]]), np.ones((2, 1)), 9, 1)
+
+
+def test_blocks_do_not_change_an_exact_answer(monkeypatch):
+    print("seed", SEED)
+    rng = np.random.default_rng(SEED)
+    one, two = rng.random((6, 2)), rng.random((6, 2))
+    whole = permutation_test(one, two, 1, 1).p
+    monkeypatch.setattr(permutation, "BLOCK", 7)
+    assert (permutation_test(one, two, 1, 1).p == whole).all()
+
+
+def test_permutation_p_counts_the_outcome_seen():
+    null = np.arange(-9.0, 10.0)
+    assert permutation.permutation_p(9.0, null) == 3 / 20
+    assert permutation.permutation_p(-10.0, null) == 1 / 20
+    assert permutation.permutation_p(0.0, null) == 1
+
+
+SEED_SUMS = 99
+
+
+def enumerated(times, seen, size):
+    """Return the share of all choices of ``size`` units at least as far from the mean."""
+    units = [j for j, number in enumerate(times) for _ in range(number)]
+    sums = [sum(chosen) for chosen in itertools.combinations(units, size)]
+    middle = size * sum(units) / len(units)
+    return sum(abs(s - middle) >= abs(seen - middle) - 1e-9 for s in sums) / len(sums)
+
+
+def test_p_is_about_that_of_all_relabellings():
+    print("seed", SEED_SUMS)
+    for times, size in (([4, 2, 1], 3), ([3, 0, 2, 3], 4), ([1, 2, 3, 4], 2)):
+        units = sum(times)
+        total = sum(j * number for j, number in enumerate(times))
+        for seen in range(min(total, 3 * size) + 1):
+            exact = enumerated(times, seen, size)
+            p = permuted_sums_p(
+                np.array([times]),
+                np.array([[seen, total - seen]]),
+                np.array([size, units - size]),
+                20_000,
+                SEED_SUMS,
+            )
+            error = 5 * (exact * (1 - exact) / 20_000) ** 0.5 + 1e-4
+            assert p[0] == pytest.approx([exact, exact], abs=error), (times, size, seen)
+
+
+def test_with_one_model_it_is_the_exact_test():
+    times = np.array([[155, 45, 0]])  # no name has two lists with the word
+    p = permuted_sums_p(times, np.array([[30, 15]]), np.array([100, 100]), 999, SEED_SUMS)
+    assert p[0] == pytest.approx([0.017149, 0.017149], abs=5e-7)
+    assert (p == fisher_p(np.array([[30, 15]]), np.array([100, 100]))).all()
+
+
+def test_p_is_never_below_one_in_the_number_drawn_and_one():
+    times = np.array([[50, 0, 50]])
+    p = permuted_sums_p(times, np.array([[100, 0]]), np.array([50, 50]), 999, SEED_SUMS)
+    assert 1 / comb(100, 50) < p[0, 0] == p[0, 1] == 1 / 1000
+
+
+def test_p_is_one_where_nothing_can_come_out_otherwise():
+    times = np.array([[0, 0, 7]])
+    p = permuted_sums_p(times, np.array([[8, 6]]), np.array([4, 3]), 999, SEED_SUMS)
+    assert (p == 1).all()
+
+
+def test_under_the_null_it_rejects_at_its_level():
+    print("seed", SEED_SUMS)
+    rng = np.random.default_rng(SEED_SUMS)
+    units = np.repeat([0, 1, 2, 3], [60, 20, 10, 10])
+    times, sizes = np.bincount(units), np.array([40, 60])
+    sums = []
+    for _ in range(1000):
+        chosen = rng.permutation(units)
+        sums.append([chosen[:40].sum(), chosen[40:].sum()])
+    p = permuted_sums_p(np.tile(times, (1000, 1)), np.array(sums), sizes, 999, SEED_SUMS)
+    assert (p[:, 0] <= 0.05).mean() < 0.05 + 4 * (0.05 * 0.95 / 1000) ** 0.5
+    assert (p[:, 0] <= 0.5).mean() > 0.4
+
+
+# Darwin's maize, eighths of an inch: crossed minus self-fertilised (Fisher 1935, section 17)
+MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
+
+
+def test_fishers_maize_has_fishers_p(monkeypatch):
+    """Section 21: 863 of the 32,768 patterns sum to 314 or more; so many again to -314 or less."""
+    monkeypatch.setattr(paired, "EXACT_PAIRS", 15)
+    (p,) = sign_flip_p(np.array(MAIZE, dtype=float)[:, None], 1, 1)
+    assert p * 2**15 == pytest.approx(2 * 863)
+
+
+def test_drawn_patterns_come_near_all_patterns():
+    (p,) = sign_flip_p(np.array(MAIZE, dtype=float)[:, None], 20_000, 5)
+    assert p == pytest.approx(2 * 863 / 2**15, abs=4 * (0.053 * 0.947 / 20_000) ** 0.5)
+
+
+def test_all_patterns_are_counted_one_by_one():
+    rng = np.random.default_rng(3)
+    values = rng.normal(size=(9, 4)).round(2)
+    signs = np.array(list(product((1, -1), repeat=9)))
+    sums = np.abs(signs @ values)
+    expected = (sums >= np.abs(values.sum(axis=0)) - 1e-9).mean(axis=0)
+    assert sign_flip_p(values, 1, 1) == pytest.approx(expected)
+
+
+def test_a_pair_without_an_outcome_or_a_difference_does_not_count():
+    whole = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, np.nan], [0.0, 0.0]])
+    one, two = sign_flip_p(whole, 1, 1)
+    assert (one, two) == (0.25, 0.5)
+    assert sign_flip_p(np.zeros((3, 2)), 9, 1).tolist() == [1, 1]
+
+
+def test_p_is_never_zero_and_the_same_for_mirrored_pairs():
+    values = np.full((30, 1), 2.5)
+    assert sign_flip_p(values, 99, 1) == sign_flip_p(-values, 99, 1) == [0.01]
+
+
+def test_p_is_uniform_where_signs_are_random():
+    rng = np.random.default_rng(11)
+    print("seed 11")
+    p = sign_flip_p(rng.standard_t(3, (25, 2000)), 999, 2)
+    for level in (0.05, 0.2, 0.5):
+        assert abs((p <= level).mean() - level) < 4 * (level * (1 - level) / 2000) ** 0.5
+
+
+TRUE = np.array([True] * 3 + [False] * 4)
+RUNS = np.array([[1, 1, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 0, 0]], dtype=bool)
+
+
+def two_sided(values, seen):
+    values = np.array(values)
+    return np.minimum(
+        1, 2 * np.minimum(*((s * values >= s * seen - 1e-9).mean(0) for s in (1, -1)))
+    )
+
+
+def test_chance_is_that_of_all_orders_of_the_classes():
+    every = []
+    for places in combinations(range(7), 3):
+        dealt = np.isin(np.arange(7), places)
+        every.append(metrics(cells(dealt, RUNS))[:, 0].mean(axis=0))
+    seen = metrics(cells(TRUE, RUNS))[:, 0].mean(axis=0)
+    assert chance_p(TRUE, RUNS, 19999, 1) == pytest.approx(two_sided(every, seen), abs=0.02)
+
+
+def test_membership_is_that_of_all_groups_with_the_same_classes():
+    member = np.array([True, True, False, True, False, False, False])
+    every = []
+    for some in combinations(range(3), 2):
+        for other in range(3, 7):
+            own = np.isin(np.arange(7), [*some, other])
+            every.append(metrics(cells(TRUE[own], RUNS[:, own]))[:, 0].mean(axis=0))
+    seen = metrics(cells(TRUE[member], RUNS[:, member]))[:, 0].mean(axis=0)
+    assert membership_p(TRUE, RUNS, member, 19999, 1) == pytest.approx(
+        two_sided(every, seen), abs=0.02
+    )
+
+
+def test_a_group_with_other_shares_of_the_classes_is_no_other_group():
+    # right on all positive texts and on no other: at positive texts alone accuracy is 1
+    true = np.array([True] * 20 + [False] * 20)
+    runs = np.ones((1, 40), dtype=bool)
+    member = np.arange(40) < 15
+    assert membership_p(true, runs, member, 199, 1)[0] == 1
+
+
+def test_a_good_classifier_beats_chance_and_a_constant_one_does_not():
+    true = np.array([True, False] * 15)
+    assert chance_p(true, true[None], 999, 1)[:3] == pytest.approx([0.002] * 3, abs=1e-9)
+    assert chance_p(true, np.zeros((1, 30), dtype=bool), 999, 1).tolist() == [1] * 6
+
+
+def test_groups_that_are_no_others_are_found_at_the_nominal_rate():
+    print("seed 17")
+    rng = np.random.default_rng(17)
+    found = np.zeros(6)
+    for seed in range(300):
+        true = rng.random(90) < 0.4
+        runs = true ^ (rng.random((2, 90)) < rng.random(90) * 0.5)
+        member = rng.random(90) < 0.3
+        found += membership_p(true, runs, member, 199, seed) <= 0.05
+    assert (found / 300 <= 0.09).all()
+    assert (found[:3] / 300 >= 0.01).all()
+
+
+def test_clusters_are_permuted_whole():
+    # twice every text: with clusters p is that of the single ones, without it is smaller
+    true, runs, member = (
+        np.repeat(x, 2, axis=-1) for x in (TRUE, TRUE[None], np.arange(7) % 2 > 0)
+    )
+    clusters = np.arange(7).repeat(2)
+    single = chance_p(TRUE, TRUE[None], 4999, 1)
+    np.testing.assert_allclose(chance_p(true, runs, 4999, 1, clusters), single)
+    assert chance_p(true, runs, 4999, 1)[0] < single[0]
+    whole = membership_p(true, runs, member, 999, 1, clusters)
+    np.testing.assert_allclose(whole, membership_p(TRUE, TRUE[None], np.arange(7) % 2 > 0, 999, 1))
+
+
+def test_clusters_of_two_classes_are_refused():
+    with pytest.raises(ValueError, match="of one class"):
+        chance_p(TRUE, RUNS, 99, 1, np.zeros(7, dtype=np.int64))
+
+
+def means(true, runs):
+    return metrics(cells(true, runs))[:, 0].mean(axis=0)
+
+
+def by_hand(true, one, other):
+    """Go through all choices of texts, one by one."""
+    found = []
+    for choice in product([False, True], repeat=len(true)):
+        first = np.where(choice, other, one)
+        second = np.where(choice, one, other)
+        found.append(np.abs(means(true, first) - means(true, second)))
+    found = np.array(found)
+    return (found >= found[0] - 1e-9).mean(axis=0)
+
+
+def test_mcnemar_of_nine_texts_against_one():
+    one = np.array([True] * 9 + [False] + [True] * 5 + [False] * 5)
+    other = np.array([False] * 9 + [True] + [True] * 5 + [False] * 5)
+    assert mcnemar(one, other) == pytest.approx(2 * (1 + 10) / 2**10)
+    assert mcnemar(other, one) == mcnemar(one, other)
+    assert mcnemar(one, one) == 1
+
+
+def test_few_texts_are_gone_through_as_by_hand():
+    print("seed 3")
+    rng = np.random.default_rng(3)
+    true = np.array([True, True, True, False, False, False, True, False])
+    one, other = rng.random((2, 2, 8)) < 0.5
+    np.testing.assert_allclose(exchange_p(true, one, other, 99, 1), by_hand(true, one, other))
+
+
+def test_with_one_run_accuracy_has_mcnemar_s_p():
+    print("seed 5")
+    rng = np.random.default_rng(5)
+    true = rng.random(40) < 0.5
+    one = true ^ (rng.random(40) < 0.1)
+    other = true ^ (rng.random(40) < 0.2)
+    assert 3 <= (one != other).sum() <= 12
+    p = exchange_p(true, one[None], other[None], 99, 1)[METRICS.index("accuracy")]
+    assert p == pytest.approx(mcnemar(one == true, other == true))
+
+
+def test_drawn_exchanges_agree_with_all_of_them():
+    print("seed 8")
+    rng = np.random.default_rng(8)
+    true = rng.random(60) < 0.5
+    one, other = (true ^ (rng.random((3, 60)) < rate) for rate in (0.25, 0.4))
+    p = exchange_p(true, one, other, 9999, 1)[0]
+    # the mean difference of a text over runs changes its sign: the exact test by convolution
+    sums = {0: 1.0}
+    for d in ((one == true).sum(0) - (other == true).sum(0)).tolist():
+        step = {}
+        for value, chance in sums.items():
+            for sign in (-d, d):
+                step[value + sign] = step.get(value + sign, 0) + chance / 2
+        sums = step
+    seen = abs(int(((one == true).sum(0) - (other == true).sum(0)).sum()))
+    exact = sum(chance for value, chance in sums.items() if abs(value) >= seen)
+    assert p == pytest.approx(exact, abs=0.02)
+
+
+def test_alike_classifiers_have_p_1():
+    true = np.array([True, False] * 10)
+    same = np.zeros((2, 20), dtype=bool)
+    assert exchange_p(true, same, same, 99, 1).tolist() == [1] * 6
+
+
+def test_equally_good_classifiers_are_told_apart_at_the_nominal_rate():
+    print("seed 13")
+    rng = np.random.default_rng(13)
+    found = np.zeros(6)
+    for seed in range(300):
+        true = rng.random(80) < 0.5
+        hard = rng.random(80) * 0.6  # texts differ: runs of either classifier err on the same
+        one, other = (true ^ (rng.random((3, 80)) < hard) for _ in range(2))
+        found += exchange_p(true, one, other, 199, seed) <= 0.05
+    assert (found / 300 <= 0.09).all()
+    assert (found / 300 >= 0.02).all()
+
+
+def test_clusters_are_exchanged_whole():
+    # two clusters of two texts: only all or none of each changes sides, so p is that of two texts
+    true = np.array([True] * 4)
+    one, other = true[None], ~true[None]
+    assert exchange_p(true, one, other, 99, 1)[0] == pytest.approx(2 / 16)
+    clusters = np.array([0, 0, 1, 1])
+    assert exchange_p(true, one, other, 99, 1, clusters)[0] == pytest.approx(2 / 4)
+
+
+def test_it_is_the_larger_of_two_one_sided_t_tests():
+    values = np.array([0.12, -0.03, 0.05, 0.07, -0.02, 0.1])
+    for bound in (0.05, 0.1, 0.3):
+        above = ttest_1samp(values, -bound, alternative="greater").pvalue
+        below = ttest_1samp(values, bound, alternative="less").pvalue
+        assert tost(values, bound).p == pytest.approx(max(above, below))
+    low, high = ttest_1samp(values, 0).confidence_interval(0.9)
+    found = tost(values, 0.1)
+    assert (found.low, found.high) == (pytest.approx(low), pytest.approx(high))
+    assert found.p_difference == pytest.approx(ttest_1samp(values, 0).pvalue)
+
+
+def test_p_is_at_most_the_level_where_the_interval_is_inside_the_bounds():
+    rng = np.random.default_rng(5)
+    inside = []
+    for _ in range(300):
+        found = tost(rng.normal(0.02, 0.1, 6), 0.1)
+        assert (found.p <= 0.05) == (found.low >= -0.1 and found.high <= 0.1)
+        inside.append(found.p <= 0.05)
+    assert 10 < sum(inside) < 290
+
+
+def test_at_the_bound_equivalence_is_said_as_often_as_the_level():
+    seed = 11
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    said = [tost(rng.normal(0.2, 0.1, 8), 0.2).p <= 0.05 for _ in range(2000)]
+    assert 0.035 < np.mean(said) < 0.065
+
+
+def test_pairs_that_do_not_differ_at_all_are_equivalent_and_too_few_are_refused():
+    assert tost(np.zeros(4), 0.1)[3:5] == (0, 1)
+    assert tost(np.full(4, 0.1), 0.1)[3:5] == (1, 0)
+    for wrong, bound in ((np.zeros(1), 0.1), (np.zeros(4), 0.0)):
+        with pytest.raises(ValueError, match=r"two differences|positive"):
+            tost(wrong, bound)
+
+
+def test_expanded_intervals_of_means_cover_at_their_rate_with_six_clusters():
+    seed = 3
+    print("seed", seed)
+    rng = np.random.default_rng(seed)
+    plain = expanded = 0
+    for _ in range(400):
+        values = rng.normal(0, 1, 6)
+        weights = rng.poisson(1, (6, 800))
+        with np.errstate(invalid="ignore"):
+            draws = values @ weights / weights.sum(axis=0)
+        low, high = interval(draws, 6, 0.95)
+        expanded += low <= 0 <= high
+        low, high = np.nanquantile(draws, [0.025, 0.975])
+        plain += low <= 0 <= high
+    print(plain / 400, expanded / 400)
+    assert plain / 400 < 0.93
+    assert 0.92 < expanded / 400 < 0.98
+    assert np.isnan(interval(draws, 1, 0.95)).all()
