@@ -25,21 +25,16 @@ ROOT_PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md"}
 ROOT_PAGES["CHANGELOG.md"] = "changelog.md"
 ROOT_FILES = ("CITATION.cff", "LICENSE")
 KEPT = {".md", ".yaml", ".svg", ".png", ".css"}
-# Where pages stand; folders and pages that are not named here come behind those that are.
+# Where pages stand: folders and pages that are not named here come behind those that are.
 FIRST = ("index", "tutorial")
 SECTIONS = {
     "howto": "How to",
     "studies": "Studies",
-    "methods": "Methods",
-    "guides": "Guides",
-    "reference": "Reference",
     "datasets": "Datasets",
-    "probes": "Probes",
-    "analyses": "Analyses",
+    "reference": "Reference",
     "project": "Project",
 }
-REFERENCE = ("reference", "commands", "params")
-PROJECT = ("changelog", "contributing")
+PROJECT = ("changelog.md", "contributing.md")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"\$`([^`]+)`\$")
 LIST = re.compile(r"^(?!(?:[-*]|\d+\.) |  |#)(.+)\n(?=(?:-|\d+\.) )", re.MULTILINE)
@@ -156,35 +151,12 @@ def _display(formula: str, path: Path) -> str:
 def navigation(pages: list[str]) -> list[dict[str, Any]]:
     """Return the tree of pages: by folder, those of the top in sections of their own."""
     sections: dict[str, list[str]] = {name: [] for name in SECTIONS}
-    first = []
-    for name in pages:
-        folder, _, rest = name.rpartition("/")
-        stem = Path(name).stem
-        if folder:
-            sections.setdefault(folder, []).append(name)
-        elif stem in FIRST:
-            first.append(name)
-        elif stem in REFERENCE:
-            sections["reference"].append(name)
-        elif stem in PROJECT:
-            sections["project"].append(name)
-        else:
-            sections["guides"].append(rest)
-    head: list[Any] = sorted(first, key=lambda name: FIRST.index(Path(name).stem))
-    body = [
-        {SECTIONS.get(name, name.capitalize()): sorted(inside, key=_place)}
-        for name, inside in sections.items()
-        if inside
-    ]
-    return head + body
-
-
-def _place(name: str) -> tuple[int, str]:
-    """Sort index pages first, then the order of REFERENCE, then by name."""
-    stem = Path(name).stem
-    if stem == "index":
-        return (-1, "")
-    return (REFERENCE.index(stem) if stem in REFERENCE else len(REFERENCE), name)
+    head: list[Any] = [f"{stem}.md" for stem in FIRST if f"{stem}.md" in pages]
+    for name in sorted(set(pages) - set(head)):
+        top = "project" if name in PROJECT else "reference"
+        sections.setdefault(name.rpartition("/")[0] or top, []).append(name)
+    named = {SECTIONS.get(name, name.capitalize()): inside for name, inside in sections.items()}
+    return head + [{title: inside} for title, inside in named.items() if inside]
 
 
 if __name__ == "__main__":

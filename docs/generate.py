@@ -1,7 +1,7 @@
-"""Writing the generated parts of the docs; with ``--check``, telling which are out of date.
+"""Writing the generated parts of the docs; with ``--check``, reporting which are out of date.
 
-docs/params.md comes from the models of params.yaml, docs/commands.md from the commands' own help,
-the tables of columns in the pages of datasets, probes and analyses from their schemas, and
+docs/params.md comes from the models of params.yaml, docs/commands.md from the commands' own
+help, the tables of columns in the pages of datasets and studies from their schemas, and
 docs/reference.md, which lists all of these, from schemas and pages.
 """
 
@@ -13,26 +13,31 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel
-
-if TYPE_CHECKING:
-    from plumbline.builders.core.schema import Schema
 
 TOP = Path(__file__).parent.parent
 sys.path.insert(0, str(TOP))
 
 from plumbline.builders import DATASETS  # noqa: E402
-from plumbline.builders.core.params import BESIDE, parse  # noqa: E402
-from plumbline.builders.release.facts import GENERATED  # noqa: E402
+from plumbline.builders.core.params import BESIDE, STUDIES, parse  # noqa: E402
+from plumbline.builders.core.schema import Column, Schema  # noqa: E402
+from plumbline.builders.release.facts import CARDS, GENERATED, read_page  # noqa: E402
 from plumbline.probes import ALL, EACH, PROBES, module_of  # noqa: E402
 from plumbline.probes.commands.check_params import sections  # noqa: E402
 from plumbline.probes.models.params import Model  # noqa: E402
+from plumbline.probes.stats.estimate import ESTIMATE  # noqa: E402
 from plumbline.probes.stereotypes import waves  # noqa: E402
 from plumbline.probes.worlds.plant import FILE as OF_WORLDS  # noqa: E402
 from plumbline.probes.worlds.plant import SETTINGS  # noqa: E402
 
+COMMON = (  # what columns mean that many outputs and tables have
+    Column("model", "string", "name of the model in params.yaml"),
+    Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+    *ESTIMATE,
+    Column("family", "int64", "tests in the family that p_bh is taken over"),
+)
 BOUNDED = re.compile(r"Annotated\[(\w+), FieldInfo\(.*?metadata=\[[^]]*\]\)\]")
 OWN = re.compile(r"\bplumbline\.(?:\w+\.)+")
 COMMANDS = (
@@ -62,29 +67,45 @@ COMMANDS = (
 
 def main() -> int:
     """Write all generated parts, or compare them with what is there."""
-    wanted = {"docs/params.md": params(), "docs/commands.md": commands()}
+    made = {"docs/params.md": params(), "docs/commands.md": commands()}
     for name in DATASETS:
-        schema = importlib.import_module(f"plumbline.builders.datasets.{name}.build").SCHEMA
-        where = Path("docs/datasets") / f"{name}.md"
-        wanted[str(where)] = page(where, {"": schema})
-    drift = Path("docs/analyses/drift.md")
-    wanted[str(drift)] = page(drift, waves.SCHEMAS)
-    for name in PROBES:
-        schemas = importlib.import_module(module_of(name)).SCHEMAS
-        wanted[f"docs/probes/{name}.md"] = page(Path(f"docs/probes/{name}.md"), schemas)
-    for name in [*EACH, *ALL]:
-        schemas = importlib.import_module(module_of(name)).SCHEMAS
-        wanted[f"docs/analyses/{name}.md"] = page(Path(f"docs/analyses/{name}.md"), schemas)
-    wanted["docs/reference.md"] = reference()
-    stale = [p for p, text in wanted.items() if _read(TOP / p) != text]
+        page = f"docs/datasets/{name}.md"
+        text = GENERATED.sub("", _read(TOP / page)).rstrip()
+        made[page] = text + "\n\n" + _columns("Columns", _schemas("datasets", name), ())
+    for study in STUDIES:
+        page = f"docs/studies/{study}.md"
+        made[page] = study_page(_read(TOP / page), study)
+    made["docs/reference.md"] = reference()
+    stale = [p for p, text in made.items() if _read(TOP / p) != text]
     if "--check" in sys.argv:
         for path in stale:
             print(f"error: {path} is out of date; run `make docs`", file=sys.stderr)
         return 1 if stale else 0
     for path in stale:
-        (TOP / path).write_text(wanted[path], encoding="utf-8")
+        (TOP / path).write_text(made[path], encoding="utf-8")
         print(f"wrote {path}")
     return 0
+
+
+def study_page(text: str, study: str) -> str:
+    """Return a study's page with columns at the end of the sections of its outputs and tables.
+
+    Raises
+    ------
+    SystemExit
+        If the page has no section of one of them.
+    """
+    text = GENERATED.sub("", text)
+    for kind in ("outputs", "tables"):
+        for name in _names(kind, study):
+            found = re.search(rf"^## {name}\n.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+            if not found:
+                raise SystemExit(f"error: docs/studies/{study}.md: no section '## {name}'")
+            columns = _columns(f"# {name}: columns", _schemas(kind, name), COMMON)
+            text = (
+                text[: found.start()] + f"{found[0].rstrip()}\n\n{columns}\n" + text[found.end() :]
+            )
+    return text.rstrip() + "\n"
 
 
 def params() -> str:
@@ -139,44 +160,96 @@ def reference() -> str:
     lines = [
         "# Reference",
         "",
-        "Generated from the schemas by `make docs`. Every name leads to its",
+        "Generated from the schemas by `make docs`. Every name leads to its columns.",
     ]
     lines += [
-        "columns. [Commands](commands.md) and [keys of params.yaml](params.md) are beside this."
+        "[Commands](commands.md) and [keys of the params](params.md) have pages of their own."
     ]
-    kinds = (
-        ("Datasets", "datasets", "builders", DATASETS),
-        ("Outputs of probes", "probes", "probes", list(PROBES)),
-        ("Tables of analyses", "analyses", "probes", [*EACH, *ALL]),
-    )
-    for title, folder, package, names in kinds:
+    for title, kind in (("Datasets", "datasets"), ("Outputs", "outputs"), ("Tables", "tables")):
         lines += ["", f"## {title}", "", "| name | what | columns by config | command |"]
         lines += ["|---|---|---|---|"]
-        lines += [_listed(folder, package, name) for name in sorted(names)]
+        lines += [_listed(kind, name) for name in sorted(_names(kind))]
+    lines += [
+        "",
+        "## Common columns",
+        "",
+        "These mean the same in all outputs and tables that have them.",
+        "",
+    ]
+    lines += [Schema(COMMON, ()).table()]
     return "\n".join(lines) + "\n"
 
 
-def _listed(folder: str, package: str, name: str) -> str:
-    built = f"plumbline.builders.datasets.{name}.build"
-    module = importlib.import_module(built if folder == "datasets" else module_of(name))
-    schemas = getattr(module, "SCHEMAS", None) or {"": module.SCHEMA}
-    configs = ", ".join(f"{key or 'each'} {len(s.columns)}" for key, s in schemas.items())
-    text = _read(TOP / f"docs/{folder}/{name}.md")
-    found = re.search(r"^pretty_name: (.+)$", text, re.MULTILINE)
-    link = f"[{name}]({folder}/{name}.md#columns)"
-    model = " MODEL" if package == "probes" and name not in ALL else ""
-    command = f"`python -m plumbline.{package} {name}{model}`"
-    return f"| {link} | {found[1] if found else ''} | {configs} | {command} |"
+def _names(kind: str, study: str = "") -> list[str]:
+    """Return the datasets, or the names of all outputs or tables (of a study), by their modules."""
+    if kind == "datasets":
+        return list(DATASETS)
+    modules = [module_of(name) for name in (PROBES if kind == "outputs" else [*EACH, *ALL])]
+    modules += [waves.__name__] if kind == "tables" else []
+    return [m.rpartition(".")[2] for m in modules if study in m.split(".") or not study]
 
 
-def page(path: Path, schemas: dict[str, Schema]) -> str:
-    """Return a page with its table of columns put in anew at the end."""
-    text = GENERATED.sub("", _read(TOP / path)).rstrip() + "\n"
-    lines = ["", "<!-- begin generated -->", "## Columns"]
+def _module(kind: str, name: str) -> str:
+    if kind == "datasets":
+        return f"plumbline.builders.datasets.{name}.build"
+    (study,) = [s for s in STUDIES if (TOP / "probes" / s / f"{name}.py").is_file()]
+    return f"plumbline.probes.{study}.{name}"
+
+
+def _schemas(kind: str, name: str) -> dict[str, Schema]:
+    module = importlib.import_module(_module(kind, name))
+    return getattr(module, "SCHEMAS", None) or {"": module.SCHEMA}
+
+
+def _listed(kind: str, name: str) -> str:
+    configs = ", ".join(
+        f"{key or 'each'} {len(s.columns)}" for key, s in _schemas(kind, name).items()
+    )
+    package, study = "builders", _module(kind, name).split(".")[2]
+    if kind == "datasets":
+        page = Path(f"datasets/{name}.md")
+        front, link = read_page(TOP / "docs" / page)[0], f"[{name}]({page}#columns)"
+    else:
+        package, page = "probes", Path(f"studies/{study}.md")
+        front = read_page(TOP / "docs" / page)[0][CARDS][kind].get(name, {})
+        link = f"[{name}]({page}#{name}-columns)"
+    alone = kind == "outputs" or name in EACH
+    command = f"`python -m plumbline.{package} {name}{' MODEL' if alone else ''}`"
+    return f"| {link} | {front.get('pretty_name', '')} | {configs} | {command} |"
+
+
+def _columns(title: str, schemas: dict[str, Schema], common: tuple[Column, ...]) -> str:
+    """Return a generated part: a table of columns with the configs that have them.
+
+    Columns that mean the same in all outputs and tables are listed by name alone.
+    """
+    known = {(c.name, c.kind, c.description) for c in common}
+    found: dict[Column, list[str]] = {}
     for name, schema in schemas.items():
-        lines += ["", f"Config: {name}."] if name else []
-        lines += ["", schema.table()]
-    return text + "\n".join([*lines, "<!-- end generated -->"]) + "\n"
+        for column in schema.columns:
+            plain = Column(
+                column.name, column.kind, column.description, column.nullable, column.labels
+            )
+            found.setdefault(plain, []).append(name)
+    shared: dict[str, list[str]] = {}
+    rows = []
+    for column, names in found.items():
+        where = "all" if len(names) == len(schemas) else ", ".join(names)
+        if (column.name, column.kind, column.description) in known:
+            shared.setdefault(where, []).append(f"`{column.name}`")
+        else:
+            cells = Schema((column,), ()).table().splitlines()[-1]
+            rows.append(cells if len(schemas) == 1 else cells.replace(" | ", f" | {where} | ", 1))
+    for where, names in shared.items():
+        link = "[common columns](../reference.md#common-columns)"
+        cells = [", ".join(names), *([where] if len(schemas) > 1 else []), "", link]
+        rows.append(f"| {' | '.join(cells)} |")
+    head = ["column", *(["config"] if len(schemas) > 1 else []), "type", "description"]
+    lines = ["<!-- begin generated -->", f"##{title}" if title[0] == "#" else f"## {title}", ""]
+    if len(schemas) == 1 and (config := next(iter(schemas))):
+        lines += [f"Config: {config}.", ""]
+    lines += [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *rows]
+    return "\n".join([*lines, "<!-- end generated -->"]) + "\n"
 
 
 def _keys(model: type[BaseModel], prefix: str = "") -> list[str]:
