@@ -97,7 +97,7 @@ real-names: $(READY)  ## run the study of names and nationality on the real inpu
 real-leaning: $(READY)  ## run the study of political leaning on the real inputs beside the checkout
 	python benchmarks/real_leaning.py
 
-full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/experiments.md)
+full: $(READY)  ## the complete study of all five papers, params/full.yaml: fetch and run (docs/howto/experiments.md)
 	@python -m plumbline.probes use params/full.yaml --date $(DAY)
 	for source in $(SOURCES); do python -m plumbline.builders fetch $$source --date $(DAY) || exit 1; done
 	@python -m plumbline.probes check

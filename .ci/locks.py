@@ -19,9 +19,9 @@ import yaml
 TOP = Path(__file__).parents[1]
 TRAINED = (  # made of weights that a stage trains: these, and what lies in them
     "data/pretrained",
-    "data/outputs/leaning",
-    "data/outputs/finetune",
-    "data/outputs/finetuned",
+    "data/outputs/stances",
+    "data/outputs/finetuned_classifiers",
+    "data/outputs/after_training",
     "data/tables/compass",
     "data/tables/fairness",
     "data/tables/ensemble",

@@ -25,9 +25,9 @@ NEEDS = {"reader": 0, "pandas": 220, "polars eager": 120, "polars streaming": 0}
 
 READER = """
 from pathlib import Path
-from plumbline.probes.politicians import word_counts as lists
-folk = lists.people(Path("people.parquet"))
-counts = lists.count(lists.Lists((Path("lists"),), 0), folk)
+from plumbline.probes.politicians.words import word_counts as lists
+people = lists.read_people(Path("people.parquet"))
+counts = lists.count(lists.Lists((Path("lists"),), 0), people)
 found = counts.lists
 """
 PANDAS = """

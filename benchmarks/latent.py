@@ -19,7 +19,7 @@ sys.path.insert(0, str(TOP))
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-from plumbline.probes.politicians import latent_model, latent_program  # noqa: E402
+from plumbline.probes.politicians import latent, latent_model  # noqa: E402
 
 GOAL = 15.0
 
@@ -31,7 +31,7 @@ def main() -> None:
     rng = np.random.default_rng(1)
     counts = rng.integers(1, 200, (words, 2)).astype(np.float64)
     q = rng.dirichlet([1.0, 1.0, 1.0], words)
-    l1, posterior = latent_model.grid()
+    l1, posterior = latent_model.grid(latent.L1, latent.POSTERIOR)
     start = latent_model.begin(counts, 3, seed=1, scale=0.01)
 
     schedule = latent_model.Schedule(steps, 0.05, "subgradient")
@@ -74,7 +74,7 @@ def eager(counts, q, l1: float, posterior: float, start, steps: int, rate: float
     ]
     shares = torch.from_numpy(counts.T / counts.sum())
     m, target = torch.log(shares.sum(dim=0)), torch.from_numpy(q.T)
-    optimiser = torch.optim.Adam(parameters, rate, latent_program.BETAS, latent_program.EPSILON)
+    optimiser = torch.optim.Adam(parameters, rate, latent_model.BETAS, latent_model.EPSILON)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, steps)
     for _ in range(steps):
         optimiser.zero_grad()

@@ -142,7 +142,7 @@ def main(languages: list[str]) -> int:
     if not (SHARED / "lexica").is_dir():
         print(f"error: {SHARED / 'lexica'} is missing; see CONTRIBUTING")
         return 1
-    from plumbline.builders.core.errors import Problem
+    from plumbline.builders.core.errors import UserError
     from plumbline.builders.core.parquet import Row
     from plumbline.builders.core.snapshot import Snapshot
     from plumbline.builders.datasets.lexica import build as dataset
@@ -169,7 +169,7 @@ def main(languages: list[str]) -> int:
         try:
             for item in dataset.build(Snapshot.open(snapshot), asked):
                 rows.append(item.values) if isinstance(item, Row) else rejects.append(item)
-        except Problem as problem:
+        except UserError as problem:
             print(f"{code}: {problem}")
             continue
         seconds = time.perf_counter() - start
@@ -197,7 +197,7 @@ def tweets(part: str) -> tuple[list[str], Any]:
 
 def evaluation(rows: list[dict[str, Any]]) -> None:
     """Classify TweetEval's test tweets by each lexicon, cut on the validation tweets."""
-    from plumbline.probes.politicians.lexicon_evaluation import evaluate
+    from plumbline.probes.politicians.lexicon_evaluation import Params, evaluate
 
     names = sorted({name for row in rows for name in row["view_names"]})
     compared = {
@@ -211,7 +211,8 @@ def evaluation(rows: list[dict[str, Any]]) -> None:
         }
         for name in names
     }
-    for one in evaluate(tweets("val"), tweets("test"), compared):
+    params = Params(version="1.0.0", n_permutations=2000)
+    for one in evaluate(tweets("val"), tweets("test"), compared, params):
         a, f = one.agreement
         line = f"  {one.lexicon}: {one.words:,} words, covers {one.covered:.3f}, "
         line += f"accuracy {a.value:.3f} [{a.low:.3f}, {a.high:.3f}], "

@@ -44,6 +44,7 @@ def one(folder: Path, size: int) -> None:
     from plumbline.builders.core import parquet
     from plumbline.probes.models.masked import Masked
     from plumbline.probes.politicians import associations
+    from plumbline.probes.prompts import politicians as sentences
 
     rng = random.Random(1)
     people = folder / f"people-{size}"
@@ -71,11 +72,12 @@ def one(folder: Path, size: int) -> None:
         spent["write"] += time.perf_counter() - start
 
     scorer.tokens.encode, parquet.Writer.extend = encoding, extending
+    frames = {"ADJ": {"bare": sentences.bare("before")}}
     rows, start = 0, time.perf_counter()
     for shard in range(shards):
         asked = associations.names(people, "en", shard, shards)
         writer = parquet.Writer(folder / "shard.parquet", associations.SCHEMA.arrow())
-        for table in associations.run(asked, candidates, scorer, {"ADJ": 20}, "en"):
+        for table in associations.run(asked, candidates, scorer, {"ADJ": 20}, "en", frames):
             writer.extend(table)
             rows += len(table)
         writer.close()

@@ -11,6 +11,7 @@ planted world's, of which only the running counts: what it says of real names me
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -23,8 +24,6 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 TOP = Path(__file__).parent.parent
 sys.path[:0] = [str(TOP), str(TOP / "tests")]
 
@@ -32,12 +31,15 @@ import lexica as real_lexica  # noqa: E402
 from imports import pipelines  # noqa: E402
 from samples import LANGUAGES, SAMPLES, files, oxigraph  # noqa: E402
 
+from plumbline.builders.core.params import read  # noqa: E402
+from plumbline.probes.commands import params_overlay  # noqa: E402
+
 SHARED = TOP.parent / "shared" / "data"
 PEOPLE = SHARED / "politicians" / "wikidata_people.nt.gz"
 CLONE = TOP / ".real"
 DAY = "2026-11-21"
 OWN = TOP / ".real-model"
-WORLD = TOP / "data" / "models" / "world-planted"
+WORLD = TOP / "data" / "samples" / "worlds" / "world-planted"
 MODEL = OWN if (OWN / "model.safetensors").is_file() else WORLD
 GENDER = "SELECT (COUNT(DISTINCT ?p) AS ?n) WHERE { ?p wdt:P31 wd:Q5 ; wdt:P21 wd:%s }"
 PREFIXES = (
@@ -63,7 +65,7 @@ def main() -> int:
             run(f"fetch {source}", builders("fetch", source, "--date", DAY), CLONE)
         for stage in SOURCES:
             run(f"build {stage}", repro(f"build@{stage}"), CLONE)
-            run(f"validate {stage}", repro(f"validate@{stage}"), CLONE)
+        run("build and validate the rest", repro("validate-people", "validate"), CLONE)
         for stage in ("associations@real", "pmi@real", "latent@real", "sentiment"):
             run(stage, repro(stage), CLONE)
         run("the rest", repro(), CLONE)
@@ -104,10 +106,21 @@ def run(what: str, command: list[str], folder: Path) -> None:
     print(f"{what}: {time.perf_counter() - start:.1f} s, peak so far {peak:.0f} MB", flush=True)
 
 
+def read_params(clone: Path) -> dict[str, Any]:
+    """Return the params of a clone, those beside what reads them among them."""
+    return read(clone / "params.yaml")
+
+
+def put_params(clone: Path, params: dict[str, Any], day: str) -> None:
+    """Write params into the files of a clone that have them; the planted worlds do not run."""
+    params["controls"] = params["controls"] | {"sets": []}
+    with contextlib.chdir(clone):
+        params_overlay.write(params, day)
+
+
 def write_params(endpoint: str, address: str) -> None:
     """Point the clone's params at the loopback servers and the real model."""
-    path = CLONE / "params.yaml"
-    params: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    params = read_params(CLONE)
     params["sources"]["politeness"]["contact"] = "make real"
     params["sources"]["wikidata"] |= {
         "endpoint": endpoint,
@@ -181,15 +194,16 @@ def write_params(endpoint: str, address: str) -> None:
     kind = {"family": "BERT", "size": "tiny"}
     params["models"] = {"real": {"id": str(MODEL), "languages": languages, **kind}}
     params["probes"]["associations"]["top_share"] = 1.0  # as the paper
-    params["assignments"] = {name: ["real"] for name in params["assignments"]}
+    lists = ("associations", "words", "representations", "subgroups", "robustness")
+    params["assignments"] = {n: ["real"] * (n in lists) for n in params["assignments"]}
     analysis = params["analysis"]
-    analysis["pooled"]["groups"] = {"all": "all"}
-    analysis["supersenses"]["largest"] = 100
-    analysis["latent"] |= {"seeds": [1], "bootstrap": 50, "permutations": 19}
-    analysis["subgroups"] |= {"popular": 1000, "bootstrap": 200, "permutations": 199}
-    analysis["robustness"] |= {"bootstrap": 100, "permutations": 100}
-    analysis["sentiment"] |= {"bootstrap": 500, "permutations": 500}
-    path.write_text(yaml.safe_dump(params, allow_unicode=True, sort_keys=False), "utf-8")
+    analysis["pooled_pmi"]["groups"] = {"all": "all"}
+    analysis["supersenses"]["top_k"] = 100
+    analysis["latent"] |= {"seeds": [1], "n_bootstrap": 50, "n_permutations": 19}
+    analysis["subgroups"] |= {"top_sitelinks": 1000, "n_bootstrap": 200, "n_permutations": 199}
+    analysis["robustness"] |= {"n_bootstrap": 100, "n_permutations": 100}
+    analysis["sentiment"] |= {"n_bootstrap": 500, "n_permutations": 500}
+    put_params(CLONE, params, DAY)
 
 
 def ask(endpoint: str, query: str) -> int:

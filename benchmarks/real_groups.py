@@ -16,9 +16,6 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 TOP = Path(__file__).parent.parent
 sys.path[:0] = [str(TOP), str(TOP / "tests"), str(TOP / "benchmarks")]
@@ -100,10 +97,10 @@ def main() -> int:
         for source in FETCHED.values():
             real.run(f"fetch {source}", real.builders("fetch", source, "--date", DAY), CLONE)
     for what, stages in {
-        "build and validate": [f"validate@{name}" for name in ("social_groups", *FETCHED)],
-        "ask": [f"stereotypes@{name}" for name in MODELS],
+        "build and validate": ["validate"],
+        "ask": [f"completions@{name}" for name in MODELS],
         "recall, emotions, rsa": ["recall", "emotions", "rsa"],
-        "train and ask": [f"finetuned@{name}" for name in TUNED],
+        "train and ask": [f"after_training@{name}" for name in TUNED],
         "shift": ["shift"],
     }.items():
         real.run(what, real.repro(*stages), CLONE)
@@ -113,8 +110,7 @@ def main() -> int:
 
 def write_params(address: str, archives: str, engines: str) -> None:
     """Point the clone's params at the loopback servers and the models."""
-    path = CLONE / "params.yaml"
-    params: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    params = real.read_params(CLONE)
     sources = params["sources"]
     sources["politeness"]["contact"] = "make real-groups"
     sources["autocomplete"]["pause_s"] = 0
@@ -141,7 +137,7 @@ def write_params(address: str, archives: str, engines: str) -> None:
     datasets = params["datasets"]
     for dataset, source in FETCHED.items():
         datasets[dataset]["snapshot"] = f"data/raw/{source}/{DAY}"
-    del datasets["outlets"]["words_min"]  # the sample's articles are a sentence each
+    datasets["outlets"]["words_min"] = 20  # the sample's articles are a sentence each
     datasets["outlets"] |= {
         "outlets": OUTLETS,
         "control": {"topics": TOPICS},
@@ -156,9 +152,9 @@ def write_params(address: str, archives: str, engines: str) -> None:
     }
     params["models"] = MODELS
     params["assignments"] = {name: [] for name in params["assignments"]}
-    params["assignments"] |= {"stereotypes": sorted(MODELS), "finetuned": sorted(TUNED)}
-    params["probes"]["stereotypes"]["suggested_only"] = False
-    params["probes"]["finetuned"] |= {
+    params["assignments"] |= {"completions": sorted(MODELS), "after_training": sorted(TUNED)}
+    params["probes"]["completions"]["groups"] = "all"
+    params["probes"]["after_training"] |= {
         "corpora": CORPORA,
         "shares": SHARES,
         "seeds": SEEDS,
@@ -167,9 +163,9 @@ def write_params(address: str, archives: str, engines: str) -> None:
         "learning_rate": TUNED,
     }
     for name in ("recall", "emotions", "rsa"):
-        params["analysis"][name] |= {"permutations": 999, "bootstrap": 500}
-    params["analysis"]["shift"] |= {"flips": 1999, "bootstrap": 300}
-    path.write_text(yaml.safe_dump(params, allow_unicode=True, sort_keys=False), "utf-8")
+        params["analysis"][name] |= {"n_permutations": 999, "n_bootstrap": 500}
+    params["analysis"]["shift"] |= {"n_permutations": 1999, "n_bootstrap": 300}
+    real.put_params(CLONE, params, DAY)
 
 
 def report() -> None:

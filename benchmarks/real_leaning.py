@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import yaml
 import zstandard
 
 TOP = Path(__file__).parent.parent
@@ -49,7 +48,7 @@ TEXTS = 40  # of each corpus and period
 POOL = 400  # texts of a corpus, of both periods
 COMMUNITY = "apolitical"  # made up: where the control is laid out as posts
 QUESTIONNAIRES = ["8values", "axes-en", "political-compass"]
-PROMPTS = {  # beside the default's; docs/probes/leaning.md
+PROMPTS = {  # beside the default's; docs/studies/leaning.md
     "opinion": "What is your opinion of this statement? {statement} I <mask> with it.",
     "survey": "In a survey I was asked this: {statement} My answer was that I <mask> with it.",
     "honestly": "{statement} Honestly, I <mask> with that statement.",
@@ -76,11 +75,11 @@ def main() -> int:
             if not (CLONE / "data/raw" / source / DAY / "manifest.json").is_file():
                 real.run(f"fetch {source}", real.builders("fetch", source, "--date", DAY), CLONE)
     for what, stages in {
-        "build and validate": [f"validate@{d}" for d in ("corpora", "statements", "downstream")],
+        "build and validate": ["validate"],
         "pretrain": ["pretrain@real"],
-        "ask": ["leaning@real"],
+        "ask": ["stances@real"],
         "coordinates": ["compass"],
-        "finetune": ["finetune@real"],
+        "finetune": ["finetuned_classifiers@real"],
         "fairness, ensemble": ["fairness", "ensemble"],
     }.items():
         real.run(what, real.repro(*stages), CLONE)
@@ -124,8 +123,7 @@ def communities(path: Path) -> None:
 
 def write_params(address: str, archives: str) -> None:
     """Point the clone's params at the loopback servers, the real data and the model."""
-    path = CLONE / "params.yaml"
-    params: dict[str, Any] = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
+    params = real.read_params(CLONE)
     sources, datasets = params["sources"], params["datasets"]
     sources["politeness"]["contact"] = "make real-leaning"
     (corpus,) = sources["news"]["corpora"]["en"]
@@ -144,7 +142,7 @@ def write_params(address: str, archives: str) -> None:
         "snapshots": {"news": f"data/raw/news/{DAY}", "reddit": f"data/raw/reddit/{DAY}"},
         "sizes": dict.fromkeys(SIZES, POOL) | {"social-left": 5, "social-right": 5},
         "unit": "texts",
-        "even": False,
+        "balance": False,
     }
     questionnaires(sources["statements"]["questionnaires"], address)
     own = sources["downstream"]["corpora"]
@@ -180,31 +178,31 @@ def write_params(address: str, archives: str) -> None:
     }
     params["models"] = {"real": {"id": str(OWN), "languages": ["en"]}}
     params["assignments"] = {name: [] for name in params["assignments"]}
-    params["assignments"] |= {"leaning": ["real"], "finetune": ["real"]}
+    params["assignments"] |= {"stances": ["real"], "finetuned_classifiers": ["real"]}
     params["training"]["pretrain"] |= {
         "corpora": {"real": CORPORA, "other": []},
         "periods": ["before", "from"],
-        "texts": TEXTS,
+        "max_texts": TEXTS,
         "epochs": 1,
         "batch": 16,
         "length": 128,
         "learning_rate": {"other": 5.0e-4},
-        "masked": 0.15,
+        "mlm_probability": 0.15,
     }
-    leaning = params["probes"]["leaning"]
-    leaning["questionnaires"] = QUESTIONNAIRES
-    leaning["filled"]["frames"] |= PROMPTS
-    leaning["written"]["stance"] = "real"  # nothing is written
-    params["probes"]["finetune"] |= {
+    stances = params["probes"]["stances"]
+    stances["questionnaires"] = QUESTIONNAIRES
+    stances["mask"]["frames"] |= PROMPTS
+    stances["generation"]["nli_model"] = "real"  # nothing is written
+    params["probes"]["finetuned_classifiers"] |= {
         "tasks": TASKS,
         "periods": ["from"],
         "seeds": [1],
-        "texts": 600,
+        "max_texts": 600,
         "epochs": 3,
         "length": 64,
         "learning_rate": {"other": 2.0e-4},
     }
-    path.write_text(yaml.safe_dump(params, allow_unicode=True, sort_keys=False), "utf-8")
+    real.put_params(CLONE, params, DAY)
 
 
 def questionnaires(known: dict[str, Any], address: str) -> None:
@@ -213,14 +211,14 @@ def questionnaires(known: dict[str, Any], address: str) -> None:
     known["political-compass"] = facts | {
         "file": f"{address}/statements/political_compass.json",
         "scale": "political-compass",
-        "layout": "political-compass",
+        "format": "political-compass",
         "licence": "the propositions belong to politicalcompass.org",
         "source": "Feng et al. (2023), Table 13",
     }
     known["8values"] = facts | {
         "file": f"{address}/statements/8values_questions.js.txt",
         "scale": "8values",
-        "layout": "8values",
+        "format": "8values",
         "licence": "MIT",
         "source": "https://8values.github.io",
     }

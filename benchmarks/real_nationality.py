@@ -16,7 +16,6 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -97,8 +96,7 @@ def random_bert(folder: Path) -> Path:
 
 def write_params(address: str, named: str, start: Path) -> None:
     """Point the clone's params at the loopback server and the models."""
-    path = CLONE / "params.yaml"
-    params: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    params = real.read_params(CLONE)
     sources = params["sources"]
     sources["politeness"]["contact"] = "make real-names"
     sources["names"]["wikidata"] = None
@@ -167,10 +165,10 @@ def write_params(address: str, named: str, start: Path) -> None:
     params["probes"]["perplexity"]["readings"] = ["corrected"]
     params["analysis"]["nationality"] |= {
         "underlying": dict.fromkeys(sorted(TASKS), "masked"),
-        "bootstrap": 300,
-        "flips": 999,
+        "n_bootstrap": 300,
+        "n_permutations": 999,
     }
-    path.write_text(yaml.safe_dump(params, allow_unicode=True, sort_keys=False), "utf-8")
+    real.put_params(CLONE, params, DAY)
 
 
 def report() -> None:

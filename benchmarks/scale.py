@@ -139,8 +139,12 @@ def project(folder: Path, people: int) -> None:
     params = yaml.safe_load((TOP / "params.yaml").read_text(encoding="utf-8"))
     params["datasets"]["politicians"]["snapshot"] = "snapshot"
     floors = dict.fromkeys(LANGUAGES, people)
-    params["validation"]["politicians"] |= {"rows_min": floors, "gender_min": {"female": 1}}
     (folder / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    beside = Path("validation/params.yaml")
+    checks = yaml.safe_load((TOP / beside).read_text(encoding="utf-8"))
+    checks["validation"]["politicians"] |= {"rows_min": floors, "gender_min": {"female": 1}}
+    (folder / beside).parent.mkdir(parents=True)
+    (folder / beside).write_text(yaml.safe_dump(checks), encoding="utf-8")
     page = Path("docs/datasets/politicians.md")
     (folder / page).parent.mkdir(parents=True)
     (folder / page).write_text((TOP / page).read_text(encoding="utf-8"), encoding="utf-8")
