@@ -15,7 +15,7 @@ import networkx as nx
 import pytest
 import whole
 import yaml
-from imports import NEUTRAL, TOP, closure, graph, imported, pipelines, uncovered
+from imports import NEUTRAL, TOP, closure, graph, imported, pipelines, reading, uncovered
 
 from plumbline.builders import DATASETS
 from plumbline.probes import ALL, EACH, PROBES, STUDIES, module_of
@@ -179,6 +179,11 @@ def test_a_folder_is_small_and_a_file_a_whole_step():
     assert {folder: n for folder, n in held.items() if n > 15} == {}
     assert not [p for p in OURS if re.match("_[a-z]", p.stem)]
     assert not [p for p in OURS if p.stem in ("utils", "common", "helpers", "registry")]
+
+
+@pytest.mark.parametrize("analysis", [*EACH, *ALL])
+def test_an_analysis_is_read_in_25_modules(analysis):
+    assert len(reading(analysis)) <= 25
 
 
 # SentiVAE and the latent-variable model are models of data, not ones under study. A corpus is
