@@ -1,7 +1,7 @@
 """The controls of the default run, broken: turned round or replaced, they must say no.
 
-A control that is content whatever the tables say controls nothing. Here the tables of ``make repro`` are
-broken, and the stage ``recovery`` judges them by the code of the report's first page. A
+A control that is content whatever the tables say controls nothing. Here the tables that the default
+run made are broken, and the stage ``recovery`` judges them by the code of the report. A
 positive control must fail where signs, groups or lists are turned round; a negative one where the
 tables of a world with biases stand in the place of those of a world without.
 """
