@@ -166,35 +166,27 @@ def copied(finished, tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def asked_nations(tmp_path_factory):
+def asked_nations(once):
     """Return a folder in which two worlds of countries were trained and asked; only to be read."""
     from plumbline.probes.core.run_probe import probe
     from plumbline.probes.worlds.plant import plant
 
-    folder = tmp_path_factory.mktemp("nations")
-    given = {
-        "world": "nations",
-        "targets": [CONFIG],
-        "noise": 0.02,
-        "batch": 96,
-        "steps": 120,
-        "seed": 1,
-    }
-    given |= {"learning_rate": 0.008}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
+    given = {"world": "nations", "targets": [CONFIG], "noise": 0.02, "batch": 96, "steps": 120}
+    given |= {"seed": 1, "learning_rate": 0.008}
+
+    def make(folder):
         (folder / "docs").symlink_to(TOP / "docs")
         (folder / "data").mkdir()
         sizes = {"countries": ("aa", "bb", "cc"), "sentences": 12, "draws": 3, "placebos": 2}
         datasets(folder / "data", **sizes)
-        tree = whole.tree()
-        tree["probes"]["perplexity"]["readings"] = ["corrected"]
-        Path("params.yaml").write_text(yaml.safe_dump(tree), encoding="utf-8")
+        whole.write(folder)
+        change(lambda tree: tree["probes"]["perplexity"].update(readings=["corrected"]))
         plant("planted", given | {"kind": "classifier", "offset": 0.2})
         plant("masked", given | {"offset": 1.5})
         probe("classification", "planted")
         probe("perplexity", "masked")
-    return folder
+
+    return once("nations", make)
 
 
 @pytest.fixture
