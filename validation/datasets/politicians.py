@@ -29,11 +29,17 @@ class Params(suite.Params):
 
 def _people(folder: Path) -> list[suite.Table]:
     """Hold that one person has one gender and birth date, whatever the language."""
-    paths = [folder / f"{config}.parquet" for config in parquet.configs(folder)]
-    people = pl.scan_parquet(paths).group_by("qid")
-    frame = people.agg(
-        one_gender_in_all_languages=pl.col("gender").n_unique() == 1,
-        one_birth_date_in_all_languages=pl.col("birth_date").n_unique() == 1,
+    each = (
+        pl.scan_parquet(folder / f"{config}.parquet").select("qid", "gender", "birth_date")
+        for config in parquet.configs(folder)
+    )
+    frame = (
+        pl.concat(each)
+        .group_by("qid")
+        .agg(
+            one_gender_in_all_languages=pl.col("gender").n_unique() == 1,
+            one_birth_date_in_all_languages=pl.col("birth_date").n_unique() == 1,
+        )
     )
     return [suite.checked("people", frame.sort("qid").collect())]
 

@@ -32,46 +32,36 @@ CONFIG = r"^(hate|misinformation)-[a-z0-9]+(-[a-z0-9]+)*$"
 SEVERAL = "several"
 NOT_SHIPPED = ("hate-identity", "hate-demographic")  # and given by their authors alone
 
-SCHEMA = Schema(
-    columns=(
-        Column("id", "string", "the text's name in its source, or its part and place in it"),
-        Column("text", "string", "the text; see Normalisation"),
-        Column(
-            "label",
-            "string",
-            "its class, by the table under `labels` in the params",
-            role="tracked",
-        ),
-        Column("task", "label", "what it is classified for", labels=TASKS),
-        Column(
-            "split",
-            "label",
-            "part of its source, or drawn: see Splits",
-            labels=SPLITS,
-            role="tracked",
-        ),
-        Column(
-            "group",
-            "string",
-            "whom it is aimed at (hate) or the side that it comes from (misinformation), by the "
-            f"table under `groups`; empty: none that stands there; `{SEVERAL}`: more than one",
-            role="tracked",
-        ),
-        Column("groups", "strings", "all that the source names, as it names them"),
-        Column("mapped", "strings", "the groups of the table that those are, each once, sorted"),
-        Column(
-            "source",
-            "string",
-            "who said it, or which outlet or collection it is of, as the source names them; else "
-            "the name of the corpus",
-        ),
-        Column("language", "string", "its language"),
-        Column("source_label", "string", "its class as the source has it, before the table"),
-        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+COLUMNS = (
+    Column("id", "string", "the text's name in its source, or its part and place in it"),
+    Column("text", "string", "the text; see Normalisation"),
+    Column(
+        "label", "string", "its class, by the table under `labels` in the params", role="tracked"
     ),
-    key=("id",),
-    unit=("text", "texts"),
+    Column("task", "label", "what it is classified for", labels=TASKS),
+    Column(
+        "split", "label", "part of its source, or drawn: see Splits", labels=SPLITS, role="tracked"
+    ),
+    Column(
+        "group",
+        "string",
+        "whom it is aimed at (hate) or the side that it comes from (misinformation), by the "
+        f"table under `groups`; empty: none that stands there; `{SEVERAL}`: more than one",
+        role="tracked",
+    ),
+    Column("groups", "strings", "all that the source names, as it names them"),
+    Column("mapped", "strings", "the groups of the table that those are, each once, sorted"),
+    Column(
+        "source",
+        "string",
+        "who said it, or which outlet or collection it is of, as the source names them; else "
+        "the name of the corpus",
+    ),
+    Column("language", "string", "its language"),
+    Column("source_label", "string", "its class as the source has it, before the table"),
+    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
+SCHEMA = Schema(COLUMNS, key=("id",), unit=("text", "texts"))
 
 Name = Annotated[str, Field(pattern=CONFIG)]
 
@@ -111,25 +101,34 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per text, sorted by id."""
+    """Yield one row per text, sorted by id.
+
+    What is tested on stays whole: of a text in two splits the one for training goes. Upper and
+    lower case make no difference.
+    """
     for config in params.configs:
         corpus = _declared(snapshot, config)
         kept: list[tuple[Text, str]] = []
         for text in _texts(snapshot, config, corpus):
-            made = labelled(text, corpus, params.labels.get(config))
-            if isinstance(made, Reject):
-                yield made._replace(config=config)
-            else:
-                kept.append((text, made))
-        splits = _splits(kept, params)
-        rows = []
-        for text, label, reason in _sifted(kept, splits, keep=params.repeats == "keep"):
+            label, reason = labelled(text, corpus, params.labels.get(config))
             if reason:
                 yield Reject(config, text.id, reason)
             else:
-                rows.append(_row(config, corpus, text, label, splits[text.id], params))
-        rows.sort(key=lambda row: str(row["id"]))
-        for row in rows:
+                kept.append((text, label))
+        splits, rows = _splits(kept, params), []
+        place: dict[str, str] = {}  # split that a text is in
+        seen: set[tuple[str, str]] = set()
+        kept.sort(key=lambda pair: (-SPLITS.index(splits[pair[0].id]), pair[0].id))
+        for text, label in kept:
+            same, split = text.text.casefold(), splits[text.id]
+            leaks, again = place.setdefault(same, split) != split, (same, label) in seen
+            seen.add((same, label))
+            if params.repeats == "reject" and (leaks or again):
+                reason = "the same text in another split" if leaks else "the same text again"
+                yield Reject(config, text.id, reason)
+            else:
+                rows.append(_row(config, corpus, text, label, split, params))
+        for row in sorted(rows, key=lambda row: str(row["id"])):
             yield Row(config, row)
 
 
@@ -145,7 +144,7 @@ def _row(
         "label": label,
         "task": TASKS.index(task),
         "split": SPLITS.index(split),
-        "group": mapped[0] if len(mapped) == 1 else SEVERAL if mapped else "",
+        "group": SEVERAL if len(mapped) > 1 else "".join(mapped),
         "groups": list(text.groups),
         "mapped": mapped,
         "source": text.source or name,
@@ -155,20 +154,18 @@ def _row(
     }
 
 
-def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> str | Reject:
-    """Return the class of a text by a table, or why it has none."""
-    if not text.text:
-        return Reject("", text.id, "no text")
-    if not text.label:
-        return Reject("", text.id, "no label")
+def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> tuple[str, str]:
+    """Return the class of a text by a table, or nothing and why it has none."""
+    if not text.text or not text.label:
+        return "", "no label" if text.text else "no text"
     if table is None:
-        return text.label
+        return text.label, ""
     separator = corpus.label_separator
     own = text.label.split(separator) if separator else [text.label]
     if unknown := sorted(set(own) - set(table)):
-        return Reject("", text.id, f"label in no table: {unknown[0]}")
+        return "", f"label in no table: {unknown[0]}"
     label = next(table[key] for key in table if key in own)
-    return label or Reject("", text.id, "label left out by the table")
+    return label, "" if label else "label left out by the table"
 
 
 def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
@@ -176,63 +173,33 @@ def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     given = {text.id: text.split for text, _ in kept if text.split}
     free = [(text, label) for text, label in kept if not text.split]
     has = set(given.values())
+    shares: dict[str, float] = dict(params.shares)  # type: ignore[arg-type]
     if not free and params.held_out and "train" in has and "validation" not in has:
         free = [(text, label) for text, label in kept if text.split == "train"]
         shares = {"train": 1 - params.held_out, "validation": params.held_out}
-    else:
-        shares = {split: params.shares.get(split, 0.0) for split in SPLITS}  # type: ignore[call-overload]
-    members: dict[str, list[tuple[Text, str]]] = defaultdict(list)
+    members: dict[str, list[str]] = defaultdict(list)
     for text, label in free:
-        members[text.together].append((text, label))
-    units = [
-        Unit(name, "; ".join(sorted({f"{label} {t.groups}" for t, label in own})), len(own))
-        for name, own in members.items()
-    ]
+        members[text.together].append(f"{label} {text.groups}")
+    units = (Unit(name, "; ".join(sorted(set(own))), len(own)) for name, own in members.items())
+    shares = {split: shares[split] for split in SPLITS if split in shares}
     found = drawn(units, shares, params.seed)
     return given | {text.id: found[text.together] for text, _ in free}
-
-
-def _sifted(
-    kept: list[tuple[Text, str]], splits: dict[str, str], *, keep: bool
-) -> Iterator[tuple[Text, str, str]]:
-    """Yield every text with its class, and why it is not kept; "" if it is.
-
-    What is tested on stays whole: of a text in two splits the one for training goes. Upper and
-    lower case make no difference.
-    """
-    place: dict[str, str] = {}  # split that a text is in
-    seen: set[tuple[str, str]] = set()
-    order = {split: number for number, split in enumerate(reversed(SPLITS))}
-    for text, label in sorted(kept, key=lambda pair: (order[splits[pair[0].id]], pair[0].id)):
-        same, split = text.text.casefold(), splits[text.id]
-        if keep:
-            yield text, label, ""
-        elif place.setdefault(same, split) != split:
-            yield text, label, "the same text in another split"
-        elif (same, label) in seen:
-            yield text, label, "the same text again"
-        else:
-            seen.add((same, label))
-            yield text, label, ""
 
 
 def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
     """Yield the texts of all parts; an id may be there once."""
     ids: set[str] = set()
-    for part in (*SPLITS, "all"):
-        if part not in corpus.parts:
-            continue
+    for part in (part for part in (*SPLITS, "all") if part in corpus.parts):
         then = "mend it, or how it is declared under sources.downstream, and fetch again"
         with reading(f"{snapshot.folder}: {config}", then):
             found = read(corpus, part, snapshot.read(corpus.path(config, part)))
-        for text in found:
-            if text.id in ids:
-                raise UserError(
-                    f"{snapshot.folder}: {config} has the id {text.id!r} in two parts; leave id "
-                    "out of its columns under sources.downstream, and fetch again"
-                )
-            ids.add(text.id)
-            yield text
+        if twice := [text.id for text in found if text.id in ids]:
+            raise UserError(
+                f"{snapshot.folder}: {config} has the id {twice[0]!r} in two parts; leave id "
+                "out of its columns under sources.downstream, and fetch again"
+            )
+        ids.update(text.id for text in found)
+        yield from found
 
 
 def _declared(snapshot: Snapshot, config: str) -> Corpus:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -57,12 +58,11 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 def _wrong(files: dict[str, str], body: bytes) -> str | None:
     """Return what is wrong with an archive, or None if every file in it is a whole lexicon."""
     where = ""
-    for name in files.values():
-        try:
-            text = unpacked(body, name)
+    try:
+        for name in files.values():
+            where, text = "", unpacked(body, name)
             where = f"{name}: "
-            for _ in lexicon(text):
-                pass
-        except ValueError as error:
-            return web_page(body) or f"{where}{error}"
+            deque(lexicon(text), maxlen=0)
+    except ValueError as error:
+        return web_page(body) or f"{where}{error}"
     return None

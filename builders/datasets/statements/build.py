@@ -33,63 +33,60 @@ NOT_SHIPPED = {  # by how a config's name begins
     "8values": "The questions (https://8values.github.io) are not shipped",
 }
 
-SCHEMA = Schema(
-    columns=(
-        Column("id", "string", "name of the statement, the same in all languages of a scale"),
-        Column("language", "string", "language of the text"),
-        Column(
-            "text",
-            "string",
-            "the statement without a frame around it: begins in lower case, has no final stop, and "
-            "does not tell the gender of whoever says it",
-            role="tracked",
-        ),
-        Column("scale", "string", "questionnaire that it is of"),
-        Column(
-            "axis",
-            "string",
-            "value that it bears on; empty for calibration, and for an item that bears on none",
-        ),
-        Column(
-            "weight",
-            "float64",
-            "how much, in the scale's own units: agreeing strongly adds this to the axis, or takes "
-            "it away where `reversed`; 0 for an item that bears on none. Of a scale with `points`, "
-            "half the distance of its outer answers",
-        ),
-        Column("reversed", "bool", "whether agreeing speaks against the value", role="tracked"),
-        Column(
-            "polarity",
-            "label",
-            "for calibration: whether people are likely to agree; null elsewhere",
-            nullable=True,
-            labels=POLARITIES,
-            role="tracked",
-        ),
-        Column(
-            "opposite",
-            "string",
-            "id of the statement of the scale that says the opposite; empty where none does",
-        ),
-        Column("source", "string", "who wrote it"),
-        Column("licence", "string", "on what terms it may be used"),
-        Column(
-            "sentence",
-            "string",
-            "the statement as a sentence by itself: letter for letter as its source words it; of a "
-            "file with frames in mind, `text` with a capital and a stop",
-        ),
-        Column(
-            "points",
-            "floats",
-            "what the answers strongly disagree, disagree, agree, strongly agree add to the axis, "
-            "in this order, in the scale's own units; empty where the scale is linear",
-        ),
-        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+COLUMNS = (
+    Column("id", "string", "name of the statement, the same in all languages of a scale"),
+    Column("language", "string", "language of the text"),
+    Column(
+        "text",
+        "string",
+        "the statement without a frame around it: begins in lower case, has no final stop, and "
+        "does not tell the gender of whoever says it",
+        role="tracked",
     ),
-    key=("id", "axis"),
-    unit=("statement", "statements"),
+    Column("scale", "string", "questionnaire that it is of"),
+    Column(
+        "axis",
+        "string",
+        "value that it bears on; empty for calibration, and for an item that bears on none",
+    ),
+    Column(
+        "weight",
+        "float64",
+        "how much, in the scale's own units: agreeing strongly adds this to the axis, or takes "
+        "it away where `reversed`; 0 for an item that bears on none. Of a scale with `points`, "
+        "half the distance of its outer answers",
+    ),
+    Column("reversed", "bool", "whether agreeing speaks against the value", role="tracked"),
+    Column(
+        "polarity",
+        "label",
+        "for calibration: whether people are likely to agree; null elsewhere",
+        nullable=True,
+        labels=POLARITIES,
+        role="tracked",
+    ),
+    Column(
+        "opposite",
+        "string",
+        "id of the statement of the scale that says the opposite; empty where none does",
+    ),
+    Column("source", "string", "who wrote it"),
+    Column("licence", "string", "on what terms it may be used"),
+    Column(
+        "sentence",
+        "string",
+        "the statement as a sentence by itself: letter for letter as its source words it; of a "
+        "file with frames in mind, `text` with a capital and a stop",
+    ),
+    Column(
+        "points",
+        "floats",
+        "what the answers strongly disagree, disagree, agree, strongly agree add to the axis, "
+        "in this order, in the scale's own units; empty where the scale is linear",
+    ),
+    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
+SCHEMA = Schema(COLUMNS, key=("id", "axis"), unit=("statement", "statements"))
 
 
 class Questionnaire(Section):

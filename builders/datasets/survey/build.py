@@ -33,28 +33,25 @@ if TYPE_CHECKING:
 PAGE = "docs/datasets/survey.md"
 NOTE = "; drawn at random where `simulated` is true"
 
-SCHEMA = Schema(
-    columns=(
-        Column("respondent", "string", f"name of a respondent, no person's{NOTE}"),
-        Column("gender", "label", f"gender as stated{NOTE}", labels=GENDERS),
-        Column("infected", "label", f"infection status, see the page{NOTE}", labels=INFECTED),
-        Column("scale", "string", f"scale in `statements` that was answered{NOTE}"),
-        Column("item", "string", f"id of a statement of that scale{NOTE}"),
-        Column(
-            "answer",
-            "int32",
-            f"1, disagrees entirely, to 5, agrees entirely; nothing is turned round{NOTE}",
-            minimum=LOWEST,
-            maximum=HIGHEST,
-            role="tracked",
-        ),
-        Column("simulated", "bool", "whether all of the row was drawn at random: nobody answered"),
-        Column("source", "string", f"who collected the answers{NOTE}"),
-        Column("licence", "string", f"on what terms they may be used{NOTE}"),
+COLUMNS = (
+    Column("respondent", "string", f"name of a respondent, no person's{NOTE}"),
+    Column("gender", "label", f"gender as stated{NOTE}", labels=GENDERS),
+    Column("infected", "label", f"infection status, see the page{NOTE}", labels=INFECTED),
+    Column("scale", "string", f"scale in `statements` that was answered{NOTE}"),
+    Column("item", "string", f"id of a statement of that scale{NOTE}"),
+    Column(
+        "answer",
+        "int32",
+        f"1, disagrees entirely, to 5, agrees entirely; nothing is turned round{NOTE}",
+        minimum=LOWEST,
+        maximum=HIGHEST,
+        role="tracked",
     ),
-    key=("respondent", "item"),
-    unit=("answer", "answers"),
+    Column("simulated", "bool", "whether all of the row was drawn at random: nobody answered"),
+    Column("source", "string", f"who collected the answers{NOTE}"),
+    Column("licence", "string", f"on what terms they may be used{NOTE}"),
 )
+SCHEMA = Schema(COLUMNS, key=("respondent", "item"), unit=("answer", "answers"))
 
 
 class Survey(Section):
