@@ -62,12 +62,6 @@ Found = tuple[list[Table], Sequence[Row]]
 OfConfig = Callable[[P, str, pl.DataFrame], Found]
 
 
-def holds(column: str, share: float = 1.0, *, warning: bool = False) -> Check:
-    """Expect a boolean column to be true, in at least this share of the rows."""
-    arguments = {"column": column, "value_set": [True], "mostly": share}
-    return Check("ExpectColumnValuesToBeInSet", arguments, warning)
-
-
 def checked(
     name: str,
     frame: pl.DataFrame,
@@ -84,9 +78,11 @@ def checked(
     warn
         Columns that only warn.
     """
-    columns, shares = frame.columns, shares or {}
-    checks = [holds(c, shares.get(c, 1.0), warning=c in warn) for c in columns[key:]]
-    return Table(name, frame, columns[:key], checks)
+    found = Table(name, frame, frame.columns[:key])
+    for c in frame.columns[key:]:
+        arguments = {"column": c, "value_set": [True], "mostly": (shares or {}).get(c, 1.0)}
+        found.checks.append(Check("ExpectColumnValuesToBeInSet", arguments, warning=c in warn))
+    return found
 
 
 def listed(

@@ -62,7 +62,6 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
 
 
 def _texts(config: str, frame: pl.DataFrame, params: Params) -> suite.Table:
-    """Return what must hold of each text."""
     text, label, mapped = pl.col("text"), pl.col("label"), pl.col("mapped").list
     wanted, folded, leaks = params.labels.get(config), text.str.to_lowercase(), pl.lit(params.leaks)
     said = pl.when(mapped.len() > 1).then(pl.lit(SEVERAL)).otherwise(mapped.join(""))

@@ -22,7 +22,6 @@ from plumbline.builders.datasets.corpora.sample import (
     CONFIGS,
     KINDS,
     LEANINGS,
-    Drawn,
     Found,
     Params,
     draw,
@@ -76,24 +75,23 @@ def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reje
         yield from _posts(snapshots["reddit"], params, want)
 
     for item in draw(texts, params):
-        yield item if isinstance(item, Reject) else _row(item)
+        yield item if isinstance(item, Reject) else _row(*item)
 
 
-def _row(drawn: Drawn) -> Row:
-    found = drawn.found
+def _row(found: Found, text: str, words: int, score: float | None) -> Row:
     kind, _, leaning = found.config.partition("-")
     period = "unknown" if found.when is None else PERIODS[found.when >= TURN]
     values = {
         "id": found.id,
-        "text": drawn.text,
+        "text": text,
         "kind": KINDS.index(kind),
         "leaning": LEANINGS.index(leaning),
         "outlet": found.outlet,
         "date": found.when.isoformat() if found.when else "",
         "period": PERIODS.index(period),
-        "hate_score": drawn.score,
+        "hate_score": score,
         "flags": [] if found.when else ["date"],
-        "words": drawn.words,
+        "words": words,
     }
     return Row(found.config, values)
 

@@ -139,8 +139,9 @@ def posts(
     names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
     wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
     for number, line in enumerate(found, start=1):
-        count["lines"] += bool(line.strip())
-        if not line.strip() or (not wanted(line) and b'"subreddit"' in line):
+        blank = not line.strip()
+        count["lines"] += not blank
+        if blank or (not wanted(line) and b'"subreddit"' in line):
             continue
         record = _object(line, number)
         community = communities.get(str(record.get("subreddit", "")).lower())
@@ -210,19 +211,19 @@ def write(path: Path, found: Iterator[bytes]) -> None:
 def communities(body: bytes, where: str) -> dict[str, str]:
     """Return the leaning of each community of a list."""
     try:
-        rows = list(csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
-        found = {row["community"].strip(): row["leaning"].strip() for row in rows}
+        rows = csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True)
+        pairs = [(row["community"].strip(), row["leaning"].strip()) for row in rows]
     except (UnicodeDecodeError, csv.Error, KeyError, AttributeError) as error:
         raise UserError(
             f"{where}: not a CSV file with the columns community and leaning; mend it, or name "
             "another under sources.reddit.communities"
         ) from error
-    for name, leaning in found.items():
+    for name, leaning in pairs:
         if not re.fullmatch(r"[A-Za-z0-9_]{2,21}", name) or leaning not in SIDES:
             raise UserError(
                 f"{where}: {name!r} with the leaning {leaning!r}; write the name of a community "
                 f"without r/, and one of {', '.join(SIDES)}"
             )
-    if not rows or len({name.lower() for name in found}) < len(rows):
+    if not pairs or len({name.lower() for name, _ in pairs}) < len(pairs):
         raise UserError(f"{where}: empty, or a community stands there twice; each needs one line")
-    return found
+    return dict(pairs)

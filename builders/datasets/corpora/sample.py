@@ -53,34 +53,25 @@ class Pool:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
-        self._ranks, self._digests, self._weights = array("Q"), array("Q"), array("Q")
+        self._flat = array("Q")  # rank, digest and weight of one item after the other
         self._full = LEAST
 
     def add(self, rank: int, digest: int, weight: int) -> None:
         """Hold an item, if its rank is small enough."""
-        self._ranks.append(rank)
-        self._digests.append(digest)
-        self._weights.append(weight)
-        if len(self._ranks) >= self._full:
-            self._cut()
-            self._full = max(LEAST, 2 * len(self._ranks))
+        self._flat.extend((rank, digest, weight))
+        if len(self._flat) >= 3 * self._full:
+            self._full = max(LEAST, 2 * len(self._cut()))
 
-    def items(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return ranks and digests of the items held, sorted."""
-        self._cut()
-        return tuple(np.array(a, dtype=np.uint64) for a in (self._ranks, self._digests))  # type: ignore[return-value]
+    def items(self) -> NDArray[np.uint64]:
+        """Return ranks and digests of the items held, sorted; (2, items)."""
+        return self._cut()[:, :2].T
 
-    def _cut(self) -> None:
-        columns = [
-            np.frombuffer(a, dtype=np.uint64) if a else np.empty(0, dtype=np.uint64)
-            for a in (self._ranks, self._digests, self._weights)
-        ]
-        order = np.lexsort((columns[1], columns[0]))
-        before = np.cumsum(columns[2][order]) - columns[2][order]
-        chosen = order[before < self.limit]
-        self._ranks, self._digests, self._weights = (
-            array("Q", column[chosen].tobytes()) for column in columns
-        )
+    def _cut(self) -> NDArray[np.uint64]:
+        rows = np.array(self._flat, dtype=np.uint64).reshape(-1, 3)
+        rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+        rows = rows[np.cumsum(rows[:, 2]) - rows[:, 2] < self.limit]
+        self._flat = array("Q", rows.tobytes())
+        return rows
 
 
 class Found(NamedTuple):
@@ -156,13 +147,7 @@ class Params(DatasetParams):
         return list(self.sizes)
 
 
-class Drawn(NamedTuple):
-    """A text of a corpus."""
-
-    found: Found
-    text: str
-    words: int
-    score: float | None
+Drawn = tuple[Found, str, int, float | None]  # with its clean text, words and score of hate
 
 
 @dataclass(slots=True)
@@ -229,9 +214,9 @@ class _Drawing:
         for (config, outlet, reason), number in sorted(out.items()):
             yield Reject(config, outlet, reason, number=number)
         keys = {
-            (int(own), int(digest), config)
+            (own, digest, config)
             for config, pool in pools.items()
-            for own, digest in zip(*pool.items(), strict=True)
+            for own, digest in pool.items().T.tolist()
         }
         ordered = sorted(keys, key=lambda key: (*key[:2], CONFIGS.index(key[2])))
         self.place = {key: place for place, key in enumerate(ordered)}
@@ -339,7 +324,7 @@ class _Drawing:
                 room -= held[part[-1]].length
             found = {place: (one, text) for place, one, text in self._again(set(part))}
             for place in part:
-                yield Drawn(*found[place], held[place].words, held[place].score)
+                yield (*found[place], held[place].words, held[place].score)
 
     def _again(self, places: set[int] | None = None) -> Iterator[tuple[int, Found, str]]:
         """Read all texts again; yield those that may be drawn, or those at some places, once."""

@@ -26,13 +26,14 @@ from plumbline.builders.datasets.counterfactuals.find_people import (
     small_words,
 )
 from plumbline.builders.datasets.counterfactuals.substitute import (
+    Match,
     Name,
     Person,
     draws,
+    lengths,
     people,
     replaced,
 )
-from plumbline.builders.datasets.counterfactuals.token_length import Match, lengths
 from plumbline.builders.readers import gazetteer
 
 if TYPE_CHECKING:

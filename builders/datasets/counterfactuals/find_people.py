@@ -11,12 +11,10 @@ from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.readers.gazetteer import fold, plain
+from plumbline.builders.readers.gazetteer import Gazetteer, fold, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from plumbline.builders.readers.gazetteer import Gazetteer
 
 LABELS = ("PER", "PERSON")
 APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, but a tag or address

@@ -7,24 +7,22 @@ and by whom the hate is aimed at or where the misinformation comes from.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import counted, frames, page, table
+from plumbline.builders.core.describe import counted, page, table
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot, hash64
 from plumbline.builders.datasets.downstream.read import SPLITS, Corpus, Split, Text, read
-from plumbline.builders.datasets.downstream.splits import Unit, drawn
 from plumbline.builders.readers.declared import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 PAGE = "docs/datasets/downstream.md"
 TASKS = ("hate", "misinformation")
@@ -186,6 +184,46 @@ def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     return given | {text.id: found[text.together] for text, _ in free}
 
 
+class Unit(NamedTuple):
+    """What goes into one split as a whole."""
+
+    name: str
+    stratum: str  # units of one stratum are spread over the splits as the shares say
+    size: int = 1  # rows in it
+
+
+def drawn(units: Iterable[Unit], shares: Mapping[str, float], seed: int) -> dict[str, str]:
+    """Return the split of each unit.
+
+    Units are put in order, stratum by stratum and within it by a hash of seed and name; each goes
+    to the split that is furthest behind its share of the rows so far, the first one of those that
+    are alike. So every stratum, and the whole, is within a unit or so of the shares.
+
+    Parameters
+    ----------
+    shares
+        Share of each split, in any unit; those that are 0 stay empty.
+
+    Examples
+    --------
+    >>> found = drawn([Unit(str(i), "") for i in range(10)], {"train": 0.7, "test": 0.3}, 1)
+    >>> sorted(found.values())
+    ['test', 'test', 'test', 'train', 'train', 'train', 'train', 'train', 'train', 'train']
+    """
+    total = sum(shares.values())
+    wanted = {split: share / total for split, share in shares.items() if share > 0}
+    filled = dict.fromkeys(wanted, 0)
+    found = {}
+    rows = 0
+    for unit in sorted(units, key=lambda u: (u.stratum, hash64(f"{seed}\n{u.name}"), u.name)):
+        rows += unit.size
+        behind = {split: share * rows - filled[split] for split, share in wanted.items()}
+        split = max(behind, key=lambda s: round(behind[s], 9))
+        filled[split] += unit.size
+        found[unit.name] = split
+    return found
+
+
 def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
     """Yield the texts of all parts; an id may be there once."""
     ids: set[str] = set()
@@ -217,15 +255,15 @@ def describe(folder: Path) -> str:
     """Return the texts of each split and class, and of each group, as Markdown."""
     import polars as pl
 
-    may = pl.col("redistributable").all()
-    found = counted(folder, ["split", "label"], pl.len(), may)
+    found = counted(folder, ["split", "label"], pl.len(), pl.col("redistributable").all())
     rows = ((config, SPLITS[split], *row) for config, split, *row in found)
-    groups = []
-    for config, frame in frames(folder):
-        by = frame.group_by("group", "label").len().sort("group", "label")
-        for (group,), own in by.group_by("group", maintain_order=True):
-            classes = ", ".join(f"{n:,} {label}" for _, label, n in own.iter_rows())
-            groups.append((config, group or "none", own["len"].sum(), classes))
+    groups: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
+    for config, group, label, number in counted(folder, ["group", "label"], pl.len()):
+        groups[config, group or "none"].append((label, number))
+    sums = (
+        (*key, sum(n for _, n in own), ", ".join(f"{n:,} {label}" for label, n in own))
+        for key, own in groups.items()
+    )
     head = "config | split | class | :texts | publishable"
-    by_group = table("config | group | :texts | by class", groups, "Texts by group")
+    by_group = table("config | group | :texts | by class", sums, "Texts by group")
     return page(table(head, rows, "Texts by split and class"), by_group)

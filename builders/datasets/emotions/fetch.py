@@ -14,13 +14,11 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.emotions.build import FILE, lexicon
 from plumbline.builders.fetch.files import Fetch, web_page
-from plumbline.builders.fetch.http import ADDRESS, get
+from plumbline.builders.fetch.http import ADDRESS, Politeness, get
 from plumbline.builders.readers.archives import unpacked
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
 
 DIGEST = "archive.sha256"
 CITATION = (

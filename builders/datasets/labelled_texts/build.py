@@ -6,7 +6,7 @@ Stańczak et al. (2023), Table 12, compare lexica on such texts.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
@@ -82,14 +82,6 @@ class Params(SnapshotParams):
     languages: list[str] = Field(min_length=1, description="one config for each")
 
 
-class Labelled(NamedTuple):
-    """A text, the name of its label, and its line, from 1."""
-
-    text: str
-    label: str
-    line: int
-
-
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text of a corpus, sorted by split; a text is in one split only."""
     for language in params.languages:
@@ -137,11 +129,10 @@ def _texts(
     return {text: labels[0] for text, labels in found.items()}
 
 
-def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[Labelled]:
-    """Yield texts, made normal, with the names of their labels; see :func:`tweeteval`."""
+def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[tuple[str, str, int]]:
+    """Yield texts, made normal, the names of their labels, and lines; see :func:`tweeteval`."""
     found = tweeteval(texts, labels, mapping, whole=True)
-    for number, (text, label) in enumerate(found, start=1):
-        yield Labelled(normal(text), label, number)
+    yield from ((normal(text), label, line) for line, (text, label) in enumerate(found, start=1))
 
 
 def describe(folder: Path) -> str:

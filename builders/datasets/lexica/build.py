@@ -6,7 +6,7 @@ used by Stańczak et al. (2023), section 3.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -159,17 +159,15 @@ def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counte
     A word has the label that most of its lines have, and is refused where two labels tie; counts
     are added; other numbers are averaged.
     """
-    files = {}
-    found: dict[str, list[Any]] = {}
+    found: defaultdict[str, list[Any]] = defaultdict(list)
     refused: Counter[str] = Counter()
     lexicon = Lexicon(view)
     then = "mend its format under sources.lexica.views and fetch it again"
     with reading(f"{snapshot.folder}: view {language}/{view.name}", then):
-        for address, path in view.paths(language).items():
-            files[address] = snapshot.read(path)
-        for entry in entries(view, files):
+        paths = view.paths(language).items()
+        for entry in entries(view, {address: snapshot.read(path) for address, path in paths}):
             if isinstance(entry, Entry):
-                found.setdefault(entry.word, []).append(entry.value)
+                found[entry.word].append(entry.value)
                 lexicon.pos.setdefault(entry.word, set()).update([entry.pos] if entry.pos else [])
             else:
                 refused[entry.reason] += 1
@@ -179,15 +177,14 @@ def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counte
             refused["labels of one word that tie"] += len(values)
         else:
             lexicon.values[word] = value
-            if len(values) > 1:
-                refused["repeated in its view, merged into one row"] += len(values) - 1
-    return lexicon, refused
+            refused["repeated in its view, merged into one row"] += len(values) - 1
+    return lexicon, +refused
 
 
 def _resolve(view: View, values: list[Any]) -> str | tuple[float, ...] | None:
     if isinstance(values[0], str):
-        best = Counter(values).most_common(2)
-        return None if len(best) == 2 and best[0][1] == best[1][1] else str(best[0][0])
+        (best, most), *others = Counter(values).most_common(2)
+        return None if others and others[0][1] == most else str(best)
     sums = [sum(column) for column in zip(*values, strict=True)]
     return tuple(sums if view.scale == "counts" else (s / len(values) for s in sums))
 

@@ -189,7 +189,6 @@ def _counted(snapshot: Snapshot, params: Params) -> Iterator[_Item]:
 def _ranked(
     known: dict[tuple[str, str], list[_Known]], order: dict[str, int], params: Params
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a country."""
     words = {fold(word) for word in params.words}
     for code, kind in enumerate(KINDS):
         rows = []

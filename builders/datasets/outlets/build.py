@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import page, table
+from plumbline.builders.core.describe import counted, page, table
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
-from plumbline.builders.core.parquet import REJECTS, Reject, Row, configs
+from plumbline.builders.core.parquet import REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.core.snapshot import hash64
+from plumbline.builders.core.snapshot import Snapshot, hash64
 from plumbline.builders.readers.articles import (
     LEANINGS,
+    Article,
+    Corpus,
     corpora_of,
     every,
     paragraphs,
@@ -32,9 +34,6 @@ from plumbline.builders.readers.articles import (
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
-    from plumbline.builders.readers.articles import Article, Corpus
 
 CONTROL = "control"
 UNDRAWN = "not drawn"
@@ -221,36 +220,29 @@ def describe(folder: Path) -> str:
 
     rejects = pl.read_parquet(folder / REJECTS).filter(pl.col("reason") == UNDRAWN)
     undrawn = {row[:2]: row[2] for row in rejects.select("config", "key", "number").iter_rows()}
-    leaning, day = pl.col("leaning"), pl.col("date")
-    found = []
-    for config in configs(folder):
-        per = (
-            pl.scan_parquet(folder / f"{config}.parquet")
-            .with_columns(words=pl.col("text").str.count_matches(r"\S+"))
-            .group_by("outlet")
-            .agg(
-                pl.len(),
-                *((leaning == i).sum().alias(name) for i, name in enumerate(LEANINGS)),
-                day.null_count().alias("undated"),
-                day.min().alias("first"),
-                day.max().alias("last"),
-                pl.col("words").median(),
-                pl.col("redistributable").all(),
-            )
-            .sort("outlet")
-            .collect()
-        )
-        for outlet, number, *counts, first, last, words, may in per.iter_rows():
-            left = undrawn.get((config, outlet), 0)
-            dates = (first or "–", last or "–", f"{words:,.0f}", may)
-            sound = number + left if left else "all"
-            found.append((config, outlet, number, sound, *counts, *dates))
+    day = pl.col("date")
+    sums = (
+        pl.len(),
+        *((pl.col("leaning") == i).sum().alias(name) for i, name in enumerate(LEANINGS)),
+        day.null_count().alias("undated"),
+        day.min().alias("first"),
+        day.max().alias("last"),
+        pl.col("text").str.count_matches(r"\S+").median(),
+        pl.col("redistributable").all(),
+    )
+    rows = []
+    for config, outlet, number, *counts, first, last, words, may in counted(
+        folder, ["outlet"], *sums
+    ):
+        left = undrawn.get((config, outlet), 0)
+        dates = (first or "–", last or "–", f"{words:,.0f}", may)
+        rows.append((config, outlet, number, number + left if left else "all", *counts, *dates))
     leanings = " | ".join(f":{name}" for name in LEANINGS)
     head = (
         f"language | outlet | :articles | :of sound ones | {leanings} | :undated | from | to | "
         ":words, median | publishable"
     )
-    return page(table(head, found, "Articles by outlet", FEWER))
+    return page(table(head, rows, "Articles by outlet", FEWER))
 
 
 def _without(lines: list[str], repeated: set[int]) -> list[str]:

@@ -118,34 +118,23 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     """Yield one row per statement and axis, sorted; nothing is rejected."""
     for config in params.configs:
-        entry = _declared(snapshot, config)
-        name = entry.path(config)
+        own = (why for name, why in NOT_SHIPPED.items() if config.startswith(name))
+        said = "".join(f" {why}: bring a file of yours." for why in own)
+        otherwise = (
+            f"has no questionnaire {config!r}.{said} Name its file under "
+            f"sources.statements.questionnaires ({PAGE} has the format) and fetch, or take it out "
+            "of datasets.statements.configs"
+        )
+        keys = ("questionnaires", config)
+        (entry,) = declared(snapshot, Questionnaire, *keys, otherwise=otherwise)
         reader = partial(scale, form=entry.format, name=entry.scale)
-        found = read(snapshot, name, reader, "mend it and fetch again")
-        facts = {
-            "language": entry.language,
-            "scale": entry.scale,
-            "source": entry.source,
-            "licence": entry.licence,
-            "redistributable": entry.redistribute,
-        }
+        found = read(snapshot, entry.path(config), reader, "mend it and fetch again")
+        facts = entry.model_dump(include={"language", "scale", "source", "licence"})
+        facts["redistributable"] = entry.redistribute
         for one in sorted(found):
             polarity = POLARITIES.index(one.polarity) if one.polarity else None
             row = one._asdict() | {"polarity": polarity, "points": list(one.points)}
             yield Row(config, row | facts)
-
-
-def _declared(snapshot: Snapshot, config: str) -> Questionnaire:
-    """Return a questionnaire as the snapshot's manifest declares it."""
-    own = [why for name, why in NOT_SHIPPED.items() if config.startswith(name)]
-    why = f" {own[0]}: bring a file of yours." if own else ""
-    otherwise = (
-        f"has no questionnaire {config!r}.{why} Name its file under "
-        f"sources.statements.questionnaires ({PAGE} has the format) and fetch, or take it out of "
-        "datasets.statements.configs"
-    )
-    keys = ("questionnaires", config)
-    return declared(snapshot, Questionnaire, *keys, otherwise=otherwise)[0]
 
 
 def describe(folder: Path) -> str:

@@ -193,20 +193,14 @@ def describe(folder: Path) -> str:
     """Return the rows by category, by engine and by flag, as Markdown."""
     import polars as pl
 
-    rows: Any = counted(
-        folder, ["category"], pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum()
-    )
+    sums = (pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum())
     head = "config | category | :groups | :rows | :single words"
-    found = [table(head, rows, "Rows by category")]
+    found = [table(head, counted(folder, ["category"], *sums), "Rows by category")]
     for column, title in (("engines", "Rows by engine"), ("flags", "Rows by flag")):
         rows = [
             (name, *row)
             for name, frame in frames(folder)
-            for row in frame.select(pl.col(column).explode().drop_nulls())
-            .group_by(column)
-            .len()
-            .sort(column)
-            .iter_rows()
+            for row in frame[column].explode().drop_nulls().value_counts().sort(column).iter_rows()
         ]
         found.append(table(f"config | {column} | :rows", rows, title))
     return page(*found, [f"- `{name}`: {gloss}." for name, gloss in FLAGS.items()])

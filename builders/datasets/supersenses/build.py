@@ -11,7 +11,7 @@ import json
 import math
 import unicodedata
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import Field
@@ -83,14 +83,6 @@ class Params(SnapshotParams):
     )
 
 
-class Adjective(NamedTuple):
-    """One line of the adjectives' file."""
-
-    lemma: str
-    choice: str
-    probabilities: dict[str, float]
-
-
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per lemma, part of speech and class, sorted.
 
@@ -98,15 +90,16 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     same adjective is a reject.
     """
     (language,) = params.languages
-    found: dict[str, Adjective] = {}
+    found: dict[str, tuple[str, dict[str, float]]] = {}
     for file in _files(snapshot, "adjectives/"):
-        for entry in read(snapshot, file, adjectives, "fetch it again"):
-            lemma = unicodedata.normalize("NFC", entry.lemma)
-            if found.setdefault(lemma, entry) is not entry:
+        for spelled, choice, probabilities in read(snapshot, file, adjectives, "fetch it again"):
+            lemma = unicodedata.normalize("NFC", spelled)
+            if lemma in found:
                 yield Reject(language, lemma, "adjective a second time")
-    for lemma, entry in sorted(found.items()):
-        for name, weight in sorted(entry.probabilities.items()):
-            yield _row(language, lemma, f"adj.{name}", weight, None, name == entry.choice)
+            found.setdefault(lemma, (choice, probabilities))
+    for lemma, (choice, probabilities) in sorted(found.items()):
+        for name, weight in sorted(probabilities.items()):
+            yield _row(language, lemma, f"adj.{name}", weight, None, name == choice)
     for lemma, counts in sorted(_senses(snapshot).items()):
         total, most = counts.total(), max(counts.values())
         for name, number in sorted(counts.items()):
@@ -119,8 +112,8 @@ def _row(language: str, lemma: str, name: str, weight: float, *senses_and_best: 
     return Row(language, dict(zip((c.name for c in SCHEMA.columns), values, strict=True)))
 
 
-def adjectives(body: bytes) -> Iterator[Adjective]:
-    """Yield the lines of a file of adjectives: lemma, its class, all probabilities as JSON."""
+def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
+    """Yield the lines of a file of adjectives: lemma, its class, all probabilities (as JSON)."""
     for number, line in enumerate(lines(body, whole=True), start=1):
         fields = line.split("\t")
         if len(fields) != 3:
@@ -140,7 +133,7 @@ def adjectives(body: bytes) -> Iterator[Adjective]:
         name = choice.lower()
         if not lemma.strip() or probabilities.get(name) != max(probabilities.values()):
             raise ValueError(f"line {number}: {choice!r} is not the most probable class")
-        yield Adjective(lemma, name, probabilities)
+        yield lemma, name, probabilities
 
 
 def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:

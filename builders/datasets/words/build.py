@@ -128,11 +128,10 @@ def describe(folder: Path) -> str:
 
     rows = []
     for config, frame in frames(folder):
-        cells: list[object] = [(frame["pos"] == i).sum() for i in range(len(POS))]
-        for i in range(len(POS)):
-            places = frame.filter(pl.col("pos") == i)["place"].unique().to_list()
-            cells.append(", ".join(f"{PLACES[p]} the name" for p in sorted(places)))
-        rows.append((config, *cells))
+        parts = [frame.filter(pl.col("pos") == i)["place"] for i in range(len(POS))]
+        places = (sorted(part.unique().to_list()) for part in parts)
+        stands = (", ".join(f"{PLACES[p]} the name" for p in found) for found in places)
+        rows.append((config, *map(len, parts), *stands))
     head = "language | :adjectives | :verbs | adjective stands | verb stands"
     return page(table(head, rows, "Words by language and part of speech"))
 
