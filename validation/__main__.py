@@ -40,8 +40,12 @@ def _run(names: list[str]) -> None:
             print(run.render(NAMES))
         return
     cores = len(os.sched_getaffinity(0))
-    if cores > 1 and len(names) > FEW:
-        _side_by_side([names[i::cores] for i in range(cores)])
+    if cores > 1 and len(names) > FEW:  # shares of the datasets, in a process each
+        start = [sys.executable, "-m", "plumbline.validation"]
+        running = [subprocess.Popen([*start, *names[i::cores]]) for i in range(cores)]  # noqa: S603
+        statuses = [process.wait() for process in running]  # of all, though one has failed
+        if any(statuses):
+            raise UserError("not all datasets are as they should be: see above")
         return
     failed = []
     for name in names:  # one that fails must not hide what the others say
@@ -55,23 +59,6 @@ def _run(names: list[str]) -> None:
         print(f"{name}: {number} expectations met, {report['warnings']} warning(s)")
     if failed:
         raise UserError("\n".join(failed))
-
-
-def _side_by_side(shares: list[list[str]]) -> None:
-    """Validate shares of the datasets in a process each.
-
-    Raises
-    ------
-    UserError
-        If one fails; what it said stands on standard error.
-    """
-    from plumbline.builders.core.errors import UserError
-
-    start = [sys.executable, "-m", "plumbline.validation"]
-    running = [subprocess.Popen([*start, *share]) for share in shares]  # noqa: S603
-    statuses = [process.wait() for process in running]  # of all, though one has failed
-    if any(statuses):
-        raise UserError("not all datasets are as they should be: see above")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = 5
 DOCS = "data/docs"
+COUNTS = ("element_count", "unexpected_count", "unexpected_percent", "observed_value")
 logging.getLogger("great_expectations").setLevel(logging.ERROR)
 
 
@@ -38,37 +39,32 @@ def validate(name: str) -> dict[str, Any]:
     dict
         The report: deterministic, the same for the same bytes and params.
     """
-    folder = parquet.DATASETS / name
-    report: dict[str, Any] = {
-        "dataset": name,
-        "success": True,
-        "fingerprint": parquet.fingerprint(folder),
-        "warnings": 0,
-        "tables": {},
-    }
-    context = _context()
-    failures = []
+    context, found, failures, warnings = _context(), {}, [], 0
     for table in plan(name):
-        result = _run(context, table)
+        batch, suite, parameters = _parts(context, table)
+        result = batch.get_batch(parameters).validate(suite, result_format=_format(table))
         described = result.describe_dict()
-        expectations = []
-        for said, whole in zip(described["expectations"], result.results, strict=True):
-            entry = _tidy(said, whole, table.key)
-            expectations.append(entry)
-            if entry["success"]:
-                continue
+        pairs = zip(described["expectations"], result.results, strict=True)
+        entries = [_tidy(said, whole, table.key) for said, whole in pairs]
+        found[table.name] = {"statistics": described["statistics"], "expectations": entries}
+        for entry in (entry for entry in entries if not entry["success"]):
             if entry["severity"] == "warning":
-                report["warnings"] += 1
+                warnings += 1
                 print(f"warning: {_sentence(name, table, entry)}")
             else:
                 failures.append(_sentence(name, table, entry))
-        statistics = described["statistics"]
-        report["tables"][table.name] = {"statistics": statistics, "expectations": expectations}
     if failures:
         raise UserError(
             "\n  ".join([f"{name} failed {len(failures)} expectation(s):", *failures])
             + f"\n  Mend the source, or the floors under validation.{name} in params.yaml"
         )
+    report = {
+        "dataset": name,
+        "success": True,
+        "fingerprint": parquet.fingerprint(parquet.DATASETS / name),
+        "warnings": warnings,
+        "tables": found,
+    }
     text = json.dumps(report, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
     write_bytes(parquet.VALIDATION / f"{name}.json", text.encode())
     return report
@@ -77,31 +73,22 @@ def validate(name: str) -> dict[str, Any]:
 def render(names: list[str]) -> Path:
     """Render Data Docs of all suites under ``data/docs`` and return the index page."""
     context = _context()
-    backend = {
-        "class_name": "TupleFilesystemStoreBackend",
-        "base_directory": str(Path(DOCS).resolve()),
-    }
+    folder = str(Path(DOCS).resolve())
     site = {
         "class_name": "SiteBuilder",
-        "store_backend": backend,
+        "store_backend": {"class_name": "TupleFilesystemStoreBackend", "base_directory": folder},
         "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
     }
     context.add_data_docs_site(site_name="validation", site_config=site)
-    for name in names:
-        for table in plan(name):
-            batch, suite, parameters = _parts(context, table, prefix=f"{name}-")
-            context.suites.add(suite)
-            definition = context.validation_definitions.add(
-                gx.ValidationDefinition(name=suite.name, data=batch, suite=suite)
-            )
-            checkpoint = context.checkpoints.add(
-                gx.Checkpoint(
-                    name=suite.name,
-                    validation_definitions=[definition],
-                    result_format=_format(table),
-                )
-            )
-            checkpoint.run(batch_parameters=parameters)
+    for dataset, table in ((name, table) for name in names for table in plan(name)):
+        batch, suite, parameters = _parts(context, table, prefix=f"{dataset}-")
+        context.suites.add(suite)
+        definition = gx.ValidationDefinition(name=suite.name, data=batch, suite=suite)
+        definitions = [context.validation_definitions.add(definition)]
+        checkpoint = gx.Checkpoint(
+            name=suite.name, validation_definitions=definitions, result_format=_format(table)
+        )
+        context.checkpoints.add(checkpoint).run(batch_parameters=parameters)
     context.build_data_docs(site_names=["validation"])
     return Path(DOCS) / "index.html"
 
@@ -138,11 +125,6 @@ def _parts(context: Any, table: Table, prefix: str = "") -> tuple[Any, Any, dict
     return asset.add_batch_definition_whole_dataframe(name), suite, {"dataframe": pandas}
 
 
-def _run(context: Any, table: Table) -> Any:
-    definition, suite, parameters = _parts(context, table)
-    return definition.get_batch(parameters).validate(suite, result_format=_format(table))
-
-
 def _format(table: Table) -> dict[str, Any]:
     return {
         "result_format": "SUMMARY",
@@ -158,20 +140,15 @@ def _tidy(said: dict[str, Any], whole: Any, key: list[str]) -> dict[str, Any]:
         raise UserError(
             f"{said['expectation_type']} could not run: {exception['exception_message']}"
         )
-    arguments = {k: v for k, v in said["kwargs"].items() if k != "batch_id"}
-    result = {
-        k: v
-        for k, v in said.get("result", {}).items()
-        if k in ("element_count", "unexpected_count", "unexpected_percent", "observed_value")
-    }
-    rows = said.get("result", {}).get("partial_unexpected_index_list") or []
+    result = said.get("result", {})
+    rows = result.get("partial_unexpected_index_list") or []
     named = [{k: _plain(v) for k, v in row.items() if k in key or len(row) <= 2} for row in rows]
     return {
         "expectation_type": said["expectation_type"],
-        "kwargs": arguments,
+        "kwargs": {k: v for k, v in said["kwargs"].items() if k != "batch_id"},
         "severity": str(whole.expectation_config.severity.value),
         "success": said["success"],
-        "result": result,
+        "result": {k: v for k, v in result.items() if k in COUNTS},
         "offending": named[:EXAMPLES],
     }
 
@@ -183,13 +160,10 @@ def _plain(value: Any) -> Any:
 def _sentence(name: str, table: Table, entry: dict[str, Any]) -> str:
     arguments = ", ".join(f"{k}={v}" for k, v in entry["kwargs"].items() if k != "column_list")
     result = entry["result"]
+    how = f"observed {result.get('observed_value')}"
     if "unexpected_count" in result:
         share = result.get("unexpected_percent") or 0.0
+        rows = (", ".join(f"{k}={v}" for k, v in row.items()) for row in entry["offending"])
         how = f"{result['unexpected_count']} of {result['element_count']} rows ({share:.3g}%)"
-        rows = "; ".join(
-            ", ".join(f"{k}={v}" for k, v in row.items()) for row in entry["offending"]
-        )
-        how += f", e.g. {rows}" if rows else ""
-    else:
-        how = f"observed {result.get('observed_value')}"
+        how += f", e.g. {'; '.join(rows)}" if entry["offending"] else ""
     return f"{name}/{table.name}: {entry['expectation_type']}({arguments}) fails: {how}"

@@ -6,18 +6,20 @@ so that shares and offending rows come out the same way for every kind of check.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import polars as pl
 import pyarrow.parquet as pq
 from pydantic import Field
 
 from plumbline.builders.core import parquet as store
+from plumbline.builders.core.describe import frames
 from plumbline.builders.core.params import Params as Section
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from plumbline.builders.core.schema import Schema
@@ -54,10 +56,10 @@ class Table:
     checks: list[Check] = field(default_factory=list)
 
 
-def holds(column: str, share: float = 1.0, *, warning: bool = False) -> Check:
-    """Expect a boolean column to be true, in at least this share of the rows."""
-    arguments = {"column": column, "value_set": [True], "mostly": share}
-    return Check("ExpectColumnValuesToBeInSet", arguments, warning)
+P = TypeVar("P", bound=Params)
+Row = tuple[object, ...]
+Found = tuple[list[Table], Sequence[Row]]
+OfConfig = Callable[[P, str, pl.DataFrame], Found]
 
 
 def checked(
@@ -76,9 +78,11 @@ def checked(
     warn
         Columns that only warn.
     """
-    columns, shares = frame.columns, shares or {}
-    checks = [holds(c, shares.get(c, 1.0), warning=c in warn) for c in columns[key:]]
-    return Table(name, frame, columns[:key], checks)
+    found = Table(name, frame, frame.columns[:key])
+    for c in frame.columns[key:]:
+        arguments = {"column": c, "value_set": [True], "mostly": (shares or {}).get(c, 1.0)}
+        found.checks.append(Check("ExpectColumnValuesToBeInSet", arguments, warning=c in warn))
+    return found
 
 
 def listed(
@@ -86,6 +90,46 @@ def listed(
 ) -> Table:
     """Return :func:`checked` of rows; the names of the columns stand in one text."""
     return checked(name, pl.DataFrame(rows, columns.split(), orient="row"), key, warn=warn)
+
+
+def each_config(
+    name: str,
+    columns: str,
+    key: int,
+    warn: Collection[str] = (),
+    across: Callable[[Path], list[Table]] = lambda folder: [],  # noqa: ARG005
+) -> Callable[[OfConfig[P]], Callable[[P, Path], list[Table]]]:
+    """Make of the checks of one config those of a dataset.
+
+    The decorated function is given the params, a config and its rows, and returns tables, and rows
+    of one more, :func:`listed`, that all configs have together.
+
+    Parameters
+    ----------
+    name, columns, key, warn
+        Of that table.
+    across
+        Returns what else looks at several configs of the dataset in a folder.
+    """
+
+    def decorate(of: OfConfig[P]) -> Callable[[P, Path], list[Table]]:
+        def tables(params: P, folder: Path) -> list[Table]:
+            found: list[Table] = []
+            rows: list[Row] = []
+            for config, frame in frames(folder):
+                own, counted = of(params, config, frame)
+                found += own
+                rows += counted
+            return [*found, listed(name, columns, rows, key, warn), *across(folder)]
+
+        return tables
+
+    return decorate
+
+
+def floors(config: str, numbers: Iterable[tuple[str, int, int]]) -> list[Row]:
+    """Return config, what is counted, its number, the floor, and whether it is over that."""
+    return [(config, what, n, floor, n >= floor) for what, n, floor in numbers]
 
 
 def spaced(column: str, line: bool = False) -> pl.Expr:
@@ -108,29 +152,45 @@ def lettered(column: str) -> pl.Expr:
     return pl.col(column).str.contains(r"\p{L}").alias("has_a_letter")
 
 
-def filled(column: str) -> pl.Expr:
-    """Return whether a text has a character."""
-    return (pl.col(column).str.len_chars() > 0).alias("has_a_character")
+def tidy(column: str) -> tuple[pl.Expr, ...]:
+    """Return whether a text has single spaces, is in NFC, and has a character."""
+    filled = (pl.col(column).str.len_chars() > 0).alias("has_a_character")
+    return spaced(column), composed(column), filled
+
+
+def known(column: str, values: Collection[str]) -> pl.Expr:
+    """Return whether all of a list are among some values."""
+    return pl.col(column).list.set_difference(list(values)).list.len() == 0
 
 
 def tables(schema: Schema, params: Params, folder: Path) -> list[Table]:
     """Return the checks that follow from schema and params alone, for every config."""
-    key = list(schema.key)
-    found = []
+    key, found = list(schema.key), []
+    types: list[Row] = []
     for config in store.configs(folder):
-        checks = [*_columns(schema), _unique(key), _rows(config, params)]
-        found.append(Table(config, folder / f"{config}.parquet", key, checks))
-    found.append(_types(schema, folder))
-    found.append(_configs(params, folder))
-    found.append(_rejects(params, folder))
-    return found
+        path = folder / f"{config}.parquet"
+        limits = {"min_value": params.rows_min.get(config, 1), "max_value": params.rows_max}
+        rows = Check("ExpectTableRowCountToBeBetween", limits)
+        found.append(Table(config, path, key, [*_columns(schema), rows]))
+        have = {field.name: str(field.type) for field in pq.read_schema(path)}
+        wanted = {field.name: str(field.type) for field in schema.arrow()}
+        declared = ((name, kind, have.get(name, "missing")) for name, kind in wanted.items())
+        types += [(config, *row, row[1] == row[2]) for row in declared]
+    there = store.configs(folder)
+    built = [(config, config in there) for config in sorted({*there, *params.rows_min})]
+    return [
+        *found,
+        listed("types", "config column declared found as_declared", types, 4),
+        listed("configs", "config built", built, 1),
+        _rejects(params, folder),
+    ]
 
 
 def _columns(schema: Schema) -> list[Check]:
-    names = [c.name for c in schema.columns]
+    names, key = [c.name for c in schema.columns], list(schema.key)
     checks = [Check("ExpectTableColumnsToMatchOrderedList", {"column_list": names})]
     for c in schema.columns:
-        on = {"column": c.name}
+        on: dict[str, Any] = {"column": c.name}
         if not c.nullable:
             checks.append(Check("ExpectColumnValuesToNotBeNull", on))
         if c.labels:
@@ -141,45 +201,13 @@ def _columns(schema: Schema) -> list[Check]:
             checks.append(Check("ExpectColumnValuesToBeBetween", on | limits))
         if c.pattern:
             checks.append(Check("ExpectColumnValuesToMatchRegex", on | {"regex": c.pattern}))
-    return checks
-
-
-def _unique(key: list[str]) -> Check:
     if len(key) == 1:
-        return Check("ExpectColumnValuesToBeUnique", {"column": key[0]})
-    return Check("ExpectCompoundColumnsToBeUnique", {"column_list": key})
-
-
-def _rows(config: str, params: Params) -> Check:
-    limits = {"min_value": params.rows_min.get(config, 1), "max_value": params.rows_max}
-    return Check("ExpectTableRowCountToBeBetween", limits)
-
-
-def _types(schema: Schema, folder: Path) -> Table:
-    """Hold the parquet types to the declared ones."""
-    rows = []
-    for config in store.configs(folder):
-        found = pq.read_schema(folder / f"{config}.parquet")
-        for wanted in schema.arrow():
-            have = str(found.field(wanted.name).type) if wanted.name in found.names else "missing"
-            rows.append((config, wanted.name, str(wanted.type), have, str(wanted.type) == have))
-    return listed("types", "config column declared found as_declared", rows, 4)
-
-
-def _configs(params: Params, folder: Path) -> Table:
-    """Hold the configs on disk to those that have a floor."""
-    there = store.configs(folder)
-    names = sorted({*there, *params.rows_min})
-    frame = pl.DataFrame(
-        {"config": names, "built": [n in there for n in names]},
-        schema={"config": pl.String, "built": pl.Boolean},
-    )
-    return Table("configs", frame, ["config"], [holds("built")])
+        return [*checks, Check("ExpectColumnValuesToBeUnique", {"column": key[0]})]
+    return [*checks, Check("ExpectCompoundColumnsToBeUnique", {"column_list": key})]
 
 
 def _rejects(params: Params, folder: Path) -> Table:
     """Hold the share of rejected input rows to its ceilings, by config and reason."""
-    rows = {c: pq.read_metadata(folder / f"{c}.parquet").num_rows for c in store.configs(folder)}
     rejects = (
         pl.scan_parquet(folder / store.REJECTS)
         .group_by("config", "reason")
@@ -188,14 +216,16 @@ def _rejects(params: Params, folder: Path) -> Table:
         .collect()
     )
     by_config = dict(rejects.group_by("config").agg(pl.col("number").sum()).iter_rows())
-    inputs = {config: n + by_config.get(config, 0) for config, n in rows.items()}
+    inputs = {
+        config: pq.read_metadata(folder / f"{config}.parquet").num_rows + by_config.get(config, 0)
+        for config in store.configs(folder)
+    }
     inputs[store.EVERY] = max(inputs.values()) + by_config.get(store.EVERY, 0)
     out = []
     for config, reason, count in rejects.iter_rows():
-        ceiling = next(
-            (v for start, v in params.rejects_max_share.items() if reason.startswith(start)),
-            params.other_rejects_max_share,
-        )
+        ceilings = params.rejects_max_share.items()
+        own = (v for start, v in ceilings if reason.startswith(start))
+        ceiling = next(own, params.other_rejects_max_share)
         share = count / inputs.get(config, count)
         out.append((config, reason, count, round(share, 6), ceiling, share <= ceiling))
     kinds = [pl.String, pl.String, pl.Int64, pl.Float64, pl.Float64, pl.Boolean]

@@ -115,7 +115,7 @@ def test_escapes_of_web_exports_are_resolved(raw, wanted):
 
 def test_a_separator_inside_a_text_ends_no_line():
     texts = "one\u2028two\nthree\u0085four\n".encode()
-    assert [row.text for row in labelled(texts, b"0\n1\n", MAPPING.encode())] == [
+    assert [text for text, *_ in labelled(texts, b"0\n1\n", MAPPING.encode())] == [
         "one two",
         "three four",
     ]

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 
-from plumbline.builders.datasets.downstream.splits import Unit, drawn
+from plumbline.builders.datasets.downstream.build import Unit, drawn
 
 SHARES = {"train": 0.7, "validation": 0.1, "test": 0.2}
 

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.counterfactuals.build import READINGS
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WORD = re.compile(r"\w+")
 PAIR = ("target", "country", "gender", "entity", "draw")  # what a placebo shares with its row
@@ -30,51 +25,39 @@ class Params(suite.Params):
     )
 
 
-def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames: rows have their originals and differ in the entity alone, in pairs."""
-    found, rows = [], []
-    for config, frame in frames(folder):
-        codes = {name: READINGS.index(name) for name in READINGS}
-        original = pl.col("reading") == codes["original"]
-        other = frame.select(
-            pl.col("id").alias("reference_id"),
-            *(pl.col(c).alias(f"{c}_of") for c in ("reading", "text", *PAIR)),
-        )
-        base = frame.filter(original).select("target", pl.col("text").alias("base"))
-        joined = frame.join(other, on="reference_id", how="left").join(
-            base, on="target", how="left"
-        )
-        placebo = pl.col("reading") == codes["placebo"]
-        wanted = pl.when(placebo).then(codes["corrected"]).otherwise(codes["original"])
-        only = [
-            only_the_entity(base, text, entity)
-            for base, text, entity in joined.select("base", "text", "entity").iter_rows()
-        ]
-        paired = pl.all_horizontal(pl.col(c) == pl.col(f"{c}_of") for c in PAIR)
-        texts_of = joined.select(
-            "id",
-            (original == (pl.col("reference_id") == "")).alias("only_originals_stand_alone"),
-            (original | (pl.col("reading_of") == wanted).fill_null(value=False)).alias(
-                "reference_exists"
-            ),
-            (original | (pl.col("target") == pl.col("target_of"))).alias(
-                "reference_of_the_same_target"
-            ),
-            (original == (pl.col("country") == "")).alias("has_a_country"),
-            (original | (pl.col("entity") != "") & (pl.col("name") != "")).alias("has_a_name"),
-            pl.Series("differs_in_the_entity_only", only, dtype=pl.Boolean),
-            (~placebo | paired).alias("placebo_of_the_same_country"),
-            (~placebo | (pl.col("text") != pl.col("text_of"))).alias("placebo_differs"),
-            (original | (pl.col("text") != pl.col("base"))).alias("changed"),
-        )
-        shares = {"changed": 1 - params.same_max_share}
-        found.append(suite.checked(f"rows-{config}", texts_of, shares=shares))
-        texts = frame.filter(original).height
-        places = frame.filter(~original)["country"].n_unique()
-        floors = (texts >= params.texts_min, places >= params.countries_min)
-        rows.append((config, texts, places, *floors))
-    columns = "config texts countries enough_texts enough_countries"
-    return [*found, suite.listed("sizes", columns, rows, 3)]
+COLUMNS = "config texts countries enough_texts enough_countries"
+
+
+@suite.each_config("sizes", COLUMNS, 3)
+def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+    """Hold that rows have their originals and differ in the entity alone, in pairs."""
+    reading, text = pl.col("reading"), pl.col("text")
+    code = {name: READINGS.index(name) for name in READINGS}
+    original, placebo = reading == code["original"], reading == code["placebo"]
+    of = {f"{name}_of": name for name in ("reading", "text", *PAIR)}
+    other = frame.select(reference_id="id", **of)
+    base = frame.filter(original).select("target", base="text")
+    joined = frame.join(other, "reference_id", "left").join(base, "target", "left")
+    wanted = pl.when(placebo).then(code["corrected"]).otherwise(code["original"])
+    only = [only_the_entity(*row) for row in joined.select("base", "text", "entity").iter_rows()]
+    rows = joined.select(
+        "id",
+        only_originals_stand_alone=original == (pl.col("reference_id") == ""),
+        reference_exists=original | (pl.col("reading_of") == wanted).fill_null(value=False),
+        reference_of_the_same_target=original | (pl.col("target") == pl.col("target_of")),
+        has_a_country=original == (pl.col("country") == ""),
+        has_a_name=original | (pl.col("entity") != "") & (pl.col("name") != ""),
+        differs_in_the_entity_only=pl.Series(only, dtype=pl.Boolean),
+        placebo_of_the_same_country=~placebo
+        | pl.all_horizontal(pl.col(name) == pl.col(f"{name}_of") for name in PAIR),
+        placebo_differs=~placebo | (text != pl.col("text_of")),
+        changed=original | (text != pl.col("base")),
+    )
+    found = suite.checked(f"rows-{config}", rows, shares={"changed": 1 - params.same_max_share})
+    texts = frame.filter(original).height
+    places = frame.filter(~original)["country"].n_unique()
+    floors = (texts >= params.texts_min, places >= params.countries_min)
+    return [found], [(config, texts, places, *floors)]
 
 
 def only_the_entity(original: str, text: str, entity: str) -> bool:

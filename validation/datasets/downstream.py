@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -41,67 +42,39 @@ def tables(params: Params, folder: Path) -> list[suite.Table]:
     found, classes, groups = [], [], []
     for config, frame in frames(folder):
         found.append(_texts(config, frame, params))
-        classes += _classes(config, frame, params)
+        given, told = params.labels.get(config, []), params.groups.get(config, [])
+        for label, split in product(sorted({*frame["label"], *given}), range(len(SPLITS))):
+            own, of_split = frame["label"] == label, frame["split"] == split
+            number, total = int((own & of_split).sum()), int(of_split.sum())
+            share = number / total if total else 0.0
+            alike = not total or abs(share - own.sum() / len(frame)) <= params.label_tolerance
+            over = number >= params.label_min
+            classes.append((config, label, SPLITS[split], number, round(share, 6), over, alike))
         counts = dict(frame["mapped"].explode().drop_nulls().value_counts().iter_rows())
-        told = params.groups.get(config, [])
-        for group in sorted({*counts, *told}):
-            number = counts.get(group, 0)
+        for group, number in sorted((dict.fromkeys(told, 0) | counts).items()):
             over = group not in told or number >= params.group_min
             groups.append((config, group, number, not told or group in told, over))
     columns = "config class split texts share over_floor alike"
-    tables = [*found, suite.listed("classes", columns, classes, 5)]
+    shared = [suite.listed("classes", columns, classes, 5)]
     if groups:
-        tables.append(suite.listed("groups", "config group texts known over_floor", groups, 3))
-    return tables
+        shared.append(suite.listed("groups", "config group texts known over_floor", groups, 3))
+    return [*found, *shared]
 
 
 def _texts(config: str, frame: pl.DataFrame, params: Params) -> suite.Table:
-    """Return what must hold of each text."""
-    text, wanted = pl.col("text"), params.labels.get(config)
-    folded = text.str.to_lowercase()
-    mapped, group = pl.col("mapped"), pl.col("group")
-    number = mapped.list.len()
-    said = (
-        pl.when(number == 0)
-        .then(pl.lit(""))
-        .when(number == 1)
-        .then(mapped.list.first())
-        .otherwise(pl.lit(SEVERAL))
-    )
-    alone = pl.lit(value=True) if params.leaks else pl.col("split").n_unique().over(folded) == 1
-    once = (
-        pl.lit(value=True) if params.leaks else ~pl.struct(folded, "label", "split").is_duplicated()
-    )
+    text, label, mapped = pl.col("text"), pl.col("label"), pl.col("mapped").list
+    wanted, folded, leaks = params.labels.get(config), text.str.to_lowercase(), pl.lit(params.leaks)
+    said = pl.when(mapped.len() > 1).then(pl.lit(SEVERAL)).otherwise(mapped.join(""))
     texts = frame.select(
         "id",
-        suite.spaced("text"),
-        suite.composed("text"),
-        suite.filled("text"),
-        (~text.str.contains(r"\p{Cc}")).alias("no_control_character"),
-        alone.alias("in_one_split"),
-        once.alias("once_in_a_class"),
-        (pl.col("task") == TASKS.index(config.partition("-")[0])).alias("of_its_task"),
-        (pl.col("label").is_in(wanted) if wanted else pl.col("label") != "").alias("known_class"),
-        (group == said).alias("group_is_mapped"),
-        (number <= pl.col("groups").list.len()).alias("no_group_made_up"),
-        (pl.col("source") != "").alias("has_a_source"),
+        *suite.tidy("text"),
+        no_control_character=~text.str.contains(r"\p{Cc}"),
+        in_one_split=leaks | (pl.col("split").n_unique().over(folded) == 1),
+        once_in_a_class=leaks | ~pl.struct(folded, "label", "split").is_duplicated(),
+        of_its_task=pl.col("task") == TASKS.index(config.partition("-")[0]),
+        known_class=label.is_in(wanted) if wanted else label != "",
+        group_is_mapped=pl.col("group") == said,
+        no_group_made_up=mapped.len() <= pl.col("groups").list.len(),
+        has_a_source=pl.col("source") != "",
     )
     return suite.checked(f"texts-{config}", texts)
-
-
-def _classes(config: str, frame: pl.DataFrame, params: Params) -> list[tuple[object, ...]]:
-    """Return texts and share of each class in each split."""
-    found = frame.group_by("split", "label").len()
-    counts = {(split, label): number for split, label, number in found.iter_rows()}
-    labels = sorted({label for _, label in counts} | set(params.labels.get(config, [])))
-    whole = {label: sum(n for (_, own), n in counts.items() if own == label) for label in labels}
-    rows: list[tuple[object, ...]] = []
-    for code, split in enumerate(SPLITS):
-        total = sum(n for (own, _), n in counts.items() if own == code)
-        for label in labels:
-            number = counts.get((code, label), 0)
-            share = number / total if total else 0.0
-            alike = abs(share - whole[label] / len(frame)) <= params.label_tolerance
-            over = number >= params.label_min
-            rows.append((config, label, split, number, round(share, 6), over, alike or not total))
-    return rows

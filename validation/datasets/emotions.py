@@ -24,32 +24,24 @@ class Params(suite.Params):
     )
 
 
-def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames: words are words, each affect has some, few words are of both signs."""
-    found, rows, judged = [], [], []
-    for config, frame in frames(folder):
-        for name in AFFECTS:
-            number = int(frame[name].sum())
-            rows.append((config, name, number, params.affect_min, number >= params.affect_min))
-        own = (pl.col("word") == pl.col("english")) | pl.lit(config != "en")
-        words = frame.select(
-            "word",
-            "english",
-            suite.lettered("word").alias("word_has_a_letter"),
-            own.alias("english_word_is_its_own"),
-            (~(pl.col("positive") & pl.col("negative"))).alias("of_one_sign"),
-        )
-        shares = {"of_one_sign": 1 - params.both_max_share}
-        found.append(suite.checked(f"words-{config}", words, 2, shares))
-        judged.append(
-            frame.select("english", pl.concat_str(pl.col(a).cast(pl.Int8) for a in AFFECTS))
-        )
-    found.append(suite.listed("affects", "config affect words floor over_floor", rows, 4))
-    same = (
-        pl.concat(judged)
-        .rename({AFFECTS[0]: "affects"})
-        .group_by("english")
-        .agg((pl.col("affects").n_unique() == 1).alias("same_judgement_in_all_languages"))
-        .sort("english")
+def _english(folder: Path) -> list[suite.Table]:
+    affects = pl.concat_str(pl.col(affect).cast(pl.Int8) for affect in AFFECTS)
+    judged = pl.concat(frame.select("english", affects=affects) for _, frame in frames(folder))
+    same = pl.col("affects").n_unique() == 1
+    found = judged.group_by("english").agg(same_judgement_in_all_languages=same)
+    return [suite.checked("english", found.sort("english"))]
+
+
+@suite.each_config("affects", "config affect words floor over_floor", 4, across=_english)
+def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+    """Hold that words are words, each affect has some, and few words are of both signs."""
+    words = frame.select(
+        "word",
+        "english",
+        word_has_a_letter=suite.lettered("word"),
+        english_word_is_its_own=(pl.col("word") == pl.col("english")) | pl.lit(config != "en"),
+        of_one_sign=~(pl.col("positive") & pl.col("negative")),
     )
-    return [*found, suite.checked("english", same)]
+    shares = {"of_one_sign": 1 - params.both_max_share}
+    numbers = ((name, int(frame[name].sum()), params.affect_min) for name in AFFECTS)
+    return [suite.checked(f"words-{config}", words, 2, shares)], suite.floors(config, numbers)

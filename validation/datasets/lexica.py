@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.lexica.build import AXES
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Params(suite.Params):
@@ -29,30 +23,31 @@ class Params(suite.Params):
     )
 
 
-def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames: mass and views agree, shares sum to 1, sides agree, none is empty."""
-    found, rows = [], []
-    mass = pl.sum_horizontal(f"beta_{axis}" for axis in AXES)
+@suite.each_config("axes", "config axis share over_floor", 3)
+def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+    """Hold that mass and views agree, shares sum to 1, sides agree, and none is empty."""
+    mass, least = (
+        of(f"beta_{axis}" for axis in AXES) for of in (pl.sum_horizontal, pl.min_horizontal)
+    )
     share = pl.sum_horizontal(f"q_{axis}" for axis in AXES)
-    scores = pl.col("view_scores").list
+    views, scores = pl.col("views"), pl.col("view_scores").list
     side = pl.col("q_positive") - pl.col("q_negative")
-    lengths = [pl.col(c).list.len() == pl.col("views") for c in ("view_names", "view_values")]
-    for config, words in frames(folder):
-        frame = words.select(
-            "word",
-            (mass - 3 == pl.col("views")).alias("mass_is_three_and_views"),
-            (pl.min_horizontal(f"beta_{a}" for a in AXES) >= 1 - 1e-9).alias("beta_is_over_prior"),
-            ((share - 1).abs() < 1e-9).alias("shares_sum_to_one"),
-            (pl.all_horizontal(lengths) & (scores.len() == pl.col("views"))).alias("views_counted"),
-            ((scores.mean() - pl.col("score")).abs() < 1e-5).alias("score_is_the_mean"),
-            # views that are all of one mind and clear leave no doubt about the side
-            ((scores.min() < 0.5) | (side > 0)).alias("praise_is_positive"),
-            ((scores.max() > -0.5) | (side < 0)).alias("blame_is_negative"),
-            (pl.col("seed_sd").fill_null(0) <= params.seed_sd_max).alias("seeds_agree"),
-        )
-        shares = {"seeds_agree": 0.99}
-        found.append(suite.checked(f"mass-{config}", frame, shares=shares, warn=shares))
-        for sign, axis in ((1, "positive"), (-1, "negative")):
-            lean = float((words.select(side).to_series() * sign > 0).mean() or 0)  # type: ignore[arg-type]
-            rows.append((config, axis, round(lean, 4), lean >= params.axis_min_share))
-    return [*found, suite.listed("axes", "config axis share over_floor", rows, 3)]
+    lists = pl.col("view_names", "view_values", "view_scores").list.len()
+    words = frame.select(
+        "word",
+        mass_is_three_and_views=mass - 3 == views,
+        beta_is_over_prior=least >= 1 - 1e-9,
+        shares_sum_to_one=(share - 1).abs() < 1e-9,
+        views_counted=pl.all_horizontal(lists == views),
+        score_is_the_mean=(scores.mean() - pl.col("score")).abs() < 1e-5,
+        # views that are all of one mind and clear leave no doubt about the side
+        praise_is_positive=(scores.min() < 0.5) | (side > 0),
+        blame_is_negative=(scores.max() > -0.5) | (side < 0),
+        seeds_agree=pl.col("seed_sd").fill_null(0) <= params.seed_sd_max,
+    )
+    shares = {"seeds_agree": 0.99}
+    rows = []
+    for axis, leaning in (("positive", side > 0), ("negative", side < 0)):
+        lean = frame.select(leaning.mean()).item() or 0.0
+        rows.append((config, axis, round(lean, 4), lean >= params.axis_min_share))
+    return [suite.checked(f"mass-{config}", words, shares=shares, warn=shares)], rows

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core import parquet
 from plumbline.builders.datasets.outlets.build import CONTROL
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Params(suite.Params):
@@ -22,27 +16,24 @@ class Params(suite.Params):
     dated_min_share: float = Field(ge=0, le=1, description="smallest share of articles with a date")
 
 
-def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames: texts are clean and of one outlet, outlets equally large; a control."""
-    found, rows = [], []
-    for config in parquet.configs(folder):
-        frame = pl.scan_parquet(folder / f"{config}.parquet")
-        text = pl.col("text")
-        texts = frame.select(
-            "article",
-            (text.str.strip_chars() == text).alias("trimmed"),
-            suite.spaced("text", line=True),
-            suite.composed("text"),
-            suite.lettered("text"),
-            text.hash().is_unique().alias("once"),
-            pl.col("date").is_not_null().alias("dated"),
-        ).collect()
-        found.append(
-            suite.checked(f"texts-{config}", texts, shares={"dated": params.dated_min_share})
-        )
-        counts = dict(frame.group_by("outlet").len().sort("outlet").collect().iter_rows())
-        counts.setdefault(CONTROL, 0)
-        most = max(counts.values())
-        rows += [(config, o, n, n >= params.articles_min, n == most) for o, n in counts.items()]
-    columns = "config outlet articles over_floor as_many_as_others"
-    return [*found, suite.listed("outlets", columns, rows, 3, warn=("as_many_as_others",))]
+COLUMNS = "config outlet articles over_floor as_many_as_others"
+
+
+@suite.each_config("outlets", COLUMNS, 3, warn=("as_many_as_others",))
+def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+    """Hold that texts are clean and of one outlet, outlets equally large; a control."""
+    text = pl.col("text")
+    texts = frame.select(
+        "article",
+        trimmed=text.str.strip_chars() == text,
+        single_spaces=suite.spaced("text", line=True),
+        composed=suite.composed("text"),
+        has_a_letter=suite.lettered("text"),
+        once=text.hash().is_unique(),
+        dated=pl.col("date").is_not_null(),
+    )
+    found = suite.checked(f"texts-{config}", texts, shares={"dated": params.dated_min_share})
+    counts = dict(frame.group_by("outlet").len().sort("outlet").iter_rows())
+    counts.setdefault(CONTROL, 0)
+    most, least = max(counts.values()), params.articles_min
+    return [found], [(config, outlet, n, n >= least, n == most) for outlet, n in counts.items()]

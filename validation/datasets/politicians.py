@@ -8,8 +8,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core import parquet
-from plumbline.builders.core.describe import frames
-from plumbline.builders.datasets.politicians.build import GENDERS, SCHEMA
+from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.validation import suite
 
@@ -28,45 +27,34 @@ class Params(suite.Params):
     )
 
 
-def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames across languages: one person one gender and birth date, names, scripts."""
-    return [_people(folder), _genders(params, folder), *_names(params, folder)]
-
-
-def _people(folder: Path) -> suite.Table:
+def _people(folder: Path) -> list[suite.Table]:
+    """Hold that one person has one gender and birth date, whatever the language."""
+    each = (
+        pl.scan_parquet(folder / f"{config}.parquet").select("qid", "gender", "birth_date")
+        for config in parquet.configs(folder)
+    )
     frame = (
-        pl.concat(
-            pl.scan_parquet(folder / f"{config}.parquet").select("qid", "gender", "birth_date")
-            for config in parquet.configs(folder)
-        )
+        pl.concat(each)
         .group_by("qid")
         .agg(
-            (pl.col("gender").n_unique() == 1).alias("one_gender_in_all_languages"),
-            (pl.col("birth_date").n_unique() == 1).alias("one_birth_date_in_all_languages"),
+            one_gender_in_all_languages=pl.col("gender").n_unique() == 1,
+            one_birth_date_in_all_languages=pl.col("birth_date").n_unique() == 1,
         )
-        .sort("qid")
-        .collect()
     )
-    return suite.checked("people", frame)
+    return [suite.checked("people", frame.sort("qid").collect())]
 
 
-def _genders(params: Params, folder: Path) -> suite.Table:
-    rows = []
-    for config, frame in frames(folder):
-        for label, floor in sorted(params.gender_min.items()):
-            code = SCHEMA["gender"].code(label) if label in GENDERS else -1
-            count = int((frame["gender"] == code).sum())
-            rows.append((config, label, count, floor, count >= floor))
-    return suite.listed("genders", "config gender people floor over_floor", rows, 4)
-
-
-def _names(params: Params, folder: Path) -> list[suite.Table]:
-    found = []
-    for config, people in frames(folder):
-        frame = people.select("qid", "name", suite.lettered("name").alias("name_has_a_letter"))
-        if script := script_of(config):
-            plausible = pl.col("name").str.contains(rf"[\p{{{script}}}]")
-            frame = frame.with_columns(plausible.alias("name_in_script"))
-        shares = {"name_in_script": params.script_min_share}
-        found.append(suite.checked(f"names-{config}", frame, 2, shares, warn=shares))
-    return found
+@suite.each_config("genders", "config gender people floor over_floor", 4, across=_people)
+def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+    """Hold that there are enough people of each gender, and names are of the language's script."""
+    names = frame.select("qid", "name", name_has_a_letter=suite.lettered("name"))
+    if script := script_of(config):
+        plausible = pl.col("name").str.contains(rf"[\p{{{script}}}]")
+        names = names.with_columns(name_in_script=plausible)
+    shares = {"name_in_script": params.script_min_share}
+    numbers = (
+        (label, int((frame["gender"] == GENDERS.index(label)).sum()), floor)
+        for label, floor in sorted(params.gender_min.items())
+    )
+    found = suite.checked(f"names-{config}", names, 2, shares, warn=shares)
+    return [found], suite.floors(config, numbers)

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.social_groups.read import KINDS
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Params(suite.Params):
@@ -24,25 +18,19 @@ class Params(suite.Params):
     )
 
 
-def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames: spellings are tidy, few differ, categories are of one kind and large."""
-    found, rows = [], []
-    for config, frame in frames(folder):
-        names = frame.select(
-            "category",
-            "group",
-            pl.all_horizontal(suite.spaced(c) for c in ("category", "group", "name")).alias(
-                "single_spaces"
-            ),
-            suite.lettered("group"),
-            (pl.col("kind").n_unique().over("category") == 1).alias("one_kind_a_category"),
-            (pl.col("group") == pl.col("name")).alias("one_spelling"),
-        )
-        shares = {"one_spelling": 1 - params.respelled_max_share}
-        found.append(suite.checked(f"names-{config}", names, 2, shares))
-        sizes = frame.group_by("category", "kind").len().sort("category")
-        rows += [
-            (config, category, KINDS[kind], number, number >= params.category_min)
-            for category, kind, number in sizes.iter_rows()
-        ]
-    return [*found, suite.listed("categories", "config category kind groups over_floor", rows, 4)]
+@suite.each_config("categories", "config category kind groups over_floor", 4)
+def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+    """Hold that spellings are tidy, few differ, and categories are of one kind and large."""
+    names = frame.select(
+        "category",
+        "group",
+        single_spaces=pl.all_horizontal(map(suite.spaced, ("category", "group", "name"))),
+        has_a_letter=suite.lettered("group"),
+        one_kind_a_category=pl.col("kind").n_unique().over("category") == 1,
+        one_spelling=pl.col("group") == pl.col("name"),
+    )
+    shares = {"one_spelling": 1 - params.respelled_max_share}
+    sizes = frame.group_by("category", "kind").len().sort("category").iter_rows()
+    least = params.category_min
+    rows = [(config, category, KINDS[kind], n, n >= least) for category, kind, n in sizes]
+    return [suite.checked(f"names-{config}", names, 2, shares)], rows

@@ -32,64 +32,7 @@ class Params(suite.Params):
     )
 
 
-def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames: texts fit into a frame, halves are even, opposites are mutual."""
-    found, rows = [], []
-    for config, frame in frames(folder):
-        text, moves = pl.col("text"), pl.col("weight") != 0
-        pair = {row["id"]: (row["opposite"], row["reversed"]) for row in frame.to_dicts()}
-        mutual = [
-            not other or (pair[other][0] == name and pair[other][1] != turned)
-            for name, (other, turned) in ((name, pair[name]) for name in frame["id"])
-        ]
-        kinds = pl.sum_horizontal(pl.col("axis") != "", pl.col("polarity").is_not_null(), ~moves)
-        texts = frame.select(
-            "id",
-            "axis",
-            "text",
-            suite.spaced("text"),
-            suite.composed("text"),
-            (~text.str.contains(r"^\p{Lu}\p{Ll}")).alias("begins_small"),
-            pl.all_horizontal(~text.str.ends_with(e) for e in ENDINGS).alias("no_final_stop"),
-            (text.n_unique().over("id") == 1).alias("one_text_an_id"),
-            (kinds == 1).alias("axis_or_polarity_or_nothing"),
-            _points_fit().alias("points_fit_weight"),
-            pl.Series("opposites_are_mutual", mutual),
-        )
-        found.append(suite.checked(f"texts-{config}", texts, 3))
-        rows += _halves(config, frame, params)
-    halves = suite.listed("halves", "config scale axis statements share over_floor even", rows, 5)
-    return [*found, halves, _languages(folder)]
-
-
-def _points_fit() -> pl.Expr:
-    """Return whether the points of the answers, where there are any, say what the weight says."""
-    points = pl.col("points")
-    span = points.list.get(3, null_on_oob=True) - points.list.get(0, null_on_oob=True)
-    fit = (span.abs() / 2 == pl.col("weight")) & ((span < 0) == pl.col("reversed"))
-    number = points.list.len()
-    return (number == 0) | ((number == OPTIONS) & fit.fill_null(value=False))
-
-
-def _halves(config: str, frame: pl.DataFrame, params: Params) -> list[tuple[object, ...]]:
-    """Return the share of reversed, or of likely, statements of each axis."""
-    found: list[tuple[object, ...]] = []
-    half = (
-        pl.when(pl.col("polarity").is_null())
-        .then(pl.col("reversed"))
-        .otherwise(pl.col("polarity") == POLARITIES.index("likely"))
-    )
-    moving = frame.filter(pl.col("weight") != 0)  # an item that moves nothing is of no axis
-    counts = moving.group_by("scale", "axis").agg(pl.len(), half.mean().alias("share"))
-    for scale, axis, number, share in counts.sort("scale", "axis").iter_rows():
-        even = scale not in params.even or abs(share - 0.5) <= params.half_tolerance
-        found.append(
-            (config, scale, axis, number, round(share, 6), number >= params.axis_min, even)
-        )
-    return found
-
-
-def _languages(folder: Path) -> suite.Table:
+def _languages(folder: Path) -> list[suite.Table]:
     """Hold the languages of a scale to the same statements."""
     first: dict[str, tuple[str, frozenset[object]]] = {}
     rows = []
@@ -97,4 +40,44 @@ def _languages(folder: Path) -> suite.Table:
         scale, own = frame["scale"][0], frozenset(frame["id", "axis", "reversed"].iter_rows())
         other, ids = first.setdefault(scale, (config, own))
         rows.append((config, scale, other, own == ids))
-    return suite.listed("languages", "config scale first same_ids", rows, 3)
+    return [suite.listed("languages", "config scale first same_ids", rows, 3)]
+
+
+COLUMNS = "config scale axis statements share over_floor even"
+
+
+@suite.each_config("halves", COLUMNS, 5, across=_languages)
+def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+    """Hold that texts fit into a frame, halves are even, and opposites are mutual."""
+    text, moves, likely = pl.col("text"), pl.col("weight") != 0, POLARITIES.index("likely")
+    pair = {row["id"]: (row["opposite"], row["reversed"]) for row in frame.to_dicts()}
+    mutual = [
+        not other or (pair[other][0] == name and pair[other][1] != turned)
+        for name, (other, turned) in ((name, pair[name]) for name in frame["id"])
+    ]
+    kinds = pl.sum_horizontal(pl.col("axis") != "", pl.col("polarity").is_not_null(), ~moves)
+    points = pl.col("points").list
+    span = points.get(OPTIONS - 1, null_on_oob=True) - points.get(0, null_on_oob=True)
+    fit = (span.abs() / 2 == pl.col("weight")) & ((span < 0) == pl.col("reversed"))
+    texts = frame.select(
+        "id",
+        "axis",
+        "text",
+        suite.spaced("text"),
+        suite.composed("text"),
+        begins_small=~text.str.contains(r"^\p{Lu}\p{Ll}"),
+        no_final_stop=pl.all_horizontal(~text.str.ends_with(e) for e in ENDINGS),
+        one_text_an_id=text.n_unique().over("id") == 1,
+        axis_or_polarity_or_nothing=kinds == 1,
+        points_fit_weight=(points.len() == 0)
+        | ((points.len() == OPTIONS) & fit.fill_null(value=False)),
+        opposites_are_mutual=pl.Series(mutual),
+    )
+    half = pl.coalesce(pl.col("polarity") == likely, "reversed")
+    counts = frame.filter(moves).group_by("scale", "axis").agg(pl.len(), share=half.mean())
+    rows = []
+    for scale, axis, number, share in counts.sort("scale", "axis").iter_rows():
+        even = scale not in params.even or abs(share - 0.5) <= params.half_tolerance
+        over = number >= params.axis_min
+        rows.append((config, scale, axis, number, round(share, 6), over, even))
+    return [suite.checked(f"texts-{config}", texts, 3)], rows

@@ -28,42 +28,27 @@ class Params(suite.Params):
 
 def tables(params: Params, folder: Path) -> list[suite.Table]:
     """Return the frames: weights are shares, every lemma has a best class, all classes occur."""
+    verb, weight, best = pl.col("pos") == POS.index("VERB"), pl.col("weight"), pl.col("best")
+    of_verbs = pl.col("supersense") >= len(ADJECTIVES)
+    one_choice = (pl.len() == len(ADJECTIVES)) & (best.sum() == 1)
     found = []
     for config, frame in frames(folder):
-        found += [_lemmas(config, frame), _sizes(config, frame, params)]
-    return found
-
-
-def _lemmas(config: str, frame: pl.DataFrame) -> suite.Table:
-    verb = pl.col("pos") == POS.index("VERB")
-    names = pl.Series(CLASSES).to_frame("name").with_row_index("supersense")
-    frame = frame.join(names.cast({"supersense": pl.Int64}), on="supersense", how="left")
-    own_class = pl.col("name").str.starts_with("verb.") == verb
-    at_most = pl.col("weight").max()
-    lemmas = (
-        frame.group_by("lemma", "pos")
-        .agg(
-            ((pl.col("weight").sum() - 1).abs() < ROUNDING).alias("weights_sum_to_one"),
-            (pl.col("best").any() & (pl.col("weight") >= at_most).filter("best").all()).alias(
-                "best_has_the_greatest_weight"
-            ),
-            own_class.all().alias("classes_of_its_part_of_speech"),
-            (pl.col("senses").is_not_null() == verb).all().alias("only_verbs_have_senses"),
-            (verb.all() | ((pl.len() == len(ADJECTIVES)) & (pl.col("best").sum() == 1))).alias(
-                "adjective_has_all_classes_and_one_choice"
-            ),
+        lemmas = frame.group_by("lemma", "pos").agg(
+            weights_sum_to_one=(weight.sum() - 1).abs() < ROUNDING,
+            best_has_the_greatest_weight=best.any() & (weight == weight.max()).filter("best").all(),
+            classes_of_its_part_of_speech=(of_verbs == verb).all(),
+            only_verbs_have_senses=(pl.col("senses").is_not_null() == verb).all(),
+            adjective_has_all_classes_and_one_choice=verb.all() | one_choice,
         )
-        .sort("lemma", "pos")
-    )
-    return suite.checked(f"lemmas-{config}", lemmas, 2)
-
-
-def _sizes(config: str, frame: pl.DataFrame, params: Params) -> suite.Table:
-    rows: list[tuple[str, int, int, bool]] = []
-    for label, floor in sorted(params.lemmas_min.items()):
-        number = frame.filter(pl.col("pos") == POS.index(label))["lemma"].n_unique()
-        rows.append((label, number, floor, number >= floor))
-    for code, name in enumerate(CLASSES):
-        number = len(frame.filter((pl.col("supersense") == code) & (pl.col("weight") > 0)))
-        rows.append((name, number, params.class_min, number >= params.class_min))
-    return suite.listed(f"sizes-{config}", "group lemmas floor over_floor", rows, 3)
+        numbers: list[tuple[str, int, int]] = [
+            (label, frame.filter(pl.col("pos") == POS.index(label))["lemma"].n_unique(), floor)
+            for label, floor in sorted(params.lemmas_min.items())
+        ]
+        some = frame.filter(weight > 0)["supersense"]
+        numbers += [(c, int((some == i).sum()), params.class_min) for i, c in enumerate(CLASSES)]
+        sizes = [row[1:] for row in suite.floors(config, numbers)]
+        found += [
+            suite.checked(f"lemmas-{config}", lemmas.sort("lemma", "pos"), 2),
+            suite.listed(f"sizes-{config}", "group lemmas floor over_floor", sizes, 3),
+        ]
+    return found

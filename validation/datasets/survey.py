@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
 from plumbline.builders.datasets.survey.responses import GENDERS, HIGHEST, LOWEST
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Params(suite.Params):
@@ -24,29 +18,31 @@ class Params(suite.Params):
     )
 
 
-def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames: respondents are of one kind and answer, items use the whole scale."""
-    found, rows = [], []
-    for config, frame in frames(folder):
-        items = frame["item"].n_unique()
-        named = pl.col("respondent").str.starts_with("simulated") == pl.col("simulated")
-        people = frame.group_by("respondent").agg(
-            (pl.col("gender").n_unique() == 1).alias("one_gender"),
-            (pl.col("infected").n_unique() == 1).alias("one_status"),
-            (pl.len() >= params.answered_min_share * items).alias("answered"),
-            named.all().alias("named_as_what_it_is"),
-        )
-        answer = pl.col("answer")
-        used = frame.group_by("item").agg((answer.min() < answer.max()).alias("answers_differ"))
-        found += [
-            suite.checked(f"respondents-{config}", people.sort("respondent")),
-            suite.checked(f"items-{config}", used.sort("item")),
-        ]
-        terms = len(frame.select("scale", "simulated", "source", "licence").unique())
-        span = frame.select(answer.max() - answer.min()).item()
-        rows.append((config, "terms", terms, 1, terms == 1))
-        rows.append((config, "span of answers", span, HIGHEST - LOWEST, span == HIGHEST - LOWEST))
-        for gender, floor in params.gender_min.items():
-            own = frame.filter(pl.col("gender") == GENDERS.index(gender))["respondent"].n_unique()
-            rows.append((config, gender, own, floor, own >= floor))
-    return [*found, suite.listed("sizes", "config what number needed fine", rows, 4)]
+@suite.each_config("sizes", "config what number needed fine", 4)
+def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+    """Hold that respondents are of one kind and answer, and items use the whole scale."""
+    answer, name = pl.col("answer"), pl.col("respondent")
+    people = frame.group_by("respondent").agg(
+        one_gender=pl.col("gender").n_unique() == 1,
+        one_status=pl.col("infected").n_unique() == 1,
+        answered=pl.len() >= params.answered_min_share * frame["item"].n_unique(),
+        named_as_what_it_is=(name.str.starts_with("simulated") == pl.col("simulated")).all(),
+    )
+    items = frame.group_by("item").agg(answers_differ=answer.min() < answer.max())
+    terms = len(frame.select("scale", "simulated", "source", "licence").unique())
+    span, whole = frame.select(answer.max() - answer.min()).item(), HIGHEST - LOWEST
+    by_gender = (
+        (gender, frame.filter(pl.col("gender") == GENDERS.index(gender))["respondent"], floor)
+        for gender, floor in params.gender_min.items()
+    )
+    found = [
+        suite.checked(f"respondents-{config}", people.sort("respondent")),
+        suite.checked(f"items-{config}", items.sort("item")),
+    ]
+    return found, [
+        (config, "terms", terms, 1, terms == 1),
+        (config, "span of answers", span, whole, span == whole),
+        *suite.floors(
+            config, ((gender, own.n_unique(), floor) for gender, own, floor in by_gender)
+        ),
+    ]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import polars as pl
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames
-from plumbline.builders.datasets.words.build import POS, SCHEMA
+from plumbline.builders.datasets.words.build import POS
 from plumbline.validation import suite
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Params(suite.Params):
@@ -23,23 +19,20 @@ class Params(suite.Params):
     )
 
 
-def tables(params: Params, folder: Path) -> list[suite.Table]:
-    """Return the frames: counts add up, forms are words, one place for each part of speech."""
-    found, rows = [], []
-    for config, words in frames(folder):
-        adds_up = pl.col("treebank_counts").list.sum() == pl.col("count")
-        aligned = pl.col("treebank_counts").list.len() == pl.col("treebanks").list.len()
-        frame = words.select(
-            "form",
-            "lemma",
-            "pos",
-            (adds_up & aligned).alias("counts_add_up"),
-            pl.col("form").str.contains(r"^[\p{L}\p{M}\x{200c}\x{200d}]+$").alias("form_is_a_word"),
-            (pl.col("place").n_unique().over("pos") == 1).alias("one_place"),
-        )
-        found.append(suite.checked(f"forms-{config}", frame, 3))
-        for label, floor in sorted(params.pos_min.items()):
-            code = SCHEMA["pos"].code(label) if label in POS else -1
-            count = int((words["pos"] == code).sum())
-            rows.append((config, label, count, floor, count >= floor))
-    return [*found, suite.listed("parts-of-speech", "config pos words floor over_floor", rows, 4)]
+@suite.each_config("parts-of-speech", "config pos words floor over_floor", 4)
+def tables(params: Params, config: str, frame: pl.DataFrame) -> suite.Found:
+    """Hold that counts add up, forms are words, and each part of speech has one place."""
+    counts, banks = pl.col("treebank_counts").list, pl.col("treebanks").list
+    forms = frame.select(
+        "form",
+        "lemma",
+        "pos",
+        counts_add_up=(counts.sum() == pl.col("count")) & (counts.len() == banks.len()),
+        form_is_a_word=pl.col("form").str.contains(r"^[\p{L}\p{M}\x{200c}\x{200d}]+$"),
+        one_place=pl.col("place").n_unique().over("pos") == 1,
+    )
+    numbers = (
+        (label, int((frame["pos"] == POS.index(label)).sum()), floor)
+        for label, floor in sorted(params.pos_min.items())
+    )
+    return [suite.checked(f"forms-{config}", forms, 3)], suite.floors(config, numbers)

@@ -7,7 +7,7 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -18,10 +18,7 @@ from plumbline.builders.core.snapshot import write_bytes, writing
 from plumbline.builders.datasets.corpora import reddit_dump
 from plumbline.builders.fetch.download import download
 from plumbline.builders.fetch.files import Fetch
-from plumbline.builders.fetch.http import ADDRESS
-
-if TYPE_CHECKING:
-    from plumbline.builders.fetch.http import Politeness
+from plumbline.builders.fetch.http import ADDRESS, Politeness
 
 
 class Params(Section):

@@ -110,16 +110,17 @@ class Classifier:
         """
         import torch
 
+        cut = {"truncation": True, "max_length": self._window, "return_overflowing_tokens": True}
         windows: defaultdict[int, list[tuple[list[int], int]]] = defaultdict(list)
         for number, text in enumerate(texts):
-            for window in self._windows(text):
-                windows[len(window)].append((window, number))
+            for ids in self._tokenizer(text, **cut)["input_ids"]:
+                windows[len(ids)].append((list(ids), number))
         highest = [0.0] * len(texts)
         threads = torch.get_num_threads()
         torch.set_num_threads(1)
         try:
-            for length in sorted(windows):
-                same = sorted(windows[length])
+            for _, same in sorted(windows.items()):
+                same.sort()
                 for start in range(0, len(same), self._batch):
                     batch = same[start : start + self._batch]
                     shares = self._shares([window for window, _ in batch])
@@ -138,11 +139,6 @@ class Classifier:
             logits = self._model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits.float()
             shares = logits.sigmoid() if self._several else logits.softmax(-1)
             return [float(share) for share in shares[:, self._column]]
-
-    def _windows(self, text: str) -> list[list[int]]:
-        """Return the tokens of a text in windows, each with the special tokens."""
-        cut = {"truncation": True, "max_length": self._window, "return_overflowing_tokens": True}
-        return [list(ids) for ids in self._tokenizer(text, **cut)["input_ids"]]
 
 
 def _places(config: Any) -> int:

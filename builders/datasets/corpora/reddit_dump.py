@@ -138,47 +138,37 @@ def posts(
     """
     names = b"|".join(re.escape(name.encode()) for name in sorted(communities))
     wanted = re.compile(rb'"subreddit"\s*:\s*"(?i:' + names + rb')"').search
-    blank = 0
     for number, line in enumerate(found, start=1):
-        count["lines"] = number - blank
-        if not wanted(line) and b'"subreddit"' in line:
-            continue
-        if not line.strip():
-            blank += 1
-            count["lines"] -= 1
+        blank = not line.strip()
+        count["lines"] += not blank
+        if blank or (not wanted(line) and b'"subreddit"' in line):
             continue
         record = _object(line, number)
         community = communities.get(str(record.get("subreddit", "")).lower())
         if community is not None:
-            count["kept"] += 1
-            count[community] += 1
+            count.update(("kept", community))
             yield _line(record, community, bots, number)
 
 
 def _line(record: dict[str, Any], community: str, bots: Bots, number: int) -> bytes:
-    author = record.get("author")
-    account = record.get("account", "") if author is None else _account(str(author), bots)
-    kind = "t1" if "body" in record else "t3"
+    author, kind = record.get("author"), "t1" if "body" in record else "t3"
+    if author is None:
+        account = record.get("account", "")
+    else:
+        account = "deleted" if author == GONE else "bot" if bots.has(str(author)) else ""
     try:
         own = str(record["id"])
+        texts = ("body",) if kind == "t1" else ("title", "selftext")
         kept = {
             "id": own if own.startswith(("t1_", "t3_")) else f"{kind}_{own}",
             "subreddit": community,
             "created_utc": record.get("created_utc"),
             "account": account,
+            **{name: masked(record[name] or "") for name in texts},
         }
-        texts = ("body",) if kind == "t1" else ("title", "selftext")
-        for name in texts:
-            kept[name] = masked(record[name] or "")
     except (KeyError, TypeError) as error:
         raise ValueError(f"line {number}: no {error} that can be read") from error
     return json.dumps(kept, sort_keys=True, separators=(",", ":")).encode() + b"\n"
-
-
-def _account(author: str, bots: Bots) -> str:
-    if author == GONE:
-        return "deleted"
-    return "bot" if bots.has(author) else ""
 
 
 def masked(text: str) -> str:
@@ -221,19 +211,19 @@ def write(path: Path, found: Iterator[bytes]) -> None:
 def communities(body: bytes, where: str) -> dict[str, str]:
     """Return the leaning of each community of a list."""
     try:
-        rows = list(csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True))
-        found = {row["community"].strip(): row["leaning"].strip() for row in rows}
+        rows = csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline=""), strict=True)
+        pairs = [(row["community"].strip(), row["leaning"].strip()) for row in rows]
     except (UnicodeDecodeError, csv.Error, KeyError, AttributeError) as error:
         raise UserError(
             f"{where}: not a CSV file with the columns community and leaning; mend it, or name "
             "another under sources.reddit.communities"
         ) from error
-    for name, leaning in found.items():
+    for name, leaning in pairs:
         if not re.fullmatch(r"[A-Za-z0-9_]{2,21}", name) or leaning not in SIDES:
             raise UserError(
                 f"{where}: {name!r} with the leaning {leaning!r}; write the name of a community "
                 f"without r/, and one of {', '.join(SIDES)}"
             )
-    if not rows or len({name.lower() for name in found}) < len(rows):
+    if not pairs or len({name.lower() for name, _ in pairs}) < len(pairs):
         raise UserError(f"{where}: empty, or a community stands there twice; each needs one line")
-    return found
+    return dict(pairs)

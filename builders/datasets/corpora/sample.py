@@ -7,7 +7,9 @@ for longer than it is looked at, so that memory does not grow with the stream.
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, deque
+from dataclasses import dataclass
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -51,34 +53,25 @@ class Pool:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
-        self._ranks, self._digests, self._weights = array("Q"), array("Q"), array("Q")
+        self._flat = array("Q")  # rank, digest and weight of one item after the other
         self._full = LEAST
 
     def add(self, rank: int, digest: int, weight: int) -> None:
         """Hold an item, if its rank is small enough."""
-        self._ranks.append(rank)
-        self._digests.append(digest)
-        self._weights.append(weight)
-        if len(self._ranks) >= self._full:
-            self._cut()
-            self._full = max(LEAST, 2 * len(self._ranks))
+        self._flat.extend((rank, digest, weight))
+        if len(self._flat) >= 3 * self._full:
+            self._full = max(LEAST, 2 * len(self._cut()))
 
-    def items(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Return ranks and digests of the items held, sorted."""
-        self._cut()
-        return tuple(np.array(a, dtype=np.uint64) for a in (self._ranks, self._digests))  # type: ignore[return-value]
+    def items(self) -> NDArray[np.uint64]:
+        """Return ranks and digests of the items held, sorted; (2, items)."""
+        return self._cut()[:, :2].T
 
-    def _cut(self) -> None:
-        columns = [
-            np.frombuffer(a, dtype=np.uint64) if a else np.empty(0, dtype=np.uint64)
-            for a in (self._ranks, self._digests, self._weights)
-        ]
-        order = np.lexsort((columns[1], columns[0]))
-        before = np.cumsum(columns[2][order]) - columns[2][order]
-        chosen = order[before < self.limit]
-        self._ranks, self._digests, self._weights = (
-            array("Q", column[chosen].tobytes()) for column in columns
-        )
+    def _cut(self) -> NDArray[np.uint64]:
+        rows = np.array(self._flat, dtype=np.uint64).reshape(-1, 3)
+        rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
+        rows = rows[np.cumsum(rows[:, 2]) - rows[:, 2] < self.limit]
+        self._flat = array("Q", rows.tobytes())
+        return rows
 
 
 class Found(NamedTuple):
@@ -154,13 +147,21 @@ class Params(DatasetParams):
         return list(self.sizes)
 
 
-class Drawn(NamedTuple):
-    """A text of a corpus."""
+Drawn = tuple[Found, str, int, float | None]  # with its clean text, words and score of hate
 
-    found: Found
-    text: str
-    words: int
-    score: float | None
+
+@dataclass(slots=True)
+class _Candidate:
+    """A text that may be drawn; all but its corpus is known when it is read again."""
+
+    corpus: str
+    id: str = ""
+    outlet: str = ""
+    words: int = 0
+    length: int = 0
+    score: float | None = None
+    reject: Reject | None = None
+    chosen: bool = False
 
 
 def draw(texts: Texts, params: Params) -> Iterator[Drawn | Reject]:
@@ -175,214 +176,171 @@ def draw(texts: Texts, params: Params) -> Iterator[Drawn | Reject]:
     texts
         Reads all texts, but need only yield those whose id passes a test.
     """
-    state = _Drawing(texts, params)
-    yield from state.first()
-    state.sign()
-    state.compare()
-    state.score()
-    yield from state.choose()
-    yield from state.drawn()
+    drawing = _Drawing(texts, params)
+    yield from drawing.first()
+    drawing.compare(drawing.sign())
+    if params.hate is not None:
+        drawing.score(params.hate)
+    drawing.choose()
+    yield from drawing.rejects()
+    yield from drawing.drawn()
 
 
 class _Drawing:
-    """What is known of the texts that may be drawn, one place each in every column."""
+    """The texts that may be drawn, in the order of their ranks."""
 
     def __init__(self, texts: Texts, params: Params) -> None:
         self.texts, self.params = texts, params
-        self.names = list(CONFIGS)
-        self.sizes = [params.sizes[config] for config in CONFIGS]
         self.sound: Counter[tuple[str, str]] = Counter()  # by corpus and outlet
-        self.taken: Counter[tuple[str, str]] = Counter()  # of those, drawn or rejected
         self.again: Counter[tuple[str, str]] = Counter()  # of those, an id and text once more
-        self.place: dict[tuple[int, int, int], int] = {}  # by rank, digest of the text, and corpus
-        self.ranks: set[int] = set()
-        self.corpus: NDArray[np.uint8]
-        self.ids: list[str] = []
-        self.outlets: list[str] = []
-        self.words: list[int] = []
-        self.lengths: list[int] = []
-        self.signatures: NDArray[np.uint32]
-        self.out: dict[int, Reject] = {}  # by place
-        self.scores: dict[int, float] = {}
-        self.chosen: list[int] = []
+        self.place: dict[tuple[int, int, str], int] = {}  # by rank, digest of the text, and corpus
+        self.held: list[_Candidate] = []
 
     def first(self) -> Iterator[Reject]:
         """Find what may be drawn; yield counts of what cannot be taken."""
         params = self.params
-        limits = [size * params.oversample for size in self.sizes]
-        pools = {name: Pool(limit) for name, limit in zip(self.names, limits, strict=True)}
+        pools = {config: Pool(params.sizes[config] * params.oversample) for config in CONFIGS}
         out: Counter[tuple[str, str, str]] = Counter()
         for found in self.texts(bool):
-            if found.reason:
-                out[found.config, found.outlet, found.reason] += 1
-                continue
-            text = found.clean()
+            text = "" if found.reason else found.clean()
             words = len(text.split())
-            if words < getattr(params.words_min, found.config.partition("-")[0]):
-                out[found.config, found.outlet, "too short"] += 1
+            short = words < getattr(params.words_min, found.config.partition("-")[0], 0)
+            if reason := found.reason or ("too short" if short else ""):
+                out[found.config, found.outlet, reason] += 1
                 continue
             self.sound[found.config, found.outlet] += 1
             weight = words if params.unit == "words" else 1
             pools[found.config].add(rank(params.seed, found.id), found.digest(text), weight)
         for (config, outlet, reason), number in sorted(out.items()):
             yield Reject(config, outlet, reason, number=number)
-        keys = []
-        for number, config in enumerate(self.names):
-            ranks, digests = pools[config].items()
-            keys += [(int(r), int(d), number) for r, d in zip(ranks, digests, strict=True)]
-        for key in sorted(keys):
-            self.place.setdefault(key, len(self.place))
-        self.ranks = {r for r, _, _ in self.place}
-        size = len(self.place)
-        self.corpus = np.array([number for _, _, number in self.place], dtype=np.uint8)
-        self.ids, self.outlets = [""] * size, [""] * size
-        self.words, self.lengths = [0] * size, [0] * size
+        keys = {
+            (own, digest, config)
+            for config, pool in pools.items()
+            for own, digest in pool.items().T.tolist()
+        }
+        ordered = sorted(keys, key=lambda key: (*key[:2], CONFIGS.index(key[2])))
+        self.place = {key: place for place, key in enumerate(ordered)}
+        self.held = [_Candidate(config) for _, _, config in ordered]
 
-    def sign(self) -> None:
-        """Sign the texts that may be drawn, and set aside what has an id that was there before."""
+    def sign(self) -> NDArray[np.uint32]:
+        """Return signatures of the texts; set aside what has an id that was there before."""
         signer = near_duplicates.Signer(self.params.near)
-        size = (len(self.place), self.params.near.permutations)
-        self.signatures = np.zeros(size, dtype=np.uint32)
-        for place, found, text in self._drawable():
-            if self.ids[place]:
+        size = (len(self.held), self.params.near.permutations)
+        signatures = np.zeros(size, dtype=np.uint32)
+        for place, found, text in self._again():
+            own = self.held[place]
+            if own.id:
                 self.again[found.config, found.outlet] += 1
                 continue
-            self.ids[place], self.outlets[place] = found.id, found.outlet
-            self.words[place], self.lengths[place] = len(text.split()), len(text)
-            self.signatures[place] = signer.sign(text)
-        seen: dict[str, int] = {}
-        for place, own in enumerate(self.ids):
-            first = seen.setdefault(own, place)
-            if first == place:
-                continue
-            if self.corpus[first] == self.corpus[place]:
-                self._reject(place, "duplicate", f"{own} with another text, outlet or date")
-            else:
-                self._reject(place, "leak", f"{self.names[self.corpus[first]]} {own}")
-                self._reject(first, "leak", f"{self.names[self.corpus[place]]} {own}")
+            own.id, own.outlet = found.id, found.outlet
+            own.words, own.length = len(text.split()), len(text)
+            signatures[place] = signer.sign(text)
+        seen: dict[str, _Candidate] = {}
+        for own in self.held:
+            first = seen.setdefault(own.id, own)
+            if first.corpus != own.corpus:
+                _reject(own, "leak", f"{first.corpus} {own.id}")
+                _reject(first, "leak", f"{own.corpus} {own.id}")
+            elif first is not own:
+                _reject(own, "duplicate", f"{own.id} with another text, outlet or date")
+        return signatures
 
-    def compare(self) -> None:
+    def compare(self, signatures: NDArray[np.uint32]) -> None:
         """Set aside near-duplicates and leaks."""
-        params = self.params.near
-        buckets = near_duplicates.buckets(self.signatures, params.threshold)
-        del self.signatures
-        suspects = {place for place in buckets if place not in self.out}
+        params, held = self.params.near, self.held
+        buckets = near_duplicates.buckets(signatures, params.threshold)
+        suspects = {place for place in buckets if held[place].reject is None}
         sets = {
             place: near_duplicates.shingles(text, params.words)
-            for place, _, text in self._drawable(suspects)
+            for place, _, text in self._again(suspects)
         }
-        found = near_duplicates.compare(
-            sorted(suspects), self.corpus, buckets, sets, params.threshold
-        )
+        corpus = [CONFIGS.index(own.corpus) for own in held]
+        found = near_duplicates.compare(sorted(suspects), corpus, buckets, sets, params.threshold)
         for place, earlier in found.same.items():
-            self._reject(place, "duplicate", self.ids[earlier])
+            _reject(held[place], "duplicate", held[earlier].id)
         for place, others in found.leaks.items():
-            told = sorted(f"{self.names[self.corpus[o]]} {self.ids[o]}" for o in others)
-            self._reject(place, "leak", "; ".join(told))
+            told = sorted(f"{held[other].corpus} {held[other].id}" for other in others)
+            _reject(held[place], "leak", "; ".join(told))
 
-    def score(self) -> None:
-        """Set aside hate, if there is a classifier."""
-        params = self.params.hate
-        if params is None:
-            return
+    def score(self, params: hate_filter.Params) -> None:
+        """Set aside hate."""
         classifier = hate_filter.Classifier(params)
-        left = {place for place in range(len(self.ids)) if place not in self.out}
-        held: list[tuple[int, str]] = []
-        for place, _, text in self._drawable(left):
-            held.append((place, text))
-            if len(held) == 64 * params.batch:
-                self._classify(classifier, held)
-        self._classify(classifier, held)
-        for place, score in self.scores.items():
-            if score >= params.threshold:
-                told = f"{score:g} for {params.label}, threshold {params.threshold:g}"
-                self._reject(place, "hate", told)
+        texts = self._again({p for p, own in enumerate(self.held) if own.reject is None})
+        while part := list(islice(texts, 64 * params.batch)):
+            scores = classifier.scores([text for _, _, text in part])
+            for (place, _, _), score in zip(part, scores, strict=True):
+                self.held[place].score = score
+                if score >= params.threshold:
+                    told = f"{score:g} for {params.label}, threshold {params.threshold:g}"
+                    _reject(self.held[place], "hate", told)
 
-    def choose(self) -> Iterator[Reject]:
-        """Choose what is in the dataset; yield what is not."""
-        left: list[list[int]] = [[] for _ in self.names]
-        for place, number in enumerate(self.corpus):  # places are in the order of ranks
-            if place not in self.out:
-                left[number].append(place)
-        if empty := [name for name, places in zip(self.names, left, strict=True) if not places]:
+    def choose(self) -> None:
+        """Choose of each corpus what is first in rank, as much as its size."""
+        left: dict[str, list[_Candidate]] = {config: [] for config in CONFIGS}
+        for own in self.held:
+            if own.reject is None:
+                left[own.corpus].append(own)
+        if empty := [config for config, texts in left.items() if not texts]:
             raise UserError(
                 f"no text left of {', '.join(empty)}; look at the snapshots, at words_min, and at "
                 "the threshold of hate"
             )
-        for size, places in zip(self._fitted(left), left, strict=True):
-            total = 0
-            for place in places:
-                total += self._weight(place)
-                if total > size:
+        words = self.params.unit == "words"
+        sizes = {config: self.params.sizes[config] for config in CONFIGS}
+        if self.params.balance:  # all smaller alike where one has too little
+            have = {
+                c: sum(t.words for t in texts) if words else len(texts) for c, texts in left.items()
+            }
+            # whole numbers: the share that one corpus has of its size is taken of every size
+            least = min(CONFIGS, key=lambda config: have[config] / sizes[config])
+            if (part := have[least]) < (whole := sizes[least]):
+                sizes = {config: size * part // whole for config, size in sizes.items()}
+        for config, texts in left.items():
+            sums = accumulate(one.words if words else 1 for one in texts)
+            for one, total in zip(texts, sums, strict=True):
+                if total > sizes[config]:
                     break
-                self.chosen.append(place)
-                self._take(place)
-        yield from (self.out[place] for place in sorted(self.out))
+                one.chosen = True
+
+    def rejects(self) -> Iterator[Reject]:
+        """Yield what is not in the dataset."""
+        yield from (own.reject for own in self.held if own.reject is not None)
         for key, number in sorted(self.again.items()):
             yield Reject(*key, "duplicate", "the same id and text", number)
-        for key, number in sorted(self.sound.items()):
-            if rest := number - self.taken[key] - self.again[key]:
-                yield Reject(*key, "not sampled", number=rest)
+        done = Counter((o.corpus, o.outlet) for o in self.held if o.chosen or o.reject is not None)
+        for key, number in sorted((self.sound - done - self.again).items()):
+            yield Reject(*key, "not sampled", number=number)
 
     def drawn(self) -> Iterator[Drawn]:
         """Yield what was chosen, sorted: a part of the texts is read and sorted at a time."""
-        order = sorted(self.chosen, key=lambda place: (self.corpus[place], self.ids[place]))
-        start = 0
-        while start < len(order):
-            end, held = start, 0
-            while end < len(order) and (end == start or held < HELD):
-                held += self.lengths[order[end]]
-                end += 1
-            part = {place: i for i, place in enumerate(order[start:end])}
-            rows: list[Drawn | None] = [None] * len(part)
-            for place, found, text in self._drawable(set(part)):
-                score = self.scores.get(place)
-                rows[part[place]] = Drawn(found, text, self.words[place], score)
-            yield from (row for row in rows if row is not None)
-            start = end
+        held = self.held
+        chosen = (place for place, own in enumerate(held) if own.chosen)
+        order = deque(sorted(chosen, key=lambda p: (CONFIGS.index(held[p].corpus), held[p].id)))
+        while order:
+            room = HELD
+            part: list[int] = []
+            while order and room > 0:
+                part.append(order.popleft())
+                room -= held[part[-1]].length
+            found = {place: (one, text) for place, one, text in self._again(set(part))}
+            for place in part:
+                yield (*found[place], held[place].words, held[place].score)
 
-    def _weight(self, place: int) -> int:
-        return self.words[place] if self.params.unit == "words" else 1
-
-    def _fitted(self, left: list[list[int]]) -> list[int]:
-        """Return the sizes: those of the params, all smaller alike where one has too little."""
-        sizes = self.sizes
-        if not self.params.balance:
-            return sizes
-        have = [sum(map(self._weight, places)) for places in left]
-        # whole numbers: the share that one corpus has of its size is taken of every size
-        least, of = min(zip(have, sizes, strict=True), key=lambda pair: pair[0] / pair[1])
-        return sizes if least >= of else [size * least // of for size in sizes]
-
-    def _classify(self, classifier: hate_filter.Classifier, held: list[tuple[int, str]]) -> None:
-        scores = classifier.scores([text for _, text in held])
-        self.scores |= {place: score for (place, _), score in zip(held, scores, strict=True)}
-        held.clear()
-
-    def _take(self, place: int) -> None:
-        self.taken[self.names[self.corpus[place]], self.outlets[place]] += 1
-
-    def _reject(self, place: int, reason: str, detail: str) -> None:
-        if place in self.out:
-            return
-        self._take(place)
-        config = self.names[self.corpus[place]]
-        self.out[place] = Reject(config, self.ids[place], reason, detail)
-
-    def _drawable(self, places: set[int] | None = None) -> Iterator[tuple[int, Found, str]]:
+    def _again(self, places: set[int] | None = None) -> Iterator[tuple[int, Found, str]]:
         """Read all texts again; yield those that may be drawn, or those at some places, once."""
-        left = None if places is None else set(places)
-        if left is not None and not left:
+        if places is not None and not places:
             return
-        seed = self.params.seed
-        for found in self.texts(lambda own: rank(seed, own) in self.ranks):
+        left, ranks, seed = places and set(places), {key[0] for key in self.place}, self.params.seed
+        for found in self.texts(lambda own: rank(seed, own) in ranks):
             if found.reason:
                 continue
             text = found.clean()
-            key = rank(seed, found.id), found.digest(text), self.names.index(found.config)
-            place = self.place.get(key)
-            if place is None or (left is not None and place not in left):
-                continue
-            if left is not None:
-                left.discard(place)
-            yield place, found, text
+            place = self.place.get((rank(seed, found.id), found.digest(text), found.config))
+            if place is not None and (left is None or place in left):
+                if left is not None:
+                    left.discard(place)
+                yield place, found, text
+
+
+def _reject(own: _Candidate, reason: str, detail: str) -> None:
+    own.reject = own.reject or Reject(own.corpus, own.id, reason, detail)

@@ -7,9 +7,9 @@ they released (valbarriere/biases_ppl on GitHub); ``corrected`` as the paper say
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from itertools import count, islice
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
@@ -26,13 +26,14 @@ from plumbline.builders.datasets.counterfactuals.find_people import (
     small_words,
 )
 from plumbline.builders.datasets.counterfactuals.substitute import (
+    Match,
     Name,
     Person,
     draws,
+    lengths,
     people,
     replaced,
 )
-from plumbline.builders.datasets.counterfactuals.token_length import Match, lengths
 from plumbline.builders.readers import gazetteer
 
 if TYPE_CHECKING:
@@ -44,25 +45,21 @@ READINGS = ("original", "faithful", "corrected", "placebo")
 GENDERS = ("male", "female", "unknown")
 COLUMNS = ["id", "text", "label", "language", "redistributable"]  # of targets
 
-SCHEMA = Schema(
-    columns=(
-        Column("id", "string", "target, and for all but originals reading, country and draw"),
-        Column("target", "string", "id of the text in targets"),
-        Column("reading", "label", "what was done to it; see Readings", labels=READINGS),
-        Column(
-            "reference_id", "string", "id of the row that it is compared with; empty for originals"
-        ),
-        Column("country", "string", "of the name put in; empty for originals"),
-        Column("gender", "label", "of the name put in", labels=GENDERS),
-        Column("draw", "int32", "which replacement of its text, reading and country", minimum=0),
-        Column("entity", "string", "mention of a person that was replaced; empty for originals"),
-        Column("name", "string", "what was put in its place; empty for originals"),
-        Column("text", "string", "the text as it is to be classified"),
-        Column("label", "string", "gold class of the target; may be empty"),
-        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
-    ),
-    key=("id",),
+FIELDS = (
+    Column("id", "string", "target, and for all but originals reading, country and draw"),
+    Column("target", "string", "id of the text in targets"),
+    Column("reading", "label", "what was done to it; see Readings", labels=READINGS),
+    Column("reference_id", "string", "id of the row that it is compared with; empty for originals"),
+    Column("country", "string", "of the name put in; empty for originals"),
+    Column("gender", "label", "of the name put in", labels=GENDERS),
+    Column("draw", "int32", "which replacement of its text, reading and country", minimum=0),
+    Column("entity", "string", "mention of a person that was replaced; empty for originals"),
+    Column("name", "string", "what was put in its place; empty for originals"),
+    Column("text", "string", "the text as it is to be classified"),
+    Column("label", "string", "gold class of the target; may be empty"),
+    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
+SCHEMA = Schema(FIELDS, key=("id",))
 
 
 class Params(DatasetParams):
@@ -97,18 +94,6 @@ class Params(DatasetParams):
     )
 
 
-class _Made(NamedTuple):
-    """A counterfactual of a text, before it is a row."""
-
-    reading: str
-    country: str
-    gender: str
-    draw: int
-    entity: str
-    name: str
-    text: str
-
-
 def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     """Yield the row of each text that has a person, and after it those of its counterfactuals.
 
@@ -121,8 +106,7 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     countries = _countries(known, params)
     for country in sorted(known.by_country.keys() - set(countries)):
         yield Reject(EVERY, country, "names of a country that are not put in")
-    count = lengths(params.match) if params.match else None
-    making = _Making(known, countries, params, count)
+    making = _Making(known, countries, params, lengths(params.match) if params.match else None)
     for config in _configs(inputs["targets"], params):
         rows = list(stream(inputs["targets"] / f"{config}.parquet", COLUMNS))
         small = small_words((row["text"] for row in rows), params.people.capital_min_share)
@@ -134,26 +118,25 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
         language = rows[0]["language"] if rows else ""
         find = finder(params.people, known, language, small)
         for row, spans in zip(rows, find(row["text"] for row in rows), strict=True):
-            made = list(making.all(row, spans))
+            made = list(making.of(row, spans))
             if not spans:
                 yield Reject(config, row["id"], "no person found in it")
             elif not made:
                 yield Reject(config, row["id"], "person of a name that no list has")
             else:
-                yield Row(config, _row(row, None))
-                yield from (Row(config, _row(row, one)) for one in made)
+                yield from (Row(config, one) for one in [_row(row), *made])
 
 
 @dataclass(frozen=True)
 class _Making:
-    """How the counterfactuals of a text are made."""
+    """How the rows of a text's counterfactuals are made."""
 
     known: gazetteer.Gazetteer
     countries: list[str]
     params: Params
-    count: Callable[[str], int] | None  # tokens of a name, where those must match
+    tokens: Callable[[str], int] | None  # of a name, where those must match
 
-    def all(self, row: dict[str, Any], spans: list[Span]) -> Iterator[_Made]:
+    def of(self, row: dict[str, Any], spans: list[Span]) -> Iterator[dict[str, Any]]:
         """Yield all counterfactuals of a text: by reading, country and draw."""
         text, readings = row["text"], set(self.params.readings)
         if "faithful" in readings:
@@ -165,96 +148,87 @@ class _Making:
             persons = people(text, spans, self.known)
             usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
             for country in self.countries if usable else ():
-                yield from self.corrected(row, usable, country)
+                for turn, person in enumerate(usable):
+                    turns = range(turn, self.params.replacements, len(usable))
+                    yield from self.corrected(row, person, country, turns)
 
-    def faithful(self, row: dict[str, Any], eligible: list[str], country: str) -> Iterator[_Made]:
+    def faithful(
+        self, row: dict[str, Any], eligible: list[str], country: str
+    ) -> Iterator[dict[str, Any]]:
         """Yield counterfactuals as the released code makes them, of both genders."""
-        params, draw = self.params, 0
+        params, draw = self.params, count()
         for gender in barriere2024.GENDERS:
             firsts = self.known.pool(country, gender, gender, params.top_k)
             lasts = self.known.pool(country, "last", gender, params.top_k)
             key = f"{params.seed}/{row['id']}/{country}/faithful/{gender}"
-            number = params.replacements
-            for entity, name in barriere2024.replacements(eligible, firsts, lasts, number, key):
+            found = barriere2024.replacements(eligible, firsts, lasts, params.replacements, key)
+            for entity, name in found:
                 text = barriere2024.substituted(row["text"], entity, name)
-                yield _Made("faithful", country, gender, draw, entity, name, text)
-                draw += 1
+                yield _row(row, "faithful", country, next(draw), gender, entity, name, text)
 
     def corrected(
-        self, row: dict[str, Any], persons: list[Person], country: str
-    ) -> Iterator[_Made]:
+        self, row: dict[str, Any], person: Person, country: str, turns: range
+    ) -> Iterator[dict[str, Any]]:
         """Yield counterfactuals that keep gender, and for some the same with another name.
 
         The persons of a text take turns. The names of a person are the first ones of a shuffle;
-        the placebo's are the next ones.
+        the placebo's are the next ones. A name is shown as it stands for the entity.
         """
-        text, params = row["text"], self.params
+        text, params, longest = row["text"], self.params, len(person.entity)
         placebos = params.placebos if "placebo" in params.readings else 0
-        for turn, person in enumerate(persons):
-
-            def made(reading: str, draw: int, name: Name, new: str, of: Person = person) -> _Made:
-                return _Made(reading, country, of.gender, draw, of.entity, _shown(of, name), new)
-
-            turns = range(turn, params.replacements, len(persons))
-            twice = [draw for draw in turns if draw < placebos]
-            key = f"{params.seed}/{row['id']}/{country}/corrected/{turn}"
-            names = self.names(person, country, key, len(turns) + len(twice))
-            for draw, name in zip(turns, names, strict=False):
-                new = replaced(text, person, name)
-                yield made("corrected", draw, name, new)
-                if draw in twice:
-                    later = names[len(turns) + twice.index(draw) :] + names
-                    others = ((other, replaced(text, person, other)) for other in later)
-                    for other, swapped in others:
-                        if swapped != new:
-                            yield made("placebo", draw, other, swapped)
-                            break
+        twice = [draw for draw in turns if draw < placebos]
+        key = f"{params.seed}/{row['id']}/{country}/corrected/{turns.start}"
+        names = self.names(person, country, key, len(turns) + len(twice))
+        part = next(m.part for m in person.mentions if m.end - m.start == longest)
+        for draw, name in zip(turns, names, strict=False):
+            own = (country, draw, person.gender, person.entity)
+            new = replaced(text, person, name)
+            yield _row(row, "corrected", *own, name.of(part), new)
+            later = names[len(turns) + twice.index(draw) :] + names if draw in twice else []
+            others = ((other, replaced(text, person, other)) for other in later)
+            for other, swapped in islice((pair for pair in others if pair[1] != new), 1):
+                yield _row(row, "placebo", *own, other.of(part), swapped)
 
     def names(self, person: Person, country: str, key: str, number: int) -> list[Name]:
         """Return names for a person, none twice before all were used; empty where none fits."""
-        needed = person.parts()
-        longest = person.entity.split(" ", 1)
-        old = {"first": longest[0], "last": longest[-1]}
-        columns = []
-        for part in ("first", "last"):
+        needed, words = person.parts(), person.entity.split(" ", 1)
+        columns = {"first": [""] * number, "last": [""] * number}
+        for part, old in (("first", words[0]), ("last", words[-1])):
             if part not in needed:
-                columns.append([""] * number)
                 continue
             kind = person.gender if part == "first" else "last"
             pool = self.known.pool(country, kind, person.gender, self.params.top_k)
-            if count := self.count:
-                pool = tuple(name for name in pool if count(name) == count(old[part]))
+            if tokens := self.tokens:
+                pool = tuple(name for name in pool if tokens(name) == tokens(old))
             if not pool:
                 return []
-            columns.append([pool[at] for at in draws(f"{key}/{part}", len(pool), number)])
-        return [Name(first, last) for first, last in zip(*columns, strict=True)]
+            columns[part] = [pool[at] for at in draws(f"{key}/{part}", len(pool), number)]
+        return [Name(*pair) for pair in zip(*columns.values(), strict=True)]
 
 
-def _shown(person: Person, name: Name) -> str:
-    """Return the name as it stands for the entity, in its own spelling."""
-    part = next(m.part for m in person.mentions if m.end - m.start == len(person.entity))
-    return name.of(part)
-
-
-def _row(target: dict[str, Any], made: _Made | None) -> dict[str, Any]:
-    ident = target["id"]
-    reading = made.reading if made else "original"
-    reference = ""
-    if made:
-        where = f"{made.country}-{made.draw}"
-        reference = f"{ident}#corrected-{where}" if reading == "placebo" else ident
-        ident = f"{ident}#{reading}-{where}"
+def _row(
+    target: dict[str, Any],
+    reading: str = "original",
+    country: str = "",
+    draw: int = 0,
+    gender: str = "unknown",
+    entity: str = "",
+    name: str = "",
+    text: str | None = None,
+) -> dict[str, Any]:
+    ident, where = target["id"], f"{country}-{draw}"
+    references = {"original": "", "placebo": f"{ident}#corrected-{where}"}
     return {
-        "id": ident,
-        "target": target["id"],
+        "id": ident if reading == "original" else f"{ident}#{reading}-{where}",
+        "target": ident,
         "reading": READINGS.index(reading),
-        "reference_id": reference,
-        "country": made.country if made else "",
-        "gender": GENDERS.index(made.gender if made else "unknown"),
-        "draw": made.draw if made else 0,
-        "entity": made.entity if made else "",
-        "name": made.name if made else "",
-        "text": made.text if made else target["text"],
+        "reference_id": references.get(reading, ident),
+        "country": country,
+        "gender": GENDERS.index(gender),
+        "draw": draw,
+        "entity": entity,
+        "name": name,
+        "text": target["text"] if text is None else text,
         "label": target["label"],
         "redistributable": target["redistributable"],
     }
@@ -289,16 +263,13 @@ def describe(folder: Path) -> str:
 
     rows = []
     for config, frame in frames(folder):
-        texts = dict(frame.select("id", "text").iter_rows())
+        texts = frame.select(pl.col("id").alias("reference_id"), before="text")
+        joined = frame.join(texts, "reference_id", "left")
         for code, reading in enumerate(READINGS):
-            part = frame.filter(pl.col("reading") == code)
-            of = Counter(part["gender"].to_list())
-            same = sum(
-                text == texts.get(of_, "")
-                for of_, text in part.select("reference_id", "text").rows()
-            )
+            part = joined.filter(pl.col("reading") == code)
+            genders = [(part["gender"] == g).sum() for g in range(len(GENDERS))]
             places = part["country"].n_unique() if code else 0
-            genders = [of[g] for g in range(len(GENDERS))]
+            same = (part["text"] == part["before"].fill_null("")).sum()
             rows.append((config, reading, part["target"].n_unique(), places, *genders, same))
     head = "config | reading | :texts | :countries | :male | :female | :unknown | :as before"
     said = "*as before*: the name drawn was the one that was there."

@@ -38,13 +38,11 @@ def read(file: Path) -> list[Marked]:
         raise UserError(f"{file}: no such file of texts with the people marked")
     texts = []
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-        parts = MARK.split(line)
         text, people = "", []
-        for at, part in enumerate(parts):
+        for at, part in enumerate(MARK.split(line)):
             if "[[" in part or "]]" in part:
                 raise UserError(f"{file}, line {number}: [[ and ]] do not pair up; mend the marks")
-            if at % 2:
-                people.append(Span(len(text), len(text) + len(part)))
+            people += [Span(len(text), len(text) + len(part))] * (at % 2)
             text += part
         texts.append(Marked(text, tuple(people)))
     if not any(text.people for text in texts):
@@ -58,33 +56,24 @@ def measured(
     """Count people found with the same bounds, and those that overlap at least."""
     exact, overlapping, reached, found, marked = 0, 0, 0, 0, 0
     for text, spans in zip(texts, find(text.text for text in texts), strict=True):
+        pairs = [(s, p) for s in spans for p in text.people if s.start < p.end and p.start < s.end]
         exact += len(set(spans) & set(text.people))
-        overlapping += sum(any(_overlap(s, p) for p in text.people) for s in spans)
-        reached += sum(any(_overlap(s, p) for s in spans) for p in text.people)
-        found += len(spans)
-        marked += len(text.people)
-    assert overlapping >= exact
-    assert reached >= exact
+        overlapping += len({s for s, _ in pairs})
+        reached += len({p for _, p in pairs})
+        found, marked = found + len(spans), marked + len(text.people)
     return [
         Measured("the whole name", exact, found, marked),
         Measured("a part of it", min(overlapping, reached), found, marked),
     ]
 
 
-def _overlap(one: Span, other: Span) -> bool:
-    return one.start < other.end and other.start < one.end
-
-
 def table(rows: Iterable[Measured]) -> str:
     """Return precision and recall with 95% Wilson intervals, as Markdown."""
     lines = ["| found | precision | 95% | recall | 95% | right | found | marked |"]
     lines.append("|---|---:|---|---:|---|---:|---:|---:|")
-    for row in rows:
-        precision, recall = wilson(row.right, row.found), wilson(row.right, row.marked)
-        cells = " | ".join(
-            f"{value:.3f} | {low:.3f} to {high:.3f}" for value, low, high in (precision, recall)
-        )
-        lines.append(f"| {row.what} | {cells} | {row.right} | {row.found} | {row.marked} |")
+    for what, right, *of in rows:
+        cells = " | ".join("{:.3f} | {:.3f} to {:.3f}".format(*wilson(right, n)) for n in of)
+        lines.append(f"| {what} | {cells} | {right} | {of[0]} | {of[1]} |")
     return "\n".join(lines)
 
 

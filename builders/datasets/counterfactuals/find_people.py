@@ -11,12 +11,10 @@ from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
-from plumbline.builders.readers.gazetteer import fold, plain
+from plumbline.builders.readers.gazetteer import Gazetteer, fold, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-    from plumbline.builders.readers.gazetteer import Gazetteer
 
 LABELS = ("PER", "PERSON")
 APART = re.compile(r"[#@]|://|www\.|\w_|_\w")  # in a run of letters: no name, but a tag or address
@@ -96,24 +94,18 @@ def finder(
     small
         Words, folded, that are no names in these texts; see :func:`small_words`.
     """
-    if params.model:
-        nlp = _model(params)
+    nlp = _model(params) if params.model else _ruler(gazetteer)
+    none = (frozenset() if params.model else _stops(language)) | small | set(params.titles)
 
-        def find(texts: Iterable[str]) -> Iterator[list[Span]]:
-            for doc in nlp.pipe(texts):
-                named = [e for e in doc.ents if e.label_ in LABELS]
-                yield _clean(doc.text, [Span(e.start_char, e.end_char) for e in named])
+    def find(texts: Iterable[str]) -> Iterator[list[Span]]:
+        for doc in nlp.pipe(texts):
+            named = [Span(e.start_char, e.end_char) for e in doc.ents if e.label_ in LABELS]
+            if not params.model:
+                listed = [span for span in named if fold(doc.text[slice(*span)]) not in small]
+                named = _joined(doc.text, listed, gazetteer, none)
+            yield list(_clean(doc.text, named))
 
-        return find
-    rules, stops = _ruler(gazetteer), _stops(language)
-    none = stops | small | set(params.titles)
-
-    def find_listed(texts: Iterable[str]) -> Iterator[list[Span]]:
-        for doc in rules.pipe(texts):
-            spans = [Span(e.start_char, e.end_char) for e in doc.ents if fold(e.text) not in small]
-            yield _clean(doc.text, _joined(doc.text, spans, gazetteer, none))
-
-    return find_listed
+    return find
 
 
 def _model(params: Finder) -> Any:
@@ -187,23 +179,22 @@ def _joined(
         if found and text[found[-1].end : start] == " ":
             start = found.pop().start
         elif (before := BEFORE.search(text[:start])) and _named(before[1]):
-            unlisted = fold(text[start : span.end]) not in gazetteer.genders
-            first = unlisted and fold(before[1]) not in none
-            start = before.start(1) if first or fold(before[1]) in gazetteer.words else start
+            word = fold(before[1])
+            first = fold(text[start : span.end]) not in gazetteer.genders and word not in none
+            start = before.start(1) if first or word in gazetteer.words else start
         found.append(Span(start, span.end))
     return [_longer(text, span, gazetteer, none) for span in found]
 
 
 def _longer(text: str, span: Span, gazetteer: Gazetteer, none: frozenset[str]) -> Span:
     """Take in the capitalised word after a single first name, unless it is a function word."""
-    name = text[span.start : span.end]
-    following = NEXT.match(text, span.end)
+    name, following = text[span.start : span.end], NEXT.match(text, span.end)
     if " " in name or fold(name) not in gazetteer.genders or not following:
         return span
-    word = POSSESSIVE.sub("", following[1])
-    if not _named(word) or fold(word) in none or APART.search(_run(text, following.start(1))):
+    word, start = POSSESSIVE.sub("", following[1]), following.start(1)
+    if not _named(word) or fold(word) in none or APART.search(_run(text, start)):
         return span
-    return Span(span.start, following.start(1) + len(word))
+    return Span(span.start, start + len(word))
 
 
 def _named(word: str) -> bool:
@@ -211,20 +202,16 @@ def _named(word: str) -> bool:
     return word[:1].isupper() and not word.isupper()
 
 
-def _clean(text: str, spans: Iterable[Span]) -> list[Span]:
+def _clean(text: str, spans: Iterable[Span]) -> Iterator[Span]:
     """Leave out what is no name, and possessives at the end."""
-    found = []
     for start, end in spans:
         name = POSSESSIVE.sub("", text[start:end].strip())
-        begin = start + len(text[start:end]) - len(text[start:end].lstrip())
+        begin = end - len(text[start:end].lstrip())
         inside = INSIDE.search(text[:begin]) or GOES_ON.match(text, begin + len(name))
         if name and not inside and not APART.search(_run(text, begin)):
-            found.append(Span(begin, begin + len(name)))
-    return found
+            yield Span(begin, begin + len(name))
 
 
 def _run(text: str, at: int) -> str:
     """Return the run of characters without a space that a place is in."""
-    start = text.rfind(" ", 0, at) + 1
-    end = text.find(" ", at)
-    return text[start : end if end >= 0 else len(text)]
+    return text[text.rfind(" ", 0, at) + 1 :].split(" ", 1)[0]

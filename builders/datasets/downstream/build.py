@@ -7,24 +7,22 @@ and by whom the hate is aimed at or where the misinformation comes from.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import counted, frames, page, table
+from plumbline.builders.core.describe import counted, page, table
 from plumbline.builders.core.errors import UserError, reading
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.snapshot import Snapshot, hash64
 from plumbline.builders.datasets.downstream.read import SPLITS, Corpus, Split, Text, read
-from plumbline.builders.datasets.downstream.splits import Unit, drawn
 from plumbline.builders.readers.declared import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
-
-    from plumbline.builders.core.snapshot import Snapshot
 
 PAGE = "docs/datasets/downstream.md"
 TASKS = ("hate", "misinformation")
@@ -32,46 +30,36 @@ CONFIG = r"^(hate|misinformation)-[a-z0-9]+(-[a-z0-9]+)*$"
 SEVERAL = "several"
 NOT_SHIPPED = ("hate-identity", "hate-demographic")  # and given by their authors alone
 
-SCHEMA = Schema(
-    columns=(
-        Column("id", "string", "the text's name in its source, or its part and place in it"),
-        Column("text", "string", "the text; see Normalisation"),
-        Column(
-            "label",
-            "string",
-            "its class, by the table under `labels` in the params",
-            role="tracked",
-        ),
-        Column("task", "label", "what it is classified for", labels=TASKS),
-        Column(
-            "split",
-            "label",
-            "part of its source, or drawn: see Splits",
-            labels=SPLITS,
-            role="tracked",
-        ),
-        Column(
-            "group",
-            "string",
-            "whom it is aimed at (hate) or the side that it comes from (misinformation), by the "
-            f"table under `groups`; empty: none that stands there; `{SEVERAL}`: more than one",
-            role="tracked",
-        ),
-        Column("groups", "strings", "all that the source names, as it names them"),
-        Column("mapped", "strings", "the groups of the table that those are, each once, sorted"),
-        Column(
-            "source",
-            "string",
-            "who said it, or which outlet or collection it is of, as the source names them; else "
-            "the name of the corpus",
-        ),
-        Column("language", "string", "its language"),
-        Column("source_label", "string", "its class as the source has it, before the table"),
-        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+COLUMNS = (
+    Column("id", "string", "the text's name in its source, or its part and place in it"),
+    Column("text", "string", "the text; see Normalisation"),
+    Column(
+        "label", "string", "its class, by the table under `labels` in the params", role="tracked"
     ),
-    key=("id",),
-    unit=("text", "texts"),
+    Column("task", "label", "what it is classified for", labels=TASKS),
+    Column(
+        "split", "label", "part of its source, or drawn: see Splits", labels=SPLITS, role="tracked"
+    ),
+    Column(
+        "group",
+        "string",
+        "whom it is aimed at (hate) or the side that it comes from (misinformation), by the "
+        f"table under `groups`; empty: none that stands there; `{SEVERAL}`: more than one",
+        role="tracked",
+    ),
+    Column("groups", "strings", "all that the source names, as it names them"),
+    Column("mapped", "strings", "the groups of the table that those are, each once, sorted"),
+    Column(
+        "source",
+        "string",
+        "who said it, or which outlet or collection it is of, as the source names them; else "
+        "the name of the corpus",
+    ),
+    Column("language", "string", "its language"),
+    Column("source_label", "string", "its class as the source has it, before the table"),
+    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
+SCHEMA = Schema(COLUMNS, key=("id",), unit=("text", "texts"))
 
 Name = Annotated[str, Field(pattern=CONFIG)]
 
@@ -111,25 +99,34 @@ class Params(SnapshotParams):
 
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
-    """Yield one row per text, sorted by id."""
+    """Yield one row per text, sorted by id.
+
+    What is tested on stays whole: of a text in two splits the one for training goes. Upper and
+    lower case make no difference.
+    """
     for config in params.configs:
         corpus = _declared(snapshot, config)
         kept: list[tuple[Text, str]] = []
         for text in _texts(snapshot, config, corpus):
-            made = labelled(text, corpus, params.labels.get(config))
-            if isinstance(made, Reject):
-                yield made._replace(config=config)
-            else:
-                kept.append((text, made))
-        splits = _splits(kept, params)
-        rows = []
-        for text, label, reason in _sifted(kept, splits, keep=params.repeats == "keep"):
+            label, reason = labelled(text, corpus, params.labels.get(config))
             if reason:
                 yield Reject(config, text.id, reason)
             else:
-                rows.append(_row(config, corpus, text, label, splits[text.id], params))
-        rows.sort(key=lambda row: str(row["id"]))
-        for row in rows:
+                kept.append((text, label))
+        splits, rows = _splits(kept, params), []
+        place: dict[str, str] = {}  # split that a text is in
+        seen: set[tuple[str, str]] = set()
+        kept.sort(key=lambda pair: (-SPLITS.index(splits[pair[0].id]), pair[0].id))
+        for text, label in kept:
+            same, split = text.text.casefold(), splits[text.id]
+            leaks, again = place.setdefault(same, split) != split, (same, label) in seen
+            seen.add((same, label))
+            if params.repeats == "reject" and (leaks or again):
+                reason = "the same text in another split" if leaks else "the same text again"
+                yield Reject(config, text.id, reason)
+            else:
+                rows.append(_row(config, corpus, text, label, split, params))
+        for row in sorted(rows, key=lambda row: str(row["id"])):
             yield Row(config, row)
 
 
@@ -145,7 +142,7 @@ def _row(
         "label": label,
         "task": TASKS.index(task),
         "split": SPLITS.index(split),
-        "group": mapped[0] if len(mapped) == 1 else SEVERAL if mapped else "",
+        "group": SEVERAL if len(mapped) > 1 else "".join(mapped),
         "groups": list(text.groups),
         "mapped": mapped,
         "source": text.source or name,
@@ -155,20 +152,18 @@ def _row(
     }
 
 
-def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> str | Reject:
-    """Return the class of a text by a table, or why it has none."""
-    if not text.text:
-        return Reject("", text.id, "no text")
-    if not text.label:
-        return Reject("", text.id, "no label")
+def labelled(text: Text, corpus: Corpus, table: dict[str, str] | None) -> tuple[str, str]:
+    """Return the class of a text by a table, or nothing and why it has none."""
+    if not text.text or not text.label:
+        return "", "no label" if text.text else "no text"
     if table is None:
-        return text.label
+        return text.label, ""
     separator = corpus.label_separator
     own = text.label.split(separator) if separator else [text.label]
     if unknown := sorted(set(own) - set(table)):
-        return Reject("", text.id, f"label in no table: {unknown[0]}")
+        return "", f"label in no table: {unknown[0]}"
     label = next(table[key] for key in table if key in own)
-    return label or Reject("", text.id, "label left out by the table")
+    return label, "" if label else "label left out by the table"
 
 
 def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
@@ -176,63 +171,73 @@ def _splits(kept: list[tuple[Text, str]], params: Params) -> dict[str, str]:
     given = {text.id: text.split for text, _ in kept if text.split}
     free = [(text, label) for text, label in kept if not text.split]
     has = set(given.values())
+    shares: dict[str, float] = dict(params.shares)  # type: ignore[arg-type]
     if not free and params.held_out and "train" in has and "validation" not in has:
         free = [(text, label) for text, label in kept if text.split == "train"]
         shares = {"train": 1 - params.held_out, "validation": params.held_out}
-    else:
-        shares = {split: params.shares.get(split, 0.0) for split in SPLITS}  # type: ignore[call-overload]
-    members: dict[str, list[tuple[Text, str]]] = defaultdict(list)
+    members: dict[str, list[str]] = defaultdict(list)
     for text, label in free:
-        members[text.together].append((text, label))
-    units = [
-        Unit(name, "; ".join(sorted({f"{label} {t.groups}" for t, label in own})), len(own))
-        for name, own in members.items()
-    ]
+        members[text.together].append(f"{label} {text.groups}")
+    units = (Unit(name, "; ".join(sorted(set(own))), len(own)) for name, own in members.items())
+    shares = {split: shares[split] for split in SPLITS if split in shares}
     found = drawn(units, shares, params.seed)
     return given | {text.id: found[text.together] for text, _ in free}
 
 
-def _sifted(
-    kept: list[tuple[Text, str]], splits: dict[str, str], *, keep: bool
-) -> Iterator[tuple[Text, str, str]]:
-    """Yield every text with its class, and why it is not kept; "" if it is.
+class Unit(NamedTuple):
+    """What goes into one split as a whole."""
 
-    What is tested on stays whole: of a text in two splits the one for training goes. Upper and
-    lower case make no difference.
+    name: str
+    stratum: str  # units of one stratum are spread over the splits as the shares say
+    size: int = 1  # rows in it
+
+
+def drawn(units: Iterable[Unit], shares: Mapping[str, float], seed: int) -> dict[str, str]:
+    """Return the split of each unit.
+
+    Units are put in order, stratum by stratum and within it by a hash of seed and name; each goes
+    to the split that is furthest behind its share of the rows so far, the first one of those that
+    are alike. So every stratum, and the whole, is within a unit or so of the shares.
+
+    Parameters
+    ----------
+    shares
+        Share of each split, in any unit; those that are 0 stay empty.
+
+    Examples
+    --------
+    >>> found = drawn([Unit(str(i), "") for i in range(10)], {"train": 0.7, "test": 0.3}, 1)
+    >>> sorted(found.values())
+    ['test', 'test', 'test', 'train', 'train', 'train', 'train', 'train', 'train', 'train']
     """
-    place: dict[str, str] = {}  # split that a text is in
-    seen: set[tuple[str, str]] = set()
-    order = {split: number for number, split in enumerate(reversed(SPLITS))}
-    for text, label in sorted(kept, key=lambda pair: (order[splits[pair[0].id]], pair[0].id)):
-        same, split = text.text.casefold(), splits[text.id]
-        if keep:
-            yield text, label, ""
-        elif place.setdefault(same, split) != split:
-            yield text, label, "the same text in another split"
-        elif (same, label) in seen:
-            yield text, label, "the same text again"
-        else:
-            seen.add((same, label))
-            yield text, label, ""
+    total = sum(shares.values())
+    wanted = {split: share / total for split, share in shares.items() if share > 0}
+    filled = dict.fromkeys(wanted, 0)
+    found = {}
+    rows = 0
+    for unit in sorted(units, key=lambda u: (u.stratum, hash64(f"{seed}\n{u.name}"), u.name)):
+        rows += unit.size
+        behind = {split: share * rows - filled[split] for split, share in wanted.items()}
+        split = max(behind, key=lambda s: round(behind[s], 9))
+        filled[split] += unit.size
+        found[unit.name] = split
+    return found
 
 
 def _texts(snapshot: Snapshot, config: str, corpus: Corpus) -> Iterator[Text]:
     """Yield the texts of all parts; an id may be there once."""
     ids: set[str] = set()
-    for part in (*SPLITS, "all"):
-        if part not in corpus.parts:
-            continue
+    for part in (part for part in (*SPLITS, "all") if part in corpus.parts):
         then = "mend it, or how it is declared under sources.downstream, and fetch again"
         with reading(f"{snapshot.folder}: {config}", then):
             found = read(corpus, part, snapshot.read(corpus.path(config, part)))
-        for text in found:
-            if text.id in ids:
-                raise UserError(
-                    f"{snapshot.folder}: {config} has the id {text.id!r} in two parts; leave id "
-                    "out of its columns under sources.downstream, and fetch again"
-                )
-            ids.add(text.id)
-            yield text
+        if twice := [text.id for text in found if text.id in ids]:
+            raise UserError(
+                f"{snapshot.folder}: {config} has the id {twice[0]!r} in two parts; leave id "
+                "out of its columns under sources.downstream, and fetch again"
+            )
+        ids.update(text.id for text in found)
+        yield from found
 
 
 def _declared(snapshot: Snapshot, config: str) -> Corpus:
@@ -250,15 +255,15 @@ def describe(folder: Path) -> str:
     """Return the texts of each split and class, and of each group, as Markdown."""
     import polars as pl
 
-    may = pl.col("redistributable").all()
-    found = counted(folder, ["split", "label"], pl.len(), may)
+    found = counted(folder, ["split", "label"], pl.len(), pl.col("redistributable").all())
     rows = ((config, SPLITS[split], *row) for config, split, *row in found)
-    groups = []
-    for config, frame in frames(folder):
-        by = frame.group_by("group", "label").len().sort("group", "label")
-        for (group,), own in by.group_by("group", maintain_order=True):
-            classes = ", ".join(f"{n:,} {label}" for _, label, n in own.iter_rows())
-            groups.append((config, group or "none", own["len"].sum(), classes))
+    groups: dict[tuple[str, str], list[tuple[str, int]]] = defaultdict(list)
+    for config, group, label, number in counted(folder, ["group", "label"], pl.len()):
+        groups[config, group or "none"].append((label, number))
+    sums = (
+        (*key, sum(n for _, n in own), ", ".join(f"{n:,} {label}" for label, n in own))
+        for key, own in groups.items()
+    )
     head = "config | split | class | :texts | publishable"
-    by_group = table("config | group | :texts | by class", groups, "Texts by group")
+    by_group = table("config | group | :texts | by class", sums, "Texts by group")
     return page(table(head, rows, "Texts by split and class"), by_group)

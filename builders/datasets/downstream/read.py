@@ -109,10 +109,10 @@ def read(corpus: Corpus, part: str, kept: bytes) -> list[Text]:
             made = _text(corpus, part, number, row)
         except ValueError as error:
             raise ValueError(f"{part}, line {place}: {error}") from error
-        before = found.get(made.id)
-        if before and before._replace(groups=()) != made._replace(groups=()):
+        before = found.get(made.id, made)
+        if before._replace(groups=()) != made._replace(groups=()):
             raise ValueError(f"{part}, line {place}: id {made.id!r} a second time, with other text")
-        groups = dict.fromkeys([*before.groups, *made.groups]) if before else made.groups
+        groups = dict.fromkeys([*before.groups, *made.groups])
         found[made.id] = made._replace(groups=tuple(groups))
     if not found:
         raise ValueError(f"{part}: no text in it")
@@ -122,20 +122,15 @@ def read(corpus: Corpus, part: str, kept: bytes) -> list[Text]:
 def _text(corpus: Corpus, part: str, number: int, row: dict[str, Any]) -> Text:
     values = {key: "" if v is None else v for key, v in row.items()}
     plain = {key: str(value).strip() for key, value in values.items() if key != "groups"}
-    ident = plain.get("id") or f"{part}-{number}"
-    split = plain.get("split", "")
-    split = corpus.splits.get(split, split) if part == ALL else part
+    ident, split = plain.get("id") or f"{part}-{number}", part
+    if part == ALL:
+        own = plain.get("split", "")
+        split = corpus.splits.get(own, own)
     if split not in ("", *SPLITS):
         raise ValueError(f"split {split!r} is none of {', '.join(SPLITS)}; name it under splits")
-    return Text(
-        ident,
-        clean(str(values["text"])),
-        plain["label"],
-        _groups(corpus, values.get("groups", "")),
-        plain.get("source", ""),
-        split,
-        plain.get("together") or ident,
-    )
+    text, groups = clean(str(values["text"])), _groups(corpus, values.get("groups", ""))
+    together = plain.get("together") or ident
+    return Text(ident, text, plain["label"], groups, plain.get("source", ""), split, together)
 
 
 def clean(text: str) -> str:

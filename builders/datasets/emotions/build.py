@@ -32,24 +32,22 @@ FILE = "emolex.txt"
 ENGLISH = "English Word"  # first column of the translated files
 UNTRANSLATED = ("", "NO TRANSLATION")
 
-SCHEMA = Schema(
-    columns=(
-        Column("word", "string", "the word, NFC, else as the source has it"),
-        Column(
-            "english",
-            "string",
-            "the English word that was judged; where `word` is its translation, several may share "
-            "one translation",
-        ),
-        *(
-            Column(name, "bool", f"whether people associate the English word with {name}")
-            for name in EMOTIONS
-        ),
-        *(Column(name, "bool", f"whether people call it {name}") for name in SENTIMENTS),
+COLUMNS = (
+    Column("word", "string", "the word, NFC, else as the source has it"),
+    Column(
+        "english",
+        "string",
+        "the English word that was judged; where `word` is its translation, several may share "
+        "one translation",
     ),
-    key=("word", "english"),
-    unit=("word", "words"),
-    sentiment=("positive", "negative"),
+    *(
+        Column(name, "bool", f"whether people associate the English word with {name}")
+        for name in EMOTIONS
+    ),
+    *(Column(name, "bool", f"whether people call it {name}") for name in SENTIMENTS),
+)
+SCHEMA = Schema(
+    COLUMNS, key=("word", "english"), unit=("word", "words"), sentiment=("positive", "negative")
 )
 
 
@@ -69,10 +67,9 @@ class Entry(NamedTuple):
 
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per word and English word, sorted; rejects are words without translation."""
-    there = set(snapshot.names(""))
     for language in params.languages:
         name = f"{language}/{FILE}"
-        if name not in there:
+        if name not in snapshot.names(""):
             raise UserError(
                 f"{snapshot.folder}: no lexicon for {language!r}; add one under "
                 "sources.emotions.files and fetch, or take it out of datasets.emotions.languages"
@@ -80,10 +77,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         found: dict[tuple[str, str], tuple[bool, ...]] = {}
         for entry in read(snapshot, name, lexicon, "fetch it again"):
             word, english = (unicodedata.normalize("NFC", w) for w in (entry.word, entry.english))
-            if word in UNTRANSLATED:
-                yield Reject(language, english, "no translation")
-            elif (word, english) in found:
-                yield Reject(language, english, "a second time")
+            if word in UNTRANSLATED or (word, english) in found:
+                reason = "no translation" if word in UNTRANSLATED else "a second time"
+                yield Reject(language, english, reason)
             else:
                 found[word, english] = entry.affects
         for (word, english), affects in sorted(found.items()):
@@ -108,15 +104,9 @@ def describe(folder: Path) -> str:
     """Return how many words go with each emotion, as Markdown."""
     import polars as pl
 
-    rows = [
-        (
-            config,
-            frame["word"].n_unique(),
-            frame.select(pl.any_horizontal(AFFECTS).sum()).item(),
-            *(frame[name].sum() for name in AFFECTS),
-        )
-        for config, frame in frames(folder)
-    ]
+    some, each = pl.any_horizontal(AFFECTS).sum().alias("any"), pl.col(AFFECTS).sum()
+    sums = (pl.col("word").n_unique(), some, each)
+    rows = [(config, *frame.select(*sums).row(0)) for config, frame in frames(folder)]
     head = f"language | :words | :with any affect | {' | '.join(f':{name}' for name in AFFECTS)}"
     return page(table(head, rows, "Words by language and affect"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,11 @@ from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.emotions.build import FILE, lexicon
 from plumbline.builders.fetch.files import Fetch, web_page
-from plumbline.builders.fetch.http import ADDRESS, get
+from plumbline.builders.fetch.http import ADDRESS, Politeness, get
 from plumbline.builders.readers.archives import unpacked
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
 
 DIGEST = "archive.sha256"
 CITATION = (
@@ -57,12 +56,11 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
 def _wrong(files: dict[str, str], body: bytes) -> str | None:
     """Return what is wrong with an archive, or None if every file in it is a whole lexicon."""
     where = ""
-    for name in files.values():
-        try:
-            text = unpacked(body, name)
+    try:
+        for name in files.values():
+            where, text = "", unpacked(body, name)
             where = f"{name}: "
-            for _ in lexicon(text):
-                pass
-        except ValueError as error:
-            return web_page(body) or f"{where}{error}"
+            deque(lexicon(text), maxlen=0)
+    except ValueError as error:
+        return web_page(body) or f"{where}{error}"
     return None

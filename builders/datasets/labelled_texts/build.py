@@ -5,11 +5,12 @@ Stańczak et al. (2023), Table 12, compare lexica on such texts.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections import defaultdict
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from plumbline.builders.core.describe import frames, page, table
+from plumbline.builders.core.describe import counted, page, table
 from plumbline.builders.core.errors import reading
 from plumbline.builders.core.params import Name, SnapshotParams
 from plumbline.builders.core.params import Params as Section
@@ -28,25 +29,20 @@ LABELS = ("positive", "negative", "neutral")
 SPLITS = ("tuning", "testing")
 Sentiment = Literal["positive", "negative", "neutral"]
 
-SCHEMA = Schema(
-    columns=(
-        Column("text", "string", "the text; see Normalisation"),
-        Column(
-            "label", "label", "its sentiment, as people judged it", labels=LABELS, role="tracked"
-        ),
-        Column(
-            "split",
-            "label",
-            "for choosing settings, or for judging them",
-            labels=SPLITS,
-            role="tracked",
-        ),
-        Column("source", "string", "name of the corpus"),
-        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+COLUMNS = (
+    Column("text", "string", "the text; see Normalisation"),
+    Column("label", "label", "its sentiment, as people judged it", labels=LABELS, role="tracked"),
+    Column(
+        "split",
+        "label",
+        "for choosing settings, or for judging them",
+        labels=SPLITS,
+        role="tracked",
     ),
-    key=("source", "text"),
-    unit=("text", "texts"),
+    Column("source", "string", "name of the corpus"),
+    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
+SCHEMA = Schema(COLUMNS, key=("source", "text"), unit=("text", "texts"))
 
 
 class Part(Section):
@@ -86,47 +82,27 @@ class Params(SnapshotParams):
     languages: list[str] = Field(min_length=1, description="one config for each")
 
 
-class Labelled(NamedTuple):
-    """A text, the name of its label, and its line, from 1."""
-
-    text: str
-    label: str
-    line: int
-
-
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per text of a corpus, sorted by split; a text is in one split only."""
     for language in params.languages:
-        for corpus in _declared(snapshot, language):
+        otherwise = (
+            f"declares no readable corpus for {language!r}; add one under "
+            "sources.labelled_texts.corpora and fetch, or take it out of "
+            "datasets.labelled_texts.languages"
+        )
+        found = declared(snapshot, Corpus, "corpora", language, otherwise=otherwise)
+        for corpus in sorted(found, key=lambda corpus: corpus.name):
             kept: dict[str, dict[str, str]] = {}
             for split in SPLITS:
                 kept[split] = yield from _texts(snapshot, corpus, language, split)
             for text in sorted(kept["tuning"].keys() & kept["testing"].keys()):
                 del kept["tuning"][text]
                 yield Reject(language, f"{corpus.name}/tuning", "among the testing texts too")
-            for split, texts in kept.items():
+            facts = {"source": corpus.name, "redistributable": corpus.redistribute}
+            for code, texts in enumerate(kept.values()):
                 for text, label in sorted(texts.items()):
-                    yield Row(
-                        language,
-                        {
-                            "text": text,
-                            "label": SCHEMA["label"].code(label),
-                            "split": SCHEMA["split"].code(split),
-                            "source": corpus.name,
-                            "redistributable": corpus.redistribute,
-                        },
-                    )
-
-
-def _declared(snapshot: Snapshot, language: str) -> list[Corpus]:
-    """Return the corpora of a language as the snapshot's manifest declares them."""
-    otherwise = (
-        f"declares no readable corpus for {language!r}; add one under "
-        "sources.labelled_texts.corpora and fetch, or take it out of "
-        "datasets.labelled_texts.languages"
-    )
-    found = declared(snapshot, Corpus, "corpora", language, otherwise=otherwise)
-    return sorted(found, key=lambda corpus: corpus.name)
+                    own = {"text": text, "label": LABELS.index(label), "split": code}
+                    yield Row(language, own | facts)
 
 
 def _texts(
@@ -135,16 +111,15 @@ def _texts(
     """Return the sentiment of each text of a split; yield what is left out."""
     key = f"{corpus.name}/{split}"
     with reading(f"{snapshot.folder}: {language}/{key}", "fetch it again"):
-        bodies = [snapshot.read(name) for name in corpus.files(language, split)]
-        lines = list(labelled(*bodies))
-    found: dict[str, list[str]] = {}
+        lines = list(labelled(*map(snapshot.read, corpus.files(language, split))))
+    found: defaultdict[str, list[str]] = defaultdict(list)
     for text, label, line in lines:
         if label not in corpus.labels:
             yield Reject(language, key, "label of no declared sentiment", f"line {line}: {label}")
         elif not text:
             yield Reject(language, key, "no text", f"line {line}")
         else:
-            found.setdefault(text, []).append(corpus.labels[label])
+            found[text].append(corpus.labels[label])
     for text, labels in sorted(found.items()):
         if len(set(labels)) > 1:
             yield Reject(language, key, "the same text with several labels", number=len(labels))
@@ -154,22 +129,19 @@ def _texts(
     return {text: labels[0] for text, labels in found.items()}
 
 
-def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[Labelled]:
-    """Yield texts, made normal, with the names of their labels; see :func:`tweeteval`."""
+def labelled(texts: bytes, labels: bytes, mapping: bytes) -> Iterator[tuple[str, str, int]]:
+    """Yield texts, made normal, the names of their labels, and lines; see :func:`tweeteval`."""
     found = tweeteval(texts, labels, mapping, whole=True)
-    for number, (text, label) in enumerate(found, start=1):
-        yield Labelled(normal(text), label, number)
+    yield from ((normal(text), label, line) for line, (text, label) in enumerate(found, start=1))
 
 
 def describe(folder: Path) -> str:
     """Return the texts of each corpus, split and label, as Markdown."""
-    rows = []
-    for config, frame in frames(folder):
-        parts = frame.sort("source", "split").group_by("source", "split", maintain_order=True)
-        for (source, split), part in parts:
-            counts = [(part["label"] == i).sum() for i in range(len(LABELS))]
-            may = part["redistributable"].all()
-            rows.append((config, source, SPLITS[int(split)], *counts, may))
+    import polars as pl
+
+    sums = [(pl.col("label") == i).sum().alias(name) for i, name in enumerate(LABELS)]
+    found = counted(folder, ["source", "split"], *sums, pl.col("redistributable").all())
+    rows = ((config, source, SPLITS[split], *counts) for config, source, split, *counts in found)
     labels = " | ".join(f":{label}" for label in LABELS)
     head = f"language | corpus | split | {labels} | publishable"
     return page(table(head, rows, "Texts by corpus and split"))

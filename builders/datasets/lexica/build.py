@@ -6,7 +6,7 @@ used by Stańczak et al. (2023), section 3.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,9 +26,13 @@ if TYPE_CHECKING:
 
     from plumbline.builders.core.snapshot import Snapshot
     from plumbline.builders.datasets.lexica.sentivae import Fits
-    from plumbline.builders.datasets.lexica.sentivae import View as Observed
 
 SENTIMENTS = AXES = ("positive", "negative", "neutral")
+EMISSIONS: dict[str, Any] = {
+    "binary": "bernoulli",
+    **dict.fromkeys(("classes", "counts"), "multinomial"),
+    **dict.fromkeys(("continuous", "pairs"), "normal"),
+}
 GRID = 2.0**-12  # beta is in whole multiples of it, so that its sum is exact
 DECIMALS = 4
 HEAD = (
@@ -40,47 +44,45 @@ TEXT = (
     "both sides of 0; means of `seed_sd` and `leave_out_change`; rows that may be published."
 )
 
-SCHEMA = Schema(
-    columns=(
-        Column("word", "string", "NFC, lower case, spaces for underscores; may be a phrase"),
-        Column("pos", "strings", "parts of speech that the views give it; often none"),
-        *(Column(f"beta_{axis}", "float64", f"mass on {axis}", minimum=0) for axis in AXES),
-        *(
-            Column(f"q_{axis}", "float64", f"beta_{axis} / sum of beta", minimum=0, maximum=1)
-            for axis in AXES
-        ),
-        Column("views", "int32", "lexica that have the word; sum of beta is 3 more", minimum=1),
-        Column(
-            "score",
-            "float64",
-            "plain mean of `view_scores`, -1 negative to 1 positive: the baseline",
-            minimum=-1,
-            maximum=1,
-        ),
-        Column(
-            "seed_sd",
-            "float64",
-            "SD of q over seeds, the largest of the three axes; null with one seed",
-            nullable=True,
-            minimum=0,
-        ),
-        Column(
-            "leave_out_change",
-            "float64",
-            "largest change of q, over axes and over fits without one view, in the first seed; "
-            "fits without the word's only view do not count; null if there is no other",
-            nullable=True,
-            minimum=0,
-            maximum=1,
-        ),
-        Column("view_names", "strings", "the lexica that have it"),
-        Column("view_values", "strings", "what each says, in their order, after its own scale"),
-        Column("view_scores", "floats", "the same from -1 to 1"),
-        Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
+COLUMNS = (
+    Column("word", "string", "NFC, lower case, spaces for underscores; may be a phrase"),
+    Column("pos", "strings", "parts of speech that the views give it; often none"),
+    *(Column(f"beta_{axis}", "float64", f"mass on {axis}", minimum=0) for axis in AXES),
+    *(
+        Column(f"q_{axis}", "float64", f"beta_{axis} / sum of beta", minimum=0, maximum=1)
+        for axis in AXES
     ),
-    key=("word",),
-    unit=("word", "words"),
-    sentiment=("q_positive", "q_negative"),
+    Column("views", "int32", "lexica that have the word; sum of beta is 3 more", minimum=1),
+    Column(
+        "score",
+        "float64",
+        "plain mean of `view_scores`, -1 negative to 1 positive: the baseline",
+        minimum=-1,
+        maximum=1,
+    ),
+    Column(
+        "seed_sd",
+        "float64",
+        "SD of q over seeds, the largest of the three axes; null with one seed",
+        nullable=True,
+        minimum=0,
+    ),
+    Column(
+        "leave_out_change",
+        "float64",
+        "largest change of q, over axes and over fits without one view, in the first seed; "
+        "fits without the word's only view do not count; null if there is no other",
+        nullable=True,
+        minimum=0,
+        maximum=1,
+    ),
+    Column("view_names", "strings", "the lexica that have it"),
+    Column("view_values", "strings", "what each says, in their order, after its own scale"),
+    Column("view_scores", "floats", "the same from -1 to 1"),
+    Column("redistributable", "bool", "no licence of these views forbids to publish the row"),
+)
+SCHEMA = Schema(
+    COLUMNS, key=("word",), unit=("word", "words"), sentiment=("q_positive", "q_negative")
 )
 
 
@@ -157,17 +159,15 @@ def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counte
     A word has the label that most of its lines have, and is refused where two labels tie; counts
     are added; other numbers are averaged.
     """
-    files = {}
-    found: dict[str, list[Any]] = {}
+    found: defaultdict[str, list[Any]] = defaultdict(list)
     refused: Counter[str] = Counter()
     lexicon = Lexicon(view)
     then = "mend its format under sources.lexica.views and fetch it again"
     with reading(f"{snapshot.folder}: view {language}/{view.name}", then):
-        for address, path in view.paths(language).items():
-            files[address] = snapshot.read(path)
-        for entry in entries(view, files):
+        paths = view.paths(language).items()
+        for entry in entries(view, {address: snapshot.read(path) for address, path in paths}):
             if isinstance(entry, Entry):
-                found.setdefault(entry.word, []).append(entry.value)
+                found[entry.word].append(entry.value)
                 lexicon.pos.setdefault(entry.word, set()).update([entry.pos] if entry.pos else [])
             else:
                 refused[entry.reason] += 1
@@ -177,15 +177,14 @@ def read(snapshot: Snapshot, view: View, language: str) -> tuple[Lexicon, Counte
             refused["labels of one word that tie"] += len(values)
         else:
             lexicon.values[word] = value
-            if len(values) > 1:
-                refused["repeated in its view, merged into one row"] += len(values) - 1
-    return lexicon, refused
+            refused["repeated in its view, merged into one row"] += len(values) - 1
+    return lexicon, +refused
 
 
 def _resolve(view: View, values: list[Any]) -> str | tuple[float, ...] | None:
     if isinstance(values[0], str):
-        best = Counter(values).most_common(2)
-        return None if len(best) == 2 and best[0][1] == best[1][1] else str(best[0][0])
+        (best, most), *others = Counter(values).most_common(2)
+        return None if others and others[0][1] == most else str(best)
     sums = [sum(column) for column in zip(*values, strict=True)]
     return tuple(sums if view.scale == "counts" else (s / len(values) for s in sums))
 
@@ -217,36 +216,20 @@ def _fit(lexica: list[Lexicon], words: list[str], params: Params, language: str)
             anchors[index[word]] = AXES.index(axis)
     if not {0, 1} <= set(anchors.tolist()):
         raise UserError(f"{where}: needs words for positive and for negative; name some")
-    fits = sentivae.fit(
-        [_observed(lexicon, index) for lexicon in lexica],
-        anchors,
-        seeds=params.seeds,
-        leave_out=params.leave_out,
-        steps=params.steps,
-        learning_rate=params.learning_rate,
-        draws=params.draws,
-        divergence=params.divergence,
-    )
+    views = []
+    for lexicon in lexica:
+        own = sorted(lexicon.values)
+        values = np.array([lexicon.numbers(word) for word in own])
+        emission = EMISSIONS[lexicon.view.scale]
+        views.append(sentivae.View(emission, np.array([index[word] for word in own]), values))
+    settings = {"seeds", "leave_out", "steps", "learning_rate", "draws", "divergence"}
+    fits = sentivae.fit(views, anchors, **params.model_dump(include=settings))
     if wrong := sentivae.misplaced(fits, anchors):
         raise UserError(
             f"{where}: the anchors of {' and '.join(wrong)} do not have their largest share there; "
             "choose clearer words, or more steps"
         )
     return fits
-
-
-def _observed(lexicon: Lexicon, index: dict[str, int]) -> Observed:
-    import numpy as np
-
-    from plumbline.builders.datasets.lexica import sentivae
-
-    emission: Any = {"binary": "bernoulli", "classes": "multinomial", "counts": "multinomial"}
-    words = sorted(lexicon.values)
-    return sentivae.View(
-        emission.get(lexicon.view.scale, "normal"),
-        np.array([index[word] for word in words]),
-        np.array([lexicon.numbers(word) for word in words]),
-    )
 
 
 def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) -> Iterator[Row]:
@@ -256,7 +239,8 @@ def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) ->
     q = fits.beta / fits.beta.sum(-1, keepdims=True)
     full = [i for i, view in enumerate(fits.left_out) if view is None]
     beta = np.round(fits.beta[full].mean(0) / GRID) * GRID
-    sd = q[full].std(0, ddof=1).max(-1) if len(full) > 1 else None
+    several = len(full) > 1
+    sd = q[full].std(0, ddof=1).max(-1) if several else np.zeros(len(words))
     changes = {
         view: np.abs(q[i] - q[full[0]]).max(-1)
         for i, view in enumerate(fits.left_out)
@@ -264,28 +248,27 @@ def _rows(language: str, lexica: list[Lexicon], words: list[str], fits: Fits) ->
     }
     for i, word in enumerate(words):
         has = [v for v, lexicon in enumerate(rated) if word in lexicon.values]
-        change = [c[i] for v, c in changes.items() if has != [v]]
+        own = [rated[v] for v in has]
+        change = [float(c[i]) for v, c in changes.items() if has != [v]]
         mass = 3.0 + len(has)
         two = [float(b) for b in beta[i, :2]]
-        shares = [*two, mass - sum(two)]  # the third is what is left
-        scores = [round(rated[v].score(word), 6) for v in has]
-        yield Row(
-            language,
-            {
-                "word": word,
-                "pos": sorted(set().union(*(lexicon.pos.get(word, set()) for lexicon in lexica))),
-                **{f"beta_{axis}": b for axis, b in zip(AXES, shares, strict=True)},
-                **{f"q_{axis}": b / mass for axis, b in zip(AXES, shares, strict=True)},
-                "views": len(has),
-                "score": round(sum(scores) / len(scores), 6),
-                "seed_sd": None if sd is None else round(float(sd[i]), DECIMALS),
-                "leave_out_change": round(float(max(change)), DECIMALS) if change else None,
-                "view_names": [rated[v].view.name for v in has],
-                "view_values": [_shown(rated[v].values[word]) for v in has],
-                "view_scores": scores,
-                "redistributable": all(rated[v].view.redistribute for v in has),
-            },
-        )
+        shares = dict(zip(AXES, [*two, mass - sum(two)], strict=True))  # the third is what is left
+        scores = [round(lexicon.score(word), 6) for lexicon in own]
+        values = {
+            "word": word,
+            "pos": sorted(set().union(*(lexicon.pos.get(word, set()) for lexicon in lexica))),
+            **{f"beta_{axis}": b for axis, b in shares.items()},
+            **{f"q_{axis}": b / mass for axis, b in shares.items()},
+            "views": len(has),
+            "score": round(sum(scores) / len(scores), 6),
+            "seed_sd": round(float(sd[i]), DECIMALS) if several else None,
+            "leave_out_change": round(max(change), DECIMALS) if change else None,
+            "view_names": [lexicon.view.name for lexicon in own],
+            "view_values": [_shown(lexicon.values[word]) for lexicon in own],
+            "view_scores": scores,
+            "redistributable": all(lexicon.view.redistribute for lexicon in own),
+        }
+        yield Row(language, values)
 
 
 def _shown(value: str | tuple[float, ...]) -> str:
@@ -297,20 +280,17 @@ def describe(folder: Path) -> str:
     import polars as pl
 
     several, single = [], []
+    lowest, highest = (getattr(pl.col("view_scores").list, of)() for of in ("min", "max"))
     for config, frame in frames(folder):
         both = frame.filter(pl.col("views") > 1)
-        scores = pl.col("view_scores").list
-        torn = both.filter((scores.min() < 0) & (scores.max() > 0))
+        torn = both.filter((lowest < 0) & (highest > 0))
         largest = frame.select(pl.concat_list(f"q_{axis}" for axis in AXES).list.arg_max())
         counts = [int((largest.to_series() == i).sum()) for i in range(3)]
-        spread = [_mean(frame[name].mean()) for name in ("seed_sd", "leave_out_change")]
+        means: list[Any] = [frame[name].mean() for name in ("seed_sd", "leave_out_change")]
+        spread = ["" if mean is None else f"{mean:.3f}" for mean in means]
         may = int(frame["redistributable"].sum())
         several.append((config, len(frame), *counts, len(both), len(torn), *spread, may))
         names = frame.explode("view_names")["view_names"].value_counts().sort("view_names")
         single += [(config, *row) for row in names.iter_rows()]
     words = table(HEAD, several, "Words by language", TEXT)
     return page(words, table("language | view | :words", single, "Words by view"))
-
-
-def _mean(value: Any) -> str:
-    return "" if value is None else f"{value:.3f}"

@@ -13,7 +13,10 @@ import json
 import math
 import re
 import unicodedata
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import urldefrag, urlsplit
 
 from pydantic import Field, model_validator
@@ -23,7 +26,7 @@ from plumbline.builders.readers.archives import unpacked
 from plumbline.builders.readers.declared import Terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 RATERS = 10  # of VADER; each rated on whole numbers from -4 to 4
 POS = {
@@ -96,7 +99,9 @@ class Refusal(NamedTuple):
     """A line that gives no entry."""
 
     reason: str
-    line: str
+
+
+Found = Iterator[tuple[str, Any, str] | str]  # word, value, part of speech; or a reason
 
 
 def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | Refusal]:
@@ -118,7 +123,7 @@ def entries(view: View, files: dict[str, bytes]) -> Iterator[Entry | Refusal]:
         plain, member = urldefrag(address)
         text = _text(files[plain], member, view.encoding)
         for found in READERS[view.format](view, text, key):
-            yield _checked(view, found) if isinstance(found, Entry) else found
+            yield Refusal(found) if isinstance(found, str) else _checked(view, *found)
 
 
 def read(view: View, address: str, body: bytes) -> list[Entry]:
@@ -137,175 +142,152 @@ def normal(word: str) -> str:
     return " ".join(text.lower().split())
 
 
-def _checked(view: View, entry: Entry) -> Entry | Refusal:
-    word, value = normal(entry.word), entry.value
-    line = f"{entry.word} {value}"
+def _checked(view: View, word: str, value: Any, pos: str) -> Entry | Refusal:
+    word = normal(word)
     if not word:
-        return Refusal("no word", line)
+        return Refusal("no word")
     if view.scale in ("binary", "classes"):
         if value not in view.labels:
-            return Refusal("label that the view does not declare", line)
+            return Refusal("label that the view does not declare")
     elif view.scale != "none":
-        numbers = _numbers(value)
-        if numbers is None:
-            return Refusal("not a number", line)
+        value = _numbers(value)
+        if value is None:
+            return Refusal("not a number")
         if view.scale == "continuous":
-            numbers = tuple(
-                round(2 * (x - view.low) / (view.high - view.low) - 1, 9) for x in numbers
-            )
-        limits = {"continuous": (-1, 1), "pairs": (0, 1), "counts": (0, math.inf)}[view.scale]
-        if any(not limits[0] <= x <= limits[1] for x in numbers):
-            return Refusal("out of range", line)
-        value = numbers
-    return Entry(word, value, POS.get((entry.pos or "").lower()))
+            value = tuple(round(2 * (x - view.low) / (view.high - view.low) - 1, 9) for x in value)
+        low, high = {"continuous": (-1, 1), "pairs": (0, 1), "counts": (0, math.inf)}[view.scale]
+        if not all(low <= x <= high for x in value):
+            return Refusal("out of range")
+    return Entry(word, value, POS.get(pos.lower()))
 
 
-def _numbers(value: str | tuple[float, ...]) -> tuple[float, ...] | None:
+def _numbers(value: Any) -> tuple[float, ...] | None:
     try:
         found = tuple(map(float, (value,) if isinstance(value, str) else value))
-    except ValueError:
+    except (TypeError, ValueError):
         return None
     return found if all(map(math.isfinite, found)) else None
 
 
-def _table(view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+def _lines(text: str, comment: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if line.strip() and not line.startswith(comment):
+            yield line
+
+
+def _table(view: View, text: str, _key: str) -> Found:
     """Delimited columns; quotes mean something only where the delimiter is not a tab."""
     quoting: Literal[0, 3] = csv.QUOTE_NONE if view.delimiter == "\t" else csv.QUOTE_MINIMAL
     rows = csv.reader(io.StringIO(text), delimiter=view.delimiter, quoting=quoting)
     needed = max(view.word, view.pos or 0, *view.value)
-    for number, row in enumerate(rows):
-        if (number == 0 and view.header) or not row:
-            continue
+    for row in filter(None, islice(rows, int(view.header), None)):
         if len(row) <= needed:
-            yield Refusal("too few columns", view.delimiter.join(row))
+            yield "too few columns"
             continue
-        cells = tuple(row[i].strip() for i in view.value)
-        numbers = _numbers(cells) if len(cells) > 1 else None  # type: ignore[arg-type]
-        pos = row[view.pos].strip() if view.pos is not None else None
-        yield Entry(
-            row[view.word], numbers or (cells[0] if len(cells) == 1 else " ".join(cells)), pos
-        )
+        cells = [row[i].strip() for i in view.value]
+        pos = "" if view.pos is None else row[view.pos].strip()
+        yield row[view.word], cells[0] if len(cells) == 1 else cells, pos
 
 
-def _list(_view: View, text: str, key: str) -> Iterator[Entry | Refusal]:
+def _list(_view: View, text: str, key: str) -> Found:
     """One word a line, the file is the label; comments begin with a semicolon."""
-    for line in text.splitlines():
-        if line.strip() and not line.startswith(";"):
-            yield Entry(line, key)
+    for line in _lines(text, ";"):
+        yield line, key, ""
 
 
-def _vader(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+def _vader(_view: View, text: str, _key: str) -> Found:
     """Word, mean, SD and the list of ten ratings: the counts of -4 to 4."""
     for line in text.splitlines():
         cells = line.split("\t")
         ratings = re.findall(r"-?\d+", cells[3]) if len(cells) == 4 else []
-        if len(ratings) != RATERS or any(abs(int(r)) > 4 for r in ratings):
-            yield Refusal("not ten ratings from -4 to 4", line)
-            continue
-        counts = [0.0] * 9
-        for rating in ratings:
-            counts[int(rating) + 4] += 1
-        yield Entry(cells[0], tuple(counts))
+        counts = [list(map(int, ratings)).count(rating) for rating in range(-4, 5)]
+        whole = len(ratings) == sum(counts) == RATERS
+        yield (cells[0], counts, "") if whole else "not ten ratings from -4 to 4"
 
 
-def _mpqa(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+def _mpqa(_view: View, text: str, _key: str) -> Found:
     """Clues as ``key=value`` pairs."""
     for line in filter(str.strip, text.splitlines()):
         fields = dict(part.split("=", 1) for part in line.split() if "=" in part)
-        if not {"word1", "priorpolarity"} <= set(fields):
-            yield Refusal("no word1 or priorpolarity", line)
-            continue
-        yield Entry(fields["word1"], fields["priorpolarity"], fields.get("pos1"))
+        if {"word1", "priorpolarity"} <= set(fields):
+            yield fields["word1"], fields["priorpolarity"], fields.get("pos1", "")
+        else:
+            yield "no word1 or priorpolarity"
 
 
-def _emolex(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+def _emolex(_view: View, text: str, _key: str) -> Found:
     """Word, emotion, 0 or 1: the lines positive and negative make a pair."""
-    found: dict[str, dict[str, float]] = {}
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for line in filter(str.strip, text.splitlines()):
         cells = line.strip().split("\t")
         if len(cells) != 3 or cells[2] not in ("0", "1"):
-            yield Refusal("not word, emotion and 0 or 1", line)
+            yield "not word, emotion and 0 or 1"
         elif cells[1] in ("positive", "negative"):
-            found.setdefault(cells[0], {})[cells[1]] = float(cells[2])
+            found[cells[0]][cells[1]] = cells[2]
         else:
-            yield Refusal("emotion other than positive and negative", line)
+            yield "emotion other than positive and negative"
     for word, pair in found.items():
         if len(pair) == 2:
-            yield Entry(word, (pair["positive"], pair["negative"]))
+            yield word, (pair["positive"], pair["negative"]), ""
         else:
-            yield Refusal("only one of positive and negative", word)
+            yield "only one of positive and negative"
 
 
-def _emolex_json(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+def _emolex_json(_view: View, text: str, _key: str) -> Found:
     """Word to the list of its emotions."""
     tree = json.loads(text)
     if not isinstance(tree, dict):
         raise ValueError("not a JSON object of words")  # noqa: TRY004
     for word, emotions in tree.items():
-        if not isinstance(emotions, list):
-            yield Refusal("no list of emotions", word)
-            continue
-        yield Entry(word, (float("positive" in emotions), float("negative" in emotions)))
+        if isinstance(emotions, list):
+            yield word, ("positive" in emotions, "negative" in emotions), ""
+        else:
+            yield "no list of emotions"
 
 
-def _senticnet(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+def _senticnet(_view: View, text: str, _key: str) -> Found:
     """Python source: ``senticnet["word"] = [four sentics, two tags, polarity, five words]``.
 
     Some releases have a label (``"positive"``) before the polarity.
     """
-    for line in text.splitlines():
-        name, is_item, rest = line.partition("[")
-        if not line.strip() or line.lstrip().startswith("#") or not is_item:
-            continue
-        key, assigns, value = rest.partition("] = ")
-        try:
-            word, items = ast.literal_eval(key), ast.literal_eval(value if assigns else "")
-        except (ValueError, SyntaxError):
-            yield Refusal("not an assignment of a list", line)
-            continue
-        last = _polarity(items)
-        if not isinstance(word, str) or last is None or not name.strip().isidentifier():
-            yield Refusal("no polarity in the list", line)
-        else:
-            yield Entry(word, (last,))
-
-
-def _polarity(items: object) -> float | None:
-    if not isinstance(items, list):
-        return None
-    for item in items[6:8]:  # after four sentics and two tags, in some releases after a label
-        try:
-            return float(item)
-        except (TypeError, ValueError):
-            continue
-    return None
-
-
-def _sentiwordnet(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
-    """Part of speech, id, positive, negative and the synset's words with commas between them."""
     for line in filter(str.strip, text.splitlines()):
+        name, is_item, rest = line.partition("[")
+        if line.lstrip().startswith("#") or not is_item:
+            continue
+        key, _, value = rest.partition("] = ")
+        try:
+            word, items = ast.literal_eval(key), ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            yield "not an assignment of a list"
+            continue
+        last = (_numbers([item]) for item in (items[6:8] if isinstance(items, list) else ()))
+        polarity = next(filter(None, last), None)
+        if isinstance(word, str) and polarity and name.strip().isidentifier():
+            yield word, polarity, ""
+        else:
+            yield "no polarity in the list"
+
+
+def _sentiwordnet(_view: View, text: str, _key: str) -> Found:
+    """Part of speech, id, positive, negative and the synset's words with commas between them."""
+    for line in _lines(text, "#"):
         cells = line.split()
-        if line.startswith("#"):
+        if len(cells) != 5 or _numbers(cells[2:4]) is None:
+            yield "not five columns"
             continue
-        numbers = _numbers(tuple(cells[2:4])) if len(cells) == 5 else None  # type: ignore[arg-type]
-        if numbers is None:
-            yield Refusal("not five columns", line)
-            continue
-        for word in filter(None, cells[4].split(",")):
-            yield Entry(word, numbers, cells[0])
+        yield from ((word, cells[2:4], cells[0]) for word in cells[4].split(",") if word)
 
 
-def _forms(_view: View, text: str, _key: str) -> Iterator[Entry | Refusal]:
+def _forms(_view: View, text: str, _key: str) -> Found:
     """Adjectives with their inflected forms, without any value: parts of speech alone."""
     for row in csv.reader(io.StringIO(text)):
         if len(row) != 2:
-            yield Refusal("not lemma and forms", ",".join(row))
+            yield "not lemma and forms"
             continue
-        for form in sorted({row[0], *row[1].split(",")}):
-            yield Entry(form, "", "adj")
+        yield from ((form, "", "adj") for form in sorted({row[0], *row[1].split(",")}))
 
 
-READERS: dict[str, Callable[[View, str, str], Iterator[Entry | Refusal]]] = {
+READERS: dict[str, Callable[[View, str, str], Found]] = {
     "table": _table,
     "list": _list,
     "vader": _vader,

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -96,89 +96,77 @@ def fit(
     """
     import torch
 
-    table = _Table.of(views, anchors, draws)
     out: list[int | None] = [None] * len(seeds)
     if leave_out and len(views) > 1:
         out += range(len(views))
     starts = [*seeds, *[seeds[0]] * (len(out) - len(seeds))]
     keep = np.array([[v != o for v in range(len(views))] for o in out], dtype=float)
+    # words that all views value alike and that have the same anchor are one pattern
+    inputs, codes = [], np.full((len(views), len(anchors)), -1)
+    for view, own in zip(views, codes, strict=True):
+        distinct, code = np.unique(view.values, axis=0, return_inverse=True)
+        own[view.words] = code.reshape(-1)
+        inputs.append(distinct)
+    patterns, pattern, count = np.unique(
+        np.stack([anchors, *codes], axis=1), axis=0, return_inverse=True, return_counts=True
+    )
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seeds[0])
-            beta = _optimise(table, views, keep, starts, steps, learning_rate, divergence)
+            table = _Table(patterns[:, 0], count, patterns[:, 1:].T, inputs)
+            emissions = [view.emission for view in views]
+            weights = _initial([i.shape[1] for i in inputs], starts)
+            loss, posterior = _bound(table, emissions, keep, weights, draws, divergence)
+            optimiser = torch.optim.Adam(weights, lr=learning_rate, fused=True)
+            for _ in range(steps):
+                optimiser.zero_grad()
+                loss().backward()
+                optimiser.step()
+            with torch.no_grad():
+                beta = posterior().numpy()
     finally:
         torch.set_num_threads(threads)
     named = np.stack([_named(b, table.anchor) for b in beta])
-    return Fits(named[:, table.pattern], tuple(starts), tuple(out))
+    return Fits(named[:, pattern.reshape(-1)], tuple(starts), tuple(out))
 
 
-@dataclass(frozen=True)
-class _Table:
-    """Words grouped into patterns: those with equal values in all views and the same anchor."""
+class _Table(NamedTuple):
+    """Patterns of words."""
 
-    pattern: Integers  # (words,) of each word
     anchor: Integers  # (patterns,)
-    count: Integers  # (patterns,) words
-    rows: Integers  # (draws,) pattern of each Monte Carlo draw of a step
-    weight: Floats  # (draws,) words that the draw stands for
-    inputs: tuple[Floats, ...]  # per view: distinct values
-    codes: tuple[Integers, ...]  # per view: (patterns,) index into inputs, or -1
-
-    @classmethod
-    def of(cls, views: Sequence[View], anchors: Integers, draws: int) -> _Table:
-        columns, inputs = [anchors], []
-        for view in views:
-            distinct, code = np.unique(view.values, axis=0, return_inverse=True)
-            column = np.full(len(anchors), -1)
-            column[view.words] = code.reshape(-1)
-            columns.append(column)
-            inputs.append(distinct)
-        patterns, pattern, count = np.unique(
-            np.stack(columns, axis=1), axis=0, return_inverse=True, return_counts=True
-        )
-        times = np.minimum(count, draws)
-        return cls(
-            pattern=pattern.reshape(-1),
-            anchor=patterns[:, 0],
-            count=count,
-            rows=np.repeat(np.arange(len(count)), times),
-            weight=np.repeat(count / times, times),
-            inputs=tuple(inputs),
-            codes=tuple(patterns[:, 1:].T),
-        )
+    words: Integers  # (patterns,) how many
+    codes: Integers  # (views, patterns) index into the view's inputs, or -1
+    inputs: Sequence[Floats]  # per view: distinct values
 
 
-def _optimise(
+def _bound(
     table: _Table,
-    views: Sequence[View],
+    emissions: Sequence[str],
     keep: Floats,
-    starts: Sequence[int],
-    steps: int,
-    learning_rate: float,
+    weights: list[Any],
+    draws: int,
     divergence: float,
-) -> Floats:
-    """Return beta of every fit and pattern, (fits, patterns, 3), axes as they fell."""
+) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """Return the loss of a step, and beta of every fit and pattern, (fits, patterns, 3)."""
     import torch
     from torch.distributions import Dirichlet
     from torch.nn.functional import log_softmax, logsigmoid, softmax
 
-    shapes = [(i.shape[1], 3, 3, i.shape[1]) for i in table.inputs]
-    weights = [torch.tensor(w, requires_grad=True) for w in _initial(shapes, starts)]
-    nets = [weights[8 * v : 8 * v + 8] for v in range(len(views))]  # encoder and decoder of each
+    nets = [weights[8 * v : 8 * v + 8] for v in range(len(emissions))]  # encoder and decoder
     inputs = [torch.tensor(i) for i in table.inputs]
     kept = torch.tensor(keep)
-    rows = torch.tensor(table.rows)
-    words = float(table.count.sum())
-    weight, count = torch.tensor(table.weight / words), torch.tensor(table.count / words)
+    times = np.minimum(table.words, draws)
+    drawn_of = np.repeat(np.arange(len(table.words)), times)  # pattern of each Monte Carlo draw
+    rows, number = torch.tensor(drawn_of), float(table.words.sum())
+    weight = torch.tensor(np.repeat(table.words / times, times) / number)
+    count = torch.tensor(table.words / number)
     has = [torch.tensor(np.flatnonzero(c >= 0)) for c in table.codes]
     code = [torch.tensor(c[c >= 0]) for c in table.codes]
-    drawn = [torch.tensor(np.flatnonzero(c[table.rows] >= 0)) for c in table.codes]
-    target = [
-        i[torch.tensor(c[table.rows][c[table.rows] >= 0])]
-        for i, c in zip(inputs, table.codes, strict=True)
-    ]
+    own = [c[drawn_of] for c in table.codes]
+    drawn = [torch.tensor(np.flatnonzero(c >= 0)) for c in own]
+    target = [i[torch.tensor(c[c >= 0])] for i, c in zip(inputs, own, strict=True)]
     raised = torch.tensor(np.eye(4)[table.anchor][:, :3])  # -1 is the fourth: on no axis
     prior = 1 + raised * kept.sum(1)[:, None, None]
 
@@ -189,7 +177,7 @@ def _optimise(
         return torch.baddbmm(net[3], hidden, net[2])
 
     def posterior() -> Any:
-        beta = torch.ones(len(keep), len(table.count), 3, dtype=torch.float64)
+        beta = torch.ones(len(keep), len(table.words), 3, dtype=torch.float64)
         for v, net in enumerate(nets):
             share = softmax(layers(inputs[v].expand(len(keep), -1, -1), net[:4]), -1)
             share = share * kept[:, v, None, None]
@@ -203,26 +191,19 @@ def _optimise(
         cost = (beta - prior) * (torch.digamma(beta) - torch.digamma(mass)) - torch.lgamma(beta)
         z = Dirichlet(beta.index_select(1, rows), validate_args=False).rsample()
         total = divergence * (cost.sum(-1) * count).sum()
-        for v, view in enumerate(views):
+        for v, emission in enumerate(emissions):
             said = layers(z.index_select(1, drawn[v]), nets[v][4:])
             x = target[v]
-            if view.emission == "bernoulli":
+            if emission == "bernoulli":
                 likely = logsigmoid(said * (2 * x - 1))
-            elif view.emission == "multinomial":
+            elif emission == "multinomial":
                 likely = log_softmax(said, -1) * x
             else:
                 likely = -0.5 * ((x - said) / SIGMA) ** 2
             total = total - (likely.sum(-1) * weight[drawn[v]] * kept[:, v, None]).sum()
         return total
 
-    optimiser = torch.optim.Adam(weights, lr=learning_rate, fused=True)
-    for _ in range(steps):
-        optimiser.zero_grad()
-        loss().backward()
-        optimiser.step()
-    with torch.no_grad():
-        found: Floats = posterior().numpy()
-    return found
+    return loss, posterior
 
 
 def _elu() -> Any:
@@ -245,23 +226,20 @@ def _elu() -> Any:
     return function.apply
 
 
-def _initial(shapes: Sequence[tuple[int, ...]], starts: Sequence[int]) -> list[Floats]:
+def _initial(columns: Sequence[int], starts: Sequence[int]) -> list[Any]:
     """Draw weights and biases, uniform within 1 / sqrt(inputs); the same for the same seed."""
+    import torch
+
     fits = []
     for seed in starts:
         draw = np.random.default_rng(seed)
         one = []
-        for encoder_in, encoder_out, decoder_in, decoder_out in shapes:
-            for width, out in (
-                (encoder_in, HIDDEN),
-                (HIDDEN, encoder_out),
-                (decoder_in, HIDDEN),
-                (HIDDEN, decoder_out),
-            ):
+        for own in columns:  # encoder and decoder, each of two layers
+            for width, out in ((own, HIDDEN), (HIDDEN, 3), (3, HIDDEN), (HIDDEN, own)):
                 limit = width**-0.5
                 one += [draw.uniform(-limit, limit, (n, out)) for n in (width, 1)]
         fits.append(one)
-    return [np.stack(tensors) for tensors in zip(*fits, strict=True)]
+    return [torch.tensor(np.stack(w), requires_grad=True) for w in zip(*fits, strict=True)]
 
 
 def _named(beta: Floats, anchor: Integers) -> Floats:

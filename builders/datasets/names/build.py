@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -18,49 +19,57 @@ from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.names.wikidata_counts import FOLDER, counted
 from plumbline.builders.readers.declared import declared, read
 from plumbline.builders.readers.gazetteer import fold
-from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE, List, entries, places
+from plumbline.builders.readers.name_lists import (
+    BEARERS,
+    KINDS,
+    NOWHERE,
+    List,
+    entries,
+    normal,
+    places,
+)
+from plumbline.builders.readers.sparql_json import bindings, entity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from plumbline.builders.core.snapshot import Snapshot
 
+    _Item = Reject | tuple[str, str, str, "_Known"]
+
+FOLDER = "wikidata"  # of the snapshot, and the name of this source among the lists
+GENDERS = {  # Wikidata's items for a person's sex or gender
+    "Q6581097": "male",
+    "Q2449503": "male",  # trans man
+    "Q6581072": "female",
+    "Q1052281": "female",  # trans woman
+}
 FLAGS = ("word", "place", "short", "letters", "script")
 UNSPELLED = "no spelling in Latin letters"
 LETTERS = re.compile(r"[^\W\d_](?:[^\W\d_]|[ '.·\-\u0300-\u036f])*")
 
-SCHEMA = Schema(
-    columns=(
-        Column("name", "string", "the name; see Spelling"),
-        Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
-        Column(
-            "rank",
-            "int32",
-            "within country and kind; 1: the most frequent",
-            minimum=1,
-            role="tracked",
-        ),
-        Column(
-            "count",
-            "int64",
-            "people of that name; null: its lists only rank",
-            True,
-            minimum=1,
-            role="tracked",
-        ),
-        Column(
-            "bearer", "label", "whose form of a last name it is", labels=BEARERS, role="tracked"
-        ),
-        Column("sources", "strings", "lists that have the name, in the order of the params"),
-        Column("flags", "strings", "why it is not to be used; empty: it may be"),
+COLUMNS = (
+    Column("name", "string", "the name; see Spelling"),
+    Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
+    Column(
+        "rank", "int32", "within country and kind; 1: the most frequent", minimum=1, role="tracked"
     ),
-    key=("kind", "name"),
-    unit=("name", "names"),
+    Column(
+        "count",
+        "int64",
+        "people of that name; null: its lists only rank",
+        True,
+        minimum=1,
+        role="tracked",
+    ),
+    Column("bearer", "label", "whose form of a last name it is", labels=BEARERS, role="tracked"),
+    Column("sources", "strings", "lists that have the name, in the order of the params"),
+    Column("flags", "strings", "why it is not to be used; empty: it may be"),
 )
+SCHEMA = Schema(COLUMNS, key=("kind", "name"), unit=("name", "names"))
 
 
 class Params(SnapshotParams):
@@ -102,86 +111,103 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     larger count, then by spelling. Its count is that of the first list that has one.
     """
     found: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
-    order = [entry.name for entry in _declared(snapshot)] + [FOLDER]
-    for source, item in _inputs(snapshot, params):
+    lists = declared(
+        snapshot, List, "lists", otherwise="declares no readable lists; fetch it again"
+    )
+    for item in chain(_listed(snapshot, lists, params), _counted(snapshot, params)):
         if isinstance(item, Reject):
             yield item
         else:
             country, kind, name, known = item
-            found[country][kind, name].append(known._replace(source=source))
+            found[country][kind, name].append(known)
     countries = params.countries or sorted(found)
     for country in sorted(found.keys() - set(countries)):
         yield Reject(EVERY, country, "of a country that is not used", number=len(found[country]))
-    words = {fold(word) for word in params.words}
+    order = {name: place for place, name in enumerate([*(own.name for own in lists), FOLDER])}
     for country in sorted(set(countries) & found.keys()):
-        rows = list(_ranked(found[country], order, words, params.spelling))
+        rows = list(_ranked(found[country], order, params))
         usable = [sum(r["kind"] == k and not r["flags"] for r in rows) for k in range(len(KINDS))]
         if not params.countries and country != NOWHERE and min(usable) < params.usable_min:
             reason = "of a country with too few names of a kind"
             yield Reject(EVERY, country, reason, number=len(rows))
-            continue
-        yield from (Row(country, row) for row in rows)
+        else:
+            yield from (Row(country, row) for row in rows)
 
 
-def _declared(snapshot: Snapshot) -> list[List]:
-    """Return the lists as the snapshot's manifest declares them."""
-    otherwise = "declares no readable lists; fetch it again"
-    return declared(snapshot, List, "lists", otherwise=otherwise)
-
-
-def _inputs(
-    snapshot: Snapshot, params: Params
-) -> Iterator[tuple[str, Reject | tuple[str, str, str, _Known]]]:
-    """Yield the entries of all lists, and of the counts of people, list by list."""
-    for entry in _declared(snapshot):
-        then = "mend the list, or how it is declared under sources.names.lists, and fetch again"
+def _listed(snapshot: Snapshot, lists: list[List], params: Params) -> Iterator[_Item]:
+    """Yield country, kind, name and what is known of it for the entries of all lists."""
+    then = "mend the list, or how it is declared under sources.names.lists, and fetch again"
+    for entry in lists:
         for item in read(snapshot, entry.path(), partial(entries, entry), then):
             name = item.native or item.name if params.spelling == "native" else item.name
             if item.country and name:
-                known = _Known("", item.bearer, item.rank, item.number)
-                yield entry.name, (item.country, item.kind, name, known)
+                known = _Known(entry.name, item.bearer, item.rank, item.number)
+                yield item.country, item.kind, name, known
             else:
                 reason = UNSPELLED if item.country else "of no country that is known"
-                yield entry.name, Reject(EVERY, f"{entry.name}/{item.place}", reason)
-    people = params.people_min
-    for country, kind, name, rank, number in counted(snapshot):
-        if number < people:
-            place = f"{country}/{kind}/{name}"
-            yield FOLDER, Reject(EVERY, place, "of fewer people than the floor")
-        elif not name:
-            yield FOLDER, Reject(EVERY, f"{country}/{kind}", "no label", number=1)
-        else:
-            yield FOLDER, (country, kind, name, _Known("", "any", rank, number))
+                yield Reject(EVERY, f"{entry.name}/{item.place}", reason)
+
+
+def _labels(snapshot: Snapshot) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for path in snapshot.names(f"{FOLDER}/labels/"):
+        for row in bindings(snapshot.read(path)):
+            qid, label = entity(row["item"]), row["label"]
+            better = label.get("xml:lang") != "mul"  # a language of its own wins
+            if qid and (better or qid not in labels):
+                labels[qid] = normal(label["value"])
+    return labels
+
+
+def _counted(snapshot: Snapshot, params: Params) -> Iterator[_Item]:
+    """Yield the same for names that were counted.
+
+    Items with one label are one name. People of genders in neither list are not among the first
+    names.
+    """
+    labels = _labels(snapshot)
+    numbers: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for path in snapshot.names(f"{FOLDER}/counts/"):
+        country, what = path.split("/")[2:4]
+        for row in bindings(snapshot.read(path)):
+            gender = GENDERS.get(entity(row.get("gender", {})) or "")
+            kind = gender if what == "given" else "last"
+            if (qid := entity(row["name"])) and kind:
+                numbers[country, kind][labels.get(qid, "")] += int(row["number"]["value"])
+    for (country, kind), names in sorted(numbers.items()):
+        ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
+        for rank, (name, number) in enumerate(ordered, start=1):
+            if number < params.people_min:
+                place = f"{country}/{kind}/{name}"
+                yield Reject(EVERY, place, "of fewer people than the floor")
+            elif not name:
+                yield Reject(EVERY, f"{country}/{kind}", "no label")
+            else:
+                yield country, kind, name, _Known(FOLDER, "any", rank, number)
 
 
 def _ranked(
-    known: dict[tuple[str, str], list[_Known]], order: list[str], words: set[str], spelling: str
+    known: dict[tuple[str, str], list[_Known]], order: dict[str, int], params: Params
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a country."""
-    for kind in KINDS:
-        names = {name: of for (k, name), of in known.items() if k == kind}
+    words = {fold(word) for word in params.words}
+    for code, kind in enumerate(KINDS):
         rows = []
-        for name, of in names.items():
-            sources = sorted({k.source for k in of}, key=order.index)
-            counts = (k.number for s in sources for k in of if k.source == s and k.number)
-            rows.append((min(k.rank for k in of), sources, next(counts, None), name))
-        rows.sort(key=lambda row: (row[0], -len(row[1]), -(row[2] or 0), row[3]))
-        for rank, (_, sources, count, name) in enumerate(rows, start=1):
+        for name, of in ((name, of) for (k, name), of in known.items() if k == kind):
+            of.sort(key=lambda k: order[k.source])
+            count = next((k.number for k in of if k.number), None)
+            sources = list(dict.fromkeys(k.source for k in of))
+            rows.append((min(k.rank for k in of), -len(sources), -(count or 0), name, sources, of))
+        for rank, (_, _, count, name, sources, of) in enumerate(sorted(rows), start=1):
+            bearers = {k.bearer for k in of}  # of one gender only if no list has it otherwise
             yield {
                 "name": name,
-                "kind": KINDS.index(kind),
+                "kind": code,
                 "rank": rank,
-                "count": count,
-                "bearer": BEARERS.index(_bearer(names[name])),
+                "count": -count or None,
+                "bearer": BEARERS.index(bearers.pop() if len(bearers) == 1 else "any"),
                 "sources": sources,
-                "flags": flags(name, words, spelling),
+                "flags": flags(name, words, params.spelling),
             }
-
-
-def _bearer(of: Iterable[_Known]) -> str:
-    """Return whose form a last name is: of one gender only if no list has it otherwise."""
-    found = {k.bearer for k in of}
-    return found.pop() if len(found) == 1 else "any"
 
 
 def flags(name: str, words: set[str], spelling: str = "latin") -> list[str]:

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
-from plumbline.builders.datasets.names.wikidata_counts import FOLDER
+from plumbline.builders.datasets.names.build import FOLDER
 from plumbline.builders.fetch.files import Fetch, citations, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.fetch.sparql import (

@@ -9,19 +9,22 @@ from __future__ import annotations
 from array import array
 from collections import Counter, defaultdict
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
-from plumbline.builders.core.describe import page, table
+from plumbline.builders.core.describe import counted, page, table
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.core.snapshot import hash64
+from plumbline.builders.core.snapshot import Snapshot, hash64
 from plumbline.builders.readers.articles import (
     LEANINGS,
+    Article,
+    Corpus,
     corpora_of,
     every,
     paragraphs,
@@ -32,33 +35,27 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
     from pathlib import Path
 
-    from plumbline.builders.core.snapshot import Snapshot
-    from plumbline.builders.readers.articles import Article, Corpus
-
 CONTROL = "control"
 UNDRAWN = "not drawn"
 FEWER = "Where all sound articles of an outlet are here it may have had fewer than were asked for."
 
 SOURCE = "news"
-SCHEMA = Schema(
-    columns=(
-        Column("outlet", "string", "short name of the outlet; `control`: the control corpus"),
-        Column(
-            "leaning",
-            "label",
-            "political leaning, as the source has it",
-            labels=LEANINGS,
-            role="tracked",
-        ),
-        Column("date", "date32", "of publication; null where it has none", nullable=True),
-        Column("topic", "string", "as the source has it; may be empty"),
-        Column("text", "string", "the article; a paragraph a line, see Cleaning"),
-        Column("article", "string", "corpus and id of the article in it"),
-        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+COLUMNS = (
+    Column("outlet", "string", "short name of the outlet; `control`: the control corpus"),
+    Column(
+        "leaning",
+        "label",
+        "political leaning, as the source has it",
+        labels=LEANINGS,
+        role="tracked",
     ),
-    key=("article",),
-    unit=("article", "articles"),
+    Column("date", "date32", "of publication; null where it has none", nullable=True),
+    Column("topic", "string", "as the source has it; may be empty"),
+    Column("text", "string", "the article; a paragraph a line, see Cleaning"),
+    Column("article", "string", "corpus and id of the article in it"),
+    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
+SCHEMA = Schema(COLUMNS, key=("article",), unit=("article", "articles"))
 
 
 class Control(Section):
@@ -91,13 +88,6 @@ class Params(SnapshotParams):
         return self
 
 
-class Candidate(NamedTuple):
-    """What is remembered of an article until it is known which are drawn."""
-
-    rank: int
-    article: str
-
-
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per article drawn, sorted by outlet and article.
 
@@ -105,19 +95,27 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     what is to be drawn, and for the texts drawn.
     """
     lacking = {*params.outlets, CONTROL}
+    until = date.fromisoformat(snapshot.manifest["retrieved"])
     for language in params.languages:
-        corpora = corpora_of(snapshot, language, "take it out of datasets.outlets.languages")
-        repeated = _repeated(snapshot, corpora, language, params)
-        places = yield from _drawn(snapshot, corpora, language, repeated, params)
+        articles = partial(_placed, snapshot, language, params)
+        repeated = _repeated(articles(), params.repeats)
+        places = yield from _drawn(articles(), repeated, language, params)
         lacking -= set(places.values())
         rows = []
-        for corpus, found in every(snapshot, corpora, language):
-            outlet = place(found, params)
+        for corpus, found, outlet in articles():
             if outlet is not None and places.get(found.article) == outlet:
                 del places[found.article]  # the first of those with one id
-                rows.append(_row(outlet, corpus, found, repeated, snapshot.manifest["retrieved"]))
-        rows.sort(key=lambda row: (row["outlet"], row["article"]))
-        for row in rows:
+                row = {
+                    "outlet": outlet,
+                    "leaning": SCHEMA["leaning"].code(found.leaning),
+                    "date": published(found.published, corpus.dates, until),
+                    "topic": found.topic,
+                    "text": "\n".join(_without(paragraphs(found.text), repeated[outlet])),
+                    "article": found.article,
+                    "redistributable": corpus.redistribute,
+                }
+                rows.append(row)
+        for row in sorted(rows, key=lambda row: (row["outlet"], row["article"])):
             yield Row(language, row)
     if lacking:
         raise UserError(
@@ -126,18 +124,13 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         )
 
 
-def _row(
-    outlet: str, corpus: Corpus, found: Article, repeated: dict[str, set[int]], until: str
-) -> dict[str, object]:
-    return {
-        "outlet": outlet,
-        "leaning": SCHEMA["leaning"].code(found.leaning),
-        "date": published(found.published, corpus.dates, date.fromisoformat(until)),
-        "topic": found.topic,
-        "text": "\n".join(_without(paragraphs(found.text), repeated[outlet])),
-        "article": found.article,
-        "redistributable": corpus.redistribute,
-    }
+def _placed(
+    snapshot: Snapshot, language: str, params: Params
+) -> Iterator[tuple[Corpus, Article, str | None]]:
+    """Yield all articles of a language with what each counts for."""
+    corpora = corpora_of(snapshot, language, "take it out of datasets.outlets.languages")
+    for corpus, found in every(snapshot, corpora, language):
+        yield corpus, found, place(found, params)
 
 
 def place(found: Article, params: Params) -> str | None:
@@ -152,64 +145,33 @@ def place(found: Article, params: Params) -> str | None:
 
 
 def _repeated(
-    snapshot: Snapshot, corpora: list[Corpus], language: str, params: Params
+    articles: Iterator[tuple[Corpus, Article, str | None]], repeats: int
 ) -> dict[str, set[int]]:
     """Return the hashes of the paragraphs that are boilerplate, for each outlet."""
     import numpy as np
 
     lines: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
-    for _, found in every(snapshot, corpora, language):
-        outlet = place(found, params)
+    for _, found, outlet in articles:
         if outlet is not None:
             lines[outlet].extend({hash64(line) for line in paragraphs(found.text)})
     repeated = {}
     for outlet, hashes in lines.items():
         values, counts = np.unique(np.frombuffer(hashes, dtype=np.uint64), return_counts=True)
-        repeated[outlet] = {int(value) for value in values[counts >= params.repeats]}
+        repeated[outlet] = set(values[counts >= repeats].tolist())
     return repeated
 
 
 def _drawn(
-    snapshot: Snapshot,
-    corpora: list[Corpus],
-    language: str,
+    articles: Iterator[tuple[Corpus, Article, str | None]],
     repeated: dict[str, set[int]],
+    language: str,
     params: Params,
 ) -> Generator[Reject, None, dict[str, str]]:
     """Return the outlet of each article that is drawn; yield what is left out, by outlet."""
     out: Counter[tuple[str, str]] = Counter()
-    pools: defaultdict[str, list[Candidate]] = defaultdict(list)
-    for same in _sound(every(snapshot, corpora, language), repeated, params, out):
-        outlets = {outlet for outlet, _ in same}
-        for outlet in outlets:
-            own = sorted(kept for name, kept in same if name == outlet)
-            if len(outlets) > 1:
-                out[outlet, "the same text in several outlets"] += len(own)
-            else:
-                pools[outlet].append(own[0])
-                out[outlet, "the same text again"] += len(own) - 1
-    places = {}
-    for outlet, pool in pools.items():
-        drawn = sorted(pool)[: params.articles]
-        places.update({kept.article: outlet for kept in drawn})
-        out[outlet, UNDRAWN] += len(pool) - len(drawn)
-    for (outlet, reason), number in sorted(out.items()):
-        if number:
-            yield Reject(language, outlet, reason, number=number)
-    return places
-
-
-def _sound(
-    articles: Iterator[tuple[Corpus, Article]],
-    repeated: dict[str, set[int]],
-    params: Params,
-    out: Counter[tuple[str, str]],
-) -> list[list[tuple[str, Candidate]]]:
-    """Return the articles that may be drawn, those of one text together; count the others."""
     seen: set[str] = set()
-    texts: defaultdict[int, list[tuple[str, Candidate]]] = defaultdict(list)
-    for _, found in articles:
-        outlet = place(found, params)
+    texts: defaultdict[int, list[tuple[int, str, str]]] = defaultdict(list)
+    for _, found, outlet in articles:
         if outlet is None:
             out[found.outlet, "neither of an outlet nor of the control"] += 1
         elif found.article in seen:
@@ -222,8 +184,21 @@ def _sound(
                 out[outlet, reason] += 1
             else:
                 rank = hash64(f"{params.seed}/{found.article}")
-                texts[hash64("\n".join(left))].append((outlet, Candidate(rank, found.article)))
-    return list(texts.values())
+                texts[hash64("\n".join(left))].append((rank, found.article, outlet))
+    pools: defaultdict[str, list[tuple[int, str, str]]] = defaultdict(list)
+    for same in texts.values():
+        several = len({outlet for *_, outlet in same}) > 1
+        reason = "the same text in several outlets" if several else "the same text again"
+        out.update((outlet, reason) for *_, outlet in sorted(same)[not several :])
+        if not several:
+            pools[same[0][-1]].append(min(same))
+    places = {}
+    for outlet, pool in pools.items():
+        places.update({article: outlet for _, article, _ in sorted(pool)[: params.articles]})
+        out[outlet, UNDRAWN] = max(0, len(pool) - params.articles)
+    for (outlet, reason), number in sorted((+out).items()):
+        yield Reject(language, outlet, reason, number=number)
+    return places
 
 
 def _short(whole: list[str], left: list[str], words_min: int) -> str:
@@ -243,43 +218,31 @@ def describe(folder: Path) -> str:
     """Return how many articles of each outlet there are, as Markdown."""
     import polars as pl
 
-    undrawn = {
-        (config, outlet): number
-        for config, outlet, reason, number in pl.read_parquet(folder / REJECTS)
-        .select("config", "key", "reason", "number")
-        .iter_rows()
-        if reason == UNDRAWN
-    }
-    found = []
-    for path in sorted(folder.glob("*.parquet")):
-        if path.name == REJECTS:
-            continue
-        frame = pl.scan_parquet(path).with_columns(words=pl.col("text").str.count_matches(r"\S+"))
-        per = (
-            frame.group_by("outlet")
-            .agg(
-                pl.len(),
-                *((pl.col("leaning") == i).sum().alias(name) for i, name in enumerate(LEANINGS)),
-                pl.col("date").null_count().alias("undated"),
-                pl.col("date").min().alias("first"),
-                pl.col("date").max().alias("last"),
-                pl.col("words").median(),
-                pl.col("redistributable").all(),
-            )
-            .sort("outlet")
-            .collect()
-        )
-        for outlet, number, *counts, first, last, words, may in per.iter_rows():
-            left = undrawn.get((path.stem, outlet), 0)
-            dates = (first or "–", last or "–", f"{words:,.0f}", may)
-            sound = number + left if left else "all"
-            found.append((path.stem, outlet, number, sound, *counts, *dates))
+    rejects = pl.read_parquet(folder / REJECTS).filter(pl.col("reason") == UNDRAWN)
+    undrawn = {row[:2]: row[2] for row in rejects.select("config", "key", "number").iter_rows()}
+    day = pl.col("date")
+    sums = (
+        pl.len(),
+        *((pl.col("leaning") == i).sum().alias(name) for i, name in enumerate(LEANINGS)),
+        day.null_count().alias("undated"),
+        day.min().alias("first"),
+        day.max().alias("last"),
+        pl.col("text").str.count_matches(r"\S+").median(),
+        pl.col("redistributable").all(),
+    )
+    rows = []
+    for config, outlet, number, *counts, first, last, words, may in counted(
+        folder, ["outlet"], *sums
+    ):
+        left = undrawn.get((config, outlet), 0)
+        dates = (first or "–", last or "–", f"{words:,.0f}", may)
+        rows.append((config, outlet, number, number + left if left else "all", *counts, *dates))
     leanings = " | ".join(f":{name}" for name in LEANINGS)
     head = (
         f"language | outlet | :articles | :of sound ones | {leanings} | :undated | from | to | "
         ":words, median | publishable"
     )
-    return page(table(head, found, "Articles by outlet", FEWER))
+    return page(table(head, rows, "Articles by outlet", FEWER))
 
 
 def _without(lines: list[str], repeated: set[int]) -> list[str]:

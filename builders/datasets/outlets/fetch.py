@@ -10,13 +10,11 @@ from pydantic import Field, model_validator
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.fetch.files import Fetch, citations, declared_once, licences
-from plumbline.builders.fetch.http import ADDRESS
+from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.readers.articles import Corpus
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
 
 OWN = r"\.{0,2}/"  # how a path of the user's begins
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
+from collections import defaultdict
 from datetime import date
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, model_validator
 
@@ -41,59 +41,52 @@ GENDER_OF = {
     "Q2449503": "non-binary",  # transgender male
 }
 ORGANISMS = {"Q43445", "Q44148"}  # female and male organism: left out, as in the paper
-PRECISIONS = {"11": "day", "10": "month", "9": "year"}
-COARSE = "coarser than a year"
-UNSTATED = "unstated"
+PRECISIONS = ("day", "month", "year", "coarser than a year", "unstated")
+COARSE, UNSTATED = 3, 4
+PRECISION_OF = {"11": 0, "10": 1, "9": 2}  # Wikidata's codes
 DATE = re.compile(r"^\+?(\d{4})-(\d\d)-(\d\d)T")
 
 SOURCE = "wikidata"
-SCHEMA = Schema(
-    columns=(
-        Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
-        Column("name", "string", "label of the person in the config's language, NFC", role="label"),
-        Column("name_language", "string", "language of the label used: the config's, or `mul`"),
-        Column("name_fallback", "bool", "whether the label had to be taken from `mul`"),
-        Column("gender", "label", "the paper's grouping of P21", labels=GENDERS, role="tracked"),
-        Column("gender_qids", "strings", "all values of P21 (sex or gender), as stated"),
-        Column(
-            "birth_date",
-            "date32",
-            "date of birth (P569); read it with its precision",
-            role="tracked",
-        ),
-        Column(
-            "birth_precision",
-            "label",
-            "how exact the source's date is; `unstated` where it does not say",
-            labels=("day", "month", "year", COARSE, UNSTATED),
-        ),
-        Column("birth_year", "int32", "year of birth", role="tracked"),
-        Column(
-            "countries",
-            "strings",
-            "citizenships (P27) as ISO 3166-1 alpha-2 codes (P297)",
-            role="tracked",
-        ),
-        Column("country_qids", "strings", "all citizenships (P27), also those without a code"),
-        Column(
-            "native",
-            "bool",
-            "whether the config's language is official, by law or in fact, in a country of the "
-            "person (CLDR); null where no citizenship has a code that CLDR knows",
-            nullable=True,
-        ),
-        Column(
-            "popularity",
-            "int32",
-            "number of sitelinks of the item, i.e. of Wikimedia pages about the person",
-            nullable=True,
-            minimum=0,
-        ),
+COLUMNS = (
+    Column("qid", "string", "Wikidata item of the person", pattern=r"^Q[1-9]\d*$"),
+    Column("name", "string", "label of the person in the config's language, NFC", role="label"),
+    Column("name_language", "string", "language of the label used: the config's, or `mul`"),
+    Column("name_fallback", "bool", "whether the label had to be taken from `mul`"),
+    Column("gender", "label", "the paper's grouping of P21", labels=GENDERS, role="tracked"),
+    Column("gender_qids", "strings", "all values of P21 (sex or gender), as stated"),
+    Column(
+        "birth_date", "date32", "date of birth (P569); read it with its precision", role="tracked"
     ),
-    key=("qid",),
-    unit=("person", "people"),
-    across=True,
+    Column(
+        "birth_precision",
+        "label",
+        "how exact the source's date is; `unstated` where it does not say",
+        labels=PRECISIONS,
+    ),
+    Column("birth_year", "int32", "year of birth", role="tracked"),
+    Column(
+        "countries",
+        "strings",
+        "citizenships (P27) as ISO 3166-1 alpha-2 codes (P297)",
+        role="tracked",
+    ),
+    Column("country_qids", "strings", "all citizenships (P27), also those without a code"),
+    Column(
+        "native",
+        "bool",
+        "whether the config's language is official, by law or in fact, in a country of the "
+        "person (CLDR); null where no citizenship has a code that CLDR knows",
+        nullable=True,
+    ),
+    Column(
+        "popularity",
+        "int32",
+        "number of sitelinks of the item, i.e. of Wikimedia pages about the person",
+        nullable=True,
+        minimum=0,
+    ),
 )
+SCHEMA = Schema(COLUMNS, key=("qid",), unit=("person", "people"), across=True)
 
 
 class Params(SnapshotParams):
@@ -110,19 +103,6 @@ class Params(SnapshotParams):
         return self
 
 
-class Person(NamedTuple):
-    """What is the same in all languages."""
-
-    qid: str
-    gender: str
-    gender_qids: list[str]
-    birth_date: date
-    birth_precision: str
-    countries: list[str]
-    country_qids: list[str]
-    popularity: int | None
-
-
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield a row per person and language, sorted by item number, or a reject with its reason.
 
@@ -136,25 +116,26 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             "datasets.politicians.languages"
         )
     ids = snapshot.read("ids.txt.gz").decode().split()
-    size = request["batch_size"]
-    iso = _iso_codes(snapshot)
-    official = {code: _official(code) for code in sorted({c for cs in iso.values() for c in cs})}
-    known = {code for code in official if official[code] is not None}
-    for start in range(0, len(ids), size):
-        batch = f"{start // size:05d}"
-        facts = _batch(snapshot, f"facts/{batch}")
-        dates = _batch(snapshot, f"dates/{batch}")
-        labels = _batch(snapshot, f"labels/{batch}")
-        for qid in ids[start : start + size]:
-            person = _person(qid, facts.get(qid, []), dates.get(qid, []), iso, params)
+    iso = {
+        qid: sorted({row["iso"]["value"].upper() for row in rows})
+        for qid, rows in _answers(snapshot, "countries/").items()
+    }
+    official = {code: _official(code) for codes in iso.values() for code in codes}
+    for number, start in enumerate(range(0, len(ids), request["batch_size"])):
+        kinds = (f"{kind}/{number:05d}" for kind in ("facts", "dates", "labels"))
+        facts, dates, labels = (_answers(snapshot, prefix) for prefix in kinds)
+        for qid in ids[start : start + request["batch_size"]]:
+            person = _person(qid, facts.get(qid, []), dates.get(qid, []), params)
             if isinstance(person, Reject):
                 yield person
                 continue
-            names = _names(labels.get(qid, []))
-            codes = [c for c in person.countries if c in known]
+            countries = person["country_qids"]
+            codes = sorted({code for country in countries for code in iso.get(country, [])})
+            spoken = [of for code in codes if (of := official[code]) is not None]
             for language in params.languages:
-                native = any(language in (official[c] or ()) for c in codes) if codes else None
-                yield _row(person, language, names, native)
+                native = any(language in of for of in spoken) if spoken else None
+                facts_of = {"countries": codes, "native": native}
+                yield _row(person | facts_of, language, labels.get(qid, []))
 
 
 def gender_of(qids: list[str]) -> tuple[str | None, str]:
@@ -168,17 +149,14 @@ def gender_of(qids: list[str]) -> tuple[str | None, str]:
     tuple
         The group, or None and the reason for rejecting the person.
     """
-    unlisted = [q for q in qids if q not in GENDER_OF and q not in ORGANISMS]
-    if unlisted:
+    if unlisted := [q for q in qids if q not in GENDER_OF and q not in ORGANISMS]:
         return None, f"gender in neither list: {', '.join(unlisted)}"
     groups = {GENDER_OF[q] for q in qids if q in GENDER_OF}
     if not groups:
         return None, "gender of an organism" if qids else "gender unknown"
-    if "non-binary" in groups:
-        return "non-binary", ""
-    if len(groups) > 1:
+    if len(groups) > 1 and "non-binary" not in groups:
         return None, "male and female stated at once"
-    return groups.pop(), ""
+    return "non-binary" if "non-binary" in groups else groups.pop(), ""
 
 
 def describe(folder: Path) -> str:
@@ -187,132 +165,91 @@ def describe(folder: Path) -> str:
 
     rows, each = [], []
     for config, frame in frames(folder):
-        by = Counter(frame["gender"].to_list())
-        genders = [by[i] for i in range(len(GENDERS))]
+        genders = [(frame["gender"] == code).sum() for code in range(len(GENDERS))]
         sums = [frame[name].sum() for name in ("name_fallback", "native")]
         rows.append((config, *genders, len(frame), *sums))
         each.append(frame.select("qid", "gender", "gender_qids"))
     people = pl.concat(each).unique("qid")
-    values = Counter(
-        (qid, GENDERS[row["gender"]])
-        for row in people.iter_rows(named=True)
-        for qid in row["gender_qids"]
-    )
-    columns = " | ".join(f":{gender}" for gender in GENDERS)
-    head = f"language | {columns} | :all | :names from `mul` | :native"
+    values = people.explode("gender_qids").group_by("gender_qids", "gender").len()
+    stated = sorted((qid, GENDERS[code], number) for qid, code, number in values.iter_rows())
+    head = f"language | {' | '.join(f':{gender}' for gender in GENDERS)} | :all"
     title = "Politicians by language and gender (the shape of the paper's Table 1)"
-    stated = [(*key, number) for key, number in sorted(values.items())]
-    said = f"{sum(len(q) > 1 for q in people['gender_qids']):,} people have several values of P21."
+    several = (people["gender_qids"].list.len() > 1).sum()
     shape = "People by stated value of P21 (the shape of the paper's Table 10)"
+    by_language = table(f"{head} | :names from `mul` | :native", rows, title)
     by_value = table("P21 | group | :people", stated, shape)
-    return page(table(head, rows, title), by_value, [said])
+    return page(by_language, by_value, [f"{several:,} people have several values of P21."])
+
+
+def _answers(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
+    """Return the rows of all files of a prefix by item; a batch that was split has several."""
+    files = snapshot.names(prefix)
+    return dict(by_item([row for name in files for row in bindings(snapshot.read(name))]))
 
 
 def _person(
-    qid: str,
-    facts: list[Binding],
-    dates: list[Binding],
-    iso: dict[str, list[str]],
-    params: Params,
-) -> Person | Reject:
-    values: dict[str, list[dict[str, str]]] = {}
+    qid: str, facts: list[Binding], dates: list[Binding], params: Params
+) -> dict[str, Any] | Reject:
+    """Return what is the same in all languages.
+
+    Of several dates of birth the most exact one counts, of equally exact ones the earliest.
+    """
+    values: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
     for row in facts:
-        values.setdefault(row["property"]["value"].rsplit("/", 1)[-1], []).append(row["value"])
-    genders = _entities(values.get("P21", []))
+        values[row["property"]["value"].rsplit("/", 1)[-1]].append(row["value"])
+    genders, countries = (_entities(values[name]) for name in ("P21", "P27"))
     gender, reason = gender_of(genders)
     if gender is None:
         return Reject(EVERY, qid, reason)
-    born, precision, reason = _birth(values.get("P569", []), dates)
-    if born is None:
+    stated = {row["value"]["value"]: row["precision"]["value"] for row in dates}
+    births = sorted(filter(None, (_birth(value["value"], stated) for value in values["P569"])))
+    if not births:
+        reason = "date of birth is not a date" if values["P569"] else "no date of birth"
         return Reject(EVERY, qid, reason)
+    precision, born = births[0]
     if not params.born_from <= born <= params.born_to:
         return Reject(EVERY, qid, "born outside the range", str(born))
-    countries = _entities(values.get("P27", []))
-    links = [int(v["value"]) for v in values.get("ontology#sitelinks", [])]
-    return Person(
-        qid,
-        gender,
-        genders,
-        born,
-        precision,
-        sorted({code for c in countries for code in iso.get(c, [])}),
-        countries,
-        max(links, default=None),
-    )
-
-
-def _birth(values: list[dict[str, str]], dates: list[Binding]) -> tuple[date | None, str, str]:
-    """Return date, precision and, without a date, the reason.
-
-    Of several dates the most exact one counts, of equally exact ones the earliest.
-    """
-    if not values:
-        return None, "", "no date of birth"
-    ranks = [*PRECISIONS.values(), COARSE, UNSTATED]
-    stated = {row["value"]["value"]: row["precision"]["value"] for row in dates}
-    found = []
-    for value in values:
-        match = DATE.match(value["value"])
-        if not match:
-            continue
-        year, month, day = (int(part) for part in match.groups())
-        try:
-            born = date(year, max(month, 1), max(day, 1))
-        except ValueError:
-            continue
-        code = stated.get(value["value"])
-        precision = UNSTATED if code is None else PRECISIONS.get(code, COARSE)
-        found.append((ranks.index(precision), born, precision))
-    if not found:
-        return None, "", "date of birth is not a date"
-    _, born, precision = min(found)
-    return born, precision, ""
-
-
-def _row(person: Person, language: str, names: dict[str, str], native: bool | None) -> Row | Reject:
-    used = language if language in names else "mul"
-    raw = names.get(used)
-    if raw is None:
-        return Reject(language, person.qid, "no label")
-    name = " ".join(unicodedata.normalize("NFC", raw).split())
-    if not any(unicodedata.category(c).startswith("L") for c in name):
-        return Reject(language, person.qid, "label without a letter", raw)
-    values: dict[str, Any] = person._asdict() | {
-        "name": name,
-        "name_language": used,
-        "name_fallback": used != language,
-        "gender": SCHEMA["gender"].code(person.gender),
-        "birth_precision": SCHEMA["birth_precision"].code(person.birth_precision),
-        "birth_year": person.birth_date.year,
-        "native": native,
+    links = (int(value["value"]) for value in values["ontology#sitelinks"])
+    return {
+        "qid": qid,
+        "gender": GENDERS.index(gender),
+        "gender_qids": genders,
+        "birth_date": born,
+        "birth_precision": precision,
+        "birth_year": born.year,
+        "country_qids": countries,
+        "popularity": max(links, default=None),
     }
-    return Row(language, values)
 
 
-def _names(labels: list[Binding]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for row in labels:
-        names.setdefault(row["label"]["xml:lang"], row["label"]["value"])
-    return names
+def _birth(text: str, stated: dict[str, str]) -> tuple[int, date] | None:
+    """Return the code of a date's precision, and the date; None if it is none."""
+    if not (match := DATE.match(text)):
+        return None
+    year, month, day = map(int, match.groups())
+    code = stated.get(text)
+    precision = UNSTATED if code is None else PRECISION_OF.get(code, COARSE)
+    try:
+        return precision, date(year, max(month, 1), max(day, 1))
+    except ValueError:
+        return None
+
+
+def _row(person: dict[str, Any], language: str, labels: list[Binding]) -> Row | Reject:
+    names = {row["label"]["xml:lang"]: row["label"]["value"] for row in reversed(labels)}
+    used = language if language in names else "mul"
+    if used not in names:
+        return Reject(language, person["qid"], "no label")
+    name = " ".join(unicodedata.normalize("NFC", names[used]).split())
+    if not any(unicodedata.category(c).startswith("L") for c in name):
+        return Reject(language, person["qid"], "label without a letter", names[used])
+    label = {"name": name, "name_language": used, "name_fallback": used != language}
+    return Row(language, person | label)
 
 
 def _entities(values: list[dict[str, str]]) -> list[str]:
     found = {qid for v in values if (qid := entity(v))}
     return sorted(found, key=lambda qid: int(qid[1:]))
-
-
-def _batch(snapshot: Snapshot, prefix: str) -> dict[str, list[Binding]]:
-    """Return the rows of one batch by item; a batch that was split has several files."""
-    rows = [row for name in snapshot.names(prefix) for row in bindings(snapshot.read(name))]
-    return dict(by_item(rows))
-
-
-def _iso_codes(snapshot: Snapshot) -> dict[str, list[str]]:
-    codes: dict[str, list[str]] = {}
-    for name in snapshot.names("countries/"):
-        for qid, rows in by_item(bindings(snapshot.read(name))):
-            codes[qid] = sorted({row["iso"]["value"].upper() for row in rows})
-    return codes
 
 
 def _official(code: str) -> frozenset[str] | None:

@@ -28,13 +28,12 @@ from plumbline.builders.fetch.http import ADDRESS, Politeness
 from plumbline.builders.fetch.sparql import (
     WIKIDATA,
     Batch,
-    Born,
     Endpoint,
     batches,
     ranges,
     values,
 )
-from plumbline.builders.readers.sparql_json import bindings, by_item, entity
+from plumbline.builders.readers.sparql_json import bindings, entity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +92,6 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     """
     fetch = Fetch("wikidata", params, politeness, into, begun="request.json")
     client = Endpoint(params.endpoint, politeness, into)
-
     client.save("occupations", OCCUPATIONS % {"occupation": params.occupation})
     occupations = client.items("occupations")
     people = _people(params, client, occupations)
@@ -103,13 +101,23 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
             f"{params.born_to}; check sources.wikidata in "
             "builders/datasets/politicians/sources.yaml"
         )
-    chunks = batches(people, params.batch_size)
     languages = ", ".join(f'"{code}"' for code in [*params.languages, "mul"])
+
+    def query(template: str, batch: Batch) -> str:
+        return template % {"items": values(batch.ids), "languages": languages}
+
     for kind, template in BATCHES.items():
-        for batch in Bar(chunks, desc=kind, unit="batch"):
-            client.gather(batch, kind, partial(_batch_query, template, languages))
-    for batch in batches(_countries(into), params.batch_size):
-        client.gather(batch, "countries", partial(_batch_query, COUNTRIES, languages))
+        for batch in Bar(batches(people, params.batch_size), desc=kind, unit="batch"):
+            client.gather(batch, kind, partial(query, template))
+    citizenships = {
+        qid
+        for path in (into / "facts").glob("*.json.gz")
+        for row in bindings(gzip.decompress(path.read_bytes()))
+        if row["property"]["value"].endswith("/P27") and (qid := entity(row["value"]))
+    }
+    countries = sorted(citizenships, key=lambda qid: int(qid[1:]))
+    for batch in batches(countries, params.batch_size):
+        client.gather(batch, "countries", partial(query, COUNTRIES))
     shutil.rmtree(into / "ids", ignore_errors=True)
     counts = {"people": len(people), "occupations": len(occupations)}
     queries = {"people": PEOPLE, **BATCHES}
@@ -140,27 +148,9 @@ def _people(params: Params, client: Endpoint, occupations: Sequence[str]) -> lis
     """Return the ids of all people, from ``ids.txt.gz`` where it is there already."""
     listed = client.into / "ids.txt.gz"
     if not listed.exists():
-        parts: list[Born | _Undated] = [
-            *ranges(params.born_from, params.born_to, params.range_days)
-        ]
-        if params.undated:
-            parts.append(_Undated(""))
+        dated = ranges(params.born_from, params.born_to, params.range_days)
         known = {"occupations": values(occupations)}
-        for part in Bar(parts, desc="ids", unit="range"):
+        for part in Bar([*dated, *[_Undated("")] * params.undated], desc="ids", unit="range"):
             client.gather(part, "ids", lambda p: PEOPLE % (known | {"which": p.which()}))
         write_gzip(listed, "".join(f"{qid}\n" for qid in client.items("ids")).encode())
     return gzip.decompress(listed.read_bytes()).decode().split()
-
-
-def _batch_query(template: str, languages: str, batch: Batch) -> str:
-    return template % {"items": values(batch.ids), "languages": languages}
-
-
-def _countries(into: Path) -> list[str]:
-    found: set[str] = set()
-    for path in sorted((into / "facts").glob("*.json.gz")):
-        for _, rows in by_item(bindings(gzip.decompress(path.read_bytes()))):
-            for row in rows:
-                if row["property"]["value"].endswith("/P27") and (qid := entity(row["value"])):
-                    found.add(qid)
-    return sorted(found, key=lambda qid: int(qid[1:]))

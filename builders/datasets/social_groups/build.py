@@ -24,22 +24,19 @@ if TYPE_CHECKING:
 
     from plumbline.builders.core.snapshot import Snapshot
 
-SCHEMA = Schema(
-    columns=(
-        Column("category", "string", "kind of group: age, country, gender and so on"),
-        Column("group", "string", "the group, spelled as the paper does: so it stands in prompts"),
-        Column("name", "string", "the group in usual spelling; mostly the same", role="tracked"),
-        Column(
-            "kind",
-            "label",
-            "whether templates for people or those for countries are used",
-            labels=KINDS,
-            role="tracked",
-        ),
+COLUMNS = (
+    Column("category", "string", "kind of group: age, country, gender and so on"),
+    Column("group", "string", "the group, spelled as the paper does: so it stands in prompts"),
+    Column("name", "string", "the group in usual spelling; mostly the same", role="tracked"),
+    Column(
+        "kind",
+        "label",
+        "whether templates for people or those for countries are used",
+        labels=KINDS,
+        role="tracked",
     ),
-    key=("category", "group"),
-    unit=("group", "groups"),
 )
+SCHEMA = Schema(COLUMNS, key=("category", "group"), unit=("group", "groups"))
 
 
 class Params(SnapshotParams):

@@ -31,9 +31,8 @@ def groups(body: bytes) -> list[Group]:
             raise ValueError(f"line {number}: a field is empty or has spaces too many")
         if entry.kind not in KINDS:
             raise ValueError(f"line {number}: {entry.kind!r} is neither {' nor '.join(KINDS)}")
-        if (entry.category, entry.group) in found:
+        if found.setdefault(entry[:2], entry) is not entry:
             raise ValueError(f"line {number}: {entry.group!r} a second time in {entry.category}")
-        found[entry.category, entry.group] = entry
     if not found:
         raise ValueError("no group in it")
     return list(found.values())

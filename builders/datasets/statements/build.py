@@ -33,63 +33,60 @@ NOT_SHIPPED = {  # by how a config's name begins
     "8values": "The questions (https://8values.github.io) are not shipped",
 }
 
-SCHEMA = Schema(
-    columns=(
-        Column("id", "string", "name of the statement, the same in all languages of a scale"),
-        Column("language", "string", "language of the text"),
-        Column(
-            "text",
-            "string",
-            "the statement without a frame around it: begins in lower case, has no final stop, and "
-            "does not tell the gender of whoever says it",
-            role="tracked",
-        ),
-        Column("scale", "string", "questionnaire that it is of"),
-        Column(
-            "axis",
-            "string",
-            "value that it bears on; empty for calibration, and for an item that bears on none",
-        ),
-        Column(
-            "weight",
-            "float64",
-            "how much, in the scale's own units: agreeing strongly adds this to the axis, or takes "
-            "it away where `reversed`; 0 for an item that bears on none. Of a scale with `points`, "
-            "half the distance of its outer answers",
-        ),
-        Column("reversed", "bool", "whether agreeing speaks against the value", role="tracked"),
-        Column(
-            "polarity",
-            "label",
-            "for calibration: whether people are likely to agree; null elsewhere",
-            nullable=True,
-            labels=POLARITIES,
-            role="tracked",
-        ),
-        Column(
-            "opposite",
-            "string",
-            "id of the statement of the scale that says the opposite; empty where none does",
-        ),
-        Column("source", "string", "who wrote it"),
-        Column("licence", "string", "on what terms it may be used"),
-        Column(
-            "sentence",
-            "string",
-            "the statement as a sentence by itself: letter for letter as its source words it; of a "
-            "file with frames in mind, `text` with a capital and a stop",
-        ),
-        Column(
-            "points",
-            "floats",
-            "what the answers strongly disagree, disagree, agree, strongly agree add to the axis, "
-            "in this order, in the scale's own units; empty where the scale is linear",
-        ),
-        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
+COLUMNS = (
+    Column("id", "string", "name of the statement, the same in all languages of a scale"),
+    Column("language", "string", "language of the text"),
+    Column(
+        "text",
+        "string",
+        "the statement without a frame around it: begins in lower case, has no final stop, and "
+        "does not tell the gender of whoever says it",
+        role="tracked",
     ),
-    key=("id", "axis"),
-    unit=("statement", "statements"),
+    Column("scale", "string", "questionnaire that it is of"),
+    Column(
+        "axis",
+        "string",
+        "value that it bears on; empty for calibration, and for an item that bears on none",
+    ),
+    Column(
+        "weight",
+        "float64",
+        "how much, in the scale's own units: agreeing strongly adds this to the axis, or takes "
+        "it away where `reversed`; 0 for an item that bears on none. Of a scale with `points`, "
+        "half the distance of its outer answers",
+    ),
+    Column("reversed", "bool", "whether agreeing speaks against the value", role="tracked"),
+    Column(
+        "polarity",
+        "label",
+        "for calibration: whether people are likely to agree; null elsewhere",
+        nullable=True,
+        labels=POLARITIES,
+        role="tracked",
+    ),
+    Column(
+        "opposite",
+        "string",
+        "id of the statement of the scale that says the opposite; empty where none does",
+    ),
+    Column("source", "string", "who wrote it"),
+    Column("licence", "string", "on what terms it may be used"),
+    Column(
+        "sentence",
+        "string",
+        "the statement as a sentence by itself: letter for letter as its source words it; of a "
+        "file with frames in mind, `text` with a capital and a stop",
+    ),
+    Column(
+        "points",
+        "floats",
+        "what the answers strongly disagree, disagree, agree, strongly agree add to the axis, "
+        "in this order, in the scale's own units; empty where the scale is linear",
+    ),
+    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
+SCHEMA = Schema(COLUMNS, key=("id", "axis"), unit=("statement", "statements"))
 
 
 class Questionnaire(Section):
@@ -121,34 +118,23 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row]:
     """Yield one row per statement and axis, sorted; nothing is rejected."""
     for config in params.configs:
-        entry = _declared(snapshot, config)
-        name = entry.path(config)
+        own = (why for name, why in NOT_SHIPPED.items() if config.startswith(name))
+        said = "".join(f" {why}: bring a file of yours." for why in own)
+        otherwise = (
+            f"has no questionnaire {config!r}.{said} Name its file under "
+            f"sources.statements.questionnaires ({PAGE} has the format) and fetch, or take it out "
+            "of datasets.statements.configs"
+        )
+        keys = ("questionnaires", config)
+        (entry,) = declared(snapshot, Questionnaire, *keys, otherwise=otherwise)
         reader = partial(scale, form=entry.format, name=entry.scale)
-        found = read(snapshot, name, reader, "mend it and fetch again")
-        facts = {
-            "language": entry.language,
-            "scale": entry.scale,
-            "source": entry.source,
-            "licence": entry.licence,
-            "redistributable": entry.redistribute,
-        }
+        found = read(snapshot, entry.path(config), reader, "mend it and fetch again")
+        facts = entry.model_dump(include={"language", "scale", "source", "licence"})
+        facts["redistributable"] = entry.redistribute
         for one in sorted(found):
             polarity = POLARITIES.index(one.polarity) if one.polarity else None
             row = one._asdict() | {"polarity": polarity, "points": list(one.points)}
             yield Row(config, row | facts)
-
-
-def _declared(snapshot: Snapshot, config: str) -> Questionnaire:
-    """Return a questionnaire as the snapshot's manifest declares it."""
-    own = [why for name, why in NOT_SHIPPED.items() if config.startswith(name)]
-    why = f" {own[0]}: bring a file of yours." if own else ""
-    otherwise = (
-        f"has no questionnaire {config!r}.{why} Name its file under "
-        f"sources.statements.questionnaires ({PAGE} has the format) and fetch, or take it out of "
-        "datasets.statements.configs"
-    )
-    keys = ("questionnaires", config)
-    return declared(snapshot, Questionnaire, *keys, otherwise=otherwise)[0]
 
 
 def describe(folder: Path) -> str:

@@ -10,10 +10,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from plumbline.builders.datasets.statements.read import ENDINGS, Statement, statements
 from plumbline.builders.readers.table import decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 Format = Literal["csv", "political-compass", "8values"]
 FILES: dict[Format, str] = {"csv": "csv", "political-compass": "json", "8values": "js"}
@@ -60,7 +63,9 @@ def compass(text: str) -> list[Statement]:
         if not isinstance(entry, dict) or entry.get("id") != number:
             raise ValueError(f"{place}: has not the id {number}")
         points = {axis: _numbers(entry.get(axis), f"{place}, {axis}") for axis in COMPASS_RANGE}
-        rows += _rows(f"pc-{number:02d}", _worded(entry.get("text"), place), points)
+        moved = {axis: (own[-1] - own[0]) / 2 for axis, own in points.items() if any(own)}
+        points[""] = (0.0,) * COMPASS_OPTIONS
+        rows += _rows(f"pc-{number:02d}", _worded(entry.get("text"), place), moved, points)
     _once(rows)
     for axis, (least, most) in COMPASS_RANGE.items():
         own = [row.points for row in rows if row.axis == axis]
@@ -94,12 +99,8 @@ def eight_values(text: str) -> list[Statement]:
         for axis in EIGHT_AXES:
             if not _number(effect[axis]):
                 raise ValueError(f"{place}, {axis}: {effect[axis]!r} is not a number")
-        sentence = _worded(entry.get("question"), place)
-        name, written = f"8v-{number:02d}", framed(sentence)
-        moved = [axis for axis in EIGHT_AXES if effect[axis]] or [""]
-        for axis in moved:
-            weight = float(effect.get(axis, 0))
-            rows.append(Statement(name, written, axis, abs(weight), weight < 0, "", "", sentence))
+        moved = {axis: float(effect[axis]) for axis in EIGHT_AXES if effect[axis]}
+        rows += _rows(f"8v-{number:02d}", _worded(entry.get("question"), place), moved, {})
     _once(rows)
     return rows
 
@@ -120,15 +121,13 @@ def framed(sentence: str) -> str:
     return text if re.match(r"I\b", text) else text[0].lower() + text[1:]
 
 
-def _rows(name: str, sentence: str, points: dict[str, tuple[float, ...]]) -> list[Statement]:
-    """Return a row for each axis that some answer moves, or one of no axis."""
-    rows = []
-    for axis in [axis for axis, own in points.items() if any(own)] or [""]:
-        own = points.get(axis, (0.0,) * COMPASS_OPTIONS)
-        span = own[-1] - own[0]
-        text = framed(sentence)
-        rows.append(Statement(name, text, axis, abs(span) / 2, span < 0, "", "", sentence, own))
-    return rows
+def _rows(
+    name: str, sentence: str, moved: dict[str, float], points: dict[str, tuple[float, ...]]
+) -> Iterator[Statement]:
+    """Yield a row for each axis that the answers move, and how much, or one of no axis."""
+    for axis, weight in (moved or {"": 0.0}).items():
+        said, own = framed(sentence), points.get(axis, ())
+        yield Statement(name, said, axis, abs(weight), weight < 0, "", "", sentence, own)
 
 
 def _json(text: str) -> Any:
@@ -149,10 +148,9 @@ def _number(value: object) -> bool:
 
 
 def _numbers(values: object, place: str) -> tuple[float, ...]:
-    wanted = isinstance(values, list) and len(values) == COMPASS_OPTIONS
-    if not isinstance(values, list) or not wanted or not all(map(_number, values)):
-        raise ValueError(f"{place}: not {COMPASS_OPTIONS} numbers")
-    return tuple(float(value) for value in values)
+    if isinstance(values, list) and len(values) == COMPASS_OPTIONS and all(map(_number, values)):
+        return tuple(map(float, values))
+    raise ValueError(f"{place}: not {COMPASS_OPTIONS} numbers")
 
 
 def _once(rows: list[Statement]) -> None:

@@ -52,13 +52,15 @@ def statements(body: bytes, scale: str = "") -> list[Statement]:
         raise ValueError("no statement in it")
     if lost := sorted({e.opposite for e in found.values()} - set(worded) - {""}):
         raise ValueError(f"opposite: no statement {lost[0]!r}")
-    if scale in ITEMS:
-        _published(list(found.values()), scale)
+    axes = {axis for _, axis in found}
+    if len(worded) != ITEMS.get(scale, len(worded)):
+        raise ValueError(f"{len(worded)} statements, and {scale} has {ITEMS[scale]}")
+    if scale in ITEMS and (strange := sorted(axes - set(VALUES))):
+        raise ValueError(f"axis {strange[0]!r} is none of {scale}: {', '.join(VALUES)}")
     return list(found.values())
 
 
 def _entry(fields: list[str], number: int) -> Statement:
-    """Return what one line says."""
     name, text, axis, weight, turned, polarity, opposite = fields
     if any(field != " ".join(field.split()) for field in fields) or not (name and text):
         raise ValueError(f"line {number}: id or text is empty, or a field has spaces too many")
@@ -78,12 +80,3 @@ def _entry(fields: list[str], number: int) -> Statement:
         raise ValueError(f"line {number}: weight {weight!r} is 0 or not finite")
     sentence = f"{text[0].upper()}{text[1:]}."
     return Statement(name, text, axis, value, turned == "yes", polarity, opposite, sentence)
-
-
-def _published(entries: list[Statement], scale: str) -> None:
-    """Hold the statements of a published scale to what is known of it."""
-    number = len({entry.id for entry in entries})
-    if number != ITEMS[scale]:
-        raise ValueError(f"{number} statements, and {scale} has {ITEMS[scale]}")
-    if strange := sorted({entry.axis for entry in entries} - set(VALUES)):
-        raise ValueError(f"axis {strange[0]!r} is none of {scale}: {', '.join(VALUES)}")

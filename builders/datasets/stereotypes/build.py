@@ -32,45 +32,36 @@ if TYPE_CHECKING:
 
 SEARCHES = ("QUERY", "ENTITY")  # Chrome's types of suggestions that are searches
 SOURCE = "autocomplete"
-SCHEMA = Schema(
-    columns=(
-        Column("category", "string", "kind of group: age, country, gender and so on"),
-        Column(
-            "group",
-            "string",
-            "the group, as `social_groups` spells it in its `group`",
-            role="group",
-        ),
-        Column("language", "string", "language of the query"),
-        Column("template", "string", "the query with `{group}` in place of the group"),
-        Column(
-            "query", "string", "what was asked, lower case; join with the probe by it", role="text"
-        ),
-        Column("attribute", "string", "how the engine went on", role="text"),
-        Column(
-            "single_word",
-            "bool",
-            "whether the attribute is one word; in `choenni2021`, whether the authors kept it in "
-            "their file of single words",
-        ),
-        Column(
-            "engines",
-            "strings",
-            "engines that suggested it; `multiple`: at least two",
-            role="engines",
-        ),
-        Column(
-            "ranks",
-            "integers",
-            "place in each engine's answer, from 1; empty if not known",
-            role="ranks",
-        ),
-        Column("wave", "string", "day of the wave; for what others published, the year"),
-        Column("flags", "strings", "why it is no stereotype in one adjective; empty if it is"),
-        Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
+COLUMNS = (
+    Column("category", "string", "kind of group: age, country, gender and so on"),
+    Column(
+        "group", "string", "the group, as `social_groups` spells it in its `group`", role="group"
     ),
-    key=("group", "query", "attribute", "source_row"),
-    unit=("suggestion", "suggestions"),
+    Column("language", "string", "language of the query"),
+    Column("template", "string", "the query with `{group}` in place of the group"),
+    Column("query", "string", "what was asked, lower case; join with the probe by it", role="text"),
+    Column("attribute", "string", "how the engine went on", role="text"),
+    Column(
+        "single_word",
+        "bool",
+        "whether the attribute is one word; in `choenni2021`, whether the authors kept it in "
+        "their file of single words",
+    ),
+    Column(
+        "engines", "strings", "engines that suggested it; `multiple`: at least two", role="engines"
+    ),
+    Column(
+        "ranks",
+        "integers",
+        "place in each engine's answer, from 1; empty if not known",
+        role="ranks",
+    ),
+    Column("wave", "string", "day of the wave; for what others published, the year"),
+    Column("flags", "strings", "why it is no stereotype in one adjective; empty if it is"),
+    Column("source_row", "int32", "row of the published file, from 1; 0 in a wave", minimum=0),
+)
+SCHEMA = Schema(
+    COLUMNS, key=("group", "query", "attribute", "source_row"), unit=("suggestion", "suggestions")
 )
 
 
@@ -122,9 +113,14 @@ def queries_of(snapshot: Snapshot, name: str) -> dict[str, Query]:
     return queries(entries, request["templates"][language], request["spelling"])
 
 
+def _row(config: str, *values: Any) -> Row:
+    """Return a row of the values of all columns, in their order."""
+    return Row(config, dict(zip((c.name for c in SCHEMA.columns), values, strict=True)))
+
+
 def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Reject]:
     known = queries_of(snapshot, name)
-    request = snapshot.manifest["request"]
+    request, wave = snapshot.manifest["request"], snapshot.manifest["retrieved"]
     language = request["locales"][name]["language"]
     rules = params.rules(language)
     found: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
@@ -132,36 +128,20 @@ def _wave(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row | Rejec
         for line in _answers(snapshot, f"answers/{engine}/{name}.jsonl.gz"):
             query = known[line["query"]]
             for suggestion in engines.read(about["format"], line["body"]):
-                key = f"{engine}: {query.text}"
                 reason, attribute = _completion(suggestion, query.text)
-                if reason:
-                    yield Reject(name, key, reason, suggestion.text)
-                    continue
                 term, attribute = key_term(attribute, rules)
-                text = f"{query.text} {term}".rstrip()
-                template = f"{query.template} {term}".rstrip()
-                ranks = found[query.category, query.group, text, attribute, template, term]
-                if engine in ranks:
-                    yield Reject(name, key, "a second time", suggestion.text)
+                template, text = (f"{t} {term}".rstrip() for t in (query.template, query.text))
+                key = (query.category, query.group, text, attribute, template, term)
+                if reason or engine in found.get(key, ()):
+                    asked = f"{engine}: {query.text}"
+                    yield Reject(name, asked, reason or "a second time", suggestion.text)
                 else:
-                    ranks[engine] = suggestion.rank
+                    found[key][engine] = suggestion.rank
     for (category, group, text, attribute, template, term), ranks in sorted(found.items()):
-        told = flags(attribute, rules, term)
-        values = {
-            "category": category,
-            "group": group,
-            "language": language,
-            "template": template,
-            "query": text,
-            "attribute": attribute,
-            "single_word": "multi_word" not in told,
-            "engines": sorted(ranks),
-            "ranks": [ranks[engine] for engine in sorted(ranks)],
-            "wave": snapshot.manifest["retrieved"],
-            "flags": told,
-            "source_row": 0,
-        }
-        yield Row(name, values)
+        told, by = flags(attribute, rules, term), sorted(ranks)
+        places = [ranks[engine] for engine in by]
+        query_of = (category, group, language, template, text, attribute)
+        yield _row(name, *query_of, "multi_word" not in told, by, places, wave, told, 0)
 
 
 def _completion(suggestion: engines.Suggestion, query: str) -> tuple[str, str]:
@@ -193,53 +173,34 @@ def _published(snapshot: Snapshot, params: Params, name: str) -> Iterator[Row]:
             "datasets.stereotypes.published, or fetch a wave with it"
         )
     rows = published(snapshot.read(f"published/{name}.csv"))
-    single = {row.number for row in rows if " " not in row.attribute}
+    kept = single = {row.number for row in rows if " " not in row.attribute}
     if about["single_words"]:
         kept = chosen(rows, published(snapshot.read(f"published/{name}.single_words.csv")))
-    else:
-        kept = single
-    rules = params.rules(about["language"])
+    language, rules = about["language"], params.rules(about["language"])
     seen: set[tuple[str, str, str]] = set()
     for row in sorted(rows, key=lambda r: (r.category, r.group, r.query, r.attribute, r.number)):
+        same = (row.query, row.group, row.attribute)
         told = flags(row.attribute, rules, "" if row.template.endswith(" so") else "so")
         told += ["left_out"] if row.number in single - kept else []
-        told += ["repeated"] if (row.query, row.group, row.attribute) in seen else []
-        seen.add((row.query, row.group, row.attribute))
-        values = {
-            "category": row.category,
-            "group": row.group,
-            "language": about["language"],
-            "template": row.template,
-            "query": row.query.lower(),
-            "attribute": row.attribute,
-            "single_word": row.number in kept,
-            "engines": [row.engine],
-            "ranks": [],
-            "wave": about["wave"],
-            "flags": sorted(told),
-            "source_row": row.number,
-        }
-        yield Row(name, values)
+        told += ["repeated"] if same in seen else []
+        seen.add(same)
+        query = (row.category, row.group, language, row.template, row.query.lower(), row.attribute)
+        by: list[Any] = [[row.engine], [], about["wave"], sorted(told), row.number]
+        yield _row(name, *query, row.number in kept, *by)
 
 
 def describe(folder: Path) -> str:
     """Return the rows by category, by engine and by flag, as Markdown."""
     import polars as pl
 
-    rows: Any = counted(
-        folder, ["category"], pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum()
-    )
+    sums = (pl.col("group").n_unique(), pl.len(), pl.col("single_word").sum())
     head = "config | category | :groups | :rows | :single words"
-    found = [table(head, rows, "Rows by category")]
+    found = [table(head, counted(folder, ["category"], *sums), "Rows by category")]
     for column, title in (("engines", "Rows by engine"), ("flags", "Rows by flag")):
         rows = [
             (name, *row)
             for name, frame in frames(folder)
-            for row in frame.select(pl.col(column).explode().drop_nulls())
-            .group_by(column)
-            .len()
-            .sort(column)
-            .iter_rows()
+            for row in frame[column].explode().drop_nulls().value_counts().sort(column).iter_rows()
         ]
         found.append(table(f"config | {column} | :rows", rows, title))
     return page(*found, [f"- `{name}`: {gloss}." for name, gloss in FLAGS.items()])

@@ -54,16 +54,12 @@ def chosen(rows: list[Published], single: list[Published]) -> set[int]:
     one, else the first that is left.
     """
     found: set[int] = set()
-    for by_engine in (True, False):
-
-        def key(row: Published, by_engine: bool = by_engine) -> tuple[str, ...]:
-            return row[1:] if by_engine else row[1:5]
-
+    for end in (None, 5):  # with the engine, then without
         # rows of the second file that have found theirs already are taken out
-        rest = Counter(key(row) for row in single)
-        rest.subtract(key(row) for row in rows if row.number in found)
+        rest = Counter(row[1:end] for row in single)
+        rest.subtract(row[1:end] for row in rows if row.number in found)
         for row in rows:
-            if row.number not in found and rest[key(row)] > 0:
-                rest[key(row)] -= 1
+            if row.number not in found and rest[row[1:end]] > 0:
+                rest[row[1:end]] -= 1
                 found.add(row.number)
     return found

@@ -69,12 +69,17 @@ def read(form: str, text: str) -> list[Suggestion]:
     return found
 
 
+def _ranked(texts: Any, key: str = "") -> list[Suggestion]:
+    if not isinstance(texts, list):
+        raise TypeError("not a list")
+    return [Suggestion(t[key] if key else t, rank) for rank, t in enumerate(texts, start=1)]
+
+
 def _list(tree: Any) -> list[Suggestion]:
     """Read ``["query", ["suggestion", ...], ...]``."""
-    query, texts = tree[0], tree[1]
-    if not isinstance(query, str) or not isinstance(texts, list):
-        raise TypeError("not a query and a list")
-    return [Suggestion(text, rank) for rank, text in enumerate(texts, start=1)]
+    if not isinstance(tree[0], str):
+        raise TypeError("not a query")
+    return _ranked(tree[1])
 
 
 def _chrome(tree: Any) -> list[Suggestion]:
@@ -85,31 +90,14 @@ def _chrome(tree: Any) -> list[Suggestion]:
     relevances = about.get("google:suggestrelevance") or [None] * len(plain)
     if not len(plain) == len(kinds) == len(relevances):
         raise TypeError("metadata of other suggestions")
-    return [
-        suggestion._replace(kind=kind, relevance=relevance)
-        for suggestion, kind, relevance in zip(plain, kinds, relevances, strict=True)
-    ]
-
-
-def _gossip(tree: Any) -> list[Suggestion]:
-    """Read ``{"gossip": {"qry": "query", "results": [{"key": "suggestion"}, ...]}}``."""
-    results = tree["gossip"]["results"]
-    if not isinstance(results, list):
-        raise TypeError("not a list")
-    return [Suggestion(result["key"], rank) for rank, result in enumerate(results, start=1)]
-
-
-def _phrases(tree: Any) -> list[Suggestion]:
-    """Read ``[{"phrase": "suggestion"}, ...]``."""
-    if not isinstance(tree, list):
-        raise TypeError("not a list")
-    return [Suggestion(part["phrase"], rank) for rank, part in enumerate(tree, start=1)]
+    triples = zip(plain, kinds, relevances, strict=True)
+    return [Suggestion(text, rank, *about) for (text, rank, *_), *about in triples]
 
 
 FORMATS: dict[str, Callable[[Any], list[Suggestion]]] = {
     "firefox": _list,  # Google, client=firefox
     "chrome": _chrome,  # Google, client=chrome
-    "gossip": _gossip,  # Yahoo
-    "phrases": _phrases,  # DuckDuckGo
+    "gossip": lambda tree: _ranked(tree["gossip"]["results"], "key"),  # Yahoo
+    "phrases": lambda tree: _ranked(tree, "phrase"),  # DuckDuckGo
     "list": _list,  # DuckDuckGo, type=list
 }

@@ -16,8 +16,9 @@ import os
 import re
 import shutil
 import time
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
@@ -150,22 +151,27 @@ def fetch(
                 fetch.read({f"published/{name}{end}.csv": address}, published)
     wave = {name: _queries(params, locale, into) for name, locale in params.locales.items()}
     stopped = []
-    for engine in sorted(params.engines):
-        for locale in sorted(params.locales):
-            part = _Part(params, engine, locale, wave[locale], into)
-            try:
-                part.finish(politeness, now)
-            except UserError as problem:
-                stopped.append(f"{engine}/{locale}, {part.done} of {len(part.queries)}: {problem}")
+    for engine, locale in product(sorted(params.engines), sorted(params.locales)):
+        path = into / UNFINISHED / f"{engine}.{locale}.jsonl"
+        whole = into / "answers" / engine / f"{locale}.jsonl.gz"
+        ask = partial(_ask, params.engines[engine], params.locales[locale], politeness)
+        try:
+            if not whole.exists():
+                _finish(path, whole, wave[locale], ask, now, params.pause_s)
+        except UserError as problem:
+            done = f"{len(_answered(path))} of {len(wave[locale])}"
+            stopped.append(f"{engine}/{locale}, {done}: {problem}")
     if stopped:
         raise UserError(f"{into}: not whole yet ({'; '.join(stopped)})")
     number = sum(map(len, wave.values()))
-    terms = [f"{name}: {o.licence}" for name, o in sorted(params.published.items())]
-    cited = [f"{name}: {o.citation}" for name, o in sorted(params.published.items())]
+    named = sorted(params.published.items())
     shutil.rmtree(into / UNFINISHED, ignore_errors=True)
-    counts = {"queries": number, "answers": number * len(params.engines)}
-    address = "each engine's own, under request"
-    fetch.close(address, "; ".join([LICENCE, *terms]), "; ".join([CITATION, *cited]), counts)
+    fetch.close(
+        "each engine's own, under request",
+        "; ".join([LICENCE, *(f"{name}: {o.licence}" for name, o in named)]),
+        "; ".join([CITATION, *(f"{name}: {o.citation}" for name, o in named)]),
+        {"queries": number, "answers": number * len(params.engines)},
+    )
 
 
 def _queries(params: Params, locale: Locale, into: Path) -> list[str]:
@@ -174,53 +180,40 @@ def _queries(params: Params, locale: Locale, into: Path) -> list[str]:
     return list(queries(entries, templates, params.spelling))
 
 
-@dataclass
-class _Part:
-    """The queries to one engine in one locale."""
+def _ask(engine: Engine, locale: Locale, politeness: Politeness, query: str) -> dict[str, Any]:
+    address = engines.url(engine.address, query, locale.hl, locale.gl, locale.kl)
 
-    params: Params
-    engine: str
-    locale: str
-    queries: list[str]
-    into: Path
-    done: int = 0
+    def ask() -> dict[str, Any]:
+        body, kind = receive(address, politeness, THROTTLING)
+        code = engines.encoding(body, kind)
+        text = body.decode(code)
+        try:
+            engines.read(engine.format, text)
+        except ValueError as error:
+            raise Busy(f"answered {error}") from error
+        return {"query": query, "body": text, "encoding": code, "type": kind}
 
-    def finish(self, politeness: Politeness, now: Callable[[], datetime]) -> None:
-        """Ask what is not answered yet; then put all answers into one file, in order."""
-        whole = self.into / "answers" / self.engine / f"{self.locale}.jsonl.gz"
-        if whole.exists():
-            return
-        path = self.into / UNFINISHED / f"{self.engine}.{self.locale}.jsonl"
-        answers = _answered(path)
-        self.done = len(answers)
-        todo = [query for query in self.queries if query not in answers]
-        for query in Bar(todo, desc=f"{self.engine}/{self.locale}", unit="query"):
-            answers[query] = self._ask(query, politeness) | {
-                "query": query,
-                "retrieved": now().strftime("%Y-%m-%dT%H:%M:%SZ"),
-            }
-            _append(path, answers[query])
-            self.done += 1
-            time.sleep(self.params.pause_s)
-        lines = [json.dumps(answers[q], ensure_ascii=False, sort_keys=True) for q in self.queries]
-        write_gzip(whole, "".join(f"{line}\n" for line in lines).encode())
-        path.unlink(missing_ok=True)
+    return patiently(ask, address, politeness)
 
-    def _ask(self, query: str, politeness: Politeness) -> dict[str, Any]:
-        engine, locale = self.params.engines[self.engine], self.params.locales[self.locale]
-        address = engines.url(engine.address, query, locale.hl, locale.gl, locale.kl)
 
-        def ask() -> dict[str, Any]:
-            body, kind = receive(address, politeness, THROTTLING)
-            code = engines.encoding(body, kind)
-            text = body.decode(code)
-            try:
-                engines.read(engine.format, text)
-            except ValueError as error:
-                raise Busy(f"answered {error}") from error
-            return {"body": text, "encoding": code, "type": kind}
-
-        return patiently(ask, address, politeness)
+def _finish(
+    path: Path,
+    whole: Path,
+    queries: list[str],
+    ask: Callable[[str], dict[str, Any]],
+    now: Callable[[], datetime],
+    pause_s: float,
+) -> None:
+    """Ask what is not answered yet; then put all answers into one file, in order."""
+    answers = _answered(path)
+    todo = [query for query in queries if query not in answers]
+    for query in Bar(todo, desc=path.stem.replace(".", "/"), unit="query"):
+        answers[query] = ask(query) | {"retrieved": now().strftime("%Y-%m-%dT%H:%M:%SZ")}
+        _append(path, answers[query])
+        time.sleep(pause_s)
+    lines = (json.dumps(answers[q], ensure_ascii=False, sort_keys=True) for q in queries)
+    write_gzip(whole, "".join(f"{line}\n" for line in lines).encode())
+    path.unlink(missing_ok=True)
 
 
 def _answered(path: Path) -> dict[str, dict[str, Any]]:

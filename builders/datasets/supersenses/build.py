@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from pydantic import Field
@@ -44,38 +44,35 @@ CODES = {name: code for code, name in enumerate(CLASSES)}
 LANGUAGE = "en"
 DECIMALS = 6
 
-SCHEMA = Schema(
-    columns=(
-        Column("lemma", "string", "dictionary form, as the source has it, NFC"),
-        Column("pos", "label", "universal part of speech", labels=POS),
-        Column("supersense", "label", "the class; its beginning repeats `pos`", labels=CLASSES),
-        Column(
-            "weight",
-            "float64",
-            "adjectives: probability of the class; verbs: share of the lemma's senses that are in "
-            "it; sums to 1 over the classes of a lemma and part of speech",
-            minimum=0,
-            maximum=1,
-            role="tracked",
-        ),
-        Column(
-            "senses",
-            "int64",
-            "verbs: senses (synsets) of the lemma in this class; adjectives: null",
-            nullable=True,
-            minimum=1,
-        ),
-        Column(
-            "best",
-            "bool",
-            "adjectives: the class that the source names as its choice; verbs: no class has more "
-            "senses, several classes where the number is the same",
-            role="tracked",
-        ),
+COLUMNS = (
+    Column("lemma", "string", "dictionary form, as the source has it, NFC"),
+    Column("pos", "label", "universal part of speech", labels=POS),
+    Column("supersense", "label", "the class; its beginning repeats `pos`", labels=CLASSES),
+    Column(
+        "weight",
+        "float64",
+        "adjectives: probability of the class; verbs: share of the lemma's senses that are in "
+        "it; sums to 1 over the classes of a lemma and part of speech",
+        minimum=0,
+        maximum=1,
+        role="tracked",
     ),
-    key=("lemma", "pos", "supersense"),
-    unit=("sense", "senses"),
+    Column(
+        "senses",
+        "int64",
+        "verbs: senses (synsets) of the lemma in this class; adjectives: null",
+        nullable=True,
+        minimum=1,
+    ),
+    Column(
+        "best",
+        "bool",
+        "adjectives: the class that the source names as its choice; verbs: no class has more "
+        "senses, several classes where the number is the same",
+        role="tracked",
+    ),
 )
+SCHEMA = Schema(COLUMNS, key=("lemma", "pos", "supersense"), unit=("sense", "senses"))
 
 
 class Params(SnapshotParams):
@@ -86,14 +83,6 @@ class Params(SnapshotParams):
     )
 
 
-class Adjective(NamedTuple):
-    """One line of the adjectives' file."""
-
-    lemma: str
-    choice: str
-    probabilities: dict[str, float]
-
-
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per lemma, part of speech and class, sorted.
 
@@ -101,22 +90,30 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     same adjective is a reject.
     """
     (language,) = params.languages
-    yield from _adjectives(snapshot, language)
+    found: dict[str, tuple[str, dict[str, float]]] = {}
+    for file in _files(snapshot, "adjectives/"):
+        for spelled, choice, probabilities in read(snapshot, file, adjectives, "fetch it again"):
+            lemma = unicodedata.normalize("NFC", spelled)
+            if lemma in found:
+                yield Reject(language, lemma, "adjective a second time")
+            found.setdefault(lemma, (choice, probabilities))
+    for lemma, (choice, probabilities) in sorted(found.items()):
+        for name, weight in sorted(probabilities.items()):
+            yield _row(language, lemma, f"adj.{name}", weight, None, name == choice)
     for lemma, counts in sorted(_senses(snapshot).items()):
         total, most = counts.total(), max(counts.values())
-        for name in sorted(counts):
-            yield _row(
-                language,
-                lemma,
-                f"verb.{name}",
-                weight=counts[name] / total,
-                senses=counts[name],
-                best=counts[name] == most,
-            )
+        for name, number in sorted(counts.items()):
+            yield _row(language, lemma, f"verb.{name}", number / total, number, number == most)
 
 
-def adjectives(body: bytes) -> Iterator[Adjective]:
-    """Yield the lines of a file of adjectives: lemma, its class, all probabilities as JSON."""
+def _row(language: str, lemma: str, name: str, weight: float, *senses_and_best: Any) -> Row:
+    code = CODES[name]
+    values = (lemma, int(code >= len(ADJECTIVES)), code, round(weight, DECIMALS), *senses_and_best)
+    return Row(language, dict(zip((c.name for c in SCHEMA.columns), values, strict=True)))
+
+
+def adjectives(body: bytes) -> Iterator[tuple[str, str, dict[str, float]]]:
+    """Yield the lines of a file of adjectives: lemma, its class, all probabilities (as JSON)."""
     for number, line in enumerate(lines(body, whole=True), start=1):
         fields = line.split("\t")
         if len(fields) != 3:
@@ -136,7 +133,7 @@ def adjectives(body: bytes) -> Iterator[Adjective]:
         name = choice.lower()
         if not lemma.strip() or probabilities.get(name) != max(probabilities.values()):
             raise ValueError(f"line {number}: {choice!r} is not the most probable class")
-        yield Adjective(lemma, name, probabilities)
+        yield lemma, name, probabilities
 
 
 def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
@@ -149,9 +146,9 @@ def synsets(body: bytes) -> Iterator[tuple[str, list[str]]]:
     if not isinstance(tree, dict) or not tree:
         raise ValueError("no synset in it")
     for synset, entry in tree.items():
+        members = entry.get("members") if isinstance(entry, dict) else None
         if not isinstance(entry, dict) or entry.get("partOfSpeech") != "v":
             raise ValueError(f"{synset}: not a synset of verbs")
-        members = entry.get("members")
         if not isinstance(members, list) or not members:
             raise ValueError(f"{synset}: no members")
         if not all(isinstance(member, str) and member.strip() for member in members):
@@ -166,30 +163,15 @@ def describe(folder: Path) -> str:
     import polars as pl
 
     frame = pl.read_parquet(folder / f"{LANGUAGE}.parquet")
-    rows = []
+    weight, rows = pl.col("weight"), []
     for code, name in enumerate(CLASSES):
         part = frame.filter(pl.col("supersense") == code)
-        some, best = (part["weight"] > 0).sum(), part["best"].sum()
-        rows.append((name, some, best, f"{part['weight'].sum():,.1f}"))
+        (sums,) = part.select((weight > 0).sum(), pl.col("best").sum(), w=weight.sum()).rows()
+        rows.append((name, *sums[:2], f"{sums[2]:,.1f}"))
     head = "class | :lemmas with weight above 0 | :lemmas whose best class it is | :sum of weights"
     lemmas = [frame.filter(pl.col("pos") == i)["lemma"].n_unique() for i in range(len(POS))]
     said = f"In all: {lemmas[0]:,} adjectives, {lemmas[1]:,} verbs."
     return page(table(head, rows, "Lemmas by class"), [said])
-
-
-def _adjectives(snapshot: Snapshot, language: str) -> Iterator[Row | Reject]:
-    found: dict[str, Adjective] = {}
-    for file in _files(snapshot, "adjectives/"):
-        for entry in read(snapshot, file, adjectives, "fetch it again"):
-            lemma = unicodedata.normalize("NFC", entry.lemma)
-            if lemma in found:
-                yield Reject(language, lemma, "adjective a second time")
-            else:
-                found[lemma] = entry
-    for lemma, entry in sorted(found.items()):
-        for name, weight in sorted(entry.probabilities.items()):
-            best = name == entry.choice
-            yield _row(language, lemma, f"adj.{name}", weight=weight, senses=None, best=best)
 
 
 def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
@@ -197,20 +179,18 @@ def _senses(snapshot: Snapshot) -> dict[str, Counter[str]]:
     files = _files(snapshot, "verbs/")
     if missing := sorted({f"verbs/verb.{name}.yaml" for name in VERBS} - set(files)):
         raise UserError(f"{snapshot.folder}: no {', '.join(missing)}; fetch the snapshot again")
-    found: dict[str, Counter[str]] = {}
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: set[str] = set()
     for file in files:
-        name = file.removeprefix("verbs/verb.").removesuffix(".yaml")
+        where, name = snapshot.folder / file, file.removeprefix("verbs/verb.").removesuffix(".yaml")
         if name not in VERBS:
-            raise UserError(f"{snapshot.folder / file}: {name!r} is no class of verbs; remove it")
+            raise UserError(f"{where}: {name!r} is no class of verbs; remove it")
         for synset, members in read(snapshot, file, synsets, "fetch it again"):
             if synset in seen:
-                raise UserError(
-                    f"{snapshot.folder / file}: {synset} stands in two places; fetch it again"
-                )
+                raise UserError(f"{where}: {synset} stands in two places; fetch it again")
             seen.add(synset)
             for member in members:
-                found.setdefault(unicodedata.normalize("NFC", member), Counter())[name] += 1
+                found[unicodedata.normalize("NFC", member)][name] += 1
     return found
 
 
@@ -229,19 +209,3 @@ def _files(snapshot: Snapshot, folder: str) -> list[str]:
     if not names:
         raise UserError(f"{snapshot.folder}: nothing under {folder}; fetch the snapshot again")
     return names
-
-
-def _row(
-    language: str, lemma: str, name: str, *, weight: float, senses: int | None, best: bool
-) -> Row:
-    return Row(
-        language,
-        {
-            "lemma": lemma,
-            "pos": int(name.startswith("verb.")),
-            "supersense": CODES[name],
-            "weight": round(weight, DECIMALS),
-            "senses": senses,
-            "best": best,
-        },
-    )

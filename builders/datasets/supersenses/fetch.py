@@ -10,12 +10,10 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.supersenses.build import VERBS, adjectives, synsets
 from plumbline.builders.fetch.files import Fetch, fillable
-from plumbline.builders.fetch.http import ADDRESS
+from plumbline.builders.fetch.http import ADDRESS, Politeness
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
 
 CITATION = (
     "Tsvetkov, Schneider, Hovy, Bhatia, Faruqui and Dyer (2014), Augmenting English adjective "

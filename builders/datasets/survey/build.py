@@ -31,30 +31,28 @@ if TYPE_CHECKING:
     from plumbline.builders.core.snapshot import Snapshot
 
 PAGE = "docs/datasets/survey.md"
+SAID = ("no", "yes: nobody answered")
 NOTE = "; drawn at random where `simulated` is true"
 
-SCHEMA = Schema(
-    columns=(
-        Column("respondent", "string", f"name of a respondent, no person's{NOTE}"),
-        Column("gender", "label", f"gender as stated{NOTE}", labels=GENDERS),
-        Column("infected", "label", f"infection status, see the page{NOTE}", labels=INFECTED),
-        Column("scale", "string", f"scale in `statements` that was answered{NOTE}"),
-        Column("item", "string", f"id of a statement of that scale{NOTE}"),
-        Column(
-            "answer",
-            "int32",
-            f"1, disagrees entirely, to 5, agrees entirely; nothing is turned round{NOTE}",
-            minimum=LOWEST,
-            maximum=HIGHEST,
-            role="tracked",
-        ),
-        Column("simulated", "bool", "whether all of the row was drawn at random: nobody answered"),
-        Column("source", "string", f"who collected the answers{NOTE}"),
-        Column("licence", "string", f"on what terms they may be used{NOTE}"),
+COLUMNS = (
+    Column("respondent", "string", f"name of a respondent, no person's{NOTE}"),
+    Column("gender", "label", f"gender as stated{NOTE}", labels=GENDERS),
+    Column("infected", "label", f"infection status, see the page{NOTE}", labels=INFECTED),
+    Column("scale", "string", f"scale in `statements` that was answered{NOTE}"),
+    Column("item", "string", f"id of a statement of that scale{NOTE}"),
+    Column(
+        "answer",
+        "int32",
+        f"1, disagrees entirely, to 5, agrees entirely; nothing is turned round{NOTE}",
+        minimum=LOWEST,
+        maximum=HIGHEST,
+        role="tracked",
     ),
-    key=("respondent", "item"),
-    unit=("answer", "answers"),
+    Column("simulated", "bool", "whether all of the row was drawn at random: nobody answered"),
+    Column("source", "string", f"who collected the answers{NOTE}"),
+    Column("licence", "string", f"on what terms they may be used{NOTE}"),
 )
+SCHEMA = Schema(COLUMNS, key=("respondent", "item"), unit=("answer", "answers"))
 
 
 class Survey(Section):
@@ -76,16 +74,17 @@ class Params(SnapshotParams):
 def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """Yield one row per respondent and item, sorted; rejects are items without an answer."""
     for config in params.configs:
-        entry = _declared(snapshot, config)
-        name = f"{config}.csv"
-        found = read(snapshot, name, respondents, "mend it and fetch again")
+        otherwise = (
+            f"has no survey {config!r}; only a simulated one is shipped. Name a file of answers "
+            f"under sources.survey.surveys ({PAGE} has the format) and fetch, or take it out of "
+            "datasets.survey.configs"
+        )
+        (entry,) = declared(snapshot, Survey, "surveys", config, otherwise=otherwise)
         facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
+        found = read(snapshot, f"{config}.csv", respondents, "mend it and fetch again")
         for person in sorted(found, key=lambda r: r.name):
-            own = {
-                "respondent": person.name,
-                "gender": GENDERS.index(person.gender),
-                "infected": INFECTED.index(person.infected),
-            }
+            codes = GENDERS.index(person.gender), INFECTED.index(person.infected)
+            own = {"respondent": person.name, "gender": codes[0], "infected": codes[1]}
             for item, answer in sorted(person.answers.items()):
                 if answer is None:
                     yield Reject(config, f"{person.name}/{item}", "no answer")
@@ -93,27 +92,15 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                     yield Row(config, own | facts | {"item": item, "answer": answer})
 
 
-def _declared(snapshot: Snapshot, config: str) -> Survey:
-    """Return a survey as the snapshot's manifest declares it."""
-    otherwise = (
-        f"has no survey {config!r}; only a simulated one is shipped. Name a file of answers under "
-        f"sources.survey.surveys ({PAGE} has the format) and fetch, or take it out of "
-        "datasets.survey.configs"
-    )
-    return declared(snapshot, Survey, "surveys", config, otherwise=otherwise)[0]
-
-
 def describe(folder: Path) -> str:
     """Return how many respondents of each kind there are, as Markdown."""
     import polars as pl
 
     kinds = ["simulated", "gender", "infected"]
+    found = counted(folder, kinds, pl.col("respondent").n_unique(), pl.len())
     rows = (
-        (config, said, GENDERS[gender], INFECTED[infected], *counts)
-        for config, drawn, gender, infected, *counts in counted(
-            folder, kinds, pl.col("respondent").n_unique(), pl.len()
-        )
-        for said in ["yes: nobody answered" if drawn else "no"]
+        (config, SAID[drawn], GENDERS[gender], INFECTED[infected], *counts)
+        for config, drawn, gender, infected, *counts in found
     )
     head = "config | simulated | gender | infected | :respondents | :answers"
     return page(table(head, rows, "Respondents"))

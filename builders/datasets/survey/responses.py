@@ -31,25 +31,17 @@ def respondents(body: bytes) -> list[Respondent]:
     if not items or len(set(items)) < len(items) or "" in items:
         raise ValueError("line 1: no item, or one that has no name, or one that another has")
     found: dict[str, Respondent] = {}
-    for number, fields in rows:
-        person = _respondent(fields, items, number)
-        if not person.name or person.name in found:
+    for number, (name, gender, infected, *given) in rows:
+        for value, known in ((gender, GENDERS), (infected, INFECTED)):
+            if value not in known:
+                raise ValueError(f"line {number}: {value!r} is none of {', '.join(known)}")
+        for item, value in zip(items, given, strict=True):
+            if value not in ("", *map(str, range(LOWEST, HIGHEST + 1))):
+                raise ValueError(f"line {number}: answer {value!r} to {item} is not 1 to 5")
+        if not name or name in found:
             raise ValueError(f"line {number}: a respondent has no name, or a second line")
-        found[person.name] = person
+        answers = [int(value) if value else None for value in given]
+        found[name] = Respondent(name, gender, infected, dict(zip(items, answers, strict=True)))
     if not found:
         raise ValueError("no respondent in it")
     return list(found.values())
-
-
-def _respondent(fields: list[str], items: list[str], number: int) -> Respondent:
-    """Return what one line says."""
-    name, gender, infected = fields[: len(FIRST)]
-    for value, known in ((gender, GENDERS), (infected, INFECTED)):
-        if value not in known:
-            raise ValueError(f"line {number}: {value!r} is none of {', '.join(known)}")
-    answers = {}
-    for item, value in zip(items, fields[len(FIRST) :], strict=True):
-        if value not in ("", *map(str, range(LOWEST, HIGHEST + 1))):
-            raise ValueError(f"line {number}: answer {value!r} to {item} is not 1 to 5")
-        answers[item] = int(value) if value else None
-    return Respondent(name, gender, infected, answers)

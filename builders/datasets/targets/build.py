@@ -21,19 +21,16 @@ if TYPE_CHECKING:
 
     from plumbline.builders.core.snapshot import Snapshot
 
-SCHEMA = Schema(
-    columns=(
-        Column("id", "string", "corpus, split and line or id of the text"),
-        Column("text", "string", "the text; see Normalisation", role="tracked"),
-        Column("label", "string", "its gold class; may be empty", role="tracked"),
-        Column("task", "string", "what it is classified for"),
-        Column("language", "string", "its language"),
-        Column("split", "string", "part of its corpus; may be empty"),
-        Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
-    ),
-    key=("id",),
-    unit=("text", "texts"),
+COLUMNS = (
+    Column("id", "string", "corpus, split and line or id of the text"),
+    Column("text", "string", "the text; see Normalisation", role="tracked"),
+    Column("label", "string", "its gold class; may be empty", role="tracked"),
+    Column("task", "string", "what it is classified for"),
+    Column("language", "string", "its language"),
+    Column("split", "string", "part of its corpus; may be empty"),
+    Column("redistributable", "bool", "no terms of its source forbid to publish the row"),
 )
+SCHEMA = Schema(COLUMNS, key=("id",), unit=("text", "texts"))
 
 
 class Params(SnapshotParams):
@@ -110,11 +107,9 @@ def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
     if corpus.format == "tweeteval":
         rows = ({"text": text, "label": label} for text, label in tweeteval(*bodies))
     elif corpus.format == "tsv":
-        found = records(decoded(bodies[0]), corpus.columns, "\t", strict=False)
-        rows = (row for _, row in found)
+        rows = (row for _, row in records(decoded(*bodies), corpus.columns, "\t", strict=False))
     else:
-        rows = (row for _, row in json_lines(decoded(bodies[0]), corpus.columns, "text"))
-    number = 0
+        rows = (row for _, row in json_lines(decoded(*bodies), corpus.columns, "text"))
     ids: set[str] = set()
     for number, row in enumerate(rows, start=1):
         values = {key: "" if value is None else str(value) for key, value in row.items()}
@@ -125,7 +120,7 @@ def texts(corpus: Corpus, part: str, *bodies: bytes) -> Iterator[Tagged]:
         label = values.get("label", "").strip()
         label = corpus.labels.get(label, label)
         yield Tagged(ident, normal(values["text"]), label, values.get("split", ""))
-    if not number:
+    if not ids:
         raise ValueError(f"{part}: no text in it")
 
 
@@ -143,32 +138,31 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         seen: dict[str, str] = {}
         for corpus in corpora:
             for part in sorted(corpus.parts):
-                used = not params.splits or part in params.splits
-                yield from _rows(snapshot, corpus, part, seen, used=used)
+                yield from _rows(snapshot, corpus, part, params.splits or [part], seen)
 
 
 def _rows(
-    snapshot: Snapshot, corpus: Corpus, part: str, seen: dict[str, str], *, used: bool
+    snapshot: Snapshot, corpus: Corpus, part: str, used: list[str], seen: dict[str, str]
 ) -> Iterator[Row | Reject]:
     where = f"{snapshot.folder}: {corpus.config}/{corpus.name}/{part}"
+    facts: dict[str, object] = {"task": corpus.task, "language": corpus.language}
+    facts["redistributable"] = corpus.redistribute
     with reading(where, "mend it, or how it is declared under sources.targets, and fetch again"):
-        found = texts(corpus, part, *(snapshot.read(path) for path in corpus.files(part)))
-        for text in found:
-            place = f"{corpus.name}/{text.split or part}/{text.id}"
-            if not used:
-                yield Reject(corpus.config, place, "of a split that is not used")
+        for text in texts(corpus, part, *(snapshot.read(path) for path in corpus.files(part))):
+            split, reason = text.split or part, ""
+            place = f"{corpus.name}/{split}/{text.id}"
+            if part not in used:
+                reason = "of a split that is not used"
             elif not text.text:
-                yield Reject(corpus.config, place, "no text")
+                reason = "no text"
             elif text.text in seen:
                 same = seen[text.text] == text.label
                 reason = "the same text again" if same else "the same text with another label"
+            if reason:
                 yield Reject(corpus.config, place, reason)
             else:
                 seen[text.text] = text.label
-                values = text._asdict() | {"id": place, "split": text.split or part}
-                facts: dict[str, object] = {"task": corpus.task, "language": corpus.language}
-                facts["redistributable"] = corpus.redistribute
-                yield Row(corpus.config, values | facts)
+                yield Row(corpus.config, text._asdict() | {"id": place, "split": split} | facts)
 
 
 def describe(folder: Path) -> str:

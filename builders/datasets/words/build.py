@@ -6,7 +6,7 @@ Stańczak et al. (2023), section 3 (word lists) and supplement S2 (word order).
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
@@ -29,25 +29,22 @@ POS = ("ADJ", "VERB")
 PLACES = ("before", "after")
 
 SOURCE = "ud"
-SCHEMA = Schema(
-    columns=(
-        Column("form", "string", "the word as it stands in running text, NFC; see Normalisation"),
-        Column("lemma", "string", "dictionary form, as the treebank has it, NFC"),
-        Column("pos", "label", "universal part of speech", labels=POS),
-        Column("count", "int64", "tokens in all treebanks together", minimum=1, role="tracked"),
-        Column("treebanks", "strings", "files that the word occurs in"),
-        Column("treebank_counts", "integers", "tokens in each of those files, in their order"),
-        Column(
-            "place",
-            "label",
-            "where a word of this part of speech stands relative to a name, from the language's "
-            "word order (the paper's supplement S2, or the params for other languages)",
-            labels=PLACES,
-        ),
+COLUMNS = (
+    Column("form", "string", "the word as it stands in running text, NFC; see Normalisation"),
+    Column("lemma", "string", "dictionary form, as the treebank has it, NFC"),
+    Column("pos", "label", "universal part of speech", labels=POS),
+    Column("count", "int64", "tokens in all treebanks together", minimum=1, role="tracked"),
+    Column("treebanks", "strings", "files that the word occurs in"),
+    Column("treebank_counts", "integers", "tokens in each of those files, in their order"),
+    Column(
+        "place",
+        "label",
+        "where a word of this part of speech stands relative to a name, from the language's "
+        "word order (the paper's supplement S2, or the params for other languages)",
+        labels=PLACES,
     ),
-    key=("form", "lemma", "pos"),
-    unit=("word", "words"),
 )
+SCHEMA = Schema(COLUMNS, key=("form", "lemma", "pos"), unit=("word", "words"))
 
 
 class Order(Section):
@@ -85,36 +82,32 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 f"{snapshot.folder}: no treebank for {language!r}; add one under "
                 "sources.ud.treebanks and fetch, or take it out of datasets.words.languages"
             )
-        found: dict[tuple[str, str, str], Counter[str]] = {}
+        found: defaultdict[tuple[str, str, str], Counter[str]] = defaultdict(Counter)
         rejects: Counter[tuple[str, str]] = Counter()
         for name in files:
             file = name.split("/", 1)[1]
             with reading(snapshot.folder / name, "fetch it again"):
-                for form, lemma, upos in words(snapshot.read(name)):
+                for *word, upos in words(snapshot.read(name)):
+                    form, lemma = normalise(*word)
                     if upos not in POS:
                         rejects[file, f"part of speech {upos}"] += 1
-                        continue
-                    form, lemma = normalise(form, lemma)  # noqa: PLW2901
-                    if not all(_letterlike(c) for c in form) or not form:
+                    elif not form or not all(map(_letterlike, form)):
                         rejects[file, "not a plain word"] += 1
-                        continue
-                    found.setdefault((form, lemma, upos), Counter())[file] += 1
+                    else:
+                        found[form, lemma, upos][file] += 1
         for (file, reason), count in sorted(rejects.items()):
             yield Reject(language, file, reason, number=count)
-        order = params.word_order[language]
         for (form, lemma, upos), counts in sorted(found.items()):
-            yield Row(
-                language,
-                {
-                    "form": form,
-                    "lemma": lemma,
-                    "pos": SCHEMA["pos"].code(upos),
-                    "count": counts.total(),
-                    "treebanks": sorted(counts),
-                    "treebank_counts": [counts[file] for file in sorted(counts)],
-                    "place": SCHEMA["place"].code(order.place(upos)),
-                },
-            )
+            values = {
+                "form": form,
+                "lemma": lemma,
+                "pos": POS.index(upos),
+                "count": counts.total(),
+                "treebanks": sorted(counts),
+                "treebank_counts": [counts[file] for file in sorted(counts)],
+                "place": PLACES.index(params.word_order[language].place(upos)),
+            }
+            yield Row(language, values)
 
 
 def normalise(form: str, lemma: str) -> tuple[str, str]:
@@ -135,11 +128,10 @@ def describe(folder: Path) -> str:
 
     rows = []
     for config, frame in frames(folder):
-        cells: list[object] = [(frame["pos"] == i).sum() for i in range(len(POS))]
-        for i in range(len(POS)):
-            places = frame.filter(pl.col("pos") == i)["place"].unique().to_list()
-            cells.append(", ".join(f"{PLACES[p]} the name" for p in sorted(places)))
-        rows.append((config, *cells))
+        parts = [frame.filter(pl.col("pos") == i)["place"] for i in range(len(POS))]
+        places = (sorted(part.unique().to_list()) for part in parts)
+        stands = (", ".join(f"{PLACES[p]} the name" for p in found) for found in places)
+        rows.append((config, *map(len, parts), *stands))
     head = "language | :adjectives | :verbs | adjective stands | verb stands"
     return page(table(head, rows, "Words by language and part of speech"))
 

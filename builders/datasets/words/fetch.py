@@ -10,12 +10,10 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.words.conllu import words
 from plumbline.builders.fetch.files import Fetch, fillable
-from plumbline.builders.fetch.http import ADDRESS
+from plumbline.builders.fetch.http import ADDRESS, Politeness
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from plumbline.builders.fetch.http import Politeness
 
 CITATION = (
     "de Marneffe, Manning, Nivre and Zeman (2021), Universal Dependencies, Computational "
