@@ -137,15 +137,15 @@ def changes(release: Release, remote: Remote) -> dict[str, str]:
 
 
 def _change(path: str, what: Path | bytes, remote: Remote) -> str:
+    from huggingface_hub.utils.sha import git_hash
+
     there = remote.files.get(path)
     if there is None:
         return "new"
     if len(there) == 64:
         here = hashlib.sha256(what).hexdigest() if isinstance(what, bytes) else digest(what)
     else:
-        body = what if isinstance(what, bytes) else what.read_bytes()
-        blob = b"blob %d\0" % len(body) + body
-        here = hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+        here = git_hash(what if isinstance(what, bytes) else what.read_bytes())
     return "same" if here == there else "changed"
 
 
@@ -166,9 +166,18 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
 
     from plumbline.builders.core.progress import as_json, during
 
-    api = client(token)
+    api, kind = client(token), release.kind
     private, gated = settings(release, remote)
-    kind = release.kind
+    state = changes(release, remote)
+    operations: list[Any] = [
+        CommitOperationDelete(path, is_folder=False)
+        for path, change in state.items()
+        if change == "removed"
+    ]
+    operations += [
+        CommitOperationAdd(path, what if isinstance(what, bytes) else str(what))
+        for path, what in sorted(release.files.items())
+    ]
     with answering(repo):
         parent = remote.sha
         if parent is None:
@@ -176,20 +185,10 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
             parent = api.repo_info(repo, repo_type=kind).sha
         if remote.sha is None or (private, gated) != (remote.private, remote.gated):
             api.update_repo_settings(repo, repo_type=kind, private=private, gated=gated)
-        state = changes(release, remote)
-        gone = [path for path, change in state.items() if change == "removed"]
-        operations: list[Any] = [CommitOperationDelete(path, is_folder=False) for path in gone]
-        operations += [
-            CommitOperationAdd(path, what if isinstance(what, bytes) else str(what))
-            for path, what in sorted(release.files.items())
-        ]
+        message = f"Version {version}"
         with during(f"sending to {repo}") if as_json() else nullcontext():
             done = api.create_commit(
-                repo,
-                operations,
-                commit_message=f"Version {version}",
-                repo_type=kind,
-                parent_commit=parent,
+                repo, operations, commit_message=message, repo_type=kind, parent_commit=parent
             )
         api.create_tag(repo, tag=version, repo_type=kind, revision=done.oid)
     return str(done.oid)
