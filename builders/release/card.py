@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 CARDS = Path("data/cards")  # beside the datasets: a page that changes makes no dataset stale
 TERMS = "LICENSE.md"  # one of the two names that the Hub knows for it
-WRITTEN = (CARD, croissant.FILE, TERMS)
 ADULT = "not-for-all-audiences"  # the Hub's tag for what its readers may not want to see
 WARNING = "content_warning"  # of a page: why; its card begins with it
 POWERS = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
