@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.dvc.cache import digest, ignored
-from plumbline.builders.dvc.lock import LOCK, PIPELINE, Entry, Stage, entries
+from plumbline.builders.dvc.lock import LOCK, PIPELINE, Stage, entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,16 +44,15 @@ class History:
 
 
 @cache
-def _split(lock: str, text: str) -> list[Entry]:
+def _split(lock: str, text: str) -> list[Stage]:
     return entries(lock, text, "")
 
 
-def _maker(found: Iterable[Entry], path: str, md5: str) -> Entry | None:
+def _maker(found: Iterable[Stage], path: str, md5: str) -> Stage | None:
     """Return the stage of some that wrote those bytes."""
-    for entry in found:
-        outs = entry.outs if md5 in entry.text else ()
-        if any(o.md5 == md5 and f"/{o.path}".endswith(f"/{path}") for o in outs):
-            return entry
+    for stage in found:
+        if any(o.md5 == md5 and f"/{o.path}".endswith(f"/{path}") for o in stage.outs):
+            return stage
     return None
 
 
@@ -151,7 +150,7 @@ def file_at(commit: str, path: str) -> bytes | None:
     return contents(set(blob.values())).popitem()[1] if blob else None
 
 
-def entries_at(commit: str) -> list[Entry]:
+def entries_at(commit: str) -> list[Stage]:
     """Return the stages of all locks in a commit."""
     listed = git("ls-tree", "-r", "--name-only", "-z", commit).decode().split("\0")
     beside = {p: PurePosixPath(p).with_name(PIPELINE).as_posix() for p in listed if _is_lock(p)}
@@ -176,7 +175,7 @@ def locked(history: History, path: str, md5: str) -> tuple[Commit | None, Commit
     return (having[-1], having[0]) if having else (None, None)
 
 
-def maker(history: History, path: str, md5: str) -> Entry | None:
+def maker(history: History, path: str, md5: str) -> Stage | None:
     """Return the stage that wrote those bytes, as the newest commit has it that knows them."""
     newest = locked(history, path, md5)[1]
     return _maker(entries_at(newest.id), path, md5) if newest else None
