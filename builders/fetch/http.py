@@ -72,6 +72,8 @@ class Busy(Exception):  # noqa: N818
 class Slow(Exception):  # noqa: N818
     """The answer did not come whole in time; a smaller question may do better."""
 
+    wait_s = None
+
 
 def retry_after(value: str | None, now: datetime | None = None) -> float | None:
     """Return the seconds that a Retry-After header asks for (RFC 9110, 10.2.3), or None."""
@@ -111,12 +113,13 @@ def patiently(
     for attempt in range(1, policy.attempts + 1):
         try:
             return ask()
-        except Slow as error:
-            slow += 1
-            if slow_attempts is not None and (slow >= slow_attempts or attempt == policy.attempts):
+        except (Busy, Slow) as error:
+            slow += isinstance(error, Slow)
+            last = slow_attempts is not None and (
+                slow >= slow_attempts or attempt == policy.attempts
+            )
+            if isinstance(error, Slow) and last:
                 raise
-            reason, wait = str(error), None
-        except Busy as error:
             reason, wait = str(error), error.wait_s
         if wait is not None and wait > policy.longest_wait_s:
             raise UserError(

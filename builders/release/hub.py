@@ -80,10 +80,9 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
         }
         text = ""
         if CARD in files:
+            at: dict[str, Any] = {"repo_type": kind, "revision": info.sha}
             with TemporaryDirectory() as folder:
-                path = api.hf_hub_download(
-                    repo, CARD, repo_type=kind, revision=info.sha, local_dir=folder
-                )
+                path = api.hf_hub_download(repo, CARD, local_dir=folder, **at)
                 text = Path(path).read_text(encoding="utf-8")
     tags = tuple(sorted(tag.name for tag in refs.tags))
     return Remote(info.sha, bool(info.private), info.gated or False, tags, files, text)
@@ -114,12 +113,9 @@ def fetch(repo: str, revision: str, token: str | None) -> Path:
     UserError
         If there is no such version, or the Hub cannot be reached or refuses the token.
     """
+    wanted: dict[str, Any] = {"repo_type": "dataset", "revision": revision, "allow_patterns": ROWS}
     with answering(f"{repo}@{revision}"):
-        return Path(
-            client(token).snapshot_download(
-                repo, repo_type="dataset", revision=revision, allow_patterns=ROWS
-            )
-        )
+        return Path(client(token).snapshot_download(repo, **wanted))
 
 
 def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:
@@ -235,26 +231,25 @@ def answering(name: str) -> Iterator[None]:
             cause = cause.__cause__
         status = 0 if cause is None else cause.response.status_code
         repo = name.partition("@")[0]
+        refused = status in (401, 403)
+        found: type[UserError] = UserError
         if isinstance(cause, errors.RevisionNotFoundError):
-            found: UserError = Missing(
-                f"{name}: no such version on the Hub; its page lists the tags"
-            )
+            found, said = Missing, f"{name}: no such version on the Hub; its page lists the tags"
         elif isinstance(error, errors.HFValidationError):
-            found = Missing(f"{repo}: not an id of the Hub, OWNER/NAME")
-        elif "@" in name and (
-            isinstance(cause, errors.RepositoryNotFoundError) or status in (401, 403)
-        ):
-            found = Missing(
+            found, said = Missing, f"{repo}: not an id of the Hub, OWNER/NAME"
+        elif "@" in name and (refused or isinstance(cause, errors.RepositoryNotFoundError)):
+            found = Missing
+            said = (
                 f"{repo}: not on the Hub, or not to be read with the token in HF_TOKEN; check "
                 "both, and accept the terms on its page where it has such"
             )
-        elif status in (401, 403):
-            found = UserError(
+        elif refused:
+            said = (
                 f"{repo}: the Hub refuses the token in HF_TOKEN ({status}); give one that may "
                 "write there"
             )
         elif status in (409, 412):
-            found = UserError(
+            said = (
                 f"{repo}: somebody changed it meanwhile ({status}) and nothing was committed; look "
                 "at it with --dry-run, then run the command again"
             )
@@ -262,10 +257,11 @@ def answering(name: str) -> Iterator[None]:
             isinstance(error, ValueError) and not isinstance(error, OSError)
         ):
             reason = " ".join(str(error).split())[:300]
-            found = UserError(f"{repo}: the Hub refuses this ({reason}); mend that first")
+            said = f"{repo}: the Hub refuses this ({reason}); mend that first"
         else:
+            found = Unreachable
             how = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
-            found = Unreachable(
+            said = (
                 f"{repo}: the Hub {how}; run the same command again, it completes what is missing"
             )
-        raise found from error
+        raise found(said) from error
