@@ -14,17 +14,22 @@ from plumbline.builders import DATASETS, SOURCES, client_of
 from plumbline.builders.core import cli
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable
+    from types import ModuleType
 
 
-def build(name: str) -> None:
+def _builder(dataset: str) -> ModuleType:
+    return importlib.import_module(f"plumbline.builders.datasets.{dataset}.build")
+
+
+def build(given: Namespace) -> None:
     """Build one dataset from the snapshot that params.yaml names."""
     from plumbline.builders.core.build import build as build_dataset
     from plumbline.builders.core.progress import warn
 
-    counts = build_dataset(
-        name, importlib.import_module(f"plumbline.builders.datasets.{name}.build")
-    )
+    name = given.command
+    counts = build_dataset(name, _builder(name))
     rejected: Counter[str] = Counter()
     for (config, reason), number in sorted(counts.rejects.items()):
         rejected[config] += number
@@ -34,13 +39,14 @@ def build(name: str) -> None:
         print(f"{name}/{config}: {counts.rows[config]:,} rows, {rejected[config]:,} rejected")
 
 
-def fetch(source: str, day: str) -> None:
+def fetch(given: Namespace) -> None:
     """Fetch a snapshot of one source and put it under DVC, with its provenance."""
     from plumbline.builders.core.errors import UserError
     from plumbline.builders.core.params import check
     from plumbline.builders.dvc.track import track
     from plumbline.builders.fetch.http import Politeness
 
+    source, day = given.source, given.date
     try:
         whole = date.fromisoformat(day).isoformat() == day
     except ValueError:
@@ -48,15 +54,15 @@ def fetch(source: str, day: str) -> None:
     if not whole:
         raise UserError(f"--date {day}: not a date; write it as YYYY-MM-DD")
     client = importlib.import_module(client_of(source))
-    found = check({"sources.politeness": Politeness, f"sources.{source}": client.Params})
+    found = check({f"sources.{source}": client.Params, "sources.politeness": Politeness})
     into = Path("data/raw") / source / day
-    client.fetch(found[f"sources.{source}"], found["sources.politeness"], into)
+    client.fetch(*found.values(), into)
     track(into)
     print(f"{into}: whole. To use it, put this line under the dataset in params.yaml:")
     print(f"    snapshot: {into}")
 
 
-def people(file: Path, language: str) -> None:
+def people(given: Namespace) -> None:
     """Print precision and recall of what finds people, on texts with the people marked."""
     from plumbline.builders.core.params import section
     from plumbline.builders.core.parquet import require_validated
@@ -67,37 +73,37 @@ def people(file: Path, language: str) -> None:
 
     params = section("derived.counterfactuals", counterfactuals.Params)
     known = gazetteer.load(require_validated("names"))
-    texts = read(file)
+    texts = read(given.file)
     small = small_words((text.text for text in texts), params.people.capital_min_share)
-    find = finder(params.people, known, language, small)
+    find = finder(params.people, known, given.language, small)
     print(table(measured(texts, find)))
 
 
-def prune(*, really: bool) -> None:
+def prune(given: Namespace) -> None:
     """List, or remove, results under data/ that no stage makes any more."""
     from plumbline.builders.dvc.track import remove, stale
 
     for path in stale():
-        print(("removed " if really else "stale: ") + str(path))
-        if really:
+        print(("removed " if given.remove else "stale: ") + str(path))
+        if given.remove:
             remove(path)
 
 
-def publish(given: argparse.Namespace) -> None:
+def publish(given: Namespace) -> None:
     """Publish a folder on the Hugging Face Hub, or print what would be published."""
     from plumbline.builders.release.publish import publish as publish_folder
 
     publish_folder(given.folder, given.repo, given.version, dry=given.dry_run)
 
 
-def cards(given: argparse.Namespace) -> None:
+def cards(given: Namespace) -> None:
     """Write the cards of datasets, of all that are built where none are named."""
     from plumbline.builders.release.card import write_all
 
     write_all(given.names)
 
 
-def trace(given: argparse.Namespace) -> None:
+def trace(given: Namespace) -> None:
     """Print where a file or a row comes from, and draw it if a file for that is named."""
     import json
 
@@ -114,16 +120,14 @@ def trace(given: argparse.Namespace) -> None:
     print(text or render.text(found))
 
 
-def diff(given: argparse.Namespace) -> int:
+def diff(given: Namespace) -> int:
     """Print what differs between two versions of a folder; 1 with --exit-code, if any does."""
     from plumbline.builders.release.terms import folder_of
     from plumbline.builders.versions.diff import LIMIT, as_json, as_text
     from plumbline.builders.versions.diff import diff as differences
 
     _, kind, name, *_ = folder_of(given.name).parts
-    known = kind == "datasets" and name in DATASETS
-    module = f"plumbline.builders.datasets.{name}.build"
-    schema = importlib.import_module(module).SCHEMA if known else None
+    schema = _builder(name).SCHEMA if kind == "datasets" and name in DATASETS else None
     only = tuple(given.config)
     found = differences(given.name, given.rev1, given.rev2, schema=schema, only=only)
     if given.json:
@@ -138,45 +142,34 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(
-        name: str, about: str, run: Callable[[argparse.Namespace], int | None]
+        run: Callable[[Namespace], int | None], about: str, name: str = ""
     ) -> argparse.ArgumentParser:
-        made = commands.add_parser(name, help=about)
+        made = commands.add_parser(name or run.__name__, help=about)
         made.set_defaults(run=run)
         return made
 
     for name in DATASETS:
-        about = f"build the dataset {name} (a stage of dvc.yaml)"
-        command(name, about, lambda given: build(given.command))
-    fetching = command(
-        "fetch", "fetch a dated snapshot of a source", lambda given: fetch(given.source, given.date)
-    )
+        command(build, f"build the dataset {name} (a stage of dvc.yaml)", name)
+    fetching = command(fetch, "fetch a dated snapshot of a source")
     fetching.add_argument("source", choices=SOURCES)
     fetching.add_argument(
         "--date",
         default=datetime.now(UTC).date().isoformat(),
         help="name of the snapshot; give the same date again to continue (default: today)",
     )
-    finding = command(
-        "people",
-        "precision and recall of finding people",
-        lambda given: people(given.file, given.language),
-    )
+    finding = command(people, "precision and recall of finding people")
     finding.add_argument("file", type=Path, help="a text a line, people as [[First Last]]")
     finding.add_argument("--language", default="en", help="of the texts (default: en)")
-    pruning = command(
-        "prune",
-        "list results that no stage makes any more",
-        lambda given: prune(really=given.remove),
-    )
+    pruning = command(prune, "list results that no stage makes any more")
     pruning.add_argument("--remove", action="store_true", help="remove them")
-    publishing = command("publish", "publish a folder on the Hugging Face Hub", publish)
+    publishing = command(publish, "publish a folder on the Hugging Face Hub")
     publishing.add_argument("folder", help="name of a dataset, or a folder under data/")
     publishing.add_argument("--repo", required=True, help="where to, as OWNER/NAME")
     publishing.add_argument("--version", required=True, help="three numbers, as 1.2.0: the tag")
     publishing.add_argument("--dry-run", action="store_true", help="print the plan, send nothing")
-    carding = command("cards", "write the cards of datasets that are built", cards)
+    carding = command(cards, "write the cards of datasets that are built")
     carding.add_argument("names", nargs="*", metavar="DATASET", help="default: all that are built")
-    tracing = command("trace", "where a file, or one row of it, comes from", trace)
+    tracing = command(trace, "where a file, or one row of it, comes from")
     tracing.add_argument(
         "named",
         metavar="FILE[#ROW]",
@@ -186,32 +179,25 @@ def _parser() -> argparse.ArgumentParser:
     tracing.add_argument("--rev", metavar="REV", help="of the locks of this commit or tag")
     tracing.add_argument("--json", action="store_true", help="print all that is known, as JSON")
     tracing.add_argument("--svg", type=Path, metavar="FILE", help="draw it into this file")
-    _comparing(command("diff", "compare two versions of a dataset or of results", diff))
-    cli.options(parser, commands)
-    return parser
-
-
-def _comparing(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = (
+    comparing = command(diff, "compare two versions of a dataset or of results")
+    comparing.epilog = (
         "Status 0 whether anything differs or not, unless --exit-code is given; 1 where a version "
         "cannot be read."
     )
-    parser.add_argument("name", help="a dataset, outputs/PROBE/MODEL or tables/ANALYSIS[/MODEL]")
-    for rev, when in (("rev1", "earlier"), ("rev2", "later")):
-        parser.add_argument(
-            rev,
-            metavar=rev.upper(),
-            help=f"the {when} version: `workspace`, a commit, tag or branch, OWNER/NAME@TAG on the "
-            "Hub, or a folder",
-        )
-    parser.add_argument("--json", action="store_true", help="print all that differs as JSON")
-    parser.add_argument("--all", action="store_true", help="print lists to their ends")
-    parser.add_argument(
+    comparing.add_argument("name", help="a dataset, outputs/PROBE/MODEL or tables/ANALYSIS[/MODEL]")
+    about = "version: `workspace`, a commit, tag or branch, OWNER/NAME@TAG on the Hub, or a folder"
+    comparing.add_argument("rev1", metavar="REV1", help=f"the earlier {about}")
+    comparing.add_argument("rev2", metavar="REV2", help=f"the later {about}")
+    comparing.add_argument("--json", action="store_true", help="print all that differs as JSON")
+    comparing.add_argument("--all", action="store_true", help="print lists to their ends")
+    comparing.add_argument(
         "--config", action="append", default=[], help="compare this config; again for more"
     )
-    parser.add_argument(
+    comparing.add_argument(
         "--exit-code", action="store_true", help="end with status 1 if anything differs"
     )
+    cli.options(parser, commands)
+    return parser
 
 
 def main(arguments: list[str] | None = None) -> int:

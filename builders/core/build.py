@@ -30,27 +30,40 @@ def build(name: str, module: ModuleType) -> parquet.Counts:
     UserError
         If params or snapshot are wrong, an input is not validated, or nothing is left of a config.
     """
-    inputs = getattr(module, "INPUTS", ())
-    several = getattr(module, "SOURCES", ())
+    inputs, several = getattr(module, "INPUTS", ()), getattr(module, "SOURCES", ())
     params: Any = section(f"{SECTION[bool(inputs or several)]}.{name}", module.Params)
     folder = parquet.DATASETS / name
+    made_of: Any  # what the module builds from
     if inputs:
-        made_of: Any = {dataset: parquet.require_validated(dataset) for dataset in inputs}
+        made_of = {dataset: parquet.require_validated(dataset) for dataset in inputs}
         sources = [front_matter.source(made_of[d], f"dataset {d}") for d in inputs]
-        read = {folder.as_posix(): parquet.fingerprint(folder) for folder in made_of.values()}
-    elif several:
-        made_of = {s: _opened(name, s, getattr(params.snapshots, s)) for s in several}
-        sources = [made_of[source].manifest for source in several]
-        read = carried.of_snapshots(made_of.values())
+        read = {path.as_posix(): parquet.fingerprint(path) for path in made_of.values()}
     else:
-        made_of = _opened(name, getattr(module, "SOURCE", name), params.snapshot)
-        sources = [made_of.manifest]
-        read = carried.of_snapshots([made_of])
+        named = {s: getattr(params.snapshots, s) for s in several}
+        named = named or {getattr(module, "SOURCE", name): params.snapshot}
+        snapshots = {source: _opened(name, source, where) for source, where in named.items()}
+        sources = [snapshot.manifest for snapshot in snapshots.values()]
+        read = carried.of_snapshots(snapshots.values())
+        made_of = snapshots if several else next(iter(snapshots.values()))
     try:
-        return _write(name, module, params, made_of, sources, read)
+        counts = parquet.write(module.build(made_of, params), module.SCHEMA, folder, read)
+        empty = [config for config in params.required_configs() if not counts.rows[config]]
+        if empty or not counts.rows:
+            where = getattr(params, "snapshot", " and ".join(inputs or several))
+            raise UserError(  # noqa: TRY301
+                f"{where}: no row of {name} for {', '.join(empty) or 'anything'}; was the snapshot "
+                "fetched with these?"
+            )
+        recorded = module.recorded(params) if hasattr(module, "recorded") else ""
+        command = f"make repro STAGE={parquet.stage_of(name)}"
+        origin = front_matter.Origin(sources, command, params.version, recorded)
+        partial = parquet.partial(folder)
+        front_matter.write(partial, dict.fromkeys(counts.rows, module.SCHEMA), origin)
+        parquet.finish(folder)
     except BaseException:
-        shutil.rmtree(folder.with_name(f".{name}.partial"), ignore_errors=True)
+        shutil.rmtree(parquet.partial(folder), ignore_errors=True)
         raise
+    return counts
 
 
 def _opened(name: str, source: str, folder: str) -> Snapshot:
@@ -61,34 +74,3 @@ def _opened(name: str, source: str, folder: str) -> Snapshot:
             f"from {source}; name another for {name} in params.yaml"
         )
     return snapshot
-
-
-def _write(
-    name: str,
-    module: ModuleType,
-    params: Any,
-    made_of: Any,
-    sources: list[dict[str, Any]],
-    read: dict[str, str],
-) -> parquet.Counts:
-    """Write rows beside the final folder, and give it its name at the end."""
-    folder = parquet.DATASETS / name
-    counts = parquet.write(module.build(made_of, params), module.SCHEMA, folder, read)
-    empty = [config for config in params.required_configs() if not counts.rows[config]]
-    if empty or not counts.rows:
-        inputs = getattr(module, "INPUTS", getattr(module, "SOURCES", ()))
-        where = getattr(params, "snapshot", " and ".join(inputs))
-        raise UserError(
-            f"{where}: no row of {name} for {', '.join(empty) or 'anything'}; was the snapshot "
-            "fetched with these?"
-        )
-    partial = folder.with_name(f".{name}.partial")
-    origin = front_matter.Origin(
-        sources,
-        f"make repro STAGE={parquet.stage_of(name)}",
-        params.version,
-        module.recorded(params) if hasattr(module, "recorded") else "",
-    )
-    front_matter.write(partial, dict.fromkeys(counts.rows, module.SCHEMA), origin)
-    parquet.finish(folder)
-    return counts

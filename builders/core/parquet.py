@@ -63,10 +63,8 @@ class Writer:
 
         if isinstance(sink, Path):
             sink.parent.mkdir(parents=True, exist_ok=True)
-        self._schema = schema
-        self._rows: list[dict[str, Any]] = []
-        self._tables: list[pa.Table] = []
-        self._waiting = 0  # rows in the tables
+        self._rows: list[dict[str, Any]] = []  # that came one by one, after those of the table
+        self._table: pa.Table = schema.empty_table()
         self._file: pq.ParquetWriter = pq.ParquetWriter(
             sink, schema, compression="zstd", version="2.6"
         )
@@ -79,38 +77,30 @@ class Writer:
 
     def extend(self, table: pa.Table) -> None:
         """Add the rows of a table that has the schema's columns, in their order."""
-        self._gather()
-        self._tables.append(table.cast(self._schema))
-        self._waiting += len(table)
-        if self._waiting >= GROUP:
-            self._flush(whole=True)
+        self._gather(table)
 
     def close(self) -> None:
         """Write what is left and the footer."""
         self._gather()
-        self._flush(whole=False)
+        if len(self._table):
+            self._file.write_table(self._table)
         self._file.close()
 
-    def _gather(self) -> None:
-        """Make a table of the rows that came one by one."""
+    def _gather(self, *more: pa.Table) -> None:
+        """Put all rows into one table, and write the full groups of it."""
         import pyarrow as pa
 
-        if self._rows:
-            rows, self._rows = self._rows, []
-            self.extend(pa.Table.from_pylist(rows, schema=self._schema))
-
-    def _flush(self, *, whole: bool) -> None:
-        """Write row groups, only full ones or all that there is."""
-        import pyarrow as pa
-
-        if not self._waiting:
-            return
-        table = pa.concat_tables(self._tables)
-        end = len(table) // GROUP * GROUP if whole else len(table)
-        for start in range(0, end, GROUP):
-            self._file.write_table(table.slice(start, min(GROUP, end - start)))
-        rest = table.slice(end)
-        self._tables, self._waiting = ([rest] if len(rest) else []), len(rest)
+        schema = self._table.schema
+        rows = [pa.Table.from_pylist(self._rows, schema=schema)] if self._rows else []
+        tables = [self._table] if len(self._table) else []
+        tables += [*rows, *(table.cast(schema) for table in more)]
+        self._rows = []
+        if tables:
+            table = pa.concat_tables(tables)
+            end = len(table) // GROUP * GROUP
+            for start in range(0, end, GROUP):
+                self._file.write_table(table.slice(start, GROUP))
+            self._table = table.slice(end)
 
 
 def rejects_schema() -> pa.Schema:
@@ -143,26 +133,25 @@ def write(
     UserError
         If a row does not fit the schema, or the disk is full.
     """
-    partial = fresh(folder)
-    inputs = inputs or {}
+    working, inputs = fresh(folder), inputs or {}
     arrow = carrying(schema.arrow(), inputs)
     counts = Counts()
-    writers: dict[str, Writer] = {}
-    rejects = Writer(partial / REJECTS, carrying(rejects_schema(), inputs))
+    writers = {REJECTS: Writer(working / REJECTS, carrying(rejects_schema(), inputs))}
     try:
         for item in Bar(stream, desc=folder.name, unit=" rows", leave=False):
             if isinstance(item, Reject):
                 counts.rejects[(item.config, item.reason)] += item.number
-                rejects.add(item._asdict())
+                writers[REJECTS].add(item._asdict())
                 continue
             counts.rows[item.config] += 1
-            if item.config not in writers:
-                writers[item.config] = Writer(partial / f"{item.config}.parquet", arrow)
-            writers[item.config].add(item.values)
-        for writer in [*writers.values(), rejects]:
+            file = f"{item.config}.parquet"
+            if file not in writers:
+                writers[file] = Writer(working / file, arrow)
+            writers[file].add(item.values)
+        for writer in writers.values():
             writer.close()
     except OSError as error:
-        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(working, ignore_errors=True)
         raise UserError(
             f"{folder}: could not be written ({error.strerror or error}); free some space and run "
             "the command again"
@@ -178,19 +167,24 @@ def write_table(frame: pl.DataFrame, schema: pa.Schema, path: Path) -> None:
     pq.write_table(table, path, compression="zstd", version="2.6")
 
 
+def partial(folder: Path) -> Path:
+    """Return the working folder beside the final one."""
+    return folder.with_name(f".{folder.name}.partial")
+
+
 def fresh(folder: Path) -> Path:
-    """Return an empty working folder beside the final one."""
-    partial = folder.with_name(f".{folder.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    return partial
+    """Return the working folder, empty."""
+    working = partial(folder)
+    shutil.rmtree(working, ignore_errors=True)
+    working.mkdir(parents=True)
+    return working
 
 
 def finish(folder: Path) -> None:
     """Give the working folder its final name."""
     if folder.exists():
         shutil.rmtree(folder)
-    folder.with_name(f".{folder.name}.partial").replace(folder)
+    partial(folder).replace(folder)
 
 
 def configs(folder: Path) -> list[str]:

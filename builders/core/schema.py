@@ -14,18 +14,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-Kind = Literal[
-    "string",
-    "bool",
-    "int32",
-    "int64",
-    "float64",
-    "date32",
-    "label",
-    "strings",
-    "integers",
-    "floats",
-]
+Lists = Literal["strings", "integers", "floats"]
+Kind = Literal["string", "bool", "int32", "int64", "float64", "date32", "label", Lists]
 Role = Literal["label", "tracked", "group", "text", "engines", "ranks"]
 LISTS = {"strings": "string", "integers": "int32", "floats": "float64"}  # and their elements
 
@@ -76,11 +66,8 @@ class Schema:
     @classmethod
     def of(cls, tree: dict[str, Any]) -> Schema:
         """Return the schema that :meth:`plain` wrote."""
-        columns = [
-            Column(**(column | {"labels": tuple(column.get("labels", ()))}))
-            for column in tree["columns"]
-        ]
-        return cls(tuple(columns), tuple(tree["key"]))
+        columns = (c | {"labels": tuple(c.get("labels", ()))} for c in tree["columns"])
+        return cls(tuple(Column(**column) for column in columns), tuple(tree["key"]))
 
     def plain(self) -> dict[str, Any]:
         """Return columns and key as plain values, defaults left out."""
@@ -102,44 +89,33 @@ class Schema:
         """Return the Arrow schema that the parquet files have."""
         import pyarrow as pa
 
-        types: dict[str, Any] = {
-            "string": pa.string(),
-            "bool": pa.bool_(),
-            "int32": pa.int32(),
-            "int64": pa.int64(),
-            "float64": pa.float64(),
-            "date32": pa.date32(),
-            "label": pa.int64(),
-            "strings": pa.list_(pa.field("element", pa.string())),
-            "integers": pa.list_(pa.field("element", pa.int32())),
-            "floats": pa.list_(pa.field("element", pa.float64())),
-        }
+        def kind(name: str) -> pa.DataType:
+            if name in LISTS:
+                return pa.list_(pa.field("element", kind(LISTS[name])))
+            return pa.type_for_alias("int64" if name == "label" else name)
+
         return pa.schema(
-            [pa.field(c.name, types[c.kind], nullable=c.nullable) for c in self.columns]
+            [pa.field(c.name, kind(c.kind), nullable=c.nullable) for c in self.columns]
         )
 
     def features(self) -> list[dict[str, Any]]:
         """Return the Hub's ``features:`` entry for a card's YAML block."""
         entries: list[dict[str, Any]] = []
         for column in self.columns:
-            entry: dict[str, Any] = {"name": column.name}
-            if column.kind == "label":
-                names = {str(i): name for i, name in enumerate(column.labels)}
-                entry["dtype"] = {"class_label": {"names": names}}
-            elif column.kind in LISTS:
-                entry["list"] = LISTS[column.kind]
-            else:
-                entry["dtype"] = column.kind
-            entries.append(entry)
+            names = {str(code): label for code, label in enumerate(column.labels)}
+            kind: Any = {"class_label": {"names": names}} if column.kind == "label" else column.kind
+            listed = column.kind in LISTS
+            typed = {"list": LISTS[column.kind]} if listed else {"dtype": kind}
+            entries.append({"name": column.name, **typed})
         return entries
 
     def table(self) -> str:
         """Return the columns as a Markdown table."""
         lines = ["| column | type | description |", "|---|---|---|"]
         for c in self.columns:
-            kind = f"label: {', '.join(c.labels)}" if c.kind == "label" else c.kind
-            kind = f"list of {LISTS[kind]}" if kind in LISTS else kind
-            null = "; may be null" if c.nullable else ""
+            kind = f"list of {LISTS[c.kind]}" if c.kind in LISTS else c.kind
+            kind += f": {', '.join(c.labels)}" if c.kind == "label" else ""
+            kind += "; may be null" if c.nullable else ""
             description = c.description.replace("|", "\\|")
-            lines.append(f"| `{c.name}` | {kind}{null} | {description} |")
+            lines.append(f"| `{c.name}` | {kind} | {description} |")
         return "\n".join(lines)

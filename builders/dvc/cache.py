@@ -38,10 +38,15 @@ def md5_of(path: Path) -> str:
     return found.hexdigest()
 
 
+def _inside(folder: Path) -> dict[str, Path]:
+    """Return the files in a folder by their paths in it, sorted."""
+    found = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
+    return dict(sorted(found.items()))
+
+
 def listed(folder: Path) -> dict[str, str]:
     """Return the md5 of every file in a folder, sorted as DVC sorts them."""
-    files = {p.relative_to(folder).as_posix(): p for p in _files(folder)}
-    return {name: md5_of(files[name]) for name in sorted(files)}
+    return {name: md5_of(path) for name, path in _inside(folder).items()}
 
 
 def digest(files: dict[str, str]) -> str:
@@ -53,23 +58,22 @@ def digest(files: dict[str, str]) -> str:
 
 def ignored(path: str) -> bool:
     """Return whether DVC leaves a file out of the folder that it is in."""
-    lines = IGNORE.read_text(encoding="utf-8").splitlines() if IGNORE.is_file() else []
-    return _spec(tuple(lines)).match_file(path)
+    return _spec(IGNORE.read_text(encoding="utf-8") if IGNORE.is_file() else "").match_file(path)
 
 
 @cache
-def _spec(lines: tuple[str, ...]) -> GitIgnoreSpec:
+def _spec(text: str) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec
 
-    return GitIgnoreSpec.from_lines(lines)
+    return GitIgnoreSpec.from_lines(text.splitlines())
 
 
 def of_code(path: Path) -> str | None:
     """Return the hash that DVC has for a file or folder of code, or None if it is not there."""
     if not path.is_dir():
         return md5_of(path) if path.is_file() else None
-    files = {p.relative_to(path).as_posix(): p for p in _files(path)}
-    return digest({n: md5_of(p) for n, p in files.items() if not ignored(p.as_posix())})
+    files = {name: p for name, p in _inside(path).items() if not ignored(p.as_posix())}
+    return digest({name: md5_of(p) for name, p in files.items()})
 
 
 @cache
@@ -81,19 +85,15 @@ def compare(item: Item) -> Here:
     if not path.is_dir():
         return Here("as locked" if md5_of(path) == item.md5 else "differs")
     if (item.size or 0) > LARGE:
-        sizes = [p.stat().st_size for p in _files(path)]
+        sizes = [p.stat().st_size for p in _inside(path).values()]
         same = (sum(sizes), len(sizes)) == (item.size, item.files)
         return Here("not compared" if same else "differs")
     files = listed(path)
     if digest(files) == item.md5:
         return Here("as locked")
-    then = listing(item.md5) or {}
-    names = sorted({*files, *then}) if then else []
+    then = listing(item.md5) or files  # nothing is known to have changed where there is no list
+    names = sorted({*files, *then})
     return Here("differs", tuple(n for n in names if files.get(n) != then.get(n)))
-
-
-def _files(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.is_file())
 
 
 def listing(md5: str) -> dict[str, str] | None:
@@ -132,9 +132,7 @@ def files(item: Item) -> dict[str, Path] | None:
     """
     path = Path(item.path)
     if compare(item).state in ("as locked", "not compared"):
-        if not path.is_dir():
-            return {"": path}
-        return {p.relative_to(path).as_posix(): p for p in _files(path)}
+        return _inside(path) if path.is_dir() else {"": path}
     return stored(item)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from dataclasses import dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.dvc.cache import digest, ignored
-from plumbline.builders.dvc.lock import LOCK, PIPELINE, Entry, Item, Stage, entries
+from plumbline.builders.dvc.lock import LOCK, PIPELINE, Stage, entries
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +26,7 @@ class Commit(NamedTuple):
     subject: str
 
 
-@dataclass
+@dataclass(frozen=True)
 class History:
     """The commits behind a revision, newest first, with the locks that each had."""
 
@@ -33,27 +34,26 @@ class History:
     shallow: bool  # a clone that was cut: earlier commits are not here
     locks: list[frozenset[tuple[str, str]]]  # of each: path and blob
     texts: dict[str, str]  # of blobs
-    split: dict[tuple[str, str], list[Entry]] = field(default_factory=dict)
 
-    def entries(self, lock: tuple[str, str]) -> list[Entry]:
-        """Return the stages of one state of one lock."""
-        if lock not in self.split:
-            path, blob = lock
-            self.split[lock] = entries(path, self.texts[blob], "")
-        return self.split[lock]
-
-    def has(self, lock: tuple[str, str], path: str, md5: str) -> Entry | None:
-        """Return the stage of a lock that wrote those very bytes, or None."""
-        if md5 not in self.texts[lock[1]]:
-            return None
+    def has(self, lock: tuple[str, str], path: str, md5: str) -> bool:
+        """Tell whether a stage of a lock wrote those very bytes."""
         # Where the paths of a lock begin its dvc.yaml says: reading that in every commit is slow,
         # and with the same hash a path that ends so is the same.
-        made = (e for e in self.entries(lock) if md5 in e.text)
-        return next((e for e in made if any(_is(out, path, md5) for out in e.outs)), None)
+        text = self.texts[lock[1]]
+        return md5 in text and _maker(_split(lock[0], text), path, md5) is not None
 
 
-def _is(out: Item, path: str, md5: str) -> bool:
-    return out.md5 == md5 and (out.path == path or out.path.endswith(f"/{path}"))
+@cache
+def _split(lock: str, text: str) -> list[Stage]:
+    return entries(lock, text, "")
+
+
+def _maker(found: Iterable[Stage], path: str, md5: str) -> Stage | None:
+    """Return the stage of some that wrote those bytes."""
+    for stage in found:
+        if any(o.md5 == md5 and f"/{o.path}".endswith(f"/{path}") for o in stage.outs):
+            return stage
+    return None
 
 
 def git(*arguments: str, send: bytes | None = None) -> bytes:
@@ -103,33 +103,18 @@ def resolve(revision: str) -> str:
 
 def read(commit: str) -> History:
     """Read the history behind a commit."""
-    listed = git("log", "--date-order", "--format=%H%x00%cI%x00%s%x00%P", commit).decode()
-    lines = [line.split("\0") for line in listed.splitlines()]
-    commits = [Commit(*line[:3]) for line in lines]
-    parents = {line[0]: line[3].split() for line in lines}
-    changed, paths = _changed(commit)
-    # A commit that changed no lock has those of its parent; only the others are looked into.
-    looked = [c.id for c in commits if c.id in changed or len(parents[c.id]) != 1]
-    looked += [c.id for c in commits if parents[c.id] and parents[c.id][0] not in parents]
-    blobs = names((c, path) for c in looked for path in sorted(paths))
-    has: dict[str, frozenset[tuple[str, str]]] = {}
-    for c in looked:
-        has[c] = frozenset((path, blobs[c, path]) for path in paths if (c, path) in blobs)
-    for one in reversed(commits):
-        if one.id not in has:
-            has[one.id] = has[parents[one.id][0]]
+    listed = git("log", "--date-order", "--format=%H%x00%cI%x00%s", commit).decode()
+    commits = [Commit(*line.split("\0")) for line in listed.splitlines()]
+    shown = ("--full-history", "-m", "--name-only", "--relative", "--format=")
+    changed = git("log", *shown, commit, "--", f"*{LOCK}").decode().splitlines()
+    paths = {path for path in changed if _is_lock(path)}
+    blobs = names((c.id, path) for c in commits for path in paths)
+    locks: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for (one, path), blob in blobs.items():
+        locks[one].add((path, blob))
     texts = {blob: body.decode() for blob, body in contents(set(blobs.values())).items()}
     shallow = git("rev-parse", "--is-shallow-repository").strip() == b"true"
-    return History(commits, shallow, [has[c.id] for c in commits], texts)
-
-
-def _changed(commit: str) -> tuple[set[str], set[str]]:
-    """Return the commits that changed a lock, and the paths of all locks that there were."""
-    shown = ("--full-history", "-m", "--name-only", "--relative", "--format=%x00%H")
-    said = git("log", *shown, commit, "--", f"*{LOCK}").decode()
-    lines = [line for line in said.splitlines() if line]
-    commits = {line[1:] for line in lines if line.startswith("\0")}
-    return commits, {line for line in lines if _is_lock(line)}
+    return History(commits, shallow, [frozenset(locks[c.id]) for c in commits], texts)
 
 
 def objects(places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], tuple[str, str]]:
@@ -165,7 +150,7 @@ def file_at(commit: str, path: str) -> bytes | None:
     return contents(set(blob.values())).popitem()[1] if blob else None
 
 
-def entries_at(commit: str) -> list[Entry]:
+def entries_at(commit: str) -> list[Stage]:
     """Return the stages of all locks in a commit."""
     listed = git("ls-tree", "-r", "--name-only", "-z", commit).decode().split("\0")
     beside = {p: PurePosixPath(p).with_name(PIPELINE).as_posix() for p in listed if _is_lock(p)}
@@ -184,58 +169,42 @@ def _is_lock(path: str) -> bool:
 
 def locked(history: History, path: str, md5: str) -> tuple[Commit | None, Commit | None]:
     """Return the first commit whose lock had those bytes as an output, and the newest one."""
-    known: dict[tuple[str, str], bool] = {}
-
-    def has(locks: frozenset[tuple[str, str]]) -> bool:
-        for lock in locks - known.keys():
-            known[lock] = history.has(lock, path, md5) is not None
-        return any(known[lock] for lock in locks)
-
-    pairs = list(zip(history.commits, history.locks, strict=True))
-    newest = next((c for c, locks in pairs if has(locks)), None)
-    first = next((c for c, locks in reversed(pairs) if has(locks)), None)
-    return first, newest
+    known = {lock: history.has(lock, path, md5) for lock in set().union(*history.locks)}
+    pairs = zip(history.commits, history.locks, strict=True)
+    having = [commit for commit, locks in pairs if any(known[lock] for lock in locks)]
+    return (having[-1], having[0]) if having else (None, None)
 
 
-def maker(history: History, path: str, md5: str) -> Entry | None:
+def maker(history: History, path: str, md5: str) -> Stage | None:
     """Return the stage that wrote those bytes, as the newest commit has it that knows them."""
-    for place, locks in enumerate(history.locks):
-        if any(history.has(lock, path, md5) for lock in locks):
-            made = (e for e in entries_at(history.commits[place].id) if md5 in e.text)
-            return next(e for e in made if any(_is(out, path, md5) for out in e.outs))
-    return None
+    newest = locked(history, path, md5)[1]
+    return _maker(entries_at(newest.id), path, md5) if newest else None
 
 
 def code(history: History, stages: list[Stage]) -> dict[int, Commit | None]:
     """Return for each stage, by its place, the newest commit that has its code as it was locked."""
-    found: dict[int, Commit | None] = {}
-    for i, stage in enumerate(stages):
-        used = {dep.path: dep.md5 for dep in stage.deps if is_code(dep.path)}
-        for part in (history.commits[:1], history.commits[1:]):  # mostly it is the first
-            there = objects((c.id, path) for c in part for path in used)
-            same = (
-                c
-                for c in part
-                if all(_hash(there.get((c.id, path)), path) == md5 for path, md5 in used.items())
-            )
-            found[i] = next(same, None)
-            if found[i]:
-                break
-    return found
+    return {place: _newest(history, stage) for place, stage in enumerate(stages)}
 
 
-def _hash(there: tuple[str, str] | None, path: str) -> str:
-    """Return the hash that DVC has for a file or folder in a commit."""
-    return _hashed(*there, path) if there else ""
+def _newest(history: History, stage: Stage) -> Commit | None:
+    used = {dep.path: dep.md5 for dep in stage.deps if is_code(dep.path)}
+    for part in (history.commits[:1], history.commits[1:]):  # mostly it is the first
+        there = objects((c.id, path) for c in part for path in used)
+        for c in part:
+            found = {path: there.get((c.id, path), ("", "")) for path in used}
+            if all(_hash(*found[path], path) == md5 for path, md5 in used.items()):
+                return c
+    return None
 
 
 @cache
-def _hashed(kind: str, name: str, path: str) -> str:
-    if kind == "blob":
-        return _md5(contents({name})[name])
+def _hash(kind: str, name: str, path: str) -> str:
+    """Return the hash that DVC has for a blob or a tree at a path."""
+    if kind != "tree":
+        return _md5(contents({name})[name]) if kind else ""
     lines = git("ls-tree", "-r", "-z", name).decode().split("\0")
-    entries = [line.split(maxsplit=3) for line in lines if line]
-    blobs = {inside: blob for _, _, blob, inside in entries if not ignored(f"{path}/{inside}")}
+    listed = [line.split(maxsplit=3) for line in lines if line]
+    blobs = {inside: blob for _, _, blob, inside in listed if not ignored(f"{path}/{inside}")}
     bodies = contents(set(blobs.values()))
     return digest({inside: _md5(bodies[blob]) for inside, blob in blobs.items()})
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import re
 import time
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import UNWRITTEN
-from plumbline.builders.fetch.http import Busy, Slow, opened, patiently, refuse
+from plumbline.builders.fetch.http import HINT, Busy, Slow, opened, patiently, pieces, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
-
-    import requests
 
     from plumbline.builders.fetch.http import Politeness
 
-PIECE = 1 << 16
 SLOWEST = 1 << 20  # bytes within timeout_s; a line slower than this counts as a failure
 
 
@@ -56,67 +53,48 @@ def download(
     version.unlink(missing_ok=True)
     if wrong := expect(part):
         part.unlink()
-        raise UserError(f"{url}: {wrong}; check the address in its sources.yaml")
+        raise UserError(f"{url}: {wrong}; {HINT}")
     part.chmod(0o644)
     part.replace(path)
 
 
 def _piece(url: str, policy: Politeness, part: Path, version: Path) -> bool:
-    """Ask once for what is lacking; return whether the file is whole now."""
+    """Ask once for what is lacking; return whether the file is whole.
+
+    Raises
+    ------
+    Slow
+        If it is not, and too little has come to ask for the rest at once.
+    """
     have = part.stat().st_size if part.exists() and version.exists() else 0
     headers = {"Accept-Encoding": "identity"}
     if have:
         headers |= {"Range": f"bytes={have}-", "If-Range": version.read_text("utf-8")}
-    end = time.monotonic() + policy.timeout_s
+    end, came = time.monotonic() + policy.timeout_s, 0
     try:
-        with opened(url, policy, **headers) as answer:
-            if _goes_on(answer, have, version, url):
-                mode = "ab"
-            else:
-                mode, have = "wb", 0
-                _remember(version, answer.headers)
-            with part.open(mode) as file:
-                if _copy(answer.raw, file, end):
-                    return True
+        with opened(url, policy, headers) as answer:
+            begins = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
+            status, rest = answer.status_code, answer.status_code == 206
+            if status == 416 or (rest and (begins is None or int(begins[1]) != have)):
+                version.unlink(missing_ok=True)
+                raise Busy(f"HTTP {status}, not the rest of the file")
+            refuse(answer, url)
+            with part.open("ab" if rest else "wb") as file:
+                if not rest:
+                    _remember(version, answer.headers)
+                for found in pieces(answer, policy, end):
+                    came += file.write(found)
+            return True
     except Slow:
-        if not _came(part, version, have):
+        if came < SLOWEST or not version.exists():
             raise
-    if not _came(part, version, have):
-        raise Slow(f"no whole answer within {policy.timeout_s:g} s")
     return False
 
 
-def _goes_on(answer: requests.Response, have: int, version: Path, url: str) -> bool:
-    """Return whether the answer is what follows on the bytes that are here, or the whole file."""
-    status = answer.status_code
-    begins = re.match(r"bytes (\d+)-", answer.headers.get("Content-Range", ""))
-    if status == 416 or (status == 206 and (begins is None or int(begins[1]) != have)):
-        version.unlink(missing_ok=True)
-        raise Busy(f"HTTP {status}, not the rest of the file")
-    refuse(answer, url)
-    return status == 206
-
-
-def _copy(body: Any, file: IO[bytes], end: float) -> bool:
-    """Write a body piece by piece until it ends, or until a time; return whether it ended."""
-    while found := body.read1(PIECE, decode_content=True):
-        file.write(found)
-        if time.monotonic() > end:
-            return False
-    return True
-
-
-def _came(part: Path, version: Path, have: int) -> bool:
-    """Return whether enough has come to ask for the rest at once."""
-    return version.exists() and part.exists() and part.stat().st_size - have >= SLOWEST
-
-
-def _remember(version: Path, headers: requests.structures.CaseInsensitiveDict[str]) -> None:
+def _remember(version: Path, headers: Mapping[str, str]) -> None:
     """Keep what tells this version of the file from others; nothing where that cannot be told."""
     tag = headers.get("ETag", "")
     known = headers.get("Last-Modified", "") if not tag or tag.startswith("W/") else tag
-    encoded = headers.get("Content-Encoding", "identity") != "identity"
-    if known and not encoded:
+    version.unlink(missing_ok=True)
+    if known and headers.get("Content-Encoding", "identity") == "identity":
         version.write_text(known, "utf-8")
-    else:
-        version.unlink(missing_ok=True)

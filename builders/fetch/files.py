@@ -21,6 +21,7 @@ from plumbline.builders.core.snapshot import (
 )
 from plumbline.builders.fetch.download import download
 from plumbline.builders.fetch.http import ADDRESS, get
+from plumbline.builders.readers.table import web_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -178,13 +179,6 @@ def citations(declared: Iterable[tuple[str, Any]]) -> str:
 def joined(texts: Iterable[str]) -> str:
     """Return texts, each once and sorted, in one line."""
     return "; ".join(sorted(set(texts)))
-
-
-def web_page(body: bytes) -> str | None:
-    """Return that a web page came in place of a file of texts, which any bytes may be, or None."""
-    if body.lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
-        return "a web page in place of the file"
-    return None
 
 
 def declared_once(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import re
 import time
+import zlib
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import requests
@@ -18,10 +21,12 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
 T = TypeVar("T")
 ADDRESS = r"^https?://[^\s/]+"
+PIECE = 1 << 16  # bytes read at once
+HINT = "check the address in its sources.yaml"
 PROJECT = "plumbline/0.1 (research data; contact {contact})"
 
 
@@ -67,6 +72,8 @@ class Busy(Exception):  # noqa: N818
 class Slow(Exception):  # noqa: N818
     """The answer did not come whole in time; a smaller question may do better."""
 
+    wait_s = None
+
 
 def retry_after(value: str | None, now: datetime | None = None) -> float | None:
     """Return the seconds that a Retry-After header asks for (RFC 9110, 10.2.3), or None."""
@@ -106,12 +113,13 @@ def patiently(
     for attempt in range(1, policy.attempts + 1):
         try:
             return ask()
-        except Slow as error:
-            slow += 1
-            if slow_attempts is not None and (slow >= slow_attempts or attempt == policy.attempts):
+        except (Busy, Slow) as error:
+            slow += isinstance(error, Slow)
+            last = slow_attempts is not None and (
+                slow >= slow_attempts or attempt == policy.attempts
+            )
+            if isinstance(error, Slow) and last:
                 raise
-            reason, wait = str(error), None
-        except Busy as error:
             reason, wait = str(error), error.wait_s
         if wait is not None and wait > policy.longest_wait_s:
             raise UserError(
@@ -152,28 +160,35 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
     """
     body = patiently(lambda: receive(url, policy).body, url, policy)
     if wrong := expect(body):
-        raise UserError(f"{url}: {wrong}; check the address in its sources.yaml")
+        raise UserError(f"{url}: {wrong}; {HINT}")
     return body
 
 
 @contextmanager
-def opened(url: str, policy: Politeness, **headers: str) -> Iterator[requests.Response]:
-    """Send one request, and yield the answer before its body.
+def opened(
+    url: str,
+    policy: Politeness,
+    headers: Mapping[str, str],
+    form: Mapping[str, str] | None = None,
+) -> Iterator[requests.Response]:
+    """Send one request, a form if there is one, and yield the answer before its body.
 
     Raises
     ------
     Busy, Slow
         If the connection fails, or nothing comes in time; while the body is read, too.
     """
-    headers = {"User-Agent": policy.user_agent()} | headers
+    headers = {"User-Agent": policy.user_agent(), **headers}
+    limit = policy.timeout_s
+    send = requests.get if form is None else partial(requests.post, data=form)
     try:
-        with requests.get(url, headers=headers, timeout=policy.timeout_s, stream=True) as answer:
+        with send(url, headers=headers, timeout=limit, stream=True) as answer:
             yield answer
     except (requests.exceptions.Timeout, ReadTimeoutError) as error:
-        raise Slow(f"no answer within {policy.timeout_s:g} s") from error
+        raise Slow(f"no answer within {limit:g} s") from error
     except requests.exceptions.RequestException as error:
         raise Busy(f"the connection failed ({type(error).__name__})") from error
-    except HTTPError as error:
+    except (HTTPError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise Busy(f"the connection was cut ({type(error).__name__})") from error
 
 
@@ -181,6 +196,9 @@ def receive(
     url: str,
     policy: Politeness,
     throttling: Collection[int] = (),
+    form: Mapping[str, str] | None = None,
+    hint: str = HINT,
+    accept: str = "*/*",
 ) -> Answer:
     """Send one request, and return the answer whole.
 
@@ -188,6 +206,10 @@ def receive(
     ----------
     throttling
         Statuses by which this service asks to come back later, besides 429 and 503.
+    form
+        What to post, if the request is no GET.
+    hint
+        What a user may do about a refusal.
 
     Raises
     ------
@@ -196,36 +218,31 @@ def receive(
     UserError
         On a status that no retry mends.
     """
-    start = time.monotonic()
-    with opened(url, policy) as answer:
+    end = time.monotonic() + policy.timeout_s
+    headers = {"Accept": accept, "Accept-Encoding": "gzip"}
+    with opened(url, policy, headers, form) as answer:
         if answer.status_code in throttling:
             wait = retry_after(answer.headers.get("Retry-After"))
             raise Busy(f"HTTP {answer.status_code}, refused for now", wait)
-        refuse(answer, url)
-        parts = []
-        while part := answer.raw.read1(1 << 16, decode_content=True):
-            parts.append(part)
-            if time.monotonic() - start > policy.timeout_s:
-                raise Slow(f"no whole answer within {policy.timeout_s:g} s")
-        return Answer(b"".join(parts), answer.headers.get("Content-Type", ""))
+        refuse(answer, url, hint)
+        body = b"".join(pieces(answer, policy, end, decode=False))
+        if answer.headers.get("Content-Encoding") == "gzip":
+            body = gzip.decompress(body)  # which is strict about its end
+        return Answer(body, answer.headers.get("Content-Type", ""))
 
 
-def refuse(answer: requests.Response, what: str) -> None:
-    """Turn the status of an answer into the exception that says what to do about it."""
-    if answer.status_code >= 400:
-        said = answer.raw.read(1000, decode_content=True).decode("utf-8", "replace")
-        judge(answer.status_code, answer.headers.get("Retry-After"), what, said)
+def pieces(
+    answer: requests.Response, policy: Politeness, end: float, *, decode: bool = True
+) -> Iterator[bytes]:
+    """Yield a body piece by piece; :class:`Slow`, if it has not ended at a time."""
+    while found := answer.raw.read1(PIECE, decode_content=decode):
+        yield found
+        if time.monotonic() > end:
+            raise Slow(f"no whole answer within {policy.timeout_s:g} s")
 
 
-def judge(status: int, after: str | None, what: str, said: str) -> None:
+def refuse(answer: requests.Response, what: str, hint: str = HINT) -> None:
     """Raise what a status of 400 or more means.
-
-    Parameters
-    ----------
-    after
-        The header Retry-After, if there is one.
-    said
-        How the answer begins.
 
     Raises
     ------
@@ -234,7 +251,10 @@ def judge(status: int, after: str | None, what: str, said: str) -> None:
     UserError
         If no retry mends it.
     """
-    wait, said = retry_after(after), " ".join(said.split())[:200]
+    status, wait = answer.status_code, retry_after(answer.headers.get("Retry-After"))
+    if status < 400:
+        return
+    said = " ".join(answer.raw.read(PIECE, decode_content=True).decode("utf-8", "replace").split())
     if status in (429, 503):
         raise Busy(f"HTTP {status}, too busy", wait)
     # Blazegraph says of a query that took too long that the server failed
@@ -242,5 +262,5 @@ def judge(status: int, after: str | None, what: str, said: str) -> None:
         raise Slow(f"HTTP {status}, timed out")
     if status >= 500:
         raise Busy(f"HTTP {status}", wait)
-    reason = "" if said[:1] in ("", "<") else f" ({said})"
-    raise UserError(f"{what}: HTTP {status}{reason}; check the address in its sources.yaml")
+    reason = "" if said[:1] in ("", "<") else f" ({said[:200]})"
+    raise UserError(f"{what}: HTTP {status}{reason}; {hint}")

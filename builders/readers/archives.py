@@ -8,8 +8,11 @@ import json
 import lzma
 import zipfile
 import zlib
+from contextlib import contextmanager
 from datetime import date
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
+
+from plumbline.builders.readers.table import web_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -35,9 +38,13 @@ def records(path: Path, kind: Format, columns: Mapping[str, str]) -> Iterator[di
         Texts; empty where the file has no value, ISO 8601 where it has a date.
     """
     with path.open("rb") as file:
-        beginning = file.read(256).lstrip()[:15].lower()
-    if beginning.startswith((b"<!doctype", b"<html")):
-        raise ValueError("a web page in place of the file")
+        if said := web_page(file.read(256)):
+            raise ValueError(said)
+        if kind in ("csv", "jsonl"):
+            size = file.seek(0, io.SEEK_END)
+            file.seek(max(size - 1, 0))
+            if file.read() != b"\n":
+                raise ValueError("cut short, no line break at its end")
     for record in READERS[kind](path, list(columns.values())):
         yield {name: _text(record[column]) for name, column in columns.items()}
 
@@ -62,8 +69,6 @@ def _parquet(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    if not _ends_a_line(path):
-        raise ValueError("cut short, no line break at its end")
     before = csv.field_size_limit(CELL)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -82,8 +87,6 @@ def _csv(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def _jsonl(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
-    if not _ends_a_line(path):
-        raise ValueError("cut short, no line break at its end")
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
@@ -92,15 +95,15 @@ def _jsonl(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
 
 def _jsons(path: Path, columns: list[str]) -> Iterator[dict[str, Any]]:
     """Read every ``.json`` of an archive, each one record, sorted by name."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = sorted(n for n in archive.namelist() if n.endswith(".json"))
-            if not names:
-                raise ValueError("no .json file in the archive")
-            for name in names:
-                yield _object(_member(archive, name), name, columns)
-    except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
-        raise ValueError("not a whole zip archive") from error
+    with _opened(path) as archive:
+        names = sorted(n for n in archive.namelist() if n.endswith(".json"))
+        if not names:
+            raise ValueError("no .json file in the archive")
+        for name in names:
+            yield _object(_member(archive, name), name, columns)
+
+
+READERS = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl, "jsons": _jsons}
 
 
 def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
@@ -111,15 +114,21 @@ def unpacked(body: bytes, name: str, *, ending: bool = False) -> bytes:
     ValueError
         If the archive is damaged or encrypted, or has not just one such file.
     """
+    with _opened(io.BytesIO(body)) as archive:
+        names = [n for n in archive.namelist() if n == name]
+        if ending:
+            own = (n for n in archive.namelist() if "__MACOSX" not in n)
+            names = [n for n in own if n.endswith(name)]
+        if len(names) != 1:
+            raise ValueError(f"{len(names) or 'no'} {name!r} in the archive")
+        return _member(archive, names[0])
+
+
+@contextmanager
+def _opened(file: Path | IO[bytes]) -> Iterator[zipfile.ZipFile]:
     try:
-        with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            names = [n for n in archive.namelist() if n == name]
-            if ending:
-                own = (n for n in archive.namelist() if "__MACOSX" not in n)
-                names = [n for n in own if n.endswith(name)]
-            if len(names) != 1:
-                raise ValueError(f"{len(names) or 'no'} {name!r} in the archive")
-            return _member(archive, names[0])
+        with zipfile.ZipFile(file) as archive:
+            yield archive
     except (zipfile.BadZipFile, NotImplementedError, OSError) as error:
         raise ValueError("not a whole zip archive") from error
 
@@ -135,16 +144,12 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
         raise ValueError(f"{name}: damaged in the archive") from error
 
 
-READERS = {"parquet": _parquet, "csv": _csv, "jsonl": _jsonl, "jsons": _jsons}
-
-
 def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
     try:
         record = json.loads(body)
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{where}: not UTF-8") from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{where}: not JSON") from error
+        wrong = "not UTF-8" if isinstance(error, UnicodeDecodeError) else "not JSON"
+        raise ValueError(f"{where}: {wrong}") from error
     if not isinstance(record, dict):
         raise ValueError(f"{where}: no JSON object")  # noqa: TRY004 - of the file, not of a caller
     _have(columns, list(record), f"{where}: ")
@@ -154,11 +159,3 @@ def _object(body: bytes, where: str, columns: list[str]) -> dict[str, Any]:
 def _have(columns: list[str], there: Any, where: str) -> None:
     if lacking := sorted(set(columns) - set(there)):
         raise ValueError(f"{where}no column {lacking[0]!r}; there are {', '.join(sorted(there))}")
-
-
-def _ends_a_line(path: Path) -> bool:
-    with path.open("rb") as file:
-        if not file.seek(0, 2):
-            return False
-        file.seek(-1, 2)
-        return file.read(1) == b"\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,46 +60,32 @@ class Gazetteer:
 
 def load(folder: Path) -> Gazetteer:
     """Read the dataset ``names`` from its folder."""
-    spelled: dict[str, set[str]] = defaultdict(set)
-    votes: dict[str, Counter[str]] = defaultdict(Counter)
+    usable: list[tuple[str, str]] = []  # kind and name, of all countries
     words: set[str] = set()
-    by_country = {}
+    by_country: dict[str, dict[str, tuple[str, ...]]] = {}
     for country in configs(folder):
         rows = list(stream(folder / f"{country}.parquet", COLUMNS))
         rows.sort(key=lambda row: (row["kind"], row["rank"]))
-        names: dict[str, list[str]] = defaultdict(list)
-        for row in rows:
-            kind, name = KINDS[row["kind"]], row["name"]
-            if row["flags"]:
-                if row["flags"] == ["word"] and kind != "last":
-                    words.add(fold(name))
-                continue
-            spelled[kind].add(name)
-            names[kind].append(name)
-            if kind == "last":
-                bearer = BEARERS[row["bearer"]]
-                for gender in ("male", "female") if bearer == "any" else (bearer,):
-                    names[f"last:{gender}"].append(name)
-            else:
-                votes[fold(name)][kind] += 1
-        by_country[country] = {
-            key: tuple(names[key]) for key in (*KINDS, "last:male", "last:female")
-        }
+        named = [(KINDS[r["kind"]], r["name"], BEARERS[r["bearer"]], r["flags"]) for r in rows]
+        words |= {fold(name) for k, name, _, flags in named if flags == ["word"] and k != "last"}
+        own = [(kind, name, bearer) for kind, name, bearer, flags in named if not flags]
+        usable += [(kind, name) for kind, name, _ in own]
+        by_country[country] = {kind: tuple(n for k, n, _ in own if k == kind) for kind in KINDS}
+        for gender in ("male", "female"):
+            borne = (n for k, n, bearer in own if k == "last" and bearer in ("any", gender))
+            by_country[country][f"last:{gender}"] = tuple(borne)
+    spelled = {kind: frozenset(name for k, name in usable if k == kind) for kind in KINDS}
+    votes = Counter((fold(name), kind) for kind, name in usable if kind != "last")
+    margins = {name: votes[name, "male"] - votes[name, "female"] for name, _ in votes}
     return Gazetteer(
-        frozenset(spelled["male"]),
-        frozenset(spelled["female"]),
-        frozenset(spelled["last"]),
-        {name: _majority(found) for name, found in votes.items()},
+        spelled["male"],
+        spelled["female"],
+        spelled["last"],
+        {n: "unknown" if not m else "male" if m > 0 else "female" for n, m in margins.items()},
         frozenset(fold(name) for name in spelled["last"]),
         frozenset(words),
         by_country,
     )
-
-
-def _majority(votes: Counter[str]) -> str:
-    if votes["male"] == votes["female"]:
-        return "unknown"
-    return "male" if votes["male"] > votes["female"] else "female"
 
 
 def plain(name: str) -> str:

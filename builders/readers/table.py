@@ -6,10 +6,18 @@ import csv
 import io
 import json
 import re
+from codecs import BOM_UTF8
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+
+def web_page(body: bytes) -> str | None:
+    """Return that a web page came in place of a file of texts, which any bytes may be, or None."""
+    if body.removeprefix(BOM_UTF8).lstrip()[:15].lower().startswith((b"<!doctype", b"<html")):
+        return "a web page in place of the file"
+    return None
 
 
 def decoded(body: bytes, *, whole: bool = False) -> str:
@@ -29,8 +37,8 @@ def decoded(body: bytes, *, whole: bool = False) -> str:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError("not UTF-8") from error
-    if text.lstrip()[:15].lower().startswith(("<!doctype", "<html")):
-        raise ValueError("a web page in place of the file")
+    if said := web_page(body):
+        raise ValueError(said)
     if whole and not text.endswith("\n"):
         raise ValueError("cut short: no line break at its end")
     return text

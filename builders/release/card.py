@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import os
+from bisect import bisect
+from collections import defaultdict
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -26,11 +28,11 @@ from plumbline.builders.release import facts as known
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from plumbline.builders.core.schema import Schema
     from plumbline.builders.release.facts import Facts
 
 CARDS = Path("data/cards")  # beside the datasets: a page that changes makes no dataset stale
 TERMS = "LICENSE.md"  # one of the two names that the Hub knows for it
-WRITTEN = (CARD, croissant.FILE, TERMS)
 ADULT = "not-for-all-audiences"  # the Hub's tag for what its readers may not want to see
 WARNING = "content_warning"  # of a page: why; its card begins with it
 POWERS = ("1K", "10K", "100K", "1M", "10M", "100M", "1B", "10B", "100B", "1T")
@@ -51,8 +53,7 @@ def write_dataset_card(name: str) -> Path:
     UserError
         If the dataset is not built, or has no page.
     """
-    into = CARDS / name
-    folder = parquet.DATASETS / name
+    folder, into = parquet.DATASETS / name, CARDS / name
     for file, body in render(folder, files_at=os.path.relpath(folder, into)).items():
         write_bytes(into / file, body)
     return into
@@ -67,41 +68,47 @@ def render(folder: Path, page: Path | None = None, files_at: str = "") -> dict[s
         If the folder was not written by a build, or the page is missing.
     """
     facts = known.gather(folder, page or known.page_of(folder))
-    warning = facts.front.pop(WARNING, "")
+    origin = facts.built.origin
+    warning = " ".join(facts.front.pop(WARNING, "").split())
     front = _front(facts, adult=bool(warning))
-    sources = template("sources.md.j2").render(sources=facts.built.origin.sources).rstrip()
-    extra = facts.built.origin.recorded
+    prose = known.without_datasheet(facts.prose).strip()
+    if warning:
+        title, _, rest = prose.partition("\n")
+        prose = f"{title}\n\n> **Content warning.** {warning}\n{rest}".strip()
+    extra = [origin.recorded] if origin.recorded else []
     dataset = folder.name if folder.parent == parquet.DATASETS else ""
     if dataset in DATASETS:
         builder = importlib.import_module(f"plumbline.builders.datasets.{dataset}.build")
-        extra = f"{extra}\n{builder.describe(folder)}" if extra else builder.describe(folder)
-    schemas = facts.built.schemas
-    distinct = list(dict.fromkeys(schemas.values()))
-    configs = [[c for c in schemas if schemas[c] == schema] for schema in distinct]
-    several = len(distinct) > 1
+        extra.append(builder.describe(folder))
+    configs: dict[Schema, list[str]] = defaultdict(list)
+    for config, schema in facts.built.schemas.items():
+        configs[schema].append(config)
+    sources = template("sources.md.j2").render(sources=origin.sources).rstrip()
     text = template("card.md.j2").render(
         front=front,
         front_matter=front_matter.dump(front),
-        prose=_warned(known.without_datasheet(facts.prose), warning).strip(),
-        columns=[(s, c if several else ()) for s, c in zip(distinct, configs, strict=True)],
+        prose=prose,
+        columns=[(s, named if len(configs) > 1 else ()) for s, named in configs.items()],
         rows=facts.rows,
         rejects=facts.rejects,
-        extra=extra.rstrip(),
+        extra="\n".join(extra).rstrip(),
         sources=sources,
         validation=dataset,
         by_hand=facts.by_hand,
         facts=facts,
         gated=any(key.startswith("extra_gated_") for key in front),
         maintained=known.MAINTAINED,
-        origin=facts.built.origin,
+        origin=origin,
         fingerprint=parquet.fingerprint(folder),
     )
-    described = croissant.describe(facts, front, files_at)
-    written = {CARD: text.encode(), croissant.FILE: croissant.text(described).encode()}
+    written = {
+        CARD: text,
+        croissant.FILE: croissant.text(croissant.describe(facts, front, files_at)),
+    }
     if front.get("license_link") == TERMS:
-        terms = template("terms.md.j2").render(name=front.get("license_name"), sources=sources)
-        written[TERMS] = terms.encode()
-    return written
+        terms = {"name": front.get("license_name"), "sources": sources}
+        written[TERMS] = template("terms.md.j2").render(terms)
+    return {name: body.encode() for name, body in written.items()}
 
 
 @cache
@@ -120,12 +127,12 @@ def template(name: str) -> Template:
 
 def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
     """Return a card's YAML: the page's, and what follows from rows and schemas."""
-    front = dict(facts.front)
-    if front.get("license") == "other" and "license_link" not in front:
-        pairs = list(front.items())
-        after = "license_name" if "license_name" in front else "license"
-        pairs.insert(1 + list(front).index(after), ("license_link", TERMS))
-        front = dict(pairs)
+    front: dict[str, Any] = {}
+    after = "license_name" if "license_name" in facts.front else "license"
+    for key, value in facts.front.items():
+        front[key] = value
+        if key == after and facts.front.get("license") == "other":
+            front["license_link"] = facts.front.get("license_link", TERMS)
     if adult:
         front["tags"] = list(dict.fromkeys([*front.get("tags", ()), ADULT]))
     if languages := front.get("language"):
@@ -134,14 +141,6 @@ def _front(facts: Facts, *, adult: bool) -> dict[str, Any]:
             front["language"] = languages = [code for code in languages if code in there]
         many = len(languages) > 1 or "mul" in languages
         front.setdefault("multilinguality", ["multilingual" if many else "monolingual"])
-    power = len(str(sum(facts.rows.values()))) - 4  # of ten, from a thousand on
-    front["size_categories"] = [SIZES[min(max(power, -1), len(SIZES) - 2) + 1]]
+    place = bisect([10**power for power in range(3, 13)], sum(facts.rows.values()))
+    front["size_categories"] = [SIZES[place]]
     return front | front_matter.entries(facts.built.schemas, facts.built.files)
-
-
-def _warned(prose: str, warning: str) -> str:
-    """Put the content warning under the title."""
-    if not warning:
-        return prose
-    title, _, rest = prose.strip().partition("\n")
-    return f"\n{title}\n\n> **Content warning.** {' '.join(warning.split())}\n{rest}"

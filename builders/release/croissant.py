@@ -20,24 +20,21 @@ from plumbline.builders.release import facts as known
 from plumbline.builders.release.facts import dates
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from plumbline.builders.release.facts import Facts
 
 FILE = "croissant.json"
-_VOCABULARY = parse(Path(__file__).with_name("croissant.yaml").read_text(encoding="utf-8"))
-CONFORMS: list[str] = _VOCABULARY["conforms"]
-CONTEXT: dict[str, Any] = _VOCABULARY["context"]
-PARQUET: list[str] = _VOCABULARY["parquet"]
-TYPES: dict[str, str] = _VOCABULARY["types"]
-LICENCES: dict[str, str] = _VOCABULARY["licences"]
-REJECTS = Schema(
-    columns=(
+VOCABULARY = parse(Path(__file__).with_name("croissant.yaml").read_text(encoding="utf-8"))
+FORMAT = {"encodingFormat": VOCABULARY["parquet"]}
+REJECTS = Schema.keyed(
+    (
         Column("config", "string", "config that the row would be in; `*`: any"),
         Column("key", "string", "what names the row in its source"),
         Column("reason", "string", "why it is left out"),
         Column("detail", "string", "more about it, or empty"),
-        Column("number", "int64", "how many rows this stands for"),
     ),
-    key=("config", "key", "reason", "detail"),
+    Column("number", "int64", "how many rows this stands for"),
 )
 
 
@@ -51,29 +48,12 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
     files_at
         Where the files are, relative to the description; empty: beside it.
     """
-    folder, origin = facts.folder, facts.built.origin
-    schemas = dict(facts.built.schemas)
-    if (folder / parquet.REJECTS).is_file():
-        schemas[parquet.REJECTS.removesuffix(".parquet")] = REJECTS
-    distribution: list[Any] = [
-        _file(folder, path, files_at) for path in sorted(folder.rglob("*.parquet"))
-    ]
-    records: list[Any] = []
-    for config, schema in schemas.items():
-        pattern = parquet.REJECTS if schema is REJECTS else facts.built.files.format(config=config)
-        inside = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
-        source = {"fileObject": {"@id": inside[0]}}
-        if len(inside) > 1:
-            source = {"fileSet": {"@id": f"{config}-files"}}
-            distribution.append(_set(config, pattern))
-        records.append(_records(config, schema, source))
-        records += [_enumeration(config, c) for c in schema.columns if c.kind == "label"]
-    days = _days(facts)
+    folder, origin, days = facts.folder, facts.built.origin, _days(facts)
     title = str(front.get("pretty_name", ""))
     description: dict[str, Any] = {
-        "@context": CONTEXT,
+        "@context": VOCABULARY["context"],
         "@type": "sc:Dataset",
-        "conformsTo": CONFORMS,
+        "conformsTo": VOCABULARY["conforms"],
         "name": named(folder),
         "alternateName": title,
         "description": _plain(next(iter(facts.sections.values()), title)),
@@ -93,38 +73,49 @@ def describe(facts: Facts, front: dict[str, Any], files_at: str = "") -> dict[st
             "prov:wasAssociatedWith": {"@type": "prov:SoftwareAgent", "prov:label": "plumbline"},
         },
         **_responsible(facts, days),
-        "distribution": distribution,
-        "recordSet": records,
+        "distribution": [],
+        "recordSet": [],
     }
+    for path in sorted(folder.rglob("*.parquet")):
+        inside = path.relative_to(folder).as_posix()
+        at = {"contentUrl": f"{files_at}/{inside}" if files_at else inside}
+        size = {"contentSize": f"{path.stat().st_size} B"}
+        file = _node("FileObject", inside, **at, **size, **FORMAT, sha256=digest(path))
+        description["distribution"].append(file)
+    rejects = {"rejects": REJECTS} if (folder / parquet.REJECTS).is_file() else {}
+    for config, schema in {**facts.built.schemas, **rejects}.items():
+        pattern = parquet.REJECTS if schema is REJECTS else facts.built.files.format(config=config)
+        inner = sorted(path.relative_to(folder).as_posix() for path in folder.glob(pattern))
+        source = {"fileObject": {"@id": inner[0]}}
+        if len(inner) > 1:  # shards, in no container: in the folder itself
+            shards = f"{config}-files"
+            source = {"fileSet": {"@id": shards}}
+            one_set = _node("FileSet", shards, f"files of {config}", **FORMAT, includes=pattern)
+            description["distribution"].append(one_set)
+        description["recordSet"] += _records(config, schema, source)
     return {key: value for key, value in description.items() if value}
 
 
 def published(described: dict[str, Any], address: str, repository: str, version: str) -> str:
     """Return a description with the addresses of a repository of the Hub, at a version's tag."""
     url = f"{address.rstrip('/')}/datasets/{repository}"
-    distribution = []
-    for entry in described["distribution"]:
-        if entry["@type"] == "cr:FileSet":
-            distribution.append(entry | {"containedIn": {"@id": "repository"}})
-        else:
-            where = f"{url}/resolve/{version}/{entry['@id']}"
-            distribution.append(entry | {"contentUrl": where})
-    if any(entry["@type"] == "cr:FileSet" for entry in distribution):
-        distribution.append(_repository(url, version))
+    whole = _node(
+        "FileObject",
+        "repository",
+        description="The repository on the Hub, at the tag of this version.",
+        contentUrl=f"{url}/tree/refs%2Ftags%2F{version}",
+        encodingFormat="git+https",
+        sha256="https://github.com/mlcommons/croissant/issues/80",  # git has hashes of its own
+    )
+    entries = described["distribution"]
+    sets = any(entry["@type"] == "cr:FileSet" for entry in entries)
+    distribution = [
+        entry | {"containedIn": {"@id": "repository"}}
+        if entry["@type"] == "cr:FileSet"
+        else entry | {"contentUrl": f"{url}/resolve/{version}/{entry['@id']}"}
+        for entry in entries
+    ] + [whole] * sets
     return text(described | {"distribution": distribution, "url": url, "version": version})
-
-
-def _repository(url: str, version: str) -> dict[str, Any]:
-    """Return the repository itself, which sets of files are in; git has hashes of its own."""
-    return {
-        "@type": "cr:FileObject",
-        "@id": "repository",
-        "name": "repository",
-        "description": "The repository on the Hub, at the tag of this version.",
-        "contentUrl": f"{url}/tree/refs%2Ftags%2F{version}",
-        "encodingFormat": "git+https",
-        "sha256": "https://github.com/mlcommons/croissant/issues/80",
-    }
 
 
 def text(description: dict[str, Any]) -> str:
@@ -139,97 +130,66 @@ def named(folder: Path) -> str:
     return f"{name}-{own}" if kind in {"outputs", "tables"} else own
 
 
-def _file(folder: Path, path: Path, files_at: str) -> dict[str, Any]:
-    inside = path.relative_to(folder).as_posix()
-    return {
-        "@type": "cr:FileObject",
-        "@id": inside,
-        "name": inside,
-        "contentUrl": f"{files_at}/{inside}" if files_at else inside,
-        "contentSize": f"{path.stat().st_size} B",
-        "encodingFormat": PARQUET,
-        "sha256": digest(path),
-    }
+def _node(kind: str, identity: str, name: str = "", **more: Any) -> dict[str, Any]:
+    return {"@type": f"cr:{kind}", "@id": identity, "name": name or identity, **more}
 
 
-def _set(config: str, pattern: str) -> dict[str, Any]:
-    """Return the shards of a config as one set; in no container, so of the folder itself."""
-    return {
-        "@type": "cr:FileSet",
-        "@id": f"{config}-files",
-        "name": f"files of {config}",
-        "encodingFormat": PARQUET,
-        "includes": pattern,
-    }
-
-
-def _records(config: str, schema: Schema, source: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "@type": "cr:RecordSet",
-        "@id": config,
-        "name": config,
-        "description": "Input rows that are not in the dataset, by reason."
-        if schema is REJECTS
-        else f"The rows of config {config}.",
-        "key": [{"@id": f"{config}/{name}"} for name in schema.key],
-        "field": [_field(config, column, source) for column in schema.columns],
-    }
-
-
-def _field(config: str, column: Column, source: dict[str, Any]) -> dict[str, Any]:
-    codes = "; ".join(f"{code}: {label}" for code, label in enumerate(column.labels))
-    described = f"{column.description} ({codes})" if codes else column.description
-    listed = {"isArray": True, "arrayShape": "-1"} if column.kind in LISTS else {}
-    return {
-        "@type": "cr:Field",
-        "@id": f"{config}/{column.name}",
-        "name": column.name,
-        "description": described,
-        "dataType": TYPES[LISTS.get(column.kind, column.kind)],
-        **listed,
-        "source": {**source, "extract": {"column": column.name}},
-    }
-
-
-def _enumeration(config: str, column: Column) -> dict[str, Any]:
-    """Return the names of a label's codes, as records."""
-    name = f"{config}/{column.name}/labels"
-    return {
-        "@type": "cr:RecordSet",
-        "@id": name,
-        "name": name,
-        "description": f"What the codes of {column.name} stand for.",
-        "dataType": "sc:Enumeration",
-        "key": [{"@id": f"{name}/code"}],
-        "field": [
-            {"@type": "cr:Field", "@id": f"{name}/code", "name": "code", "dataType": "cr:Int64"},
-            {"@type": "cr:Field", "@id": f"{name}/name", "name": "name", "dataType": "sc:Text"},
-        ],
-        "data": [
-            {f"{name}/code": code, f"{name}/name": label}
-            for code, label in enumerate(column.labels)
-        ],
-    }
+def _records(config: str, schema: Schema, source: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a config as a set of records, and of each label the names of its codes."""
+    rows = f"The rows of config {config}."
+    rows = "Input rows that are not in the dataset, by reason." if schema is REJECTS else rows
+    key = [{"@id": f"{config}/{name}"} for name in schema.key]
+    fields = []
+    for column in schema.columns:
+        codes = "; ".join(f"{code}: {label}" for code, label in enumerate(column.labels))
+        field = _node(
+            "Field",
+            f"{config}/{column.name}",
+            column.name,
+            description=f"{column.description} ({codes})" if codes else column.description,
+            dataType=VOCABULARY["types"][LISTS.get(column.kind, column.kind)],
+            **({"isArray": True, "arrayShape": "-1"} if column.kind in LISTS else {}),
+            source={**source, "extract": {"column": column.name}},
+        )
+        fields.append(field)
+    yield _node("RecordSet", config, description=rows, key=key, field=fields)
+    for column in schema.columns:
+        if column.kind != "label":
+            continue
+        labels = f"{config}/{column.name}/labels"
+        code, name = f"{labels}/code", f"{labels}/name"
+        yield _node(
+            "RecordSet",
+            labels,
+            description=f"What the codes of {column.name} stand for.",
+            dataType="sc:Enumeration",
+            key=[{"@id": code}],
+            field=[
+                _node("Field", code, "code", dataType="cr:Int64"),
+                _node("Field", name, "name", dataType="sc:Text"),
+            ],
+            data=[{code: number, name: label} for number, label in enumerate(column.labels)],
+        )
 
 
 def _licence(front: dict[str, Any]) -> Any:
-    known = str(front.get("license") or "unknown")
-    if known in LICENCES or known.startswith("cc"):  # all of Creative Commons, in capitals
-        return f"https://spdx.org/licenses/{LICENCES.get(known, known.upper())}.html"
-    named = {"name": str(front.get("license_name") or known)}
+    stated, names = str(front.get("license") or "unknown"), VOCABULARY["licences"]
+    if stated in names or stated.startswith("cc"):  # all of Creative Commons, in capitals
+        return f"https://spdx.org/licenses/{names.get(stated, stated.upper())}.html"
     link = front.get("license_link")
-    return {"@type": "sc:CreativeWork", **named, **({"url": link} if link else {})}
+    own = {"@type": "sc:CreativeWork", "name": str(front.get("license_name") or stated)}
+    return own | ({"url": link} if link else {})
 
 
 def _entity(source: dict[str, Any]) -> dict[str, Any]:
     """Return a source as PROV-O has it: the time of its retrieval is that of the copy used."""
     days = dates([source])
+    when = {"prov:generatedAtTime": days[-1]} if days else {"sc:identifier": source["retrieved"]}
     return {
         "@type": "prov:Entity",
         "prov:label": source["source"],
         "prov:atLocation": source["address"],
-        **({"prov:generatedAtTime": days[-1]} if days else {}),
-        **({} if days else {"sc:identifier": source["retrieved"]}),
+        **when,
         "sc:license": source["licence"],
         "sc:citation": source["citation"],
     }
@@ -237,7 +197,8 @@ def _entity(source: dict[str, Any]) -> dict[str, Any]:
 
 def _days(facts: Facts) -> list[str]:
     """Return the days of retrieval, those of the folders that things were made of among them."""
-    found, todo, seen = set(facts.days), list(facts.built.origin.sources), set()
+    todo, seen = list(facts.built.origin.sources), set()
+    found = set(dates(todo))
     while todo:
         path = Path(todo.pop()["address"]) / front_matter.FACTS
         if path.parts[0] == "data" and path not in seen and path.is_file():
@@ -250,22 +211,19 @@ def _days(facts: Facts) -> list[str]:
 
 def _responsible(facts: Facts, days: list[str]) -> dict[str, Any]:
     """Return the RAI properties, from the page's datasheet and sections."""
-    said, there = facts.by_hand, facts.sections
-    sources = [
-        f"{s['source']}: {s['address']}, {s['retrieved']}" for s in facts.built.origin.sources
-    ]
+    said, there, sources = facts.by_hand, facts.sections, facts.built.origin.sources
     limits = re.split(r"^- ", there.get("Known limits", ""), flags=re.MULTILINE)
-    uses = [said.get(known.USES), said.get(known.NOT_FOR)]
-    people = [said.get(known.PEOPLE), _plain(there.get("Sensitive content", ""))]
+    people = (said.get(known.PEOPLE), _plain(there.get("Sensitive content", "")))
+    raw = (f"{s['source']}: {s['address']}, {s['retrieved']}" for s in sources)
     found: dict[str, Any] = {
         "dataCollection": said.get(known.COLLECTED),
-        "dataCollectionRawData": "; ".join(sources),
+        "dataCollectionRawData": "; ".join(raw),
         "dataCollectionMissingData": facts.nullable,
         "dataCollectionTimeFrame": list(dict.fromkeys((days[0], days[-1]))) if days else None,
         "dataPreprocessingProtocol": said.get(known.PREPARED),
         "dataAnnotationProtocol": said.get(known.LABELS),
-        "dataUseCases": [text for text in uses if text],
-        "dataLimitations": [plain for text in limits if (plain := _plain(text))],
+        "dataUseCases": [said[q] for q in (known.USES, known.NOT_FOR) if said.get(q)],
+        "dataLimitations": [plain for limit in limits if (plain := _plain(limit))],
         "dataBiases": said.get(known.BIASES),
         "personalSensitiveInformation": [text for text in people if text],
         "dataSocialImpact": said.get(known.HARM),
@@ -277,5 +235,4 @@ def _responsible(facts: Facts, days: list[str]) -> dict[str, Any]:
 def _plain(markdown: str) -> str:
     """Return prose in one line, without blocks of code, tables and what they illustrate."""
     text = re.sub(r"^```.*?^```$", "", markdown, flags=re.MULTILINE | re.DOTALL)
-    text = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
-    return " ".join(text.split())
+    return " ".join(" ".join(re.findall(r"^(?!\|).*$", text, re.MULTILINE)).split())

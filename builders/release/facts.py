@@ -26,18 +26,19 @@ if TYPE_CHECKING:
     from plumbline.builders.core.front_matter import Built
 
 HEADING = "Datasheet"
-ROW = "What is one row?"
-SAMPLE = "Is it complete, or a sample?"
-LABELS = "Which labels are there, and who assigned them?"
-PEOPLE = "Is it about people, and can they be identified?"
-BIASES = "What is over- or underrepresented?"
-COLLECTED = "How was it collected?"
-ASKED = "Was consent obtained?"
-PREPARED = "How was it cleaned and prepared?"
-USES = "What is it for?"
-NOT_FOR = "What should it not be used for?"
-HARM = "What harm could come of it?"
-BY_HAND = (ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, HARM)
+ROW, SAMPLE, LABELS, PEOPLE, BIASES, COLLECTED, ASKED, PREPARED, USES, NOT_FOR, HARM = BY_HAND = (
+    "What is one row?",
+    "Is it complete, or a sample?",
+    "Which labels are there, and who assigned them?",
+    "Is it about people, and can they be identified?",
+    "What is over- or underrepresented?",
+    "How was it collected?",
+    "Was consent obtained?",
+    "How was it cleaned and prepared?",
+    "What is it for?",
+    "What should it not be used for?",
+    "What harm could come of it?",
+)
 SECTIONS = ("Why", "Known limits", "Sensitive content", "Citation")  # that answer questions too
 MAINTAINED = (
     "The authors of plumbline maintain its builder. Errors are fixed there or at the source, never "
@@ -53,7 +54,6 @@ _RELATIVE = re.compile(r"\[([^]]+)\]\((?!https?:|mailto:)[^)\s]+\)")
 _ANSWER = re.compile(
     r"^\*\*(?P<question>[^*]+\?)\*\*\s+(?P<answer>.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL
 )
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Facts:
     rows: dict[str, int]  # by config
     rejects: dict[tuple[str, str], int] = field(default_factory=dict)  # by config and reason
 
-    @property
+    @cached_property
     def by_hand(self) -> dict[str, str]:
         """The answers of the page, by question."""
         return answers(self.prose)
@@ -124,21 +124,18 @@ def gather(folder: Path, page: Path) -> Facts:
     """
     import pyarrow.parquet as pq
 
-    path = folder / front_matter.FACTS
+    path, rejected = folder / front_matter.FACTS, folder / parquet.REJECTS
     if not path.is_file():
         raise UserError(f"{path}: not there; make the folder with `make repro`")
     built = front_matter.read(path)
     front, prose = read_page(page, folder)
-    rows = {
-        config: sum(
-            pq.read_metadata(p).num_rows for p in folder.glob(built.files.format(config=config))
-        )
-        for config in built.schemas
-    }
+    rows = {}
+    for config in built.schemas:
+        shards = folder.glob(built.files.format(config=config))
+        rows[config] = sum(pq.read_metadata(p).num_rows for p in shards)
     rejects: Counter[tuple[str, str]] = Counter()
-    if (folder / parquet.REJECTS).is_file():
-        columns = ["config", "reason", "number"]
-        for row in parquet.stream(folder / parquet.REJECTS, columns):
+    if rejected.is_file():
+        for row in parquet.stream(rejected, ["config", "reason", "number"]):
             rejects[row["config"], row["reason"]] += row["number"]
     return Facts(folder, page, front, prose, built, rows, dict(sorted(rejects.items())))
 
@@ -157,11 +154,18 @@ def read_page(page: Path, folder: Path | None = None) -> tuple[dict[str, Any], s
     prose = GENERATED.sub("", prose)
     if folder is None or CARDS not in front:
         return front, prose
-    for kind, cards in front[CARDS].items():
-        for name in (folder.name, folder.parent.name):
-            if name in cards:
-                return front.get(kind, {}) | cards[name], _section(page, prose, kind, name)
-    raise UserError(f"{page}: its front matter has no card for {folder}")
+    places = ((kind, n) for kind in front[CARDS] for n in (folder.name, folder.parent.name))
+    kind, name = next(((k, n) for k, n in places if n in front[CARDS][k]), ("", ""))
+    if not kind:
+        raise UserError(f"{page}: its front matter has no card for {folder}")
+    whole = sections(prose)
+    if name not in whole:
+        raise UserError(f"{page}: no section '## {name}'")
+    body = re.sub(r"^##(#+ )", r"#\1", whole[name], flags=re.MULTILINE)
+    pieces = [f"# {kind.capitalize()} of `{name}`", body]
+    pieces += [f"## {s}\n\n{whole[s]}" for s in SHARED if s in whole and s not in sections(body)]
+    prose = _RELATIVE.sub(r"\1", "\n\n".join(pieces)) + "\n"
+    return front.get(kind, {}) | front[CARDS][kind][name], prose
 
 
 def _split(page: Path) -> tuple[dict[str, Any], str]:
@@ -173,30 +177,16 @@ def _split(page: Path) -> tuple[dict[str, Any], str]:
     return dict(yaml.safe_load(pieces[1])), pieces[2]
 
 
-def _section(page: Path, prose: str, kind: str, name: str) -> str:
-    """Return the section of a study's page about these outputs or tables as a page of its own."""
-    whole = sections(prose)
-    if name not in whole:
-        raise UserError(f"{page}: no section '## {name}'")
-    body = re.sub(r"^##(#+ )", r"#\1", whole[name], flags=re.MULTILINE)
-    title = f"# {kind.capitalize()} of `{name}`"
-    own = sections(body)
-    shared = [f"## {s}\n\n{whole[s]}" for s in SHARED if s in whole and s not in own]
-    return _RELATIVE.sub(r"\1", "\n\n".join([title, body, *shared])) + "\n"
-
-
 def sections(prose: str) -> dict[str, str]:
     """Return the sections of the second level on a page, by heading."""
-    pieces = re.split(r"^## (.+)\n", prose, flags=re.MULTILINE)
-    return {
-        name.strip(): body.strip() for name, body in zip(pieces[1::2], pieces[2::2], strict=True)
-    }
+    pieces = [piece.strip() for piece in re.split(r"^## (.+)\n", prose, flags=re.MULTILINE)]
+    return dict(zip(pieces[1::2], pieces[2::2], strict=True))
 
 
 def answers(prose: str) -> dict[str, str]:
     """Return the answers that a page gives by hand, by question, each in one line."""
-    found = _ANSWER.finditer(sections(prose).get(HEADING, ""))
-    return {" ".join(m["question"].split()): " ".join(m["answer"].split()) for m in found}
+    found = _ANSWER.findall(sections(prose).get(HEADING, ""))
+    return {" ".join(question.split()): " ".join(answer.split()) for question, answer in found}
 
 
 def missing(prose: str) -> list[str]:
@@ -213,4 +203,5 @@ def without_datasheet(prose: str) -> str:
 
 def dates(sources: list[dict[str, Any]]) -> list[str]:
     """Return the days on which sources were retrieved, sorted."""
-    return sorted({day for s in sources for day in _DATE.findall(str(s["retrieved"]))})
+    found = (re.findall(r"\d{4}-\d{2}-\d{2}", str(source["retrieved"])) for source in sources)
+    return sorted({day for days in found for day in days})

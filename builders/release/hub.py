@@ -80,10 +80,9 @@ def look(repo: str, kind: str, token: str | None) -> Remote:
         }
         text = ""
         if CARD in files:
+            at: dict[str, Any] = {"repo_type": kind, "revision": info.sha}
             with TemporaryDirectory() as folder:
-                path = api.hf_hub_download(
-                    repo, CARD, repo_type=kind, revision=info.sha, local_dir=folder
-                )
+                path = api.hf_hub_download(repo, CARD, local_dir=folder, **at)
                 text = Path(path).read_text(encoding="utf-8")
     tags = tuple(sorted(tag.name for tag in refs.tags))
     return Remote(info.sha, bool(info.private), info.gated or False, tags, files, text)
@@ -114,12 +113,9 @@ def fetch(repo: str, revision: str, token: str | None) -> Path:
     UserError
         If there is no such version, or the Hub cannot be reached or refuses the token.
     """
+    wanted: dict[str, Any] = {"repo_type": "dataset", "revision": revision, "allow_patterns": ROWS}
     with answering(f"{repo}@{revision}"):
-        return Path(
-            client(token).snapshot_download(
-                repo, repo_type="dataset", revision=revision, allow_patterns=ROWS
-            )
-        )
+        return Path(client(token).snapshot_download(repo, **wanted))
 
 
 def settings(release: Release, remote: Remote) -> tuple[bool, Gated]:
@@ -137,15 +133,15 @@ def changes(release: Release, remote: Remote) -> dict[str, str]:
 
 
 def _change(path: str, what: Path | bytes, remote: Remote) -> str:
+    from huggingface_hub.utils.sha import git_hash
+
     there = remote.files.get(path)
     if there is None:
         return "new"
     if len(there) == 64:
         here = hashlib.sha256(what).hexdigest() if isinstance(what, bytes) else digest(what)
     else:
-        body = what if isinstance(what, bytes) else what.read_bytes()
-        blob = b"blob %d\0" % len(body) + body
-        here = hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+        here = git_hash(what if isinstance(what, bytes) else what.read_bytes())
     return "same" if here == there else "changed"
 
 
@@ -166,9 +162,18 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
 
     from plumbline.builders.core.progress import as_json, during
 
-    api = client(token)
+    api, kind = client(token), release.kind
     private, gated = settings(release, remote)
-    kind = release.kind
+    state = changes(release, remote)
+    operations: list[Any] = [
+        CommitOperationDelete(path, is_folder=False)
+        for path, change in state.items()
+        if change == "removed"
+    ]
+    operations += [
+        CommitOperationAdd(path, what if isinstance(what, bytes) else str(what))
+        for path, what in sorted(release.files.items())
+    ]
     with answering(repo):
         parent = remote.sha
         if parent is None:
@@ -176,20 +181,10 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
             parent = api.repo_info(repo, repo_type=kind).sha
         if remote.sha is None or (private, gated) != (remote.private, remote.gated):
             api.update_repo_settings(repo, repo_type=kind, private=private, gated=gated)
-        state = changes(release, remote)
-        gone = [path for path, change in state.items() if change == "removed"]
-        operations: list[Any] = [CommitOperationDelete(path, is_folder=False) for path in gone]
-        operations += [
-            CommitOperationAdd(path, what if isinstance(what, bytes) else str(what))
-            for path, what in sorted(release.files.items())
-        ]
+        message = f"Version {version}"
         with during(f"sending to {repo}") if as_json() else nullcontext():
             done = api.create_commit(
-                repo,
-                operations,
-                commit_message=f"Version {version}",
-                repo_type=kind,
-                parent_commit=parent,
+                repo, operations, commit_message=message, repo_type=kind, parent_commit=parent
             )
         api.create_tag(repo, tag=version, repo_type=kind, revision=done.oid)
     return str(done.oid)
@@ -236,26 +231,25 @@ def answering(name: str) -> Iterator[None]:
             cause = cause.__cause__
         status = 0 if cause is None else cause.response.status_code
         repo = name.partition("@")[0]
+        refused = status in (401, 403)
+        found: type[UserError] = UserError
         if isinstance(cause, errors.RevisionNotFoundError):
-            found: UserError = Missing(
-                f"{name}: no such version on the Hub; its page lists the tags"
-            )
+            found, said = Missing, f"{name}: no such version on the Hub; its page lists the tags"
         elif isinstance(error, errors.HFValidationError):
-            found = Missing(f"{repo}: not an id of the Hub, OWNER/NAME")
-        elif "@" in name and (
-            isinstance(cause, errors.RepositoryNotFoundError) or status in (401, 403)
-        ):
-            found = Missing(
+            found, said = Missing, f"{repo}: not an id of the Hub, OWNER/NAME"
+        elif "@" in name and (refused or isinstance(cause, errors.RepositoryNotFoundError)):
+            found = Missing
+            said = (
                 f"{repo}: not on the Hub, or not to be read with the token in HF_TOKEN; check "
                 "both, and accept the terms on its page where it has such"
             )
-        elif status in (401, 403):
-            found = UserError(
+        elif refused:
+            said = (
                 f"{repo}: the Hub refuses the token in HF_TOKEN ({status}); give one that may "
                 "write there"
             )
         elif status in (409, 412):
-            found = UserError(
+            said = (
                 f"{repo}: somebody changed it meanwhile ({status}) and nothing was committed; look "
                 "at it with --dry-run, then run the command again"
             )
@@ -263,10 +257,11 @@ def answering(name: str) -> Iterator[None]:
             isinstance(error, ValueError) and not isinstance(error, OSError)
         ):
             reason = " ".join(str(error).split())[:300]
-            found = UserError(f"{repo}: the Hub refuses this ({reason}); mend that first")
+            said = f"{repo}: the Hub refuses this ({reason}); mend that first"
         else:
+            found = Unreachable
             how = f"answered {status}" if status else f"was not reached ({type(error).__name__})"
-            found = Unreachable(
+            said = (
                 f"{repo}: the Hub {how}; run the same command again, it completes what is missing"
             )
-        raise found from error
+        raise found(said) from error

@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.front_matter import CARD, dump
+from plumbline.builders.core.front_matter import CARD
 from plumbline.builders.core.params import read
 from plumbline.builders.core.snapshot import digest
 from plumbline.builders.release import card
@@ -39,25 +39,12 @@ def files(folder: Path) -> dict[str, Path | bytes]:
     for name, sha256 in facts["files"].items():
         if name not in found or digest(folder / name) != sha256:
             raise UserError(f"{folder / name}: not the file of {path}; `dvc checkout` the model")
-    return found | {CARD: _card(folder, facts).encode()}
-
-
-def _card(folder: Path, facts: dict[str, Any]) -> Any:
     model = (read().get("models") or {}).get(folder.parts[2]) or {}
-    front: dict[str, Any] = {
-        "license": "other",
-        "license_name": "terms-of-the-model-and-of-its-texts",
-        "tags": ["politics", "bias", "evaluation"],
-        "extra_gated_prompt": (
-            "This model was trained on texts of one political side, to measure what such texts do. "
-            "It is for research, not for writing or judging texts."
-        ),
-    }
-    if "/" in str(model.get("id") or "") and model.get("revision"):
-        front["base_model"] = model["id"]
-    return card.template("model_card.md.j2").render(
-        front_matter=dump(front),
+    pinned = "/" in str(model.get("id") or "") and model.get("revision")
+    text = card.template("model_card.md.j2").render(
         model=folder.parts[2],
+        base_model=model["id"] if pinned else "",
         revision=model.get("revision"),
         facts=facts,
     )
+    return found | {CARD: text.encode()}

@@ -20,7 +20,6 @@ from plumbline.builders.release.terms import PARTISAN, PRETRAINED, locate, relea
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from plumbline.builders.release.hub import Remote
     from plumbline.builders.release.terms import Release
@@ -74,7 +73,7 @@ def publish(
     if not VERSION.fullmatch(version):
         raise UserError(f"--version {version}: not a version; write three numbers, as 1.2.0")
     made = release(locate(named), section("publish", Params).acknowledged)
-    made = _addressed(made, os.environ.get(hub.ENDPOINT) or HUB, repo, version)
+    made = replace(made, files={**made.files, **_addressed(made, repo, version)})
     token = os.environ.get(TOKEN) or None
     if not dry and token is None:
         raise UserError(
@@ -94,36 +93,39 @@ def publish(
             f"{repo}: version {version} is published, and a version never changes; give a higher "
             "one"
         )
-    if dry:
-        if remote.reached:
-            hub.validate(made, repo)
-            say("card: the Hub's validator accepts it")
-        say("dry run: nothing was sent")
+    if not dry:
+        commit = hub.send(made, remote, repo, version, str(token))
+        say(f"published: {repo} at {version}, commit {commit}")
         return
-    commit = hub.send(made, remote, repo, version, str(token))
-    say(f"published: {repo} at {version}, commit {commit}")
+    if remote.reached:
+        hub.validate(made, repo)
+        say("card: the Hub's validator accepts it")
+    say("dry run: nothing was sent")
 
 
-def _addressed(made: Release, address: str, repo: str, version: str) -> Release:
-    """Return a release with its card, which names the repository at a version's tag."""
+def _addressed(made: Release, repo: str, version: str) -> dict[str, bytes]:
+    """Return the card of a dataset, which names the repository at a version's tag, and the rest."""
     if made.kind == "model":
-        return made
-    made = replace(made, files={**made.files, **card.render(made.folder)})
-    pattern = re.escape(made.folder.as_posix())
-    if len(made.folder.parts) > 3:  # of a model: the page's example may name another one
-        pattern = re.escape(made.folder.parent.as_posix()) + '/[^"]+'
-    text = re.sub(rf'load_dataset\("{pattern}"', f'load_dataset("{repo}"', made.card)
-    described = json.loads(bytes(made.files[croissant.FILE]))
+        return {}
+    folder, files = made.folder, card.render(made.folder)
+    pattern = re.escape(folder.as_posix())
+    if len(folder.parts) > 3:  # of a model: the page's example may name another one
+        pattern = re.escape(folder.parent.as_posix()) + '/[^"]+'
+    shown = re.sub(rf'load_dataset\("{pattern}"', f'load_dataset("{repo}"', files[CARD].decode())
+    described = json.loads(files[croissant.FILE])
+    address = os.environ.get(hub.ENDPOINT) or HUB
     described = croissant.published(described, address, repo, version)
-    written = {CARD: text.encode(), croissant.FILE: described.encode()}
-    return replace(made, files={**made.files, **written})
+    return files | {CARD: shown.encode(), croissant.FILE: described.encode()}
 
 
 def lines(made: Release, remote: Remote, repo: str, version: str) -> Iterator[str]:
     """Yield the plan: where to, how open, every file with its size, what changes in the card."""
     private, gated = hub.settings(made, remote)
+    there = f"commit {remote.sha}, versions {', '.join(remote.tags) or 'none'}"
+    there = there if remote.sha else "no such repository, or none that you may see"
+    there = there if remote.reached else "not reached; what follows is compared with nothing"
     yield f"{made.folder} -> {made.kind} {repo}, version {version}"
-    yield f"on the Hub: {_there(remote)}"
+    yield f"on the Hub: {there}"
     yield f"private: {'yes' if private else 'no'}; gated: {gated or 'no'}"
     for sentence in made.why:
         yield f"  {sentence}"
@@ -132,28 +134,15 @@ def lines(made: Release, remote: Remote, repo: str, version: str) -> Iterator[st
     stated = re.search(r"^Version (\S+); sha256", made.card, re.MULTILINE)
     if stated and stated[1] != version:
         yield f"note: the card says version {stated[1]}, as params.yaml does; the tag is {version}"
-    changes = hub.changes(made, remote)
-    yield f"files: {len(made.files)}, {sum(map(_size, made.files.values())):,} bytes"
-    for path, change in changes.items():
-        size = f"{_size(made.files[path]):,}" if path in made.files else "-"
+    sizes = {
+        path: len(what) if isinstance(what, bytes) else what.stat().st_size
+        for path, what in made.files.items()
+    }
+    yield f"files: {len(sizes)}, {sum(sizes.values()):,} bytes"
+    for path, change in hub.changes(made, remote).items():
+        size = f"{sizes[path]:,}" if path in sizes else "-"
         yield f"  {change:<8} {size:>15}  {path}"
     yield f"card: {'as on the Hub' if made.card == remote.card else 'changes'}"
-    yield from difflib.unified_diff(
-        remote.card.splitlines(),
-        made.card.splitlines(),
-        f"{repo}/{CARD}",
-        f"{made.folder}/{CARD}",
-        lineterm="",
-    )
-
-
-def _there(remote: Remote) -> str:
-    if not remote.reached:
-        return "not reached; what follows is compared with nothing"
-    if remote.sha is None:
-        return "no such repository, or none that you may see"
-    return f"commit {remote.sha}, versions {', '.join(remote.tags) or 'none'}"
-
-
-def _size(what: Path | bytes) -> int:
-    return len(what) if isinstance(what, bytes) else what.stat().st_size
+    names = (f"{repo}/{CARD}", f"{made.folder}/{CARD}")
+    before, after = remote.card.splitlines(), made.card.splitlines()
+    yield from difflib.unified_diff(before, after, *names, lineterm="")

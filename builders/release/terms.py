@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import yaml
-
 from plumbline.builders.core import front_matter
 from plumbline.builders.core import parquet as store
 from plumbline.builders.core.errors import UserError
@@ -26,7 +24,7 @@ from plumbline.builders.release import model_card
 from plumbline.builders.release.facts import page_of, read_page
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection
 
 DEPTHS = {"datasets": (1,), "outputs": (2,), "tables": (1, 2), "pretrained": (2,)}
 PRETRAINED = "pretrained"
@@ -127,70 +125,44 @@ def release(folder: Path, acknowledged: tuple[str, ...]) -> Release:
     UserError
         If it may not be published: the first reason, in one sentence.
     """
-    partisan = _partisan(folder)
+    kind, name = folder.parts[1:3]
+    partisan = name if kind == "datasets" and name in PARTISAN else ""
+    partisan = f"{PRETRAINED}/{name}" if kind == PRETRAINED else partisan
+    why = f"{partisan} is partisan: it is private, and each reader is let in by hand, always"
     if partisan and partisan not in acknowledged:
         raise UserError(
             f"{folder}: partisan texts and the models trained on them are not published; if you "
             f"must, put {partisan} under publish.acknowledged in params.yaml: then privately only"
         )
     _as_locked(folder)
-    stated: list[str] = []
-    if folder.parts[1] == PRETRAINED:
+    if kind == PRETRAINED:
         store.require_validated("corpora")
-        files = model_card.files(folder)
-        front: dict[str, Any] = yaml.safe_load(bytes(files[CARD]).decode().split("---\n")[1])
-    else:
-        for name in sorted(_datasets(folder)):
-            store.require_validated(name)
-        parts = sorted({folder, *_held(folder)})
-        for part in parts:
-            _forbidden(part, folder)
-        stated = [licence for part in parts for licence in _licences(part)]
-        files = dict(_files(folder))
-        front = _front(folder)
-        for part in parts:  # whoever holds rows of a gated dataset is gated too
-            front |= {key: value for key, value in _front(part).items() if key.startswith(ASKS)}
-    private, gated, why = _openness(front, stated, partisan)
-    kind: Literal["dataset", "model"] = "model" if folder.parts[1] == PRETRAINED else "dataset"
-    return Release(folder, kind, files, private, gated, why)
-
-
-def _partisan(folder: Path) -> str:
-    """Return the name under which a partisan thing is acknowledged; empty for all else."""
-    if folder.parts[1] == PRETRAINED:
-        return f"{PRETRAINED}/{folder.parts[2]}"
-    return folder.name if folder.parts[1] == "datasets" and folder.name in PARTISAN else ""
-
-
-def _openness(
-    front: dict[str, Any], stated: list[str], partisan: str
-) -> tuple[bool, Gated, tuple[str, ...]]:
+        return Release(folder, "model", model_card.files(folder), True, "manual", (why,))
+    datasets = _datasets(folder)
+    for dataset in sorted(datasets):
+        store.require_validated(dataset)
+    # Tables hold estimates. What a model generates after training on texts holds none of these.
+    kept_out = {"tables": datasets, "outputs": set(PARTISAN)}.get(kind, set())
+    held = {store.DATASETS / dataset for dataset in datasets - kept_out}
+    fronts = {part: read_page(page_of(part), part)[0] for part in sorted({folder, *held})}
+    stated = [one for part, front in fronts.items() for one in _allowed(part, front, folder)]
+    inner = {p.relative_to(folder): p for p in sorted(folder.rglob("[!.]*")) if p.is_file()}
+    files: dict[str, Path | bytes] = {
+        inside.as_posix(): path
+        for inside, path in inner.items()
+        if not any(part.startswith(".") for part in inside.parts)
+    }
     if partisan:
-        why = f"{partisan} is partisan: it is private, and each reader is let in by hand, always"
-        return True, "manual", (why,)
-    licence = str(front.get("license") or "")
-    asks = sorted(key for key in front if key.startswith(ASKS))
-    closed = [one for text in stated for one in _each(text) if not OPEN.match(one)]
+        return Release(folder, "dataset", files, True, "manual", (why,))
+    licence = str(fronts[folder].get("license") or "")
+    closed = [licence for licence in stated if not OPEN.match(licence)]
+    # whoever holds rows of a gated dataset is gated too
+    asks = ", ".join(sorted({k for front in fronts.values() for k in front if k.startswith(ASKS)}))
     why = f"the card's licence is {licence or 'not stated'}"
     why += f", that of a source: {closed[0]}" if closed else ""
-    why += f"; readers are asked ({', '.join(asks)})" if asks else "; readers are asked nothing"
-    return licence in CLOSED or bool(closed), "auto" if asks else False, (why,)
-
-
-def _each(stated: str) -> list[str]:
-    """Return the licences in what a source states of several things: ``a: MIT; b: CC0-1.0``."""
-    return [re.sub(r"^[\w.-]+: ", "", one.strip()) for one in re.split(r"; | AND ", stated)]
-
-
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    for path in sorted(folder.rglob("*")):
-        inside = path.relative_to(folder)
-        if path.is_file() and not any(part.startswith(".") for part in inside.parts):
-            yield inside.as_posix(), path
-
-
-def _front(folder: Path) -> dict[str, Any]:
-    return read_page(page_of(folder), folder)[0]
+    why += f"; readers are asked ({asks})" if asks else "; readers are asked nothing"
+    private = licence in CLOSED or bool(closed)
+    return Release(folder, "dataset", files, private, "auto" if asks else False, (why,))
 
 
 def _sources(folder: Path) -> list[dict[str, Any]]:
@@ -209,53 +181,36 @@ def _datasets(folder: Path, seen: frozenset[Path] = frozenset()) -> set[str]:
     return own.union(*(_datasets(part, seen | {folder}) for part in made_of))
 
 
-def _held(folder: Path) -> set[Path]:
-    """Return the datasets whose rows a folder may hold.
+def _allowed(part: Path, front: dict[str, Any], folder: Path) -> list[str]:
+    """Return the licences of the sources of one part of a folder, if nothing forbids publishing.
 
-    Tables hold estimates. What a model generates after training on texts holds none of these texts.
+    It may be forbidden by the part's card, by the manifests of the snapshots that params name for a
+    dataset, those that are here, or by its rows.
     """
-    if folder.parts[1] == "tables":
-        return set()
-    names = _datasets(folder)
-    if folder.parts[1] == "outputs":
-        names -= set(PARTISAN)
-    return {store.DATASETS / name for name in names}
-
-
-def _forbidden(part: Path, folder: Path) -> None:
-    """Refuse what the card, the snapshots or the rows of one part forbid."""
-    front = _front(part)
-    own = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
-    instead = "publish the recipe instead: the builder and the addresses of the sources"
-    about = f"{folder}" if part == folder else f"{folder}, made of {part}"
-    for licence in [own, *_licences(part)]:
-        if FORBIDS.search(licence):
-            raise UserError(f"{about}: its licence forbids redistribution ({licence}); {instead}")
-    for path, facts in _manifests(part):
-        if _says_no(facts):
-            raise UserError(f"{about}: {path} has redistribute: false; {instead}")
-    number = _closed_rows(part)
-    if number:
-        raise UserError(f"{about}: {number:,} rows are not redistributable; {instead}")
-
-
-def _licences(part: Path) -> list[str]:
-    """Return what the sources of one part state, to its build and in the manifests."""
-    stated = [str(source["licence"]) for source in _sources(part)]
-    return stated + [str(facts.get("licence")) for _, facts in _manifests(part)]
-
-
-def _manifests(part: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the manifests of the snapshots that params name for a dataset, those that are here."""
-    if part.parts[1] != "datasets":
-        return
-    tree = read()
-    for top in ("datasets", "derived"):
-        entry = (tree.get(top) or {}).get(part.name) or {}
-        named = [entry.get("snapshot"), *(entry.get("snapshots") or {}).values()]
-        for path in (Path(n) / MANIFEST for n in named if n):
-            if path.is_file():
-                yield path, json.loads(path.read_text(encoding="utf-8"))
+    tree = read() if part.parts[1] == "datasets" else {}
+    entries = [(tree.get(top) or {}).get(part.name) or {} for top in ("datasets", "derived")]
+    named = [n for e in entries for n in (e.get("snapshot"), *(e.get("snapshots") or {}).values())]
+    paths = [path for n in named if n and (path := Path(n) / MANIFEST).is_file()]
+    manifests = {path: json.loads(path.read_text(encoding="utf-8")) for path in paths}
+    stated = [str(facts.get("licence")) for facts in (*_sources(part), *manifests.values())]
+    card = f"{front.get('license') or ''} {front.get('license_name') or ''}".strip()
+    wrong = [
+        f"its licence forbids redistribution ({licence})"
+        for licence in (card, *stated)
+        if FORBIDS.search(licence)
+    ]
+    wrong += [f"{p} has redistribute: false" for p, facts in manifests.items() if _says_no(facts)]
+    closed = _closed_rows(part) if not wrong else 0
+    wrong += [f"{closed:,} rows are not redistributable"] if closed else []
+    if wrong:
+        about = f"{folder}" if part == folder else f"{folder}, made of {part}"
+        raise UserError(
+            f"{about}: {wrong[0]}; publish the recipe instead: the builder and the addresses of "
+            "the sources"
+        )
+    # of several things a source states `a: MIT; b: CC0-1.0`
+    each = (one.strip() for text in stated for one in re.split(r"; | AND ", text))
+    return [re.sub(r"^[\w.-]+: ", "", one) for one in each]
 
 
 def _says_no(facts: Any) -> bool:
@@ -266,15 +221,12 @@ def _says_no(facts: Any) -> bool:
 
 
 def _closed_rows(part: Path) -> int:
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
+    import polars as pl
 
-    closed = 0
-    for path in sorted(part.rglob("*.parquet")):
-        if "redistributable" in pq.read_schema(path).names:
-            column = pq.read_table(path, columns=["redistributable"])["redistributable"]
-            closed += len(column) - int(pc.sum(column).as_py() or 0)
-    return closed
+    rows = (pl.scan_parquet(path) for path in part.rglob("*.parquet"))
+    asked = (r for r in rows if "redistributable" in r.collect_schema())
+    closed = ~pl.col("redistributable").fill_null(value=False)
+    return sum(r.select(closed.sum()).collect().item() for r in asked)
 
 
 def _as_locked(folder: Path) -> None:

@@ -19,7 +19,7 @@ from plumbline.builders.dvc.lock import Item
 
 if TYPE_CHECKING:
     from plumbline.builders.dvc.git import Commit, History
-    from plumbline.builders.dvc.lock import Entry, Stage
+    from plumbline.builders.dvc.lock import Stage
 
 KINDS = {
     "tables": "tables",
@@ -70,9 +70,9 @@ class Graph:
     """Nodes by their key, found from one output on."""
 
     past: History
-    entries: list[Entry]
+    entries: list[Stage]
     nodes: dict[str, Node] = field(default_factory=dict)
-    _outs: dict[str, tuple[Entry, Item]] = field(default_factory=dict)
+    _outs: dict[str, tuple[Stage, Item]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """List which stage writes what."""
@@ -104,7 +104,7 @@ class Graph:
 
     def _made(self, node: Node) -> None:
         """Fill in the stage that made the bytes of a node, and what it read."""
-        entry: Entry | None
+        entry: Stage | None
         entry, out = self._outs[node.path]
         if out.md5 != node.item.md5:
             entry = git.maker(self.past, node.path, node.item.md5)
@@ -112,7 +112,7 @@ class Graph:
         if entry is None:
             node.note = "no lock, here or in git, has the version that was read: run `make repro`"
             return
-        node.stage = entry.stage()
+        node.stage = entry
         node.first, node.newest = git.locked(self.past, node.path, node.item.md5)
         node.facts = facts(node)
         if node.facts.get("origin") not in ("hub", "endpoint"):

@@ -105,7 +105,7 @@ def start(file: str, graph: Graph, revision: str | None) -> Item:
     path = PurePosixPath(file)
     for folder in (path, *path.parents):
         if (Path(folder) / MANIFEST).is_file():
-            read = (d for e in graph.entries for d in e.stage().deps if d.path == str(folder))
+            read = (d for e in graph.entries for d in e.deps if d.path == str(folder))
             return next(read, None) or lineage.here(Path(folder))
     where = f"the locks of {revision}" if revision else "the locks here"
     if not Path(file).exists():

@@ -510,7 +510,7 @@ def test_the_locks_here_are_read_as_yaml_has_them(monkeypatch):
     }
     assert sum(map(len, trees.values())) == len(entries)
     for entry in entries:
-        tree, stage = trees[entry.lock][entry.name], entry.stage()
+        tree, stage = trees[entry.lock][entry.name], entry
         assert [(d.path, d.md5) for d in stage.deps] == [
             (d["path"], d["md5"]) for d in tree["deps"]
         ]

@@ -165,9 +165,10 @@ def test_compressed_answers_are_kept_as_their_content(endpoint, tmp_path):
         (half, 1),
         (half, 3),
         (status(500, "java.util.concurrent.TimeoutException"), 1),
+        (status(500, f"SPARQL-QUERY: {'?item ' * 400} TimeoutException"), 1),
         (status(504), 1),
     ],
-    ids=["truncated", "truncated again", "TimeoutException", "504"],
+    ids=["truncated", "truncated again", "TimeoutException", "behind its query", "504"],
 )
 def test_questions_too_big_for_the_server_are_split(endpoint, tmp_path, behaviour, attempts):
     patience = POLITE.model_copy(update={"attempts": attempts})

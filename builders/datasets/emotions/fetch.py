@@ -13,9 +13,10 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_bytes
 from plumbline.builders.datasets.emotions.build import FILE, lexicon
-from plumbline.builders.fetch.files import Fetch, web_page
+from plumbline.builders.fetch.files import Fetch
 from plumbline.builders.fetch.http import ADDRESS, Politeness, get
 from plumbline.builders.readers.archives import unpacked
+from plumbline.builders.readers.table import web_page
 
 if TYPE_CHECKING:
     from pathlib import Path
