@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from math import hypot, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from plumbline.probes.stats.estimate import Estimate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Floats = NDArray[np.float64]
 
 DIGITS = 10  # of values that are ranked: equal to so many are ties
 
@@ -84,8 +82,8 @@ def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 
     return Estimate(difference, difference - below, difference + above, sum(n), "Newcombe score")
 
 
-def spearman(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float = 0.95) -> Estimate:
-    """Estimate the rank correlation of two (n,) arrays, n at least 4, ties at mean ranks.
+def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
+    """Estimate the rank correlation of two (n,) arrays, n at least 4, as :func:`rank_correlations`.
 
     The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). All is nan where one of
     the arrays does not vary.
@@ -96,27 +94,22 @@ def spearman(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float =
     """
     if len(x) != len(y) or len(x) < 4:
         raise ValueError("needs two arrays of the same length, at least 4")
-    first, second = (pl.Series(values).rank().to_numpy() for values in (x, y))
-    with np.errstate(invalid="ignore"):
-        rho = float(np.corrcoef(first, second)[0, 1])
-    rho = float("nan") if np.isnan(x).any() or np.isnan(y).any() else rho
+    rho = float(rank_correlations(x, y))
     z = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
     half = float(ndtri((1 + confidence) / 2)) * np.sqrt((1 + rho**2 / 2) / (len(x) - 3))
     low, high = float(np.tanh(z - half)), float(np.tanh(z + half))
     return Estimate(rho, low, high, len(x), "Fisher z, Bonett and Wright variance")
 
 
-def rank_correlations(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+def rank_correlations(x: Floats, y: Floats) -> Floats:
     """Return Spearman's correlation over the last axis of two (..., n) arrays, (...).
 
-    Values equal to ten digits are ties; nan where one of them does not vary.
+    Values equal to ten digits are ties, at mean ranks; nan where one of them does not vary, or has
+    a nan.
     """
-    from scipy.stats import rankdata  # a second to import
+    from scipy.stats import rankdata  # half a second to import
 
     ranks = [rankdata(np.round(values, DIGITS), axis=-1) for values in (x, y)]
     a, b = (part - part.mean(axis=-1, keepdims=True) for part in ranks)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: NDArray[np.float64] = (a * b).sum(axis=-1) / np.sqrt(
-            (a**2).sum(axis=-1) * (b**2).sum(axis=-1)
-        )
-    return found
+        return np.asarray((a * b).sum(axis=-1) / np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1)))
