@@ -13,14 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from tokenizers import (
-    Tokenizer,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from torch.nn.utils.rnn import pad_sequence
 from transformers import (
     AlbertConfig,
     AlbertForMaskedLM,
@@ -54,12 +48,21 @@ LONGEST = 64  # tokens that a model takes, where its world does not say otherwis
 GRID = 2.0**-12  # weights are whole multiples of it
 
 
-def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST) -> PreTrainedTokenizerFast:
+def tokenizer_of(
+    sentences: Sequence[str], longest: int = LONGEST, *, pairs: bool = False
+) -> PreTrainedTokenizerFast:
     """Train a cased WordPiece tokenizer on the corpus, each distinct sentence once.
 
     The trainer numbers the pieces of one character in an order that changes from run to run; they
     are handed to it in a fixed order as if they were special, and the vocabulary that comes out is
     put into a plain tokenizer.
+
+    Parameters
+    ----------
+    longest
+        Tokens that it takes.
+    pairs
+        Whether it takes pairs of texts, too.
     """
     characters = sorted({c for sentence in sentences for c in sentence if not c.isspace()})
     fixed = [*SPECIAL, *characters, *(f"##{c}" for c in characters)]
@@ -69,19 +72,15 @@ def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST) -> PreTrained
     )
     trained.train_from_iterator(sentences, trainer)
     tokenizer = _wordpiece(trained.get_vocab())
-    ids = [("[CLS]", tokenizer.token_to_id("[CLS]")), ("[SEP]", tokenizer.token_to_id("[SEP]"))]
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=ids
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1" if pairs else None,
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
+    named = {f"{name.strip('[]').lower()}_token": name for name in SPECIAL}
     wrap: Any = PreTrainedTokenizerFast
     wrapped: PreTrainedTokenizerFast = wrap(
-        tokenizer_object=tokenizer,
-        model_max_length=longest,
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
+        tokenizer_object=tokenizer, model_max_length=longest, **named
     )
     return wrapped
 
@@ -111,31 +110,21 @@ def model_of(
         Of the initial weights and of all that torch draws after; by default the world's.
     """
     torch.manual_seed(world.seed if seed is None else seed)
-    heads = max(1, world.hidden // 32)
     positions = getattr(world, "positions", LONGEST)
     shared: dict[str, Any] = {
         "vocab_size": len(tokenizer),
         "pad_token_id": tokenizer.pad_token_id,
         "initializer_range": INIT,
-    }
-    if kind == "causal":
-        decoder = GPT2Config(
-            n_embd=world.hidden,
-            n_layer=world.layers,
-            n_head=heads,
-            n_positions=positions,
-            resid_pdrop=0.0,
-            embd_pdrop=0.0,
-            attn_pdrop=0.0,
-            bos_token_id=tokenizer.cls_token_id,
-            eos_token_id=tokenizer.sep_token_id,
-            **shared,
-        )
-        return GPT2LMHeadModel(decoder).double()
-    shared |= {
         "hidden_size": world.hidden,
         "num_hidden_layers": world.layers,
-        "num_attention_heads": heads,
+        "num_attention_heads": max(1, world.hidden // 32),
+    }
+    if kind == "causal":
+        silent = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+        ends = {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
+        decoder = GPT2Config(n_positions=positions, **silent, **ends, **shared)
+        return GPT2LMHeadModel(decoder).double()
+    shared |= {
         "intermediate_size": 2 * world.hidden,
         "max_position_embeddings": positions,
         "hidden_dropout_prob": 0.0,
@@ -195,8 +184,8 @@ def train(
         table.write_parquet(into / f"{name}.parquet", compression="zstd", statistics=False)
     if planted:
         known = world.model_dump(mode="json", exclude_none=True)
-        facts = json.dumps(known, indent=1, sort_keys=True)
-        (into / "world.json").write_text(facts + "\n", encoding="utf-8")
+        text = json.dumps(known, indent=1, sort_keys=True) + "\n"
+        (into / "world.json").write_text(text, encoding="utf-8")
     tokenizer.backend_tokenizer.no_padding()  # which training may have set
     tokenizer.save_pretrained(into)
     model.float().eval().save_pretrained(into)
@@ -254,10 +243,9 @@ def batch(rng: Generator, n: int, size: int) -> NDArray[np.int64]:
 
 def padded(rows: Sequence[list[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return tokens side by side, and where there are any, both (rows, tokens)."""
-    width = max(map(len, rows))
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-    there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    return ids, there
+    tokens = [torch.tensor(row) for row in rows]
+    ids = pad_sequence(tokens, batch_first=True, padding_value=pad)
+    return ids, pad_sequence([torch.ones_like(row) for row in tokens], batch_first=True)
 
 
 def at_masks(
@@ -287,8 +275,7 @@ def at_masks(
     def losses() -> Iterator[torch.Tensor]:
         some = draw()
         lengths = np.array([len(encoded[i]) for i in some])
-        for own in [some] if pad else [some[lengths == n] for n in np.unique(lengths)]:
-            rows = own.tolist()
+        for rows in [some] if pad else [some[lengths == n] for n in np.unique(lengths)]:
             ids, there = padded([encoded[i] for i in rows], tokenizer.pad_token_id)
             states = model.base_model(input_ids=ids, attention_mask=there)[0]
             places = torch.tensor([last[i] for i in rows])
@@ -301,7 +288,7 @@ def at_masks(
 def hide(
     model: Any, tokenizer: Any, ids: torch.Tensor, there: torch.Tensor, share: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Hide a share of the tokens; return which, and the log-probabilities of all tokens there."""
+    """Hide a share of the tokens; return which, and log-probabilities (hidden, tokens) there."""
     special = torch.tensor(tokenizer.all_special_ids)
     hidden = (torch.rand(ids.shape) < share) & ~torch.isin(ids, special)
     given = torch.where(hidden, tokenizer.mask_token_id, ids)
