@@ -218,7 +218,7 @@ def mixed(
     def parts(ratio: float) -> tuple[Floats, Floats, float]:
         shrunk = squares - (sums * (ratio / (1 + ratio * sizes))[:, None]).T @ sums
         inside, right = shrunk[:columns, :columns], shrunk[:columns, columns]
-        found = np.linalg.solve(inside, right)
+        found: Floats = np.linalg.solve(inside, right).astype(np.float64)
         return inside, found, float(shrunk[columns, columns] - found @ right)
 
     def slope(log: float) -> float:

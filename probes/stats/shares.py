@@ -60,7 +60,7 @@ def shares(deviations: Floats, classes: Integers, size: int, number: int) -> Flo
     [0.5, 0.5, 0.0]
     """
     chosen = classes[largest(deviations, size)]
-    return (chosen[..., None] == np.arange(number)).mean(axis=-2)
+    return np.asarray((chosen[..., None] == np.arange(number)).mean(axis=-2))
 
 
 class NameShares(NamedTuple):
@@ -75,7 +75,8 @@ class NameShares(NamedTuple):
 
     def seen(self) -> Floats:
         """Return the shares for each group, an array (groups, classes)."""
-        return self._shares(self._counts(self._members()[:, :, None]), self.smoothing)[0]
+        found: Floats = self._shares(self._counts(self._members()[:, :, None]), self.smoothing)[0]
+        return found
 
     def permuted(self, n_permutations: int, seed: int, among: tuple[int, int] = (0, 1)) -> Floats:
         """Return shares with the labels of two groups permuted over their names.
@@ -216,7 +217,7 @@ def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int
     found = np.zeros((len(values), parts.shape[1]))
     for rank in range(order.shape[1]):
         found += taken[:, rank, None] * parts[order[:, rank]]
-    return found / np.maximum(taken.sum(axis=1, keepdims=True), 1)
+    return np.asarray(found / np.maximum(taken.sum(axis=1, keepdims=True), 1))
 
 
 def alone(values: NDArray[np.floating[Any]], lemmas: Sequence[str]) -> NDArray[np.floating[Any]]:
@@ -268,7 +269,7 @@ def membership(weights: Floats, best: NDArray[np.bool_], counting: str) -> Float
     if counting not in COUNTINGS:
         raise ValueError(f"{counting!r} is none of {', '.join(COUNTINGS)}")
     if counting == "best":
-        return best / best.sum(axis=1, keepdims=True)
+        return np.asarray(best / best.sum(axis=1, keepdims=True))
     return weights if counting == "fractional" else (weights > 0).astype(np.float64)
 
 

@@ -272,7 +272,7 @@ def sign_flip_p(differences: Floats, flips: int, seed: int) -> Floats:
     sizes = [min(PATTERNS, flips - start) for start in range(0, flips, PATTERNS)]
     drawn = (rng.integers(0, 2, (size, pairs)) for size in sizes)
     patterns = [_patterns(pairs)] if exact else drawn
-    return _as_far((1.0 - 2.0 * flipped for flipped in patterns), values, seen, exact=exact)
+    return _as_far((1.0 - 2 * p.astype(np.float64) for p in patterns), values, seen, exact=exact)
 
 
 def _patterns(units: int) -> Integers:

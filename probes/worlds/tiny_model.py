@@ -120,7 +120,7 @@ def model_of(
         "num_attention_heads": max(1, world.hidden // 32),
     }
     if kind == "causal":
-        silent = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+        silent: dict[str, Any] = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
         ends = {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
         decoder = GPT2Config(n_positions=positions, **silent, **ends, **shared)
         return GPT2LMHeadModel(decoder).double()
