@@ -83,7 +83,7 @@ def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 
 
 
 def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
-    """Estimate the rank correlation of two (n,) arrays, n at least 4, as :func:`rank_correlations`.
+    """Estimate the rank correlation of two (n,) arrays, n at least 4, ties at mean ranks.
 
     The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). All is nan where one of
     the arrays does not vary.
@@ -94,7 +94,7 @@ def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
     """
     if len(x) != len(y) or len(x) < 4:
         raise ValueError("needs two arrays of the same length, at least 4")
-    rho = float(rank_correlations(x, y))
+    rho = float(_of_ranks(x, y))
     z = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
     half = float(ndtri((1 + confidence) / 2)) * np.sqrt((1 + rho**2 / 2) / (len(x) - 3))
     low, high = float(np.tanh(z - half)), float(np.tanh(z + half))
@@ -107,9 +107,13 @@ def rank_correlations(x: Floats, y: Floats) -> Floats:
     Values equal to ten digits are ties, at mean ranks; nan where one of them does not vary, or has
     a nan.
     """
+    return _of_ranks(np.round(x, DIGITS), np.round(y, DIGITS))
+
+
+def _of_ranks(x: Floats, y: Floats) -> Floats:
     from scipy.stats import rankdata  # half a second to import
 
-    ranks = [rankdata(np.round(values, DIGITS), axis=-1) for values in (x, y)]
+    ranks = [rankdata(values, axis=-1) for values in (x, y)]
     a, b = (part - part.mean(axis=-1, keepdims=True) for part in ranks)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray((a * b).sum(axis=-1) / np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1)))
