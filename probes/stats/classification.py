@@ -27,8 +27,8 @@ class Difference(NamedTuple):
 
     accuracy: Estimate
     macro_f1: Estimate
-    p: float  # McNemar's exact, two-sided: both err equally often where only one of them errs
-    p_macro_f1: float  # of macro-F1, approximate randomisation: which is which does not matter
+    p: float  # of accuracy: both err equally often where only one of them errs
+    p_macro_f1: float  # which is which does not matter
 
 
 class Chance(NamedTuple):
@@ -111,16 +111,10 @@ def difference(
 ) -> Difference:
     """Estimate by how much ``one`` beats ``other``, paired by text.
 
-    Accuracy is tested with McNemar's exact test; macro-F1 by approximate randomisation: the two
-    predictions of each text are swapped with probability one half, and the p-value is
-    (1 + number of differences at least as large) / (1 + n_permutations), two-sided.
-
-    References
-    ----------
-    McNemar (1947), Psychometrika 12; the exact form is a sign test of the texts that one alone
-    gets right. Yeh (2000), More accurate tests for the statistical significance of result
-    differences, COLING, section 3.3; Noreen (1989), Computer-Intensive Methods for Testing
-    Hypotheses.
+    Accuracy is tested as in :func:`plumbline.probes.stats.tests.mcnemar`; macro-F1 by approximate
+    randomisation, as in :func:`plumbline.probes.stats.tests.exchange_p`: the two predictions of
+    each text are swapped with probability one half, and the p-value is (1 + number of differences
+    at least as large) / (1 + n_permutations), two-sided.
     """
     first, second = _resampled([one, other], true, n_bootstrap, seed)
     apart = [_estimate(a - b, len(true), confidence) for a, b in zip(first, second, strict=True)]
@@ -186,7 +180,7 @@ def sign_p(one: int, other: int) -> float:
 
 
 def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Floats:
-    """Count texts by true and predicted class.
+    """Count true and false positives, false and true negatives, (runs, replicates, 4).
 
     Parameters
     ----------
@@ -196,11 +190,6 @@ def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Float
         Whether each run says so.
     weights : (texts, replicates), optional
         How often each text counts; once without.
-
-    Returns
-    -------
-    (runs, replicates, 4) array
-        True positives, false positives, false negatives, true negatives.
     """
     weights = np.ones((len(true), 1)) if weights is None else weights
     kinds = (predicted & true, predicted & ~true, ~predicted & true, ~predicted & ~true)

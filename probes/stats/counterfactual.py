@@ -88,10 +88,6 @@ def redrawn_twice(
         Group of each row, of ``number`` in all.
     weights : (rows, replicates) array
 
-    Returns
-    -------
-    (replicates, groups, measures) array
-
     References
     ----------
     Owen (2007), The pigeonhole bootstrap, Annals of Applied Statistics 1(2), p. 386-411.

@@ -25,14 +25,10 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
         and 1 and ``hits`` is their sum the interval is too wide rather than too narrow: with the
         same mean nothing varies more than 0 and 1.
 
-    References
-    ----------
-    Wilson (1927), JASA 22(158), p. 209-212.
-
     Examples
     --------
-    Newcombe (1998), Statistics in Medicine 17, Table I, 81 of 263. Equal to statsmodels'
-    ``proportion_confint``, which takes seconds to import:
+    Wilson (1927), JASA 22(158), p. 209-212; Newcombe (1998), Table I, 81 of 263. Equal to
+    statsmodels' ``proportion_confint``, which takes seconds to import:
 
     >>> tuple(round(x, 4) for x in wilson(81, 263)[:3])
     (0.308, 0.2553, 0.3662)
@@ -57,20 +53,11 @@ def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 
     hits, n
         Successes and trials of either group, as in :func:`wilson`.
 
-    Returns
-    -------
-    Estimate
-        ``n`` is the number of trials of both groups.
-
-    References
-    ----------
-    Newcombe (1998), Interval estimation for the difference between independent proportions,
-    Statistics in Medicine 17, p. 873-890, method 10.
-
     Examples
     --------
-    Newcombe (1998), Table II, 56 of 70 against 48 of 80. Equal to statsmodels'
-    ``confint_proportions_2indep``:
+    Newcombe (1998), Interval estimation for the difference between independent proportions,
+    Statistics in Medicine 17, p. 873-890, Table II, 56 of 70 against 48 of 80. Equal to
+    statsmodels' ``confint_proportions_2indep``:
 
     >>> tuple(round(x, 4) for x in newcombe((56, 48), (70, 80))[:3])
     (0.2, 0.0524, 0.3339)

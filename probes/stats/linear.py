@@ -62,16 +62,8 @@ def estimable(design: Floats) -> NDArray[np.bool_]:
 def least_squares(response: Floats, design: Floats, confidence: float = 0.95) -> Coefficients:
     """Fit by ordinary least squares, with intervals that hold for independent, equal errors.
 
-    Parameters
-    ----------
-    response : (rows,) array
-    design : (rows, columns) array
-        May have columns that the others determine: their coefficients are nan.
-
-    Returns
-    -------
-    Coefficients
-        Without residual degrees of freedom there are values, but neither intervals nor p.
+    Without residual degrees of freedom there are values, but neither intervals nor p. A design
+    (rows, columns) may have columns that the others determine: their coefficients are nan.
     """
     fitted, kept = _fitted(response, design)
     value, se = np.full((2, design.shape[1]), np.nan)
@@ -159,12 +151,7 @@ def _sums(values: Floats, groups: Integers) -> Floats:
 
 
 def centred(values: Floats, groups: Integers) -> Floats:
-    """Take the mean of its group off each row: what groups have in common is gone.
-
-    Parameters
-    ----------
-    values : (rows, ...) array
-    groups : (rows,) array
+    """Take the mean of its group off each row, (rows, ...): what groups have in common is gone.
 
     Examples
     --------
@@ -193,13 +180,9 @@ def mixed(
     groups : (rows,) array
         Units whose intercepts are drawn from a normal distribution with mean 0: names.
     absorbed
-        Degrees of freedom that were taken off before, such as the means of texts.
-
-    Returns
-    -------
-    Mixed
-        t has as many degrees of freedom as there are groups more than columns, at least one:
-        coefficients of what varies between groups have no more.
+        Degrees of freedom that were taken off before, such as the means of texts. t has as many as
+        there are groups more than columns, at least one: coefficients of what varies between
+        groups have no more.
 
     References
     ----------

@@ -56,7 +56,10 @@ def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
 def weighted(
     lists: csr_array, groups: NDArray[np.int64], size: int, weights: NDArray[np.float32]
 ) -> Floats:
-    """Count words by group, each person with weights: whole numbers, so the sums are exact.
+    """Count words by group, (words, groups, replicates), each person with weights.
+
+    Weights are whole numbers, so that sums are exact: the same whatever the order of the people,
+    and in whatever pieces they are added up.
 
     Parameters
     ----------
@@ -65,11 +68,6 @@ def weighted(
     groups : (people,) array
         The group of each person, below ``size``.
     weights : (people, replicates) array
-
-    Returns
-    -------
-    (words, groups, replicates) array
-        The same whatever the order of the people, and in whatever pieces they are added up.
     """
     words = lists.shape[1]
     cells = lists.tocoo()

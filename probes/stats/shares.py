@@ -46,13 +46,9 @@ def shares(deviations: Floats, classes: Integers, size: int, number: int) -> Flo
     Parameters
     ----------
     deviations : (..., words) array
+        The result, (..., number), sums to 1 along the last axis.
     classes : (words,) array
         From 0 to ``number`` - 1.
-
-    Returns
-    -------
-    (..., number) array
-        Sums to 1 along the last axis.
 
     Examples
     --------
@@ -83,11 +79,7 @@ class NameShares(NamedTuple):
 
         The null: which of the two groups a name is of has nothing to do with its list. Everything
         that is computed from the lists (the ranking of words, the selection of the largest) is done
-        anew.
-
-        Returns
-        -------
-        (permutations, groups, number) array
+        anew: (permutations, groups, number).
         """
         rng = np.random.default_rng(seed)
         pool = np.flatnonzero(np.isin(self.groups, among))
@@ -102,18 +94,10 @@ class NameShares(NamedTuple):
         return self._in_blocks(n_permutations, block)
 
     def resampled(self, n_bootstrap: int, seed: int) -> Floats:
-        """Return replicates of the shares: the Bayesian bootstrap over names.
+        """Return replicates of the shares, (replicates, groups, number), names resampled.
 
-        Each name has a standard exponential weight, and what is added to a cell is
-        Gamma(smoothing), as in :func:`plumbline.probes.stats.pmi.intervals`.
-
-        Returns
-        -------
-        (replicates, groups, number) array
-
-        References
-        ----------
-        Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
+        The Bayesian bootstrap: each name has a standard exponential weight, and what is added to a
+        cell is Gamma(smoothing), as in :func:`plumbline.probes.stats.pmi.intervals`.
         """
         rng = np.random.default_rng(seed)
         members = self._members()[:, :, None]
@@ -193,19 +177,15 @@ def leading(values: Floats, number: int) -> Integers:
 
 
 def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int) -> Floats:
-    """Return the share of each class among the largest values above 0, in many replicates.
+    """Return the share of each class among the largest values above 0, (replicates, classes).
 
     Parameters
     ----------
     values : (replicates, words) array
-        As in :func:`leading`, which chooses the words of each replicate.
+        As in :func:`leading`, which chooses the words of each replicate; without a value above 0
+        all shares are 0.
     parts : (words, classes) array
         From :func:`membership`.
-
-    Returns
-    -------
-    (replicates, classes) array
-        0 in a replicate without a value above 0.
 
     Examples
     --------
@@ -221,13 +201,7 @@ def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int
 
 
 def alone(values: NDArray[np.floating[Any]], lemmas: Sequence[str]) -> NDArray[np.floating[Any]]:
-    """Blank (nan), in each replicate, all forms of a lemma but the first of the largest value.
-
-    Parameters
-    ----------
-    values : (replicates, words) array
-    lemmas
-        Of the words.
+    """Blank (nan) all forms of a lemma but the first of the largest value, (replicates, words).
 
     Examples
     --------
@@ -283,19 +257,16 @@ def compare(
     test is that the words of both lists are one population, relabelled. A word in both lists is
     in both groups, which adds nothing to the difference: it makes the test a little cautious.
 
+    Shares have Wilson's interval, their difference (first minus second) has Newcombe's; with words
+    in parts they are too wide rather than too narrow. p-values are raw: adjust them over the
+    family.
+
     Parameters
     ----------
     first, second : (n, classes) and (m, classes) arrays
         Membership of the words of either list, see :func:`membership`.
     n_permutations, seed
         Of the permutation test where it is not exact.
-
-    Returns
-    -------
-    list of Comparison
-        One a class. Shares have Wilson's interval, their difference (first minus second) has
-        Newcombe's; with words in parts they are too wide rather than too narrow. p-values are
-        raw: adjust them over the family.
 
     References
     ----------

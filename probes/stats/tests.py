@@ -231,7 +231,7 @@ def permuted_sums_p(
 
 
 def sign_flip_p(differences: Floats, flips: int, seed: int) -> Floats:
-    """Test whether paired differences are 0 on average.
+    """Test whether paired differences are 0 on average, (outcomes,).
 
     The null is that the two members of a pair may be exchanged: the sign of each difference is as
     likely one way as the other, independently of the other pairs. The p-value is the share of sign
@@ -245,16 +245,7 @@ def sign_flip_p(differences: Floats, flips: int, seed: int) -> Floats:
         that outcome.
     flips, seed
         Patterns drawn where more than ``EXACT_PAIRS`` pairs differ in some outcome. Else all are
-        gone through.
-
-    Returns
-    -------
-    (outcomes,) array
-        1 where no pair differs.
-
-    References
-    ----------
-    Fisher (1935), The Design of Experiments, section 21.
+        gone through; p is 1 where no pair differs.
 
     Examples
     --------
@@ -283,11 +274,12 @@ def _patterns(units: int) -> Integers:
 def chance_p(
     true: Bools, predicted: Bools, draws: int, seed: int, clusters: Integers | None = None
 ) -> Floats:
-    """Test whether classifiers do as well as if predictions had been dealt out at random.
+    """Test whether classifiers do as well as if predictions had been dealt out at random, (6,).
 
-    The null is that texts of both classes get the same predictions: the classes are permuted among
-    the texts (or clusters of texts), the predictions of all runs staying together. The statistic
-    is the mean over runs.
+    p is twice the smaller tail, the order seen counted among the ``draws`` + 1, in the order of
+    ``classification.METRICS``, and nan where a measure is. The null is that texts of both classes
+    get the same predictions: the classes are permuted among the texts (or clusters of texts), the
+    predictions of all runs staying together. The statistic is the mean over runs.
 
     Parameters
     ----------
@@ -298,12 +290,6 @@ def chance_p(
     clusters : (texts,), optional
         Number of the cluster that each text is of, from 0, all of one class; each is its own
         without.
-
-    Returns
-    -------
-    (6,) array
-        Twice the smaller tail, the order seen counted among the ``draws`` + 1, in the order of
-        :data:`plumbline.probes.stats.classification.METRICS`; nan where a measure is.
     """
     dealt = _dealt(true, np.ones_like(true), clusters, draws, seed)
     hits = predicted.astype(np.float64) @ dealt  # (runs, draws)
@@ -368,14 +354,12 @@ def mcnemar(one: Bools, other: Bools) -> float:
 
     The null is that of the texts that one of them alone has right each has half.
 
+    McNemar (1947), Psychometrika 12, p. 153-157; the exact form is a sign test.
+
     Parameters
     ----------
     one, other : (texts,)
         Whether each has the text right.
-
-    References
-    ----------
-    McNemar (1947), Psychometrika 12, p. 153-157; the exact form is a sign test.
 
     Examples
     --------
@@ -396,11 +380,12 @@ def exchange_p(
     seed: int,
     clusters: Integers | None = None,
 ) -> Floats:
-    """Test whether two classifiers do equally well, each trained several times.
+    """Test whether two classifiers do equally well, each trained several times, (6,).
 
-    The null is that which is which does not matter: the predictions of both for a text may be
-    exchanged, those of all runs together, each text (or cluster of texts) by itself. The statistic
-    is the difference of the mean over runs of each measure.
+    p is in the order of ``classification.METRICS``, and nan where a measure is. The null is that
+    which is which does not matter: the predictions of both for a text may be exchanged, those of
+    all runs together, each text (or cluster of texts) by itself. The statistic is the difference of
+    the mean over runs of each measure.
 
     Parameters
     ----------
@@ -412,11 +397,6 @@ def exchange_p(
         Number of the cluster that each text is of, from 0; each is its own without.
     exchanges, seed
         Choices of clusters drawn where more than ``EXACT_TEXTS`` differ. Else all are gone through.
-
-    Returns
-    -------
-    (6,) array
-        In the order of ``classification.METRICS``; nan where a measure is.
 
     References
     ----------
@@ -471,11 +451,6 @@ def tost(differences: Floats, bound: float, level: float = 0.05) -> Equivalence:
         The smallest difference that would matter, chosen before looking.
     level
         Of each test.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer than two pairs, or the bound is not positive.
 
     References
     ----------
