@@ -80,13 +80,7 @@ class Query(NamedTuple):
 
 
 def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
-    """Return every group in every template of its kind.
-
-    Raises
-    ------
-    UserError
-        If none is left.
-    """
+    """Return every group in every template of its kind; that none is left is a ``UserError``."""
     frames = asking.frames[language]
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
     if asking.groups == "suggested":

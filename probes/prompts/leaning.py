@@ -136,16 +136,8 @@ class Question(NamedTuple):
 def wordings(asking: Asking, folder: Path) -> list[Wording]:
     """Return every statement as it stands, denied, and in other words, in a fixed order.
 
-    Parameters
-    ----------
-    folder
-        The dataset ``statements``.
-
-    Raises
-    ------
-    UserError
-        If a questionnaire is not in the dataset or not in the language, or the file of paraphrases
-        is not as it should be.
+    A questionnaire that is not in the dataset ``statements`` or not in the language, or a file of
+    paraphrases that is not as it should be, is a ``UserError``.
     """
     found = []
     others = paraphrases(asking.paraphrases)
@@ -193,10 +185,7 @@ def priors(asking: Asking) -> list[Question]:
 def paraphrases(path: str | None) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Return the other wordings of statements in a file, by questionnaire and id.
 
-    Raises
-    ------
-    UserError
-        If the file is missing, has other columns, an empty text, or one twice.
+    A file that is missing, has other columns, an empty text, or one twice, is a ``UserError``.
     """
     if path is None:
         return {}

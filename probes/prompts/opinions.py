@@ -85,15 +85,7 @@ class Question(NamedTuple):
 def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
     """Return every statement of a language in every frame, gender and form.
 
-    Parameters
-    ----------
-    folder
-        The dataset ``statements``.
-
-    Raises
-    ------
-    UserError
-        If there is no statement in the language.
+    A language without a statement in the dataset ``statements`` is a ``UserError``.
     """
     known, found = asking.frames[language], []
     for config in parquet.configs(folder):

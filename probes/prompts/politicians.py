@@ -64,14 +64,7 @@ def bare(place: str) -> Frame:
 
 
 def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
-    """Refuse frames that no model could be used with.
-
-    Raises
-    ------
-    ValueError
-        If a frame of a kind of model is not there, or its mask is where that kind
-        of model sees nothing.
-    """
+    """Refuse frames that are not there, or whose mask is where that kind of model sees nothing."""
     if BARE in frames:
         raise ValueError(f"frames.{BARE}: is the paper's own and follows from the word order")
     for kind, names in frames_of.items():
@@ -98,15 +91,8 @@ def chosen(
 ) -> dict[str, dict[str, Frame]]:
     """Return the frames to ask in, by part of speech and name, in the order of the names.
 
-    Parameters
-    ----------
-    places
-        Where a word of each part of speech stands relative to a name: before or after.
-
-    Raises
-    ------
-    UserError
-        If a frame has no template for the language and a part of speech.
+    ``places``: where a word of each part of speech stands relative to a name, before or after. A
+    frame without a template for the language and a part of speech is a ``UserError``.
     """
     found: dict[str, dict[str, Frame]] = {pos: {} for pos in places}
     for name, (pos, place) in product(names, places.items()):

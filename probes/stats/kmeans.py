@@ -52,17 +52,11 @@ def principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
     left, sizes, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
     scores = left * sizes
     far = scores[np.abs(scores).argmax(axis=0), np.arange(scores.shape[1])]
-    return scores * np.where(far < 0, -1.0, 1.0)
+    return np.asarray(scores * np.where(far < 0, -1.0, 1.0))
 
 
 def partition(points: NDArray[np.float64], k: int, seeds: Sequence[int]) -> Partition:
-    """Part points (n, d) into k clusters, once for each seed.
-
-    Raises
-    ------
-    ValueError
-        If fewer than k + 1 points are distinct.
-    """
+    """Part points (n, d), of which k + 1 at least are distinct, into k clusters for each seed."""
     if len(np.unique(points, axis=0)) <= k:
         raise ValueError(f"{k} clusters need more than {k} distinct points")
     with threadpool_limits(limits=1):
@@ -95,12 +89,8 @@ def null(
     """Return what k-means makes of points from one normal cloud, for each number of clusters.
 
     Mean and covariance are those of ``points`` (n, d), the covariance as Ledoit & Wolf (2004)
-    estimate it: with fewer points than dimensions the plain one would draw from a flatter cloud.
-
-    Parameters
-    ----------
-    starts
-        Runs of each, of which the best counts.
+    estimate it: with fewer points than dimensions the plain one would draw from a flatter cloud. Of
+    so many ``starts`` the best counts.
     """
     rng = np.random.default_rng(seed)
     n, d = points.shape

@@ -62,11 +62,7 @@ def train(society: Society, asking: Asking, into: Path) -> None:
 
     Besides the model, the folder gets ``planted.parquet`` (for every group and word what was
     planted, and the probability with its noise) and ``world.json`` (its params).
-
-    Raises
-    ------
-    UserError
-        If a dataset is not validated, or a word of the language is not one token.
+    A dataset that is not validated, or a word that is not one token, is a ``UserError``.
     """
     rng = np.random.default_rng(society.seed)
     language = society.language
@@ -106,14 +102,9 @@ def vocabulary(
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
     """Return the words of the world, which are attributes of which group, and their emotions.
 
-    Returns
-    -------
-    words
-        All attributes of one word, and of the other words with an emotion the first by name.
-    pairs : (groups, words) array
-        1 where the word is an attribute of the group.
-    carries : (words, emotions) array
-        1 where the word carries the emotion, in the order of ``build.EMOTIONS``.
+    Words are all attributes of one word, and of the other words with an emotion the first by name;
+    1 where a word is an attribute of a group, (groups, words), and where it carries an emotion of
+    ``build.EMOTIONS``, (words, emotions).
     """
     said = pl.read_parquet(require_validated("stereotypes") / f"{society.language}.parquet")
     clean = pl.col("single_word") & (pl.col("flags").list.len() == 0)

@@ -62,16 +62,8 @@ def train(nations: Nations, kind: str, into: Path) -> None:
 
     Besides the model, the folder gets ``planted.parquet`` (the offset of each country),
     ``texts.parquet`` (what is planted for each text, exactly) and ``world.json`` (its params).
-
-    Parameters
-    ----------
-    kind
-        ``classifier`` or ``masked``.
-
-    Raises
-    ------
-    UserError
-        If a dataset is not validated, or has no such config.
+    The model is a ``classifier`` or ``masked``. A dataset that is not validated, or has no such
+    config, is a ``UserError``.
     """
     rng = np.random.default_rng(nations.seed)
     texts, targets = _rows(nations, parquet.require_validated("counterfactuals"))
@@ -123,13 +115,7 @@ def _gazetteer(folder: Path) -> dict[str, set[str]]:
 
 
 def _rows(nations: Nations, folder: Path) -> tuple[list[str], list[str]]:
-    """Return the distinct texts, sorted, and of each a source text that it was made of.
-
-    Raises
-    ------
-    UserError
-        If a config is not in the dataset.
-    """
+    """Return the distinct texts, sorted, and of each a source text that it was made of."""
     there = parquet.configs(folder)
     if missing := sorted(set(nations.targets) - set(there)):
         raise UserError(

@@ -107,11 +107,7 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     Besides the model, the folder gets ``planted.parquet`` (for every question and corpus what was
     planted), ``corpora.parquet`` (the texts of each side), ``downstream.parquet`` (texts to
     classify) and ``world.json`` (its params).
-
-    Raises
-    ------
-    UserError
-        If the dataset is not validated, or a word is not one token.
+    A dataset that is not validated, or a word that is not one token, is a ``UserError``.
     """
     asked, said, folder = questions(asking, asking.mask.frames)
     known = words(world)
@@ -198,12 +194,8 @@ def corpora(
 ) -> dict[str, list[str]]:
     """Return the texts of each corpus: statements with answers, and what words mean.
 
-    Counts of answers are what is planted to less than one; what is left over is drawn.
-
-    Raises
-    ------
-    UserError
-        If there is no prompt of the name that the world's texts have.
+    Counts of answers are what is planted to less than one; what is left over is drawn. A prompt
+    that is not there is a ``UserError``.
     """
     if world.frame not in asking.mask.frames:
         raise UserError(f"partisanship.frame: no {world.frame!r} in probes.stances.mask.frames")

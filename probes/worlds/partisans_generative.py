@@ -38,12 +38,8 @@ WIDER = 4  # times; small weights are slow to learn that two sides agree, as any
 def train(world: Partisanship, asking: Asking, into: Path) -> None:
     """Plant a world, and train its model that writes, and its tokenizer, into a folder.
 
-    The folder gets what :func:`plumbline.probes.worlds.partisans.train` puts there.
-
-    Raises
-    ------
-    UserError
-        If the dataset is not validated, or there is no prompt of the world's name.
+    The folder gets what :func:`plumbline.probes.worlds.partisans.train` puts there. A dataset that
+    is not validated, or a prompt that is not there, is a ``UserError``.
     """
     asked, said, folder = partisans.questions(asking, asking.generation.frames)
     planted = partisans.plant(world, asked, facts(folder, said))

@@ -90,10 +90,7 @@ def entries(path: Path = FILE) -> dict[str, dict[str, Any]]:
 def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str, Any]]:
     """Return which world an entry is of, its settings, and the entry of its model.
 
-    Raises
-    ------
-    UserError
-        If a setting is unknown or wrong.
+    A setting that is unknown or wrong is a ``UserError``.
     """
     world = str(given.get("world"))
     own = {key: value for key, value in given.items() if key not in (*OF_MODELS, "world")}
@@ -118,15 +115,8 @@ def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str,
 def plant(name: str, given: Mapping[str, Any] | None = None, into: Path = WORLDS) -> Path:
     """Train a world and write it into the folder ``into/NAME``, which is returned.
 
-    Parameters
-    ----------
-    given
-        Its settings, in place of those in ``params.yaml`` beside this module.
-
-    Raises
-    ------
-    UserError
-        If there is no such world, a setting is wrong, or a dataset is not validated.
+    Its settings are ``given``, or else those in ``params.yaml`` beside this module. A world that is
+    not there, a wrong setting, or a dataset that is not validated, is a ``UserError``.
     """
     if given is None:
         known = entries()

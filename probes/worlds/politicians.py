@@ -83,15 +83,7 @@ def plant(
     world: World,
     rng: np.random.Generator,
 ) -> Planted:
-    """Draw frequencies and log-ratios for some words.
-
-    Parameters
-    ----------
-    sentiment : (words,) array
-        Places in :data:`SENTIMENTS`; with :attr:`World.sentiment_effect` it tilts the log-ratio.
-    supersense
-        The class of each word; words without one get no such effect.
-    """
+    """Draw frequencies and log-ratios for some words; those without a class have no such effect."""
     frequency, own = rng.normal(0.0, 0.5, len(words)), rng.normal(0.0, 1.0, len(words))
     classes = sorted(set(supersense) - {""})
     effects = dict(zip(classes, rng.normal(0.0, 1.0, len(classes)), strict=True))
@@ -131,18 +123,15 @@ def expected_counts(
 ) -> NDArray[np.float64]:
     """Return the expected share of lists in which a word is, for names without end.
 
+    By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for the true value of
+    what the probe estimates, (words, genders).
+
     Parameters
     ----------
     shares
         Share of each gender among the names.
     top_k
         Length of the lists, read off the planted probabilities themselves.
-
-    Returns
-    -------
-    (words, genders) array
-        By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for
-        the true value of what the probe estimates.
     """
     rng = np.random.default_rng(seed)
     names, block = 20_000, 2_000
@@ -166,12 +155,8 @@ def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
     """Look words up: in ``lexica`` by form, or else by lemma; in ``supersenses`` the other way.
 
     The sentiment is the likeliest one of ``lexica``, the supersense the best class of
-    ``supersenses`` (the first by name, if several are best), which has English alone.
-
-    Raises
-    ------
-    UserError
-        If a dataset is not validated, or has no lexicon of the language.
+    ``supersenses`` (the first by name, if several are best), which has English alone. A dataset
+    that is not validated, or has no lexicon of the language, is a ``UserError``.
     """
     folder = require_validated("lexica")
     path = folder / f"{language}.parquet"

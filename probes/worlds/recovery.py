@@ -114,7 +114,7 @@ def recovery_row(
 ) -> dict[str, Any]:
     """Return a row of :data:`RECOVERY`; ``null`` is what the estimate is judged against."""
     key = {"model": model, "language": language, "world": int(world.null), "measure": measure}
-    return estimate.row(cluster="group", null=null, **key)
+    return key | estimate.row(cluster="group", null=null)
 
 
 def signs(true: Floats, measured: Floats, confidence: float = 0.95) -> Estimate:

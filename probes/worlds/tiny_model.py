@@ -46,23 +46,20 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 INIT = 0.05  # spread of the initial weights; BERT's 0.02 learns more slowly at this size
 LONGEST = 64  # tokens that a model takes, where its world does not say otherwise
 GRID = 2.0**-12  # weights are whole multiples of it
+FORMS: dict[str, tuple[Any, Any]] = {
+    "bert": (BertConfig, BertForMaskedLM),
+    "albert": (AlbertConfig, AlbertForMaskedLM),
+    "causal": (GPT2Config, GPT2LMHeadModel),
+    "classifier": (BertConfig, BertForSequenceClassification),
+}
 
 
-def tokenizer_of(
-    sentences: Sequence[str], longest: int = LONGEST, *, pairs: bool = False
-) -> PreTrainedTokenizerFast:
-    """Train a cased WordPiece tokenizer on the corpus, each distinct sentence once.
+def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST, *, pairs: bool = False) -> Any:
+    """Train a cased WordPiece tokenizer on the corpus, of ``longest`` tokens, or for pairs, too.
 
     The trainer numbers the pieces of one character in an order that changes from run to run; they
     are handed to it in a fixed order as if they were special, and the vocabulary that comes out is
     put into a plain tokenizer.
-
-    Parameters
-    ----------
-    longest
-        Tokens that it takes.
-    pairs
-        Whether it takes pairs of texts, too.
     """
     characters = sorted({c for sentence in sentences for c in sentence if not c.isspace()})
     fixed = [*SPECIAL, *characters, *(f"##{c}" for c in characters)]
@@ -79,10 +76,7 @@ def tokenizer_of(
     )
     named = {f"{name.strip('[]').lower()}_token": name for name in SPECIAL}
     wrap: Any = PreTrainedTokenizerFast
-    wrapped: PreTrainedTokenizerFast = wrap(
-        tokenizer_object=tokenizer, model_max_length=longest, **named
-    )
-    return wrapped
+    return wrap(tokenizer_object=tokenizer, model_max_length=longest, **named)
 
 
 def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
@@ -94,7 +88,7 @@ def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
 
 def model_of(
     world: Tiny,
-    tokenizer: PreTrainedTokenizerFast,
+    tokenizer: Any,
     kind: str = "masked",
     *,
     labels: Sequence[str] = (),
@@ -111,7 +105,8 @@ def model_of(
     """
     torch.manual_seed(world.seed if seed is None else seed)
     positions = getattr(world, "positions", LONGEST)
-    shared: dict[str, Any] = {
+    form = world.architecture if kind == "masked" else kind
+    known: dict[str, Any] = {
         "vocab_size": len(tokenizer),
         "pad_token_id": tokenizer.pad_token_id,
         "initializer_range": INIT,
@@ -119,25 +114,20 @@ def model_of(
         "num_hidden_layers": world.layers,
         "num_attention_heads": max(1, world.hidden // 32),
     }
-    if kind == "causal":
-        silent: dict[str, Any] = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
-        ends = {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
-        decoder = GPT2Config(n_positions=positions, **silent, **ends, **shared)
-        return GPT2LMHeadModel(decoder).double()
-    shared |= {
-        "intermediate_size": 2 * world.hidden,
-        "max_position_embeddings": positions,
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
-    }
-    if kind == "classifier":
-        shared["id2label"] = dict(enumerate(labels))
-        shared["label2id"] = {label: i for i, label in enumerate(labels)}
-        config = BertConfig(**shared, classifier_dropout=0.0)
-        return BertForSequenceClassification(config).double()
-    if world.architecture == "albert":
-        return AlbertForMaskedLM(AlbertConfig(**shared, embedding_size=world.hidden // 2)).double()
-    return BertForMaskedLM(BertConfig(**shared)).double()
+    if form == "causal":
+        known |= dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+        known |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
+        known["n_positions"] = positions
+    else:
+        known |= dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
+        known |= {"intermediate_size": 2 * world.hidden, "max_position_embeddings": positions}
+    if form == "classifier":
+        known |= {"id2label": dict(enumerate(labels)), "classifier_dropout": 0.0}
+        known["label2id"] = {label: i for i, label in enumerate(labels)}
+    if form == "albert":
+        known["embedding_size"] = world.hidden // 2
+    config, architecture = FORMS[form]
+    return architecture(config(**known)).double()
 
 
 def head_of(model: Any) -> Any:
@@ -192,13 +182,7 @@ def train(
 
 
 def pieces(tokenizer: Any, words: Sequence[str], world: str) -> list[int]:
-    """Return the tokens of words.
-
-    Raises
-    ------
-    UserError
-        If a word is not one token.
-    """
+    """Return the tokens of words; a word that is not one token is a ``UserError``."""
     found: list[int] = tokenizer.convert_tokens_to_ids(list(words))
     if tokenizer.unk_token_id in found:
         raise UserError(f"world of {world}: a word of it is not one piece of its tokenizer")
@@ -218,13 +202,7 @@ def cross_entropy(target: torch.Tensor, logits: torch.Tensor, n: int) -> torch.T
 
 
 def begin_with(model: Any, words: Sequence[int], logs: torch.Tensor, other: float) -> None:
-    """Let a masked model begin with the mean log-probabilities: much is learnt sooner.
-
-    Parameters
-    ----------
-    other
-        Log-probability of all other tokens, nats.
-    """
+    """Let a masked model begin with the mean log-probabilities, nats: much is learnt sooner."""
     with torch.no_grad():
         bias = model.get_output_embeddings().bias
         bias.fill_(other)

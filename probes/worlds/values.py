@@ -74,11 +74,7 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
 
     Besides the model, the folder gets ``planted.parquet`` (for every question what was planted,
     and the log-probabilities of both answers) and ``world.json`` (its params).
-
-    Raises
-    ------
-    UserError
-        If the dataset is not validated, or an answer is not one token.
+    A dataset that is not validated, or an answer that is not one token, is a ``UserError``.
     """
     folder = require_validated("statements")
     language = convictions.language
