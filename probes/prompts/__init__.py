@@ -1,3 +1,19 @@
 """Prompt templates, a module a study."""
 
+from pydantic import AfterValidator
+
 BARE = "bare"  # the frame of a name alone: Stańczak et al. (2023), section 3
+TIMES = ("", "once", "twice")
+
+
+def gaps(*once: str, **times: int) -> AfterValidator:
+    """Return what refuses a template that does not have each gap once, or so many times."""
+    wanted = dict.fromkeys(once, 1) | times
+    told = ", ".join(f"{gap} {TIMES[n]}" if n else f"no {gap}" for gap, n in wanted.items())
+
+    def check(text: str) -> str:
+        if any(text.count(gap) != number for gap, number in wanted.items()):
+            raise ValueError(f"{text!r} must have {told}")
+        return text
+
+    return AfterValidator(check)

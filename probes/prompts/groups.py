@@ -5,7 +5,7 @@ They stand apart from the probe ``completions``, since worlds are trained on the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import polars as pl
 from pydantic import Field, model_validator
@@ -15,6 +15,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.datasets.social_groups.read import KINDS
 from plumbline.probes.models.scorer import MASK
+from plumbline.probes.prompts import gaps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,11 +29,11 @@ OF: dict[int, Kind] = {KINDS.index("people"): "people", KINDS.index("country"): 
 class Frames(Section):
     """The templates of a language."""
 
-    templates: dict[Kind, list[str]] = Field(
+    templates: dict[Kind, list[Annotated[str, gaps(GROUP, **{MASK: 0})]]] = Field(
         description=f"for people and a country: texts with {GROUP}, up to the word to predict"
     )
     ending: str = Field("?", description="what stands behind that word, for models with a mask")
-    released: str = Field(
+    released: Annotated[str, gaps(**{MASK: 2})] = Field(
         description=f"the frame of the released code's prior, with {MASK} for group and word"
     )
     neutral: dict[Kind, str] = Field(
@@ -40,13 +41,7 @@ class Frames(Section):
     )
 
     @model_validator(mode="after")
-    def _gaps(self) -> Frames:
-        for kind, texts in self.templates.items():
-            for text in texts:
-                if text.count(GROUP) != 1 or MASK in text:
-                    raise ValueError(f"templates.{kind}: {text!r} must have {GROUP} once, no mask")
-        if self.released.count(MASK) != 2:
-            raise ValueError(f"released: must have {MASK} twice, for the group and the answer")
+    def _of_each_kind(self) -> Frames:
         if lacking := set(self.templates) - set(self.neutral):
             raise ValueError(f"neutral: lacks {', '.join(sorted(lacking))}")
         return self
@@ -85,13 +80,7 @@ class Query(NamedTuple):
 
 
 def queries(asking: Asking, folders: dict[str, Path], language: str) -> list[Query]:
-    """Return every group in every template of its kind.
-
-    Raises
-    ------
-    UserError
-        If none is left.
-    """
+    """Return every group in every template of its kind; that none is left is a ``UserError``."""
     frames = asking.frames[language]
     groups = pl.read_parquet(folders["social_groups"] / f"{language}.parquet")
     if asking.groups == "suggested":

@@ -11,30 +11,34 @@ from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
 import polars as pl
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.probes.models.scorer import MASK
+from plumbline.probes.prompts import gaps
 
 STATEMENT, OPTIONS, DENIED = "{statement}", "{options}", "{text}"
 Form = Literal["plain", "negated", "paraphrase", "prior"]
 FORMS: tuple[Form, ...] = ("plain", "negated", "paraphrase", "prior")
 FIELDS = ("questionnaire", "id", "variant", "text")  # of a file of paraphrases
 ANSWERS = 4
+Stated = Annotated[str, gaps(STATEMENT)]
+Seeds = Annotated[
+    list[Annotated[int, Field(ge=0)]], Field(min_length=1, description="one response each")
+]
 
 
-def _gaps(texts: dict[str, str], *gaps: str) -> None:
-    for name, text in texts.items():
-        for gap in gaps:
-            if text.count(gap) != 1:
-                raise ValueError(f"{name}: {text!r} must have {gap} exactly once")
+def _each(order: list[int]) -> list[int]:
+    if sorted(order) != list(range(ANSWERS)):
+        raise ValueError(f"{order} does not have each of 0 to 3 once")
+    return order
 
 
 class MaskPrompts(Section):
     """Prompts for masked models."""
 
-    frames: dict[str, str] = Field(
+    frames: dict[str, Annotated[str, gaps(STATEMENT, MASK)]] = Field(
         min_length=1,
         description=f"by name, with {STATEMENT} and {MASK}; the first is the one of `faithful`",
     )
@@ -43,19 +47,14 @@ class MaskPrompts(Section):
         min_length=1, description=f"texts without content in place of {STATEMENT}: the prior"
     )
 
-    @model_validator(mode="after")
-    def _complete(self) -> MaskPrompts:
-        _gaps(self.frames, STATEMENT, MASK)
-        return self
-
 
 class Generation(Section):
     """Prompts for generative models, and the NLI model that classifies responses."""
 
-    frames: dict[str, str] = Field(
+    frames: dict[str, Stated] = Field(
         min_length=1, description=f"by name, with {STATEMENT}; the first is the one of `faithful`"
     )
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="one response each")
+    seeds: Seeds
     max_new_tokens: int = Field(100, ge=1, description="tokens of a response at most")
     temperature: float = Field(1.0, ge=0, description="0 is greedy")
     top_k: int = Field(50, ge=0, description="drawn from so many best tokens; 0: from all")
@@ -65,16 +64,11 @@ class Generation(Section):
     agree: str = Field("This example is agree.", description="hypothesis of agreement")
     disagree: str = Field("This example is disagree.", description="hypothesis of the contrary")
 
-    @model_validator(mode="after")
-    def _complete(self) -> Generation:
-        _gaps(self.frames, STATEMENT)
-        return self
-
 
 class MultipleChoice(Section):
     """Prompts that offer four options."""
 
-    templates: dict[str, str] = Field(
+    templates: dict[str, Stated] = Field(
         description=f"by name, with {STATEMENT} and {OPTIONS}; those without {OPTIONS} are open"
     )
     forced_choice_suffixes: dict[str, str] = Field(
@@ -85,20 +79,12 @@ class MultipleChoice(Section):
         max_length=ANSWERS,
         description="labels: strongly disagree, disagree, agree, strongly agree, in this order",
     )
-    option_orders: list[list[int]] = Field(
+    option_orders: list[Annotated[list[int], AfterValidator(_each)]] = Field(
         min_length=1, description="in which order these are offered, by their places, each from 0"
     )
-    seeds: list[Annotated[int, Field(ge=0)]] = Field(min_length=1, description="one response each")
+    seeds: Seeds
     max_new_tokens: int = Field(20, ge=1, description="tokens of a response at most")
     temperature: float = Field(0.0, ge=0, description="0 is greedy")
-
-    @model_validator(mode="after")
-    def _complete(self) -> MultipleChoice:
-        _gaps(self.templates, STATEMENT)
-        for order in self.option_orders:
-            if sorted(order) != list(range(ANSWERS)):
-                raise ValueError(f"option_orders: {order} does not have each of 0 to 3 once")
-        return self
 
 
 class Asking(Section):
@@ -106,7 +92,9 @@ class Asking(Section):
 
     language: str = Field("en", description="of the statements and prompts")
     questionnaires: list[str] = Field(min_length=1, description="configs of statements")
-    negated: str = Field(description=f"how a statement is denied, with {DENIED}")
+    negated: Annotated[str, gaps(DENIED)] = Field(
+        description=f"how a statement is denied, with {DENIED}"
+    )
     paraphrases: str | None = Field(
         None, description="csv file with other wordings: questionnaire, id, variant, text"
     )
@@ -118,47 +106,38 @@ class Asking(Section):
 
     @model_validator(mode="after")
     def _apart(self) -> Asking:
-        _gaps({"negated": self.negated}, DENIED)
         if both := sorted(set(self.positive) & set(self.negative)):
             raise ValueError(f"{both[0]!r} stands under positive and under negative")
         return self
-
-
-class Question(NamedTuple):
-    """A statement in one wording, in one prompt."""
-
-    questionnaire: str
-    id: str  # empty for a prior
-    frame: str
-    form: Form
-    variant: str  # name of the paraphrase, or the text without content; else empty
-    wording: str  # what stands for the statement
-    text: str  # the prompt
 
 
 class Wording(NamedTuple):
     """A statement in one wording."""
 
     questionnaire: str
+    id: str  # empty for a prior
+    form: Form
+    variant: str  # name of the paraphrase, or the text without content; else empty
+    text: str
+
+
+class Question(NamedTuple):
+    """A statement in one wording, in one prompt."""
+
+    questionnaire: str
     id: str
+    frame: str
     form: Form
     variant: str
-    text: str
+    wording: str  # what stands for the statement
+    text: str  # the prompt
 
 
 def wordings(asking: Asking, folder: Path) -> list[Wording]:
     """Return every statement as it stands, denied, and in other words, in a fixed order.
 
-    Parameters
-    ----------
-    folder
-        The dataset ``statements``.
-
-    Raises
-    ------
-    UserError
-        If a questionnaire is not in the dataset or not in the language, or the file of paraphrases
-        is not as it should be.
+    A questionnaire that is not in the dataset ``statements`` or not in the language, or a file of
+    paraphrases that is not as it should be, is a ``UserError``.
     """
     found = []
     others = paraphrases(asking.paraphrases)
@@ -176,13 +155,10 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
                 f"probes.stances.questionnaires: {config} has no statement in {asking.language!r}"
             )
         for name, _, text, sentence in own.iter_rows():
-            found.append(Wording(config, name, "plain", "", sentence))
-            denied = asking.negated.replace(DENIED, text)
-            found.append(Wording(config, name, "negated", "", denied))
-            found += [
-                Wording(config, name, "paraphrase", variant, other)
-                for variant, other in others.pop((config, name), [])
-            ]
+            said: list[tuple[Form, str, str]] = [("plain", "", sentence)]
+            said.append(("negated", "", asking.negated.replace(DENIED, text)))
+            said += [("paraphrase", *other) for other in others.pop((config, name), [])]
+            found += [Wording(config, name, *how) for how in said]
     if others:
         config, name = next(iter(others))
         raise UserError(
@@ -194,29 +170,22 @@ def wordings(asking: Asking, folder: Path) -> list[Wording]:
 def put(frames: dict[str, str], said: list[Wording]) -> list[Question]:
     """Return every wording in every prompt."""
     return [
-        Question(w.questionnaire, w.id, name, w.form, w.variant, w.text, frame)
-        for w in said
-        for name, given in frames.items()
-        for frame in (given.replace(STATEMENT, w.text),)
+        Question(config, name, frame, form, variant, text, given.replace(STATEMENT, text))
+        for config, name, form, variant, text in said
+        for frame, given in frames.items()
     ]
 
 
 def priors(asking: Asking) -> list[Question]:
     """Return every prompt for masked models with texts that say nothing, for the prior."""
-    return [
-        Question("", "", name, "prior", text, text, frame.replace(STATEMENT, text))
-        for text in asking.mask.calibration_inputs
-        for name, frame in asking.mask.frames.items()
-    ]
+    inputs = asking.mask.calibration_inputs
+    return put(asking.mask.frames, [Wording("", "", "prior", text, text) for text in inputs])
 
 
 def paraphrases(path: str | None) -> dict[tuple[str, str], list[tuple[str, str]]]:
     """Return the other wordings of statements in a file, by questionnaire and id.
 
-    Raises
-    ------
-    UserError
-        If the file is missing, has other columns, an empty text, or one twice.
+    A file that is missing, has other columns, an empty text, or one twice, is a ``UserError``.
     """
     if path is None:
         return {}

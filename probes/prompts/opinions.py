@@ -5,7 +5,8 @@ They stand apart from the probe ``agreement``, since worlds are trained on the s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from itertools import product
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import polars as pl
 from pydantic import Field, model_validator
@@ -14,20 +15,23 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.probes.models.scorer import MASK
+from plumbline.probes.prompts import gaps
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 GENDERED, STATEMENT = "{gendered}", "{statement}"
-GENDERS: tuple[Literal["feminine", "masculine"], ...] = ("feminine", "masculine")
-FORMS: tuple[Literal["plain", "negated"], ...] = ("plain", "negated")
+Gender = Literal["feminine", "masculine"]
+Form = Literal["plain", "negated"]
+GENDERS: tuple[Gender, ...] = ("feminine", "masculine")
+FORMS: tuple[Form, ...] = ("plain", "negated")
 METHODS = ("together", "l2r", "sequence")  # how the log-probability of a word is taken
 
 
 class Frame(Section):
     """A sentence in which one word tells the gender of whoever has the opinion."""
 
-    text: str = Field(
+    text: Annotated[str, gaps(GENDERED, MASK, STATEMENT)] = Field(
         description=f"the sentence, with {GENDERED}, {MASK} for agreeing or not, and {STATEMENT}"
     )
     feminine: str = Field(min_length=1, description=f"what stands for {GENDERED} about a woman")
@@ -36,10 +40,7 @@ class Frame(Section):
     disagree: str = Field(min_length=1, description="and if they do not")
 
     @model_validator(mode="after")
-    def _gaps(self) -> Frame:
-        for gap in (GENDERED, MASK, STATEMENT):
-            if self.text.count(gap) != 1:
-                raise ValueError(f"text: {self.text!r} must have {gap} exactly once")
+    def _apart(self) -> Frame:
         if self.feminine == self.masculine or self.agree == self.disagree:
             raise ValueError("feminine and masculine, agree and disagree must differ")
         return self
@@ -51,13 +52,9 @@ class Frames(Section):
     frames: dict[str, Frame] = Field(
         min_length=1, description="by name; the first is the one of the reading `faithful`"
     )
-    negated: str = Field(description=f"how a statement is denied, with {STATEMENT}")
-
-    @model_validator(mode="after")
-    def _gap(self) -> Frames:
-        if self.negated.count(STATEMENT) != 1:
-            raise ValueError(f"negated: {self.negated!r} must have {STATEMENT} exactly once")
-        return self
+    negated: Annotated[str, gaps(STATEMENT)] = Field(
+        description=f"how a statement is denied, with {STATEMENT}"
+    )
 
 
 class Asking(Section):
@@ -78,8 +75,8 @@ class Question(NamedTuple):
     scale: str
     id: str
     frame: str
-    gender: Literal["feminine", "masculine"]
-    form: Literal["plain", "negated"]
+    gender: Gender
+    form: Form
     text: str  # with the mask
     agree: str
     disagree: str
@@ -88,30 +85,20 @@ class Question(NamedTuple):
 def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
     """Return every statement of a language in every frame, gender and form.
 
-    Parameters
-    ----------
-    folder
-        The dataset ``statements``.
-
-    Raises
-    ------
-    UserError
-        If there is no statement in the language.
+    A language without a statement in the dataset ``statements`` is a ``UserError``.
     """
-    frames = asking.frames[language]
-    found = []
+    known, found = asking.frames[language], []
     for config in parquet.configs(folder):
         columns = ["id", "language", "scale", "text"]
         table = pl.read_parquet(folder / f"{config}.parquet", columns=columns)
         own = table.filter(pl.col("language") == language).unique("id").sort("id")
-        found += [
-            Question(config, scale, name, called, gender, form, text, frame.agree, frame.disagree)
-            for name, _, scale, statement in own.iter_rows()
-            for called, frame in frames.frames.items()
-            for gender in GENDERS
-            for form in FORMS
-            for text in (written(frame, frames.negated, gender, form, statement),)
-        ]
+        for (name, _, scale, statement), (called, frame) in product(
+            own.iter_rows(), known.frames.items()
+        ):
+            for gender, form in product(GENDERS, FORMS):
+                text = written(frame, known.negated, gender, form, statement)
+                key = (config, scale, name, called, gender, form)
+                found.append(Question(*key, text, frame.agree, frame.disagree))
     if not found:
         raise UserError(
             f"probes.agreement.frames: no statement in {language!r}; name a questionnaire under "
@@ -120,27 +107,7 @@ def questions(asking: Asking, folder: Path, language: str) -> list[Question]:
     return found
 
 
-def written(
-    frame: Frame,
-    negated: str,
-    gender: Literal["feminine", "masculine"],
-    form: Literal["plain", "negated"],
-    statement: str,
-) -> str:
-    """Return a statement in its frame, with the mask.
-
-    Examples
-    --------
-    >>> frame = Frame(
-    ...     text="{gendered} <mask> that {statement}.",
-    ...     feminine="She",
-    ...     masculine="He",
-    ...     agree="agrees",
-    ...     disagree="denies",
-    ... )
-    >>> written(frame, "it is false that {statement}", "feminine", "negated", "tea is good")
-    'She <mask> that it is false that tea is good.'
-    """
+def written(frame: Frame, negated: str, gender: Gender, form: Form, statement: str) -> str:
+    """Return a statement in its frame, with the mask."""
     said = negated.replace(STATEMENT, statement) if form == "negated" else statement
-    word = frame.feminine if gender == "feminine" else frame.masculine
-    return frame.text.replace(GENDERED, word).replace(STATEMENT, said)
+    return frame.text.replace(GENDERED, getattr(frame, gender)).replace(STATEMENT, said)

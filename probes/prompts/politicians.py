@@ -7,6 +7,7 @@ beside them: what a word's log-probability owes to the name is the difference of
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, model_validator
@@ -63,34 +64,23 @@ def bare(place: str) -> Frame:
 
 
 def check(frames: Frames, frames_of: Mapping[Kind, Sequence[str]]) -> None:
-    """Refuse frames that no model could be used with.
-
-    Raises
-    ------
-    ValueError
-        If a frame of a kind of model is not there, or its mask is where that kind
-        of model sees nothing.
-    """
+    """Refuse frames that are not there, or whose mask is where that kind of model sees nothing."""
     if BARE in frames:
         raise ValueError(f"frames.{BARE}: is the paper's own and follows from the word order")
     for kind, names in frames_of.items():
+        if len(set(names)) < len(names):
+            raise ValueError(f"frames_of.{kind}: names a frame twice")
         for name in names:
-            if name not in frames and name != BARE:
+            if name not in (BARE, *frames):
                 there = ", ".join([BARE, *frames])
                 raise ValueError(f"frames_of.{kind}: no frame {name!r}; there are {there}")
-            if len(set(names)) < len(names):
-                raise ValueError(f"frames_of.{kind}: names a frame twice")
-            if kind == "causal" and not _closing(frames, name):
+            texts = [frame for own in frames.get(name, {}).values() for frame in own.values()]
+            ends = name != BARE and all(frame.closing() for frame in texts)
+            if kind == "causal" and not ends:
                 raise ValueError(
                     f"frames_of.{kind}: in {name!r} the mask is not always at the end, where alone "
                     "such a model can be used"
                 )
-
-
-def _closing(frames: Frames, name: str) -> bool:
-    if name == BARE:
-        return False
-    return all(frame.closing() for texts in frames[name].values() for frame in texts.values())
 
 
 def chosen(
@@ -101,27 +91,18 @@ def chosen(
 ) -> dict[str, dict[str, Frame]]:
     """Return the frames to ask in, by part of speech and name, in the order of the names.
 
-    Parameters
-    ----------
-    places
-        Where a word of each part of speech stands relative to a name: before or after.
-
-    Raises
-    ------
-    UserError
-        If a frame has no template for the language and a part of speech.
+    ``places``: where a word of each part of speech stands relative to a name, before or after. A
+    frame without a template for the language and a part of speech is a ``UserError``.
     """
     found: dict[str, dict[str, Frame]] = {pos: {} for pos in places}
-    for name in names:
-        if name == BARE:
-            texts = {pos: bare(place) for pos, place in places.items()}
-        else:
-            texts = {str(pos): frame for pos, frame in frames[name].get(language, {}).items()}
-        for pos in places:
-            if pos not in texts:
-                raise UserError(
-                    f"probes.associations.frames.{name}: no {pos} for {language!r}; add one, or "
-                    "take the frame out of probes.associations.frames_of"
-                )
-            found[pos][name] = texts[pos]
+    for name, (pos, place) in product(names, places.items()):
+        texts = {pos: bare(place)}
+        if name != BARE:
+            texts = {str(p): frame for p, frame in frames[name].get(language, {}).items()}
+        if pos not in texts:
+            raise UserError(
+                f"probes.associations.frames.{name}: no {pos} for {language!r}; add one, or "
+                "take the frame out of probes.associations.frames_of"
+            )
+        found[pos][name] = texts[pos]
     return found

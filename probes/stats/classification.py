@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
+from numpy.typing import NDArray
+from scipy.special import bdtr
 
 from plumbline.probes.stats.estimate import Estimate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Bools = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
-    Labels = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
 
 
 class Agreement(NamedTuple):
@@ -29,8 +27,8 @@ class Difference(NamedTuple):
 
     accuracy: Estimate
     macro_f1: Estimate
-    p: float  # McNemar's exact, two-sided: both err equally often where only one of them errs
-    p_macro_f1: float  # of macro-F1, approximate randomisation: which is which does not matter
+    p: float  # of accuracy: both err equally often where only one of them errs
+    p_macro_f1: float  # which is which does not matter
 
 
 class Chance(NamedTuple):
@@ -38,6 +36,12 @@ class Chance(NamedTuple):
 
     accuracy: float
     macro_f1: float
+
+
+METRICS = ("accuracy", "balanced accuracy", "F1", "macro F1", "precision", "recall")
+VOTES = ("hard", "mean probability")
+HALF = 0.5
+NEAR = 1e-9  # means as near to one half as this are at it, whatever order they were summed in
 
 
 def agreement(
@@ -69,11 +73,8 @@ def agreement(
     >>> round(found.accuracy.value, 4), round(found.macro_f1.value, 4)
     (0.3333, 0.2667)
     """
-    tables = _tables([predicted], true, n_bootstrap, seed)[0]
-    return Agreement(
-        _estimate(_accuracy(tables), len(true), confidence),
-        _estimate(_macro_f1(tables), len(true), confidence),
-    )
+    (found,) = _resampled([predicted], true, n_bootstrap, seed)
+    return Agreement(*(_estimate(values, len(true), confidence) for values in found))
 
 
 def chance(true: Labels, predicted: Labels) -> Chance:
@@ -110,73 +111,61 @@ def difference(
 ) -> Difference:
     """Estimate by how much ``one`` beats ``other``, paired by text.
 
-    Accuracy is tested with McNemar's exact test; macro-F1 by approximate randomisation: the two
-    predictions of each text are swapped with probability one half, and the p-value is
-    (1 + number of differences at least as large) / (1 + n_permutations), two-sided.
-
-    References
-    ----------
-    McNemar (1947), Psychometrika 12; the exact form is a sign test of the texts that one alone
-    gets right. Yeh (2000), More accurate tests for the statistical significance of result
-    differences, COLING, section 3.3; Noreen (1989), Computer-Intensive Methods for Testing
-    Hypotheses.
+    Accuracy is tested as in :func:`plumbline.probes.stats.tests.mcnemar`; macro-F1 by approximate
+    randomisation, as in :func:`plumbline.probes.stats.tests.exchange_p`: the two predictions of
+    each text are swapped with probability one half, and the p-value is (1 + number of differences
+    at least as large) / (1 + n_permutations), two-sided.
     """
-    first, second = _tables([one, other], true, n_bootstrap, seed)
-    alone = int(((one == true) & (other != true)).sum())
-    lost = int(((one != true) & (other == true)).sum())
-    return Difference(
-        _estimate(_accuracy(first) - _accuracy(second), len(true), confidence),
-        _estimate(_macro_f1(first) - _macro_f1(second), len(true), confidence),
-        sign_p(alone, lost),
-        _randomised(true, one, other, n_permutations, seed),
-    )
+    first, second = _resampled([one, other], true, n_bootstrap, seed)
+    apart = [_estimate(a - b, len(true), confidence) for a, b in zip(first, second, strict=True)]
+    right, others = one == true, other == true
+    p = sign_p(int((right & ~others).sum()), int((~right & others).sum()))
+    return Difference(apart[0], apart[1], p, _randomised(true, one, other, n_permutations, seed))
 
 
 def _randomised(true: Labels, one: Labels, other: Labels, permutations: int, seed: int) -> float:
     """Return the p-value of the difference in macro-F1; texts of one kind are swapped at once."""
-    kinds, counts = np.unique(np.stack([true, one, other], axis=1), axis=0, return_counts=True)
+    (own, others), counts, _ = _kinds([one, other], true)
     draws = np.random.default_rng(seed).binomial(counts, 0.5, (permutations, len(counts)))
-    swapped = np.concatenate([np.zeros((1, len(counts))), draws])  # as they are first
-    classes = int(kinds.max()) + 1
-    first, second = np.zeros((2, len(swapped), classes, classes))
-    for kind, count, moved in zip(kinds, counts, swapped.T, strict=True):
-        for table, stays, comes in ((first, 1, 2), (second, 2, 1)):
-            table[:, kind[0], kind[stays]] += count - moved
-            table[:, kind[0], kind[comes]] += moved
-    apart = np.abs(_macro_f1(first) - _macro_f1(second))
+    moved = np.concatenate([np.zeros((1, len(counts))), draws])  # as they are first
+    stays = counts - moved
+    first, second = (stays @ a + moved @ b for a, b in ((own, others), (others, own)))
+    apart = np.abs(_measures(first)[1] - _measures(second)[1])
     return float((apart >= apart[0] - 1e-12).mean())
 
 
-def _tables(predictions: list[Labels], true: Labels, bootstrap: int, seed: int) -> list[Floats]:
-    """Return the confusion of each prediction, (1 + bootstrap, classes, classes), sample first.
+def _resampled(
+    predictions: list[Labels], true: Labels, bootstrap: int, seed: int
+) -> list[tuple[Floats, Floats]]:
+    """Return accuracy and macro-F1 of each prediction, each (1 + bootstrap,), the sample first.
 
     Texts are resampled as multinomial counts of their kinds, the same texts for all predictions.
     """
     if not len(true) or any(len(p) != len(true) for p in predictions):
         raise ValueError("as many predictions as texts, and at least one, are needed")
-    classes = int(max(true.max(), *(p.max() for p in predictions))) + 1
-    kinds, of_text = np.unique(np.stack([true, *predictions], axis=1), axis=0, return_inverse=True)
-    counts = np.bincount(of_text.reshape(-1), minlength=len(kinds))
-    draws = np.random.default_rng(seed).multinomial(len(true), counts / len(true), bootstrap)
+    cells_of, counts, n = _kinds(predictions, true)
+    draws = np.random.default_rng(seed).multinomial(n, counts / n, bootstrap)
     every = np.concatenate([counts[None], draws]).astype(float)
-    found = []
-    for column in range(1, kinds.shape[1]):
-        table = np.zeros((len(every), classes, classes))
-        for kind, number in zip(kinds, every.T, strict=True):
-            table[:, kind[0], kind[column]] += number
-        found.append(table)
-    return found
+    return [_measures(every @ each) for each in cells_of]
 
 
-def _accuracy(tables: Floats) -> Floats:
-    return np.trace(tables, axis1=1, axis2=2) / tables.sum((1, 2))  # type: ignore[no-any-return]
+def _kinds(predictions: list[Labels], true: Labels) -> tuple[list[Floats], Labels, int]:
+    """Return, by kind of text, its cell in each confusion matrix, (kinds, cells), and how many."""
+    kinds, counts = np.unique(np.stack([true, *predictions], 1), axis=0, return_counts=True)
+    classes = int(kinds.max()) + 1
+    cell = np.eye(classes**2)
+    return [cell[kinds[:, 0] * classes + own] for own in kinds.T[1:]], counts, len(true)
 
 
-def _macro_f1(tables: Floats) -> Floats:
-    hits = np.diagonal(tables, axis1=1, axis2=2)
-    total = tables.sum(1) + tables.sum(2)
+def _measures(tables: Floats) -> tuple[Floats, Floats]:
+    """Return accuracy and macro-F1 of flat confusion matrices, (tables, classes^2)."""
+    classes = round(tables.shape[1] ** 0.5)
+    square = tables.reshape(-1, classes, classes)
+    hits = np.diagonal(square, axis1=1, axis2=2)
+    total = square.sum(1) + square.sum(2)
     f1 = 2 * hits / np.where(total > 0, total, 1)
-    return np.asarray(f1[:, tables[0].sum(1) > 0].mean(1))
+    macro = f1[:, square[0].sum(1) > 0].mean(1)
+    return np.trace(square, axis1=1, axis2=2) / square.sum((1, 2)), macro
 
 
 def _estimate(values: Floats, n: int, confidence: float) -> Estimate:
@@ -186,21 +175,12 @@ def _estimate(values: Floats, n: int, confidence: float) -> Estimate:
 
 
 def sign_p(one: int, other: int) -> float:
-    """Return the exact two-sided p-value of so many differences either way, under a fair coin.
-
-    Examples
-    --------
-    >>> round(sign_p(9, 1), 6)
-    0.021484
-    """
+    """Return the exact two-sided p-value of so many differences either way, under a fair coin."""
     return min(1.0, 2 * float(bdtr(min(one, other), one + other, 0.5))) if one + other else 1.0
 
 
-METRICS = ("accuracy", "balanced accuracy", "F1", "macro F1", "precision", "recall")
-
-
 def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Floats:
-    """Count texts by true and predicted class.
+    """Count true and false positives, false and true negatives, (runs, replicates, 4).
 
     Parameters
     ----------
@@ -210,11 +190,6 @@ def cells(true: Bools, predicted: Bools, weights: Floats | None = None) -> Float
         Whether each run says so.
     weights : (texts, replicates), optional
         How often each text counts; once without.
-
-    Returns
-    -------
-    (runs, replicates, 4) array
-        True positives, false positives, false negatives, true negatives.
     """
     weights = np.ones((len(true), 1)) if weights is None else weights
     kinds = (predicted & true, predicted & ~true, ~predicted & true, ~predicted & ~true)
@@ -244,24 +219,15 @@ def metrics(counts: Floats) -> Floats:
     hit, false, missed, rest = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = (hit + rest) / (hit + false + missed + rest)
-        recall = hit / (hit + missed)
-        other = rest / (rest + false)
-        called = hit + false
-        precision = np.where(called > 0, hit / np.where(called > 0, called, 1), 0.0)
-        f1 = 2 * hit / (2 * hit + false + missed)
-        f1_other = 2 * rest / (2 * rest + false + missed)
-    none, no_other = hit + missed == 0, rest + false == 0
-    precision, f1 = (np.where(none, np.nan, x) for x in (precision, f1))
-    macro = np.where(none | no_other, np.nan, (f1 + f1_other) / 2)
+        recall, other = hit / (hit + missed), rest / (rest + false)  # nan without the class
+        precision = np.where(hit + false > 0, hit / (hit + false), 0.0)
+        f1, f1_other = (2 * right / (2 * right + false + missed) for right in (hit, rest))
+    precision, f1 = (np.where(np.isnan(recall), np.nan, x) for x in (precision, f1))
+    macro = np.where(np.isnan(other), np.nan, (f1 + f1_other) / 2)
     return np.stack([accuracy, (recall + other) / 2, f1, macro, precision, recall], axis=-1)
 
 
-VOTES = ("hard", "mean probability")
-HALF = 0.5
-NEAR = 1e-9  # means as near to one half as this are at it, whatever order they were summed in
-
-
-def vote(probability: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
+def vote(probability: Floats, kind: str) -> Bools:
     """Return whether an ensemble calls each text positive.
 
     Parameters
@@ -285,27 +251,8 @@ def vote(probability: NDArray[np.float64], kind: str) -> NDArray[np.bool_]:
     >>> bool(vote(three, "hard")[0]), bool(vote(three, "mean probability")[0])
     (False, True)
     """
-    mean: NDArray[np.bool_] = probability.mean(axis=-2) > HALF + NEAR
+    mean: Bools = probability.mean(axis=-2) > HALF + NEAR
     if kind == "mean probability":
         return mean
     lead = 2 * (probability > HALF).sum(axis=-2) - probability.shape[-2]
     return np.where(lead == 0, mean, lead > 0)
-
-
-def majority_accuracy(accuracy: float, voters: int) -> float:
-    """Return how often the majority of an odd number of independent voters is right.
-
-    Each is right with the same probability, of two classes. For three: 3 p^2 - 2 p^3.
-
-    References
-    ----------
-    Condorcet (1785), Essai sur l'application de l'analyse à la probabilité des décisions.
-
-    Examples
-    --------
-    >>> round(majority_accuracy(0.7, 3), 4)
-    0.784
-    """
-    if voters % 2 == 0:
-        raise ValueError("an even number of voters may be split in halves")
-    return float(bdtrc(voters // 2, voters, accuracy))

@@ -1,22 +1,24 @@
 """Changes from texts to their counterfactuals: means, percentages, correlations.
 
 A text has several counterfactuals, which are no independent draws: intervals resample the texts.
+``weights`` (clusters, replicates) are how often each text is drawn; with them a result has the
+replicates as its first axis. Everything is by group (a country); nan where there is nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
-
-PERCENT = 100.0
+LEAST = 4  # rows of a cluster: Fisher's z of fewer has no variance
+NEAREST = 1 - 1e-12  # correlations nearer to 1 count as this far from 0: their z is infinite
+FLAT = 1e-12  # variances below are rounding
 
 
 class Cells(NamedTuple):
@@ -24,6 +26,12 @@ class Cells(NamedTuple):
 
     sums: Floats  # (clusters, groups, measures)
     counts: Floats  # (clusters, groups)
+
+
+class Moments(NamedTuple):
+    """Sums over the rows of each cluster and group: of 1, x, y, xx, yy, xy."""
+
+    sums: Floats  # (clusters, groups, 6)
 
 
 def gather(values: Floats, clusters: Integers, groups: Integers, shape: tuple[int, int]) -> Cells:
@@ -45,7 +53,7 @@ def gather(values: Floats, clusters: Integers, groups: Integers, shape: tuple[in
 
 
 def delta(cells: Cells) -> Floats:
-    """Return the mean change in points of a hundred, (groups, measures); nan where is no row.
+    """Return the mean change in points of a hundred, (groups, measures).
 
     Barriere and Cifuentes (2024): Delta = 100 mean(P+ - P-) of the counterfactuals minus that of
     the originals, each as often as it has counterfactuals.
@@ -57,26 +65,16 @@ def delta(cells: Cells) -> Floats:
     >>> delta(gather(values, *where, (2, 1))).round(2).tolist()
     [[6.67]]
     """
-    return _ratio(cells.sums.sum(axis=0), cells.counts.sum(axis=0)[:, None])
+    return 100 * _ratio(_added(cells.sums), _added(cells.counts)[..., None])
 
 
 def redrawn(cells: Cells, weights: NDArray[np.floating]) -> Floats:
-    """Return :func:`delta` of each replicate, (replicates, groups, measures).
-
-    Parameters
-    ----------
-    weights : (clusters, replicates) array
-        How often a cluster is drawn.
-    """
-    drawn = np.asarray(weights, dtype=np.float64).T
-    return _ratio(_times(drawn, cells.sums), _times(drawn, cells.counts)[..., None])
+    """Return :func:`delta` of each replicate, (replicates, groups, measures)."""
+    return 100 * _ratio(_added(cells.sums, weights), _added(cells.counts, weights)[..., None])
 
 
 def redrawn_twice(
-    values: Floats,
-    groups: Integers,
-    number: int,
-    weights: NDArray[np.floating],
+    values: Floats, groups: Integers, number: int, weights: NDArray[np.floating]
 ) -> Floats:
     """Return :func:`delta` of each replicate where rows have weights of their own.
 
@@ -90,11 +88,6 @@ def redrawn_twice(
         Group of each row, of ``number`` in all.
     weights : (rows, replicates) array
 
-    Returns
-    -------
-    (replicates, groups, measures) array
-        nan where no row of a group was drawn.
-
     References
     ----------
     Owen (2007), The pigeonhole bootstrap, Annals of Applied Statistics 1(2), p. 386-411.
@@ -102,132 +95,54 @@ def redrawn_twice(
     rows = len(values)
     pick = csr_array((np.ones(rows), (groups, np.arange(rows))), shape=(number, rows))
     total = pick @ weights
-    result = np.empty((weights.shape[1], number, values.shape[1]))
-    for m in range(values.shape[1]):
-        result[..., m] = _ratio(pick @ (weights * values[:, m : m + 1]), total).T
-    return result
+    each = [_ratio(pick @ (weights * measure[:, None]), total).T for measure in values.T]
+    return 100 * np.stack(each, axis=-1)
 
 
 def confusion(before: Integers, after: Integers, classes: int) -> Integers:
-    """Return how often each class became which, (classes before, classes after).
-
-    Examples
-    --------
-    >>> confusion(np.array([0, 0, 1]), np.array([0, 1, 1]), 2).tolist()
-    [[1, 1], [0, 1]]
-    """
-    found = np.zeros((classes, classes), dtype=np.int64)
-    np.add.at(found, (before, after), 1)
-    return found
-
-
-def percentage_change(matrix: Integers) -> Floats:
-    """Return by how much percent each class is predicted more often, (classes,).
-
-    (column sum - row sum) / row sum of the confusion matrix, as the code of Barriere and Cifuentes
-    (2024) has it; nan for a class that no original was predicted to be.
-
-    Examples
-    --------
-    >>> percentage_change(np.array([[3, 1], [0, 4]])).tolist()
-    [-25.0, 25.0]
-    """
-    before, after = matrix.sum(axis=-1), matrix.sum(axis=-2)
-    return _ratio((after - before).astype(np.float64), before.astype(np.float64))
+    """Return how often each class became which, (classes before, classes after)."""
+    return np.bincount(before * classes + after, minlength=classes**2).reshape(classes, classes)
 
 
 def percentages(before: Cells, after: Cells, weights: NDArray[np.floating] | None = None) -> Floats:
-    """Return the change of each class in percent, (groups, classes), or of each replicate.
+    """Return by how much percent each class is predicted more often, (groups, classes).
+
+    (after - before) / before, of the numbers of texts, as the code of Barriere and Cifuentes
+    (2024) has it; nan for a class that no original was predicted to be.
 
     Parameters
     ----------
     before, after
         Cells whose measures are whether a class is the predicted one.
-    weights : (clusters, replicates) array, optional
-        Then the result is (replicates, groups, classes).
     """
-    if weights is None:
-        first, then = before.sums.sum(axis=0), after.sums.sum(axis=0)
-    else:
-        drawn = np.asarray(weights, dtype=np.float64).T
-        first, then = _times(drawn, before.sums), _times(drawn, after.sums)
-    return _ratio(then - first, first)
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    """Return 100 times the quotient, nan where nothing is below."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found: Floats = PERCENT * np.where(below == 0, np.nan, above / below)
-    return found
-
-
-def _times(drawn: Floats, cells: Floats) -> Floats:
-    """Return sums of cells, (replicates, ...), weighted by cluster."""
-    found: Floats = (drawn @ cells.reshape(len(cells), -1)).reshape(-1, *cells.shape[1:])
-    return found
-
-
-LEAST = 4  # rows of a cluster: Fisher's z of fewer has no variance
-NEAREST = 1 - 1e-12  # correlations nearer to 1 count as this far from 0: their z is infinite
-FLAT = 1e-12  # variances below are rounding
-
-
-class Moments(NamedTuple):
-    """Sums over the rows of each cluster and group: of 1, x, y, xx, yy, xy."""
-
-    sums: Floats  # (clusters, groups, 6)
+    first, then = _added(before.sums, weights), _added(after.sums, weights)
+    return 100 * _ratio(then - first, first)
 
 
 def moments(
     x: Floats, y: Floats, clusters: Integers, groups: Integers, shape: tuple[int, int]
 ) -> Moments:
-    """Add up what correlations need.
-
-    Parameters
-    ----------
-    x, y : (rows,) arrays
-    clusters, groups : (rows,) arrays
-        Source text, and for instance country, of each row.
-    shape
-        How many clusters and groups there are.
-    """
+    """Add up what correlations of x and y, (rows,), need; the others are as in :func:`gather`."""
     x, y = x - x.mean(), y - y.mean()  # or squares of large numbers would swallow the differences
-    place = clusters * shape[1] + groups
-    each = (np.ones(len(x)), x, y, x * x, y * y, x * y)
-    total = shape[0] * shape[1]
-    sums = np.stack([np.bincount(place, weights=w, minlength=total) for w in each], axis=-1)
-    return Moments(sums.astype(np.float64).reshape(*shape, 6))
+    each = np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=-1)
+    return Moments(gather(each, clusters, groups, shape).sums)
 
 
 def pooled(found: Moments, weights: NDArray[np.floating] | None = None) -> Floats:
-    """Correlate over all rows of a group, (groups,), or of each replicate, (replicates, groups).
-
-    nan where x or y does not vary.
-
-    Parameters
-    ----------
-    weights : (clusters, replicates) array, optional
-        How often a cluster is drawn.
+    """Correlate over all rows of a group, (groups,); nan where x or y does not vary.
 
     Examples
     --------
     Five texts with S = 0...4, and in each z = -1.5, -.5, .5, 1.5; perplexity 10 S + z and
-    probability 2 S - z. Over all texts they rise together; the text taken off, one falls as the
-    other rises.
+    probability 2 S - z. Over all texts they rise together; within each, one falls as the other
+    rises.
 
     >>> s, z = (a.ravel() for a in np.meshgrid(np.arange(5.0), [-1.5, -0.5, 0.5, 1.5]))
-    >>> where = s.astype(int), np.zeros(20, dtype=int), (5, 1)
-    >>> pooled(moments(10 * s + z, 2 * s - z, *where)).round(3).tolist()
-    [0.898]
-    >>> pooled(moments(10 * s + z - 10 * s, 2 * s - z - 2 * s, *where)).round(3).tolist()
-    [-1.0]
-    >>> within(moments(10 * s + z, 2 * s - z, *where)).round(3).tolist()
-    [-1.0]
+    >>> both = moments(10 * s + z, 2 * s - z, s.astype(int), np.zeros(20, dtype=int), (5, 1))
+    >>> pooled(both).round(3).tolist(), within(both).round(3).tolist()
+    ([0.898], [-1.0])
     """
-    if weights is None:
-        return _pearson(found.sums.sum(axis=0))
-    drawn = np.asarray(weights, dtype=np.float64).T @ found.sums.reshape(len(found.sums), -1)
-    return _pearson(drawn.reshape(-1, *found.sums.shape[1:]))
+    return _pearson(_added(found.sums, weights))
 
 
 def scores(found: Moments) -> tuple[Floats, Floats]:
@@ -243,7 +158,7 @@ def scores(found: Moments) -> tuple[Floats, Floats]:
 
 
 def within(found: Moments, weights: NDArray[np.floating] | None = None) -> Floats:
-    """Correlate within each cluster and average by Fisher's z, (groups,), or of each replicate.
+    """Correlate within each cluster and average by Fisher's z, (groups,).
 
     The mean is weighted by n - 3, the inverse of the variance of z.
 
@@ -253,14 +168,20 @@ def within(found: Moments, weights: NDArray[np.floating] | None = None) -> Float
     sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.
     """
     z, n = scores(found)
+    return np.tanh(_ratio(_added(z * n, weights), _added(n, weights)))
+
+
+def _added(cells: Floats, weights: NDArray[np.floating] | None = None) -> Floats:
+    """Add up clusters, (clusters, ...) to (...), or to (replicates, ...) with weights."""
     if weights is None:
-        above, below = (z * n).sum(axis=0), n.sum(axis=0)
-    else:
-        drawn = np.asarray(weights, dtype=np.float64).T
-        above, below = drawn @ (z * n), drawn @ n
+        return np.asarray(cells.sum(axis=0))
+    drawn = np.asarray(weights, dtype=np.float64).T @ cells.reshape(len(cells), -1)
+    return drawn.reshape(-1, *cells.shape[1:])
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        result: Floats = np.tanh(np.where(below > 0, above / below, np.nan))
-    return result
+        return np.where(below == 0, np.nan, above / below)
 
 
 def _pearson(sums: Floats) -> Floats:

@@ -59,26 +59,16 @@ class Resampling(Bootstrap):
 
 
 class Estimate(NamedTuple):
-    """A value with its interval.
-
-    ``n`` is the number of independent clusters behind it, ``method`` says what kind of interval
-    ``low`` to ``high`` is and what was resampled.
-    """
+    """A value with its interval."""
 
     value: float
     low: float
     high: float
-    n: int
-    method: str
+    n: int  # independent clusters behind it
+    method: str  # what kind of interval it is, and what was resampled
 
     def at(self, confidence: float) -> Estimate:
-        """Return it with the level of confidence in the method.
-
-        Examples
-        --------
-        >>> Estimate(0.5, 0.2, 0.7, 9, "Wilson score").at(0.95).method
-        '95% Wilson score'
-        """
+        """Return it with the level of confidence in the method: "95% Wilson score"."""
         return self._replace(method=f"{confidence:.0%} {self.method}")
 
     def row(self, *, cluster: str, null: str, p: float | None = None, **key: Any) -> dict[str, Any]:
@@ -93,17 +83,10 @@ class Estimate(NamedTuple):
         >>> row["word"], row["value"], row["low"], row["p"], row["p_bh"]
         ('good', 0.5, None, 0.01, None)
         """
-        return key | {
-            "value": finite(self.value),
-            "low": finite(self.low),
-            "high": finite(self.high),
-            "n": self.n,
-            "cluster": cluster,
-            "method": self.method,
-            "null": null,
-            "p": None if p is None or np.isnan(p) else significant(p),
-            "p_bh": None,
-        }
+        ends = {name: finite(getattr(self, name)) for name in ("value", "low", "high")}
+        told = {"n": self.n, "cluster": cluster, "method": self.method, "null": null}
+        tested = None if p is None or np.isnan(p) else significant(p)
+        return key | ends | told | {"p": tested, "p_bh": None}
 
 
 class Table:
@@ -160,12 +143,13 @@ def adjusted(table: pl.DataFrame, column: str = "p", over: Sequence[str] = ()) -
     [0.02, 0.04, None, 0.03]
     """
     p = table[column].cast(pl.Float64).to_numpy()
-    rows = table.with_row_index("row")
-    families = rows.group_by(over, maintain_order=True).agg("row")["row"] if over else [rows["row"]]
+    family = np.zeros(len(p))
+    if over:
+        family = table.select(pl.struct(over).rank("dense")).to_series().to_numpy()
     found, sizes = np.full(len(p), np.nan), np.zeros(len(p), dtype=np.int64)
-    for family in families:
-        tested = family.to_numpy()[~np.isnan(p[family.to_numpy()])]
-        sizes[family.to_numpy()] = len(tested)
+    for one in np.unique(family):
+        tested = (family == one) & ~np.isnan(p)
+        sizes[family == one] = tested.sum()
         found[tested] = [significant(x) for x in benjamini_hochberg(p[tested])]
     size = "family" if column == "p" else f"family_{column}"
     return table.with_columns(

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from math import hypot, sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from plumbline.probes.stats.estimate import Estimate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Floats = NDArray[np.float64]
 
 DIGITS = 10  # of values that are ranked: equal to so many are ties
 
@@ -27,14 +25,10 @@ def wilson(hits: float, n: int, confidence: float = 0.95) -> Estimate:
         and 1 and ``hits`` is their sum the interval is too wide rather than too narrow: with the
         same mean nothing varies more than 0 and 1.
 
-    References
-    ----------
-    Wilson (1927), JASA 22(158), p. 209-212.
-
     Examples
     --------
-    Newcombe (1998), Statistics in Medicine 17, Table I, 81 of 263. Equal to statsmodels'
-    ``proportion_confint``, which takes seconds to import:
+    Wilson (1927), JASA 22(158), p. 209-212; Newcombe (1998), Table I, 81 of 263. Equal to
+    statsmodels' ``proportion_confint``, which takes seconds to import:
 
     >>> tuple(round(x, 4) for x in wilson(81, 263)[:3])
     (0.308, 0.2553, 0.3662)
@@ -59,20 +53,11 @@ def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 
     hits, n
         Successes and trials of either group, as in :func:`wilson`.
 
-    Returns
-    -------
-    Estimate
-        ``n`` is the number of trials of both groups.
-
-    References
-    ----------
-    Newcombe (1998), Interval estimation for the difference between independent proportions,
-    Statistics in Medicine 17, p. 873-890, method 10.
-
     Examples
     --------
-    Newcombe (1998), Table II, 56 of 70 against 48 of 80. Equal to statsmodels'
-    ``confint_proportions_2indep``:
+    Newcombe (1998), Interval estimation for the difference between independent proportions,
+    Statistics in Medicine 17, p. 873-890, Table II, 56 of 70 against 48 of 80. Equal to
+    statsmodels' ``confint_proportions_2indep``:
 
     >>> tuple(round(x, 4) for x in newcombe((56, 48), (70, 80))[:3])
     (0.2, 0.0524, 0.3339)
@@ -84,7 +69,7 @@ def newcombe(hits: tuple[float, float], n: tuple[int, int], confidence: float = 
     return Estimate(difference, difference - below, difference + above, sum(n), "Newcombe score")
 
 
-def spearman(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float = 0.95) -> Estimate:
+def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
     """Estimate the rank correlation of two (n,) arrays, n at least 4, ties at mean ranks.
 
     The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). All is nan where one of
@@ -96,27 +81,26 @@ def spearman(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float =
     """
     if len(x) != len(y) or len(x) < 4:
         raise ValueError("needs two arrays of the same length, at least 4")
-    first, second = (pl.Series(values).rank().to_numpy() for values in (x, y))
-    with np.errstate(invalid="ignore"):
-        rho = float(np.corrcoef(first, second)[0, 1])
-    rho = float("nan") if np.isnan(x).any() or np.isnan(y).any() else rho
+    rho = float(_of_ranks(x, y))
     z = np.arctanh(np.clip(rho, -1 + 1e-12, 1 - 1e-12))
     half = float(ndtri((1 + confidence) / 2)) * np.sqrt((1 + rho**2 / 2) / (len(x) - 3))
     low, high = float(np.tanh(z - half)), float(np.tanh(z + half))
     return Estimate(rho, low, high, len(x), "Fisher z, Bonett and Wright variance")
 
 
-def rank_correlations(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+def rank_correlations(x: Floats, y: Floats) -> Floats:
     """Return Spearman's correlation over the last axis of two (..., n) arrays, (...).
 
-    Values equal to ten digits are ties; nan where one of them does not vary.
+    Values equal to ten digits are ties, at mean ranks; nan where one of them does not vary, or has
+    a nan.
     """
-    from scipy.stats import rankdata  # a second to import
+    return _of_ranks(np.round(x, DIGITS), np.round(y, DIGITS))
 
-    ranks = [rankdata(np.round(values, DIGITS), axis=-1) for values in (x, y)]
+
+def _of_ranks(x: Floats, y: Floats) -> Floats:
+    from scipy.stats import rankdata  # half a second to import
+
+    ranks = [rankdata(values, axis=-1) for values in (x, y)]
     a, b = (part - part.mean(axis=-1, keepdims=True) for part in ranks)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: NDArray[np.float64] = (a * b).sum(axis=-1) / np.sqrt(
-            (a**2).sum(axis=-1) * (b**2).sum(axis=-1)
-        )
-    return found
+        return np.asarray((a * b).sum(axis=-1) / np.sqrt((a**2).sum(axis=-1) * (b**2).sum(axis=-1)))

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-UNCHECKED = {"assume_finite": True, "skip_parameter_validation": True}  # of thousands of clouds
-
 
 class Partition(NamedTuple):
     """The best of several k-means runs over n points, and how the runs differ."""
@@ -54,18 +52,11 @@ def principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
     left, sizes, _ = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)
     scores = left * sizes
     far = scores[np.abs(scores).argmax(axis=0), np.arange(scores.shape[1])]
-    turned: NDArray[np.float64] = scores * np.where(far < 0, -1.0, 1.0)
-    return turned
+    return np.asarray(scores * np.where(far < 0, -1.0, 1.0))
 
 
 def partition(points: NDArray[np.float64], k: int, seeds: Sequence[int]) -> Partition:
-    """Part points (n, d) into k clusters, once for each seed.
-
-    Raises
-    ------
-    ValueError
-        If fewer than k + 1 points are distinct.
-    """
+    """Part points (n, d), of which k + 1 at least are distinct, into k clusters for each seed."""
     if len(np.unique(points, axis=0)) <= k:
         raise ValueError(f"{k} clusters need more than {k} distinct points")
     with threadpool_limits(limits=1):
@@ -86,12 +77,10 @@ def numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> numbered(np.array([7, 3, 3, 5, 5, 3])).tolist()
     [2, 0, 0, 1, 1, 0]
     """
-    names, first, place, sizes = np.unique(
+    _, first, place, sizes = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
-    rank = np.empty(len(names), np.int64)
-    rank[np.lexsort((first, -sizes))] = np.arange(len(names))
-    return rank[place]
+    return np.argsort(np.lexsort((first, -sizes)))[place]
 
 
 def null(
@@ -100,18 +89,15 @@ def null(
     """Return what k-means makes of points from one normal cloud, for each number of clusters.
 
     Mean and covariance are those of ``points`` (n, d), the covariance as Ledoit & Wolf (2004)
-    estimate it: with fewer points than dimensions the plain one would draw from a flatter cloud.
-
-    Parameters
-    ----------
-    starts
-        Runs of each, of which the best counts.
+    estimate it: with fewer points than dimensions the plain one would draw from a flatter cloud. Of
+    so many ``starts`` the best counts.
     """
     rng = np.random.default_rng(seed)
     n, d = points.shape
     centred = points - points.mean(axis=0)
     found = np.zeros((2, len(ks), draws))
-    with threadpool_limits(limits=1), config_context(**UNCHECKED):
+    unchecked = {"assume_finite": True, "skip_parameter_validation": True}  # thousands of clouds
+    with threadpool_limits(limits=1), config_context(**unchecked):
         weight = float(ledoit_wolf_shrinkage(centred))
         round_ = np.sqrt(weight * (centred**2).sum() / (n * d))
         for draw in range(draws):
@@ -132,8 +118,7 @@ def gap(inertia: float, one_cloud: Null) -> tuple[float, float]:
     drawn from a box, ours from a normal cloud.
     """
     draws = one_cloud.log_inertia
-    error = draws.std() * np.sqrt(1 + 1 / len(draws))
-    return float(draws.mean() - np.log(inertia)), float(error)
+    return float(draws.mean() - np.log(inertia)), float(draws.std() * np.sqrt(1 + 1 / len(draws)))
 
 
 def upper_p(value: float, draws: NDArray[np.float64]) -> float:

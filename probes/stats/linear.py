@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 TOLERANCE = 1e-8
+RATIOS = (-12.0, 8.0)  # logarithm of the ratio of variances: limits of the search
 
 
 class Coefficients(NamedTuple):
     """Coefficients of a linear model; all arrays (columns,), nan where there is no such number."""
 
-    value: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    p: NDArray[np.float64]
+    value: Floats
+    low: Floats
+    high: Floats
+    p: Floats
     freedom: int  # degrees of freedom of t
 
 
@@ -38,65 +37,45 @@ class Drop(NamedTuple):
     residual: int
 
 
-def dummies(values: Sequence[str], levels: Sequence[str]) -> NDArray[np.float64]:
-    """Return treatment coding, (rows, levels - 1); the first level is the reference.
+class Mixed(NamedTuple):
+    """A fitted model."""
 
-    Examples
-    --------
-    >>> dummies(["a", "b", "c"], ["b", "a", "c"]).tolist()
-    [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
-    """
+    coefficients: Coefficients  # of the columns of the design
+    between: float  # variance of the random intercepts
+    residual: float  # variance of the errors
+
+
+def dummies(values: Sequence[str], levels: Sequence[str]) -> Floats:
+    """Return treatment coding, (rows, levels - 1); the first level is the reference."""
     return np.array([[float(v == level) for level in levels[1:]] for v in values])
 
 
-def estimable(design: NDArray[np.float64]) -> NDArray[np.bool_]:
+def estimable(design: Floats) -> NDArray[np.bool_]:
     """Return which coefficients the rows of a design determine, (columns,).
 
     A coefficient is determined if its unit vector is a combination of rows.
     """
-    if not len(design):
-        return np.zeros(design.shape[1], dtype=np.bool_)
-    projector = np.linalg.pinv(design) @ design
-    result: NDArray[np.bool_] = np.isclose(np.diag(projector), 1, atol=TOLERANCE)
-    return result
+    projector = np.linalg.pinv(design) @ design if len(design) else np.zeros(design.shape[1:] * 2)
+    return np.isclose(np.diag(projector), 1, atol=TOLERANCE)
 
 
-def least_squares(
-    response: NDArray[np.float64], design: NDArray[np.float64], confidence: float = 0.95
-) -> Coefficients:
+def least_squares(response: Floats, design: Floats, confidence: float = 0.95) -> Coefficients:
     """Fit by ordinary least squares, with intervals that hold for independent, equal errors.
 
-    Parameters
-    ----------
-    response : (rows,) array
-    design : (rows, columns) array
-        May have columns that the others determine: their coefficients are nan.
-
-    Returns
-    -------
-    Coefficients
-        Without residual degrees of freedom there are values, but neither intervals nor p.
+    Without residual degrees of freedom there are values, but neither intervals nor p. A design
+    (rows, columns) may have columns that the others determine: their coefficients are nan.
     """
-    there = estimable(design)
-    kept = _independent(design)
-    from statsmodels.regression.linear_model import OLS  # seconds to import
-
-    fitted = OLS(response, design[:, kept]).fit()
-    freedom = int(fitted.df_resid)
-    value, se = (np.full(design.shape[1], np.nan) for _ in range(2))
+    fitted, kept = _fitted(response, design)
+    value, se = np.full((2, design.shape[1]), np.nan)
     value[kept] = fitted.params
-    value[~there] = np.nan
-    if freedom < 1:
-        return Coefficients(value, se, se, se, 0)
-    se[kept] = fitted.bse
+    value[~estimable(design)] = np.nan
+    if freedom := int(fitted.df_resid):
+        se[kept] = fitted.bse
     return _limits(value, se, freedom, confidence)
 
 
 def jackknife(
-    response: NDArray[np.float64],
-    design: NDArray[np.float64],
-    clusters: Sequence[str],
-    confidence: float = 0.95,
+    response: Floats, design: Floats, clusters: Sequence[str], confidence: float = 0.95
 ) -> Coefficients:
     """Fit by least squares, with intervals by leaving out one cluster after the other.
 
@@ -110,30 +89,20 @@ def jackknife(
     MacKinnon and White (1985), Journal of Econometrics 29(3), p. 305-325; Bell and McCaffrey
     (2002), Survey Methodology 28(2), p. 169-181.
     """
-    there = estimable(design)
-    value = np.where(there, np.linalg.pinv(design) @ response, np.nan)
-    variance = np.zeros(len(value))
+
+    def fit(rows: NDArray[np.bool_]) -> Floats:
+        part = design[rows]
+        return np.where(estimable(part), np.linalg.pinv(part) @ response[rows], np.nan)
+
     labels = np.asarray(clusters)
-    number = len(np.unique(labels))
-    for label in np.unique(labels):
-        rest = labels != label
-        kept = np.where(
-            estimable(design[rest]),
-            np.linalg.pinv(design[rest]) @ response[rest],
-            np.nan,
-        )
-        variance += (kept - value) ** 2
-    rank = int(np.linalg.matrix_rank(design))
-    freedom = min(number - 1, len(response) - rank)
-    if freedom < 1:
-        none = np.full(len(value), np.nan)
-        return Coefficients(value, none, none, none, 0)
+    value = fit(np.ones(len(labels), dtype=np.bool_))
+    without = np.array([fit(labels != label) for label in np.unique(labels)])
+    variance = ((without - value) ** 2).sum(axis=0)
+    freedom = min(len(without) - 1, len(response) - int(np.linalg.matrix_rank(design)))
     return _limits(value, np.sqrt(variance), freedom, confidence)
 
 
-def drop(
-    response: NDArray[np.float64], design: NDArray[np.float64], columns: NDArray[np.int64]
-) -> Drop:
+def drop(response: Floats, design: Floats, columns: Integers) -> Drop:
     """Test the columns of a factor given all others: without interactions, type II.
 
     Examples
@@ -144,67 +113,54 @@ def drop(
     >>> [round(x, 4) for x in drop(np.array([1.0, 2, 3, 6]), design, np.array([1]))]
     [3.6, 0.1982, 1, 2]
     """
+    full, kept = _fitted(response, design)
+    lesser, rest = _fitted(response, np.delete(design, columns, axis=1))
+    spent, residual = len(kept) - len(rest), len(response) - len(kept)
+    if residual < 1 or not spent or full.ssr <= TOLERANCE**2:
+        return Drop(float("nan"), float("nan"), spent, residual)
+    f, p, _ = full.compare_f_test(lesser)
+    return Drop(float(f), float(p), spent, residual)
+
+
+def _fitted(response: Floats, design: Floats) -> tuple[Any, list[int]]:
+    """Fit the columns that span the design, each independent of those before it; return both."""
     from statsmodels.regression.linear_model import OLS  # seconds to import
 
-    rest = np.delete(design, columns, axis=1)
-    full, lesser = (OLS(response, part[:, _independent(part)]).fit() for part in (design, rest))
-    rank, lower = int(full.df_model + full.k_constant), int(lesser.df_model + lesser.k_constant)
-    residual = len(response) - rank
-    if residual < 1 or rank == lower or full.ssr <= TOLERANCE**2:
-        return Drop(float("nan"), float("nan"), rank - lower, residual)
-    f, p, _ = full.compare_f_test(lesser)
-    return Drop(float(f), float(p), rank - lower, residual)
-
-
-def _independent(design: NDArray[np.float64]) -> list[int]:
-    """Return columns that span the design, each independent of those before it."""
     kept: list[int] = []
     for column in range(design.shape[1]):
         if np.linalg.matrix_rank(design[:, [*kept, column]]) > len(kept):
             kept.append(column)
-    return kept
+    return OLS(response, design[:, kept]).fit(), kept
 
 
-def _limits(
-    value: NDArray[np.float64], se: NDArray[np.float64], freedom: int, confidence: float
-) -> Coefficients:
+def _limits(value: Floats, se: Floats, freedom: int, confidence: float) -> Coefficients:
+    if freedom < 1:
+        none = np.full(len(value), np.nan)
+        return Coefficients(value, none, none, none, 0)
     half = stdtrit(freedom, (1 + confidence) / 2) * se
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(se > TOLERANCE, np.abs(value) / se, np.nan)
-    p = 2 * stdtr(freedom, -ratio)
-    return Coefficients(value, value - half, value + half, p, freedom)
+    return Coefficients(value, value - half, value + half, 2 * stdtr(freedom, -ratio), freedom)
 
 
-RATIOS = (-12.0, 8.0)  # logarithm of the ratio of variances: limits of the search
-
-
-class Mixed(NamedTuple):
-    """A fitted model."""
-
-    coefficients: Coefficients  # of the columns of the design
-    between: float  # variance of the random intercepts
-    residual: float  # variance of the errors
+def _sums(values: Floats, groups: Integers) -> Floats:
+    """Add up the rows of each group, (rows, columns) to (groups, columns)."""
+    found = np.zeros((groups.max() + 1, values.shape[1]))
+    np.add.at(found, groups, values)
+    return found
 
 
 def centred(values: Floats, groups: Integers) -> Floats:
-    """Take the mean of its group off each row: what groups have in common is gone.
-
-    Parameters
-    ----------
-    values : (rows, ...) array
-    groups : (rows,) array
+    """Take the mean of its group off each row, (rows, ...): what groups have in common is gone.
 
     Examples
     --------
     >>> centred(np.array([1.0, 3.0, 10.0]), np.array([0, 0, 1])).tolist()
     [-1.0, 1.0, 0.0]
     """
-    counts = np.bincount(groups)
     flat = values.reshape(len(values), -1)
-    sums = np.zeros((len(counts), flat.shape[1]))
-    np.add.at(sums, groups, flat)
-    result: Floats = (flat - (sums / np.maximum(counts, 1)[:, None])[groups]).reshape(values.shape)
-    return result
+    means = _sums(flat, groups) / np.maximum(np.bincount(groups), 1)[:, None]
+    return (flat - means[groups]).reshape(values.shape)
 
 
 def mixed(
@@ -214,7 +170,7 @@ def mixed(
     confidence: float = 0.95,
     absorbed: int = 0,
 ) -> Mixed:
-    """Fit response = design times coefficients + an intercept of each group + error.
+    """Fit response = design times coefficients + an intercept of each group + error, by REML.
 
     Parameters
     ----------
@@ -224,45 +180,36 @@ def mixed(
     groups : (rows,) array
         Units whose intercepts are drawn from a normal distribution with mean 0: names.
     absorbed
-        Degrees of freedom that were taken off before, such as the means of texts.
-
-    Returns
-    -------
-    Mixed
-        t has as many degrees of freedom as there are groups more than columns, at least one:
-        coefficients of what varies between groups have no more.
+        Degrees of freedom that were taken off before, such as the means of texts. t has as many as
+        there are groups more than columns, at least one: coefficients of what varies between
+        groups have no more.
 
     References
     ----------
     Patterson and Thompson (1971), Biometrika 58(3), p. 545-554; Laird and Ware (1982), Biometrics
     38(4), p. 963-974.
     """
-    from scipy.optimize import brentq, minimize_scalar
+    from scipy.optimize import brentq
 
-    names, groups = np.unique(groups, return_inverse=True)
+    _, groups = np.unique(groups, return_inverse=True)
     sizes = np.bincount(groups).astype(np.float64)
     both = np.column_stack([design, response])
-    sums = np.zeros((len(names), both.shape[1]))
-    np.add.at(sums, groups, both)
-    squares = both.T @ both
+    sums, squares = _sums(both, groups), both.T @ both
     columns = design.shape[1]
     freedom = len(response) - columns - absorbed
 
     def parts(ratio: float) -> tuple[Floats, Floats, float]:
         shrunk = squares - (sums * (ratio / (1 + ratio * sizes))[:, None]).T @ sums
-        inside = shrunk[:columns, :columns]
-        found: Floats = np.linalg.solve(inside, shrunk[:columns, columns]).astype(np.float64)
-        return inside, found, float(shrunk[columns, columns] - found @ shrunk[:columns, columns])
-
-    def loss(log: float) -> float:
-        ratio = float(np.exp(log))
-        inside, _, rest = parts(ratio)
-        determinant = float(np.linalg.slogdet(inside)[1])
-        spent = float(np.log1p(ratio * sizes).sum())
-        found: float = freedom * math.log(max(rest, 1e-300)) + spent + determinant
-        return found
+        inside, right = shrunk[:columns, :columns], shrunk[:columns, columns]
+        found: Floats = np.linalg.solve(inside, right).astype(np.float64)
+        return inside, found, float(shrunk[columns, columns] - found @ right)
 
     def slope(log: float) -> float:
+        """Return how -2 log of the restricted likelihood changes with the logarithm of the ratio.
+
+        Its root is known to the last digit; where the likelihood is largest itself, to the square
+        root of that, which differs between processors.
+        """
         ratio = float(np.exp(log))
         inside, found, rest = parts(ratio)
         moved = -((sums / (1 + ratio * sizes)[:, None] ** 2).T @ sums)
@@ -272,17 +219,13 @@ def mixed(
         change: float = freedom * float(effect @ moved @ effect) / max(rest, 1e-300)
         return ratio * (change + spent + trace)
 
-    best = float(minimize_scalar(loss, bounds=RATIOS, method="bounded", options={"xatol": 1e-6}).x)
-    # A minimum is known to the root of the last digit only, which differs between processors; the
-    # root of the slope is known to the digit.
-    around = (max(best - 1e-3, RATIOS[0]), min(best + 1e-3, RATIOS[1]))
-    if slope(around[0]) < 0 < slope(around[1]):
-        best = float(brentq(slope, *around, xtol=1e-13))
-    ratio = float(np.exp(best))
+    first, last = (slope(end) for end in RATIOS)
+    bound = RATIOS[0] if last > 0 else RATIOS[1]
+    ratio = float(np.exp(brentq(slope, *RATIOS, xtol=1e-13) if first < 0 < last else bound))
     inside, found, rest = parts(ratio)
     residual = max(rest, 0.0) / freedom
     se = np.sqrt(np.diag(np.linalg.inv(inside)) * residual)
-    degrees = max(1, min(len(names) - columns, freedom))
+    degrees = max(1, min(len(sizes) - columns, freedom))
     half = stdtrit(degrees, (1 + confidence) / 2) * se
     there = se > 0  # a design that explains all leaves nothing to judge by
     apart = np.divide(np.abs(found), se, out=np.where(found == 0, 0.0, np.inf), where=there)

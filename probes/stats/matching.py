@@ -23,13 +23,11 @@ def coarsened(values: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
     >>> coarsened(np.array([1.0, 1, 1, 2, 3, 4]), 2).tolist()
     [0, 0, 0, 1, 1, 1]
     """
-    values = np.asarray(values, dtype=np.float64)
-    known = values[~np.isnan(values)]
-    if not len(known):
+    unknown = np.isnan(values)
+    if unknown.all():
         return np.full(len(values), -1)
-    edges = np.unique(np.quantile(known, np.arange(1, bins) / bins, method="lower"))
-    found = np.searchsorted(edges, values, side="left")
-    return np.where(np.isnan(values), -1, found)
+    edges = np.unique(np.quantile(values[~unknown], np.arange(1, bins) / bins, method="lower"))
+    return np.where(unknown, -1, np.searchsorted(edges, values))
 
 
 def matched(
@@ -58,11 +56,11 @@ def matched(
     """
     rng = np.random.default_rng(seed)
     keep = ~np.isin(groups, pair)
-    _, stratum = np.unique(strata, axis=0, return_inverse=True)
+    distinct, stratum = np.unique(strata, axis=0, return_inverse=True)
     shuffled = rng.permutation(len(groups))
-    for s in range(int(stratum.max()) + 1 if len(stratum) else 0):
-        members = [shuffled[(stratum == s)[shuffled] & (groups == g)[shuffled]] for g in pair]
-        size = min(len(m) for m in members)
-        for m in members:
-            keep[m[:size]] = True
+    for s in range(len(distinct)):
+        own = shuffled[stratum[shuffled] == s]
+        one, other = (own[groups[own] == g] for g in pair)
+        size = min(len(one), len(other))
+        keep[[*one[:size], *other[:size]]] = True
     return keep

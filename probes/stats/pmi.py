@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from plumbline.probes.stats.bootstrap import Limits, percentiles
@@ -16,15 +17,13 @@ from plumbline.probes.stats.bootstrap import Limits, percentiles
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+Floats = NDArray[np.float64]
 
 EXACT = 2**24  # whole numbers below it are exact in single precision
 BLOCK = 64  # words whose replicates are held at once beside the draws
 
 
-def pmi(
-    counts: NDArray[np.float64], smoothing: float = 0.0, merged: int = 0
-) -> NDArray[np.float64]:
+def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
     """Pointwise mutual information, natural logarithm.
 
     PMI(w, g) = log p(w, g) / (p(w) p(g)), equation 1 of Stańczak et al. (2023); with ``smoothing``
@@ -51,14 +50,16 @@ def pmi(
     words = cells.sum(axis=-1, keepdims=True)
     groups = cells.sum(axis=-2, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
-        result: NDArray[np.float64] = np.log(cells * total / (words * groups))
-    return result
+        return np.asarray(np.log(cells * total / (words * groups)))
 
 
 def weighted(
     lists: csr_array, groups: NDArray[np.int64], size: int, weights: NDArray[np.float32]
-) -> NDArray[np.float64]:
-    """Count words by group, each person with weights: whole numbers, so the sums are exact.
+) -> Floats:
+    """Count words by group, (words, groups, replicates), each person with weights.
+
+    Weights are whole numbers, so that sums are exact: the same whatever the order of the people,
+    and in whatever pieces they are added up.
 
     Parameters
     ----------
@@ -67,11 +68,6 @@ def weighted(
     groups : (people,) array
         The group of each person, below ``size``.
     weights : (people, replicates) array
-
-    Returns
-    -------
-    (words, groups, replicates) array
-        The same whatever the order of the people, and in whatever pieces they are added up.
     """
     words = lists.shape[1]
     cells = lists.tocoo()
@@ -84,7 +80,7 @@ def weighted(
 
 
 def intervals(
-    draws: NDArray[np.float64],
+    draws: Floats,
     smoothing: float,
     seed: int | Sequence[int],
     confidence: float = 0.95,
@@ -116,30 +112,23 @@ def intervals(
     Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
     """
     cells = smoothed(draws, smoothing, seed, merged) if smoothing else draws
-    words, groups, _ = cells.shape
     by_group = cells.sum(axis=0)
     total = by_group.sum(axis=0)
-    low, high = np.empty((words, groups)), np.empty((words, groups))
-    for start in range(0, words, BLOCK):
-        part = cells[start : start + BLOCK]
+    limits = Limits(*np.empty((2, *cells.shape[:2])))
+    for start in range(0, len(cells), BLOCK):
+        rows = slice(start, start + BLOCK)
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = np.log(part * total / (part.sum(axis=1, keepdims=True) * by_group))
-        low[start : start + BLOCK], high[start : start + BLOCK] = percentiles(values, confidence)
-    return Limits(low, high)
+            words = cells[rows].sum(axis=1, keepdims=True)
+            values = np.log(cells[rows] * total / (words * by_group))
+        limits.low[rows], limits.high[rows] = percentiles(values, confidence)
+    return limits
 
 
-def smoothed(
-    draws: NDArray[np.float64], smoothing: float, seed: int | Sequence[int], merged: int = 0
-) -> NDArray[np.float64]:
-    """Add Gamma(smoothing) to every cell of (words, groups, replicates) draws.
-
-    See :func:`intervals` for the parameters.
-    """
-    rng = np.random.default_rng(seed)
-    shape = np.full(len(draws), smoothing)
+def smoothed(draws: Floats, smoothing: float, seed: int | Sequence[int], merged: int = 0) -> Floats:
+    """Add Gamma(smoothing) to every cell of (words, groups, replicates), see :func:`intervals`."""
+    shape = np.full((len(draws), 1, 1), smoothing)
     if merged:
         shape[-1] *= merged
-    found = np.empty_like(draws)
-    for row, alpha in enumerate(shape):
-        found[row] = draws[row] + rng.standard_gamma(alpha, size=draws.shape[1:])
+    found = np.random.default_rng(seed).standard_gamma(shape, size=draws.shape)
+    found += draws
     return found

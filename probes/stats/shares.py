@@ -9,54 +9,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plumbline.probes.stats.intervals import newcombe, wilson
 from plumbline.probes.stats.pmi import pmi
 from plumbline.probes.stats.tests import permutation_test
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
     from plumbline.probes.stats.estimate import Estimate
 
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
 OVER_NAMES = "symmetric Bayesian bootstrap over names"  # method of :func:`symmetric`
 WEIGHTS = 4_000_000  # weights of names that are held at once: 32 MB
+COUNTINGS = ("best", "fractional", "each")
 
 
-def largest(deviations: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+def largest(deviations: Floats, size: int) -> Integers:
     """Return the places of the ``size`` largest values along the last axis, largest first.
 
     Of equal values the one that stands first is taken.
-
-    Examples
-    --------
-    >>> largest(np.array([0.5, 2.0, 0.5, 1.0]), 3).tolist()
-    [1, 3, 0]
     """
     if not 1 <= size <= deviations.shape[-1]:
         raise ValueError(f"{size} largest of {deviations.shape[-1]}")
-    order: NDArray[np.int64] = np.argsort(-deviations, axis=-1, kind="stable")[..., :size]
-    return order
+    return np.argsort(-deviations, axis=-1, kind="stable")[..., :size]
 
 
-def shares(
-    deviations: NDArray[np.float64], classes: NDArray[np.int64], size: int, number: int
-) -> NDArray[np.float64]:
+def shares(deviations: Floats, classes: Integers, size: int, number: int) -> Floats:
     """Return how the ``size`` words with the largest deviations are divided into classes.
 
     Parameters
     ----------
     deviations : (..., words) array
+        The result, (..., number), sums to 1 along the last axis.
     classes : (words,) array
         From 0 to ``number`` - 1.
-
-    Returns
-    -------
-    (..., number) array
-        Sums to 1 along the last axis.
 
     Examples
     --------
@@ -64,90 +56,78 @@ def shares(
     [0.5, 0.5, 0.0]
     """
     chosen = classes[largest(deviations, size)]
-    return np.stack([(chosen == c).mean(axis=-1) for c in range(number)], axis=-1)
+    return np.asarray((chosen[..., None] == np.arange(number)).mean(axis=-2))
 
 
 class NameShares(NamedTuple):
     """Shares of classes among the words that deviate most to each group, by smoothed PMI."""
 
     lists: csr_array  # (names, words): 0 and 1
-    groups: NDArray[np.int64]  # (names,): from 0 on; each with at least one name
-    classes: NDArray[np.int64]  # (words,): from 0 to ``number`` - 1
+    groups: Integers  # (names,): from 0 on; each with at least one name
+    classes: Integers  # (words,): from 0 to ``number`` - 1
     size: int  # words taken for each group
     number: int
     smoothing: float
 
-    def seen(self) -> NDArray[np.float64]:
+    def seen(self) -> Floats:
         """Return the shares for each group, an array (groups, classes)."""
-        counts = self._counts(self._members()[:, :, None])
-        found: NDArray[np.float64] = self._shares(counts, self.smoothing)[0]
+        found: Floats = self._shares(self._counts(self._members()[:, :, None]), self.smoothing)[0]
         return found
 
-    def permuted(
-        self, n_permutations: int, seed: int, among: tuple[int, int] = (0, 1)
-    ) -> NDArray[np.float64]:
+    def permuted(self, n_permutations: int, seed: int, among: tuple[int, int] = (0, 1)) -> Floats:
         """Return shares with the labels of two groups permuted over their names.
 
         The null: which of the two groups a name is of has nothing to do with its list. Everything
         that is computed from the lists (the ranking of words, the selection of the largest) is done
-        anew.
-
-        Returns
-        -------
-        (permutations, groups, number) array
+        anew: (permutations, groups, number).
         """
         rng = np.random.default_rng(seed)
         pool = np.flatnonzero(np.isin(self.groups, among))
         every = np.arange(int(self.groups.max()) + 1)[:, None, None]
-        found = []
-        for block in _blocks(n_permutations, len(self.groups) * len(every)):
-            labels = np.repeat(self.groups[:, None], block, axis=1)
-            for column in range(block):
+
+        def block(size: int) -> Floats:
+            labels = np.repeat(self.groups[:, None], size, axis=1)
+            for column in range(size):
                 labels[pool, column] = rng.permutation(self.groups[pool])
-            counts = self._counts((labels[None] == every).astype(np.float64))
-            found.append(self._shares(counts, self.smoothing))
-        return np.concatenate(found)
+            return self._shares(self._counts((labels == every).astype(np.float64)), self.smoothing)
 
-    def resampled(self, n_bootstrap: int, seed: int) -> NDArray[np.float64]:
-        """Return replicates of the shares: the Bayesian bootstrap over names.
+        return self._in_blocks(n_permutations, block)
 
-        Each name has a standard exponential weight, and what is added to a cell is
-        Gamma(smoothing), as in :func:`plumbline.probes.stats.pmi.intervals`.
+    def resampled(self, n_bootstrap: int, seed: int) -> Floats:
+        """Return replicates of the shares, (replicates, groups, number), names resampled.
 
-        Returns
-        -------
-        (replicates, groups, number) array
-
-        References
-        ----------
-        Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
+        The Bayesian bootstrap: each name has a standard exponential weight, and what is added to a
+        cell is Gamma(smoothing), as in :func:`plumbline.probes.stats.pmi.intervals`.
         """
         rng = np.random.default_rng(seed)
-        members, found = self._members(), []
-        for block in _blocks(n_bootstrap, members.size):
-            weights = rng.standard_exponential((block, len(self.groups))).T
-            counts = self._counts(members[:, :, None] * weights[None])
-            added = rng.standard_gamma(self.smoothing, size=counts.shape)
-            found.append(self._shares(counts + added, 0.0))
-        return np.concatenate(found)
+        members = self._members()[:, :, None]
 
-    def _members(self) -> NDArray[np.float64]:
+        def block(size: int) -> Floats:
+            counts = self._counts(members * rng.standard_exponential((size, len(self.groups))).T)
+            return self._shares(counts + rng.standard_gamma(self.smoothing, counts.shape), 0.0)
+
+        return self._in_blocks(n_bootstrap, block)
+
+    def _in_blocks(self, total: int, block: Callable[[int], Floats]) -> Floats:
+        size = max(1, WEIGHTS // self._members().size)
+        starts = range(0, total, size)
+        return np.concatenate([block(min(size, total - start)) for start in starts])
+
+    def _members(self) -> Floats:
         return np.eye(int(self.groups.max()) + 1)[:, self.groups]
 
-    def _counts(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _counts(self, weights: Floats) -> Floats:
         """Return counts (block, words, groups) for weights (groups, names, block)."""
         by_word = self.lists.T.tocsr()
         return np.stack([(by_word @ part).T for part in weights], axis=-1)
 
-    def _shares(self, counts: NDArray[np.float64], smoothing: float) -> NDArray[np.float64]:
+    def _shares(self, counts: Floats, smoothing: float) -> Floats:
         """Return shares (block, groups, classes); deviations equal to ten digits are ties."""
         deviations = np.round(np.swapaxes(pmi(counts, smoothing), -1, -2), 10)
         return shares(deviations, self.classes, self.size, self.number)
 
 
-def symmetric(
-    drawn: NDArray[np.float64], value: float, confidence: float, least: float
-) -> tuple[float, float]:
+def symmetric(drawn: Floats, value: float, confidence: float, least: float) -> tuple[float, float]:
     """Return the symmetric bootstrap interval, cut at ``least`` and 1.
 
     A replicate ranks the words anew, with more noise than the estimate, and so is drawn towards the
@@ -172,15 +152,6 @@ def symmetric(
     return round(low, 12), round(high, 12)
 
 
-def _blocks(total: int, each: int) -> Iterator[int]:
-    block = max(1, WEIGHTS // each)
-    for start in range(0, total, block):
-        yield min(block, total - start)
-
-
-COUNTINGS = ("best", "fractional", "each")
-
-
 class Comparison(NamedTuple):
     """One class: its share in either list, their difference, and the test of it."""
 
@@ -191,7 +162,7 @@ class Comparison(NamedTuple):
     exact: bool
 
 
-def leading(values: NDArray[np.float64], number: int) -> NDArray[np.int64]:
+def leading(values: Floats, number: int) -> Integers:
     """Return where the largest values above 0 are, largest first.
 
     Parameters
@@ -199,30 +170,22 @@ def leading(values: NDArray[np.float64], number: int) -> NDArray[np.int64]:
     values : (words,) array
         Deviations towards a group. A word at or below 0, or without a value (nan), does not go
         with the group and is never among them, so that there may be fewer than ``number``.
-        Minus infinity is below 0. Equal values keep their order: sort the words before.
+        Equal values keep their order: sort the words before.
     """
-    values = np.asarray(values, dtype=np.float64)
-    above = np.flatnonzero(values > 0)
-    order = np.argsort(-values[above], kind="stable")
-    return above[order][:number]
+    order = np.argsort(-np.asarray(values, dtype=np.float64), kind="stable")  # nan goes last
+    return order[values[order] > 0][:number]
 
 
-def leading_shares(
-    values: NDArray[np.floating[Any]], parts: NDArray[np.float64], number: int
-) -> NDArray[np.float64]:
-    """Return the share of each class among the largest values above 0, in many replicates.
+def leading_shares(values: NDArray[np.floating[Any]], parts: Floats, number: int) -> Floats:
+    """Return the share of each class among the largest values above 0, (replicates, classes).
 
     Parameters
     ----------
     values : (replicates, words) array
-        As in :func:`leading`, which chooses the words of each replicate.
+        As in :func:`leading`, which chooses the words of each replicate; without a value above 0
+        all shares are 0.
     parts : (words, classes) array
         From :func:`membership`.
-
-    Returns
-    -------
-    (replicates, classes) array
-        0 in a replicate without a value above 0.
 
     Examples
     --------
@@ -234,40 +197,28 @@ def leading_shares(
     found = np.zeros((len(values), parts.shape[1]))
     for rank in range(order.shape[1]):
         found += taken[:, rank, None] * parts[order[:, rank]]
-    result: NDArray[np.float64] = found / np.maximum(taken.sum(axis=1, keepdims=True), 1)
-    return result
+    return np.asarray(found / np.maximum(taken.sum(axis=1, keepdims=True), 1))
 
 
 def alone(values: NDArray[np.floating[Any]], lemmas: Sequence[str]) -> NDArray[np.floating[Any]]:
-    """Blank (nan), in each replicate, all forms of a lemma but the first of the largest value.
-
-    Parameters
-    ----------
-    values : (replicates, words) array
-    lemmas
-        Of the words.
+    """Blank (nan) all forms of a lemma but the first of the largest value, (replicates, words).
 
     Examples
     --------
     >>> alone(np.array([[1.0, 3.0, 2.0]]), ["say", "run", "say"]).tolist()
     [[nan, 3.0, 2.0]]
     """
-    forms: dict[str, list[int]] = {}
-    for place, lemma in enumerate(lemmas):
-        forms.setdefault(lemma, []).append(place)
+    _, lemma, forms = np.unique(np.asarray(lemmas), return_inverse=True, return_counts=True)
     found = values.copy()
-    for places in forms.values():
-        if len(places) > 1:
-            own = values[:, places]
-            best = np.where(np.isnan(own), -np.inf, own).argmax(axis=1)
-            others = np.arange(len(places)) != best[:, None]
-            found[:, places] = np.where(others, np.nan, own)
+    for several in np.flatnonzero(forms > 1):
+        places = np.flatnonzero(lemma == several)
+        own = values[:, places]
+        best = np.where(np.isnan(own), -np.inf, own).argmax(axis=1)
+        found[:, places] = np.where(np.arange(len(places)) == best[:, None], own, np.nan)
     return found
 
 
-def membership(
-    weights: NDArray[np.float64], best: NDArray[np.bool_], counting: str
-) -> NDArray[np.float64]:
+def membership(weights: Floats, best: NDArray[np.bool_], counting: str) -> Floats:
     """Return how much of each word is counted in each class, an array (words, classes).
 
     Parameters
@@ -289,22 +240,15 @@ def membership(
     weights, best = np.asarray(weights, dtype=np.float64), np.asarray(best, dtype=bool)
     if not (best.any(axis=1).all() and (weights > 0).any(axis=1).all()):
         raise ValueError("a word has no class")
+    if counting not in COUNTINGS:
+        raise ValueError(f"{counting!r} is none of {', '.join(COUNTINGS)}")
     if counting == "best":
-        parts: NDArray[np.float64] = best / best.sum(axis=1, keepdims=True)
-        return parts
-    if counting == "fractional":
-        return weights
-    if counting == "each":
-        return (weights > 0).astype(np.float64)
-    raise ValueError(f"{counting!r} is none of {', '.join(COUNTINGS)}")
+        return np.asarray(best / best.sum(axis=1, keepdims=True))
+    return weights if counting == "fractional" else (weights > 0).astype(np.float64)
 
 
 def compare(
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    n_permutations: int,
-    seed: int,
-    confidence: float = 0.95,
+    first: Floats, second: Floats, n_permutations: int, seed: int, confidence: float = 0.95
 ) -> list[Comparison]:
     """Compare the share of every class in two lists of words.
 
@@ -313,19 +257,16 @@ def compare(
     test is that the words of both lists are one population, relabelled. A word in both lists is
     in both groups, which adds nothing to the difference: it makes the test a little cautious.
 
+    Shares have Wilson's interval, their difference (first minus second) has Newcombe's; with words
+    in parts they are too wide rather than too narrow. p-values are raw: adjust them over the
+    family.
+
     Parameters
     ----------
     first, second : (n, classes) and (m, classes) arrays
         Membership of the words of either list, see :func:`membership`.
     n_permutations, seed
         Of the permutation test where it is not exact.
-
-    Returns
-    -------
-    list of Comparison
-        One a class. Shares have Wilson's interval, their difference (first minus second) has
-        Newcombe's; with words in parts they are too wide rather than too narrow. p-values are
-        raw: adjust them over the family.
 
     References
     ----------
@@ -334,17 +275,15 @@ def compare(
     """
     test = permutation_test(first, second, n_permutations, seed)
     size = (len(first), len(second))
-    found = []
-    for c, (one, two) in enumerate(zip(first.sum(axis=0), second.sum(axis=0), strict=True)):
-        # sums of parts such as thirds may pass the whole by a rounding error
-        hits = (min(float(one), size[0]), min(float(two), size[1]))
-        found.append(
-            Comparison(
-                wilson(hits[0], size[0], confidence),
-                wilson(hits[1], size[1], confidence),
-                newcombe(hits, size, confidence),
-                float(test.p[c]),
-                bool(test.exact[c]),
-            )
+    # sums of parts such as thirds may pass the whole by a rounding error
+    hits = np.minimum(np.stack([first.sum(axis=0), second.sum(axis=0)], axis=1), size).tolist()
+    return [
+        Comparison(
+            wilson(one, size[0], confidence),
+            wilson(two, size[1], confidence),
+            newcombe((one, two), size, confidence),
+            float(test.p[c]),
+            bool(test.exact[c]),
         )
-    return found
+        for c, (one, two) in enumerate(hits)
+    ]

@@ -1,4 +1,10 @@
-"""Permutation tests, of groups, pairs and classifiers; and a test of equivalence."""
+"""Permutation tests, of groups, pairs and classifiers; and a test of equivalence.
+
+All are two-sided. Where outcomes are drawn the one seen is one of them, p = (1 + hits) / (1 +
+drawn), which is never 0: Phipson and Smyth (2010), Permutation p-values should never be zero, Stat.
+Appl. Genet. Mol. Biol. 9(1), 39, equation 2. Good (2005), Permutation, Parametric and Bootstrap
+Tests of Hypotheses, has the others.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +13,16 @@ from math import comb
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import betaln, stdtr, stdtrit
+from numpy.typing import NDArray
 
 from plumbline.probes.stats.classification import cells, metrics, sign_p
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
-
-    Bools = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
-    Integers = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 NEAR = 1e-9  # values as large as each other up to rounding count as equally large
 TOLERANCE = 1e-7  # two tables as likely as each other up to rounding count as equally likely
@@ -32,15 +36,13 @@ EXACT_TEXTS = 12  # up to so many texts that differ all exchanges are gone throu
 class Permutation(NamedTuple):
     """Differences and p-values of several outcomes, each (outcomes,)."""
 
-    difference: NDArray[np.float64]
-    p: NDArray[np.float64]
-    exact: NDArray[np.bool_]
+    difference: Floats
+    p: Floats
+    exact: Bools
 
 
-def permutation_test(
-    first: NDArray[np.float64], second: NDArray[np.float64], replicates: int, seed: int
-) -> Permutation:
-    """Unpaired two-sided permutation test of mean(first) - mean(second).
+def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) -> Permutation:
+    """Unpaired permutation test of mean(first) - mean(second).
 
     The null is that the two groups are one: every way to split all units into groups of these
     sizes is as likely as the other. The p-value is the share of splits whose difference of means
@@ -58,21 +60,13 @@ def permutation_test(
     Permutation
         ``exact`` says for which outcomes all splits were counted: always where the values are 0
         and 1 (the number of ones in a group is hypergeometric), else where there are no more than
-        ``EXACT`` splits. Elsewhere splits are drawn, the one seen counts among them, and
-        p = (1 + hits) / (1 + replicates), never 0.
+        ``EXACT`` splits. Elsewhere splits are drawn.
 
     Notes
     -----
-    Fisher's exact test sums the outcomes that are no more likely than the one seen. Where the
-    groups are equally large the hypergeometric is symmetric and falls off to both sides, so that
-    the outcomes no more likely, the differences at least as large, and twice the smaller tail are
-    the same: 30 of 100 against 15 of 100 has p = 0.017149 by all three. In groups of different
-    sizes they differ; this is the second.
-
-    References
-    ----------
-    Good (2005), Permutation, Parametric and Bootstrap Tests of Hypotheses; Phipson and Smyth
-    (2010), Permutation p-values should never be zero, Stat. Appl. Genet. Mol. Biol. 9(1), 39.
+    Fisher's exact test sums the outcomes that are no more likely than the one seen. In groups of
+    one size these are the differences at least as large, and both are twice the smaller tail; in
+    groups of different sizes the three differ, and this is the second.
 
     Examples
     --------
@@ -90,53 +84,45 @@ def permutation_test(
     pooled = np.concatenate([one, two])
     if not np.isfinite(pooled).all():
         raise ValueError("a value is not finite")
-    n, total = len(one), len(pooled)
-    difference: NDArray[np.float64] = one.mean(axis=0) - two.mean(axis=0)
+    n, m, total = len(one), len(two), len(pooled)
+    difference: Floats = one.mean(axis=0) - two.mean(axis=0)
     p = np.ones(pooled.shape[1])
     binary = ((pooled == 0) | (pooled == 1)).all(axis=0)
     for column in np.flatnonzero(binary):
         ones = int(pooled[:, column].sum())
-        p[column] = _hypergeometric(int(one[:, column].sum()), ones, n, total)
-    rest = np.flatnonzero(~binary)
+        support, mass = _hypergeometric(total, ones, n)
+        apart = np.abs(support * m - (ones - support) * n)  # whole numbers
+        seen = int(one[:, column].sum())
+        p[column] = mass[apart >= abs(seen * m - (ones - seen) * n)].sum() / mass.sum()
     few = comb(total, n) <= EXACT
-    if len(rest):
-        splits = _all(total, n) if few else _drawn(total, n, replicates, seed)
-        hits, number = _as_far(pooled[:, rest], difference[rest], n, splits)
-        p[rest] = hits / number if few else (1 + hits) / (1 + number)
+    if (rest := ~binary).any():
+        splits = _splits(total, n) if few else _drawn_splits(total, n, replicates, seed)
+        values = pooled[:, rest]
+        seen_there = np.abs(difference[rest]) - NEAR * np.abs(values).max(axis=0)
+        centred = (values - values.mean(axis=0)) * (total / (n * m))
+        p[rest] = _as_far(splits, centred, seen_there, exact=few)
     return Permutation(difference, p, binary | few)
 
 
-def _hypergeometric(seen: int, ones: int, n: int, total: int) -> float:
-    """Return the probability of a difference of shares at least as large, in whole numbers."""
-    m = total - n
-    support = np.arange(max(0, ones - m), min(ones, n) + 1)
-    distance = np.abs(support * m - (ones - support) * n)
-    extreme = distance >= abs(seen * m - (ones - seen) * n)
-    weights = _hypergeometric_weights(support, total, ones, n)
-    return float(weights[extreme].sum() / weights.sum())
+def _hypergeometric(total: int, ones: int, n: int) -> tuple[Integers, Floats]:
+    """Return how many ones ``n`` of ``total`` units may have, and the probabilities."""
+    from scipy.stats import hypergeom  # half a second to import
+
+    support = np.arange(max(0, ones + n - total), min(ones, n) + 1)
+    return support, hypergeom.pmf(support, total, ones, n)
 
 
-def _as_far(
-    pooled: NDArray[np.float64],
-    difference: NDArray[np.float64],
-    n: int,
-    splits: Iterator[NDArray[np.float64]],
-) -> tuple[NDArray[np.int64], int]:
-    """Count splits that are at least as far from 0, and all splits."""
-    total = len(pooled)
-    sums = pooled.sum(axis=0)
-    scale = np.abs(pooled).max(axis=0)
-    hits = np.zeros(len(difference), dtype=np.int64)
-    number = 0
-    for members in splits:  # (splits, units), 1 where a unit falls into the first group
-        inside = members @ pooled
-        found = inside / n - (sums - inside) / (total - n)
-        hits += (np.abs(found) >= np.abs(difference) - NEAR * scale).sum(axis=0)
-        number += len(members)
-    return hits, number
+def _as_far(designs: Iterable[Floats], values: Floats, seen: Floats, *, exact: bool) -> Floats:
+    """Return the p-values of sums of values (units, outcomes) that designs (some, units) make."""
+    hits, number = np.zeros(values.shape[1]), 0
+    for design in designs:
+        hits += (np.abs(design @ values) >= seen).sum(axis=0)
+        number += len(design)
+    return hits / number if exact else (1 + hits) / (1 + number)
 
 
-def _all(total: int, n: int) -> Iterator[NDArray[np.float64]]:
+def _splits(total: int, n: int) -> Iterator[Floats]:
+    """Yield who is in the first group, in all ways."""
     every = combinations(range(total), n)
     while chosen := list(islice(every, BLOCK)):
         members = np.zeros((len(chosen), total))
@@ -144,17 +130,16 @@ def _all(total: int, n: int) -> Iterator[NDArray[np.float64]]:
         yield members
 
 
-def _drawn(total: int, n: int, replicates: int, seed: int) -> Iterator[NDArray[np.float64]]:
+def _drawn_splits(total: int, n: int, replicates: int, seed: int) -> Iterator[Floats]:
     rng = np.random.default_rng(seed)
-    labels = np.zeros(total)
-    labels[:n] = 1.0
+    labels = (np.arange(total) < n).astype(np.float64)
     for start in range(0, replicates, BLOCK):
         size = min(BLOCK, replicates - start)
         yield rng.permuted(np.broadcast_to(labels, (size, total)), axis=1)
 
 
-def fisher_p(with_word: NDArray[np.int64], group_sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Exact two-sided p-values under permutation of the group labels over the names.
+def fisher_p(with_word: Integers, group_sizes: Integers) -> Floats:
+    """Exact p-values under permutation of the group labels over the names.
 
     All names have lists of one length, so permuting labels leaves everything fixed but how many
     names with the word fall into the group: hypergeometric. The p-value is the probability of
@@ -176,58 +161,39 @@ def fisher_p(with_word: NDArray[np.int64], group_sizes: NDArray[np.int64]) -> ND
     --------
     Fisher's tea (Agresti 2002, Table 3.8): 3 of 4 cups guessed right.
 
-    >>> p = fisher_p(np.array([[3, 1]]), np.array([4, 4]))
-    >>> p.round(4).tolist()
+    >>> fisher_p(np.array([[3, 1]]), np.array([4, 4])).round(4).tolist()
     [[0.4857, 0.4857]]
     """
     names = int(group_sizes.sum())
+    having = with_word.sum(axis=1)
     result = np.ones(with_word.shape)
     for g, size in enumerate(group_sizes):
-        for having in np.unique(with_word.sum(axis=1)):
-            rows = np.flatnonzero(with_word.sum(axis=1) == having)
-            support = np.arange(max(0, having + size - names), min(having, size) + 1)
-            if not len(support):
-                continue
-            mass = _hypergeometric_weights(support, names, int(having), int(size))
-            order = np.argsort(mass, kind="stable")
-            running = np.cumsum(mass[order])
+        for ones in np.unique(having):
+            support, mass = _hypergeometric(names, int(ones), int(size))
+            rows = np.flatnonzero(having == ones)
+            ranked = np.sort(mass)
             seen = mass[with_word[rows, g] - support[0]]
-            last = np.searchsorted(mass[order], seen * (1 + TOLERANCE), side="right")
+            last = np.searchsorted(ranked, seen * (1 + TOLERANCE), side="right")
+            running = np.cumsum(ranked)
             result[rows, g] = running[last - 1] / running[-1]
     return result
 
 
-def _hypergeometric_weights(
-    support: NDArray[np.int64], total: int, ones: int, n: int
-) -> NDArray[np.float64]:
-    """Return what probabilities are proportional to; SciPy's take a second to import."""
-    rest = total - ones - n
-    log = -betaln(support + 1, ones - support + 1) - betaln(n - support + 1, rest + support + 1)
-    result: NDArray[np.float64] = np.exp(log - log.max())
-    return result
-
-
-def permutation_p(seen: float, null: NDArray[np.float64]) -> float:
-    """Return the two-sided p-value: the share of outcomes as far from 0 as the one seen, or more.
-
-    The one seen is one of them, so that p is never 0 (Phipson and Smyth 2010, equation 2).
+def permutation_p(seen: float, null: Floats) -> float:
+    """Return the share of outcomes as far from 0 as the one seen, or more; (draws,) are the others.
 
     Examples
     --------
     >>> permutation_p(0.2, np.array([0.1, -0.2, 0.0]))
     0.5
     """
-    return float((1 + (np.abs(null) >= abs(seen) - 1e-9).sum()) / (1 + len(null)))
+    return float((1 + (np.abs(null) >= abs(seen) - NEAR).sum()) / (1 + len(null)))
 
 
 def permuted_sums_p(
-    times: NDArray[np.int64],
-    sums: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    permutations: int,
-    seed: int,
-) -> NDArray[np.float64]:
-    """Two-sided p-values under permutation of the group labels over the units.
+    times: Integers, sums: Integers, sizes: Integers, permutations: int, seed: int
+) -> Floats:
+    """P-values under permutation of the group labels over the units.
 
     A unit (a name) has a word in 0, 1, 2, ... lists, one of each model; the statistic is the sum
     over the units of a group. Permuting labels moves all lists of a unit together: how many units
@@ -244,10 +210,6 @@ def permuted_sums_p(
         Lists of a group's units that have the word.
     sizes : (groups,) array
         Units in each group.
-
-    References
-    ----------
-    Phipson and Smyth (2010), Stat. Appl. Genet. Mol. Biol. 9(1), equation 2.
     """
     if not times[:, 2:].any():
         return fisher_p(sums, sizes)
@@ -256,21 +218,20 @@ def permuted_sums_p(
     result = np.ones(sums.shape)
     for w, units in enumerate(times):
         there = np.flatnonzero(units)
-        for g, size in enumerate(sizes):
+        total, lists = int(units.sum()), int(units @ number)
+        for g, size in enumerate(sizes.tolist()):
             drawn = rng.multivariate_hypergeometric(
-                units[there], int(size), permutations, method="marginals"
+                units[there], size, permutations, method="marginals"
             )
             # whole numbers, the number of units times the distance: nothing is lost to rounding
-            middle = int(size) * int(units @ number)
-            total = int(units.sum())
-            far = np.abs(drawn @ number[there] * total - middle)
-            seen = abs(int(sums[w, g]) * total - middle)
+            far = np.abs(drawn @ number[there] * total - size * lists)
+            seen = abs(int(sums[w, g]) * total - size * lists)
             result[w, g] = (1 + int((far >= seen).sum())) / (permutations + 1)
     return result
 
 
-def sign_flip_p(differences: NDArray[np.float64], flips: int, seed: int) -> NDArray[np.float64]:
-    """Test whether paired differences are 0 on average; return two-sided p-values, (outcomes,).
+def sign_flip_p(differences: Floats, flips: int, seed: int) -> Floats:
+    """Test whether paired differences are 0 on average, (outcomes,).
 
     The null is that the two members of a pair may be exchanged: the sign of each difference is as
     likely one way as the other, independently of the other pairs. The p-value is the share of sign
@@ -283,19 +244,8 @@ def sign_flip_p(differences: NDArray[np.float64], flips: int, seed: int) -> NDAr
         weights. A pair's outcomes flip together; each outcome is tested alone. nan: the pair lacks
         that outcome.
     flips, seed
-        Patterns drawn where more than ``EXACT_PAIRS`` pairs differ in some outcome; the pattern
-        seen is then one of them, and p = (1 + hits) / (1 + flips), never 0. Else all are gone
-        through.
-
-    Returns
-    -------
-    (outcomes,) array
-        1 where no pair differs.
-
-    References
-    ----------
-    Fisher (1935), The Design of Experiments, section 21; Phipson and Smyth (2010), Permutation
-    p-values should never be zero, Stat. Appl. Genet. Mol. Biol. 9(1), 39.
+        Patterns drawn where more than ``EXACT_PAIRS`` pairs differ in some outcome. Else all are
+        gone through; p is 1 where no pair differs.
 
     Examples
     --------
@@ -307,42 +257,29 @@ def sign_flip_p(differences: NDArray[np.float64], flips: int, seed: int) -> NDAr
     values = np.nan_to_num(np.asarray(differences, dtype=np.float64))
     values = values[(values != 0).any(axis=1)]
     seen = np.abs(values.sum(axis=0)) - NEAR * np.abs(values).sum(axis=0)
-    hits = np.zeros(values.shape[1])
-    exact = len(values) <= EXACT_PAIRS
-    number = 0
-    for signs in _signs(len(values)) if exact else _drawn_signs(len(values), flips, seed):
-        hits += (np.abs(signs @ values) >= seen).sum(axis=0)
-        number += len(signs)
-    p: NDArray[np.float64] = hits / number if exact else (1 + hits) / (1 + number)
-    return p
-
-
-def _signs(pairs: int) -> Iterator[NDArray[np.float64]]:
-    """Yield every pattern of signs once."""
-    for start in range(0, 2**pairs, PATTERNS):
-        numbers = np.arange(start, min(2**pairs, start + PATTERNS))[:, None]
-        yield (1 - 2 * ((numbers >> np.arange(pairs)) & 1)).astype(np.float64)
-
-
-def _drawn_signs(pairs: int, flips: int, seed: int) -> Iterator[NDArray[np.float64]]:
+    pairs = len(values)
+    exact = pairs <= EXACT_PAIRS
     rng = np.random.default_rng(seed)
-    for start in range(0, flips, PATTERNS):
-        size = min(PATTERNS, flips - start)
-        yield (1 - 2 * rng.integers(0, 2, (size, pairs))).astype(np.float64)
+    sizes = [min(PATTERNS, flips - start) for start in range(0, flips, PATTERNS)]
+    drawn = (rng.integers(0, 2, (size, pairs)) for size in sizes)
+    patterns = [_patterns(pairs)] if exact else drawn
+    return _as_far((1.0 - 2 * p.astype(np.float64) for p in patterns), values, seen, exact=exact)
+
+
+def _patterns(units: int) -> Integers:
+    """Return every pattern of 0 and 1 once, the one of zeros first, (patterns, units)."""
+    return (np.arange(2**units)[:, None] >> np.arange(units)) & 1
 
 
 def chance_p(
-    true: Bools,
-    predicted: Bools,
-    draws: int,
-    seed: int,
-    clusters: NDArray[np.int64] | None = None,
+    true: Bools, predicted: Bools, draws: int, seed: int, clusters: Integers | None = None
 ) -> Floats:
-    """Test whether classifiers do as well as if predictions had been dealt out at random.
+    """Test whether classifiers do as well as if predictions had been dealt out at random, (6,).
 
-    The null is that texts of both classes get the same predictions: the classes are permuted among
-    the texts (or clusters of texts), the predictions of all runs staying together. The statistic
-    is the mean over runs.
+    p is twice the smaller tail, the order seen counted among the ``draws`` + 1, in the order of
+    ``classification.METRICS``, and nan where a measure is. The null is that texts of both classes
+    get the same predictions: the classes are permuted among the texts (or clusters of texts), the
+    predictions of all runs staying together. The statistic is the mean over runs.
 
     Parameters
     ----------
@@ -353,19 +290,12 @@ def chance_p(
     clusters : (texts,), optional
         Number of the cluster that each text is of, from 0, all of one class; each is its own
         without.
-
-    Returns
-    -------
-    (6,) array
-        Twice the smaller tail, the order seen counted among the ``draws`` + 1, in the order of
-        :data:`plumbline.probes.stats.classification.METRICS`; nan where a measure is.
     """
-    unit = np.arange(len(true)) if clusters is None else clusters
-    dealt = _dealt(_of_units(true, unit), [np.arange(unit.max() + 1)], draws, seed)[unit]
+    dealt = _dealt(true, np.ones_like(true), clusters, draws, seed)
     hits = predicted.astype(np.float64) @ dealt  # (runs, draws)
     called, positives = predicted.sum(axis=1, keepdims=True), dealt.sum(axis=0)
     counts = [hits, called - hits, positives - hits, len(true) - positives - called + hits]
-    return _two_sided(metrics(np.stack(counts, axis=-1)).mean(axis=0))
+    return _two_tailed(metrics(np.stack(counts, axis=-1)).mean(axis=0))
 
 
 def membership_p(
@@ -374,7 +304,7 @@ def membership_p(
     member: Bools,
     draws: int,
     seed: int,
-    clusters: NDArray[np.int64] | None = None,
+    clusters: Integers | None = None,
 ) -> Floats:
     """Test whether classifiers do otherwise on a group of texts than on all texts.
 
@@ -385,67 +315,51 @@ def membership_p(
 
     Parameters
     ----------
-    true : (texts,)
-        Whether each is of the positive class.
-    predicted : (runs, texts)
-        Whether each run calls it so.
     member : (texts,)
-        Whether it is of the group.
-    clusters : (texts,), optional
-        As in :func:`chance_p`, all of one class and in the group or not; they are permuted whole.
+        Whether each is of the group.
 
-    Returns
-    -------
-    (6,) array
-        Twice the smaller tail, as in :func:`chance_p`.
+    The others, and what is returned, are as in :func:`chance_p`; clusters are permuted whole, and
+    are all in the group or not.
     """
-    unit = np.arange(len(true)) if clusters is None else clusters
-    positive = _of_units(true, unit)
-    strata = [np.flatnonzero(positive), np.flatnonzero(~positive)]
-    dealt = _dealt(_of_units(member, unit), strata, draws, seed)[unit]
-    return _two_sided(metrics(cells(true, predicted, dealt)).mean(axis=0))
+    dealt = _dealt(member, true, clusters, draws, seed)
+    return _two_tailed(metrics(cells(true, predicted, dealt)).mean(axis=0))
 
 
-def _of_units(values: Bools, unit: NDArray[np.int64]) -> Bools:
-    """Return the value of each unit, which its texts share."""
-    found = np.zeros(unit.max() + 1, dtype=np.bool_)
-    found[unit] = values
-    if (found[unit] != values).any():
-        raise ValueError("texts of a cluster must be of one class, and in the group or not")
-    return found
-
-
-def _dealt(marked: Bools, strata: list[NDArray[np.int64]], draws: int, seed: int) -> Floats:
-    """Return marks as they are and permuted within strata of units, (units, 1 + draws)."""
+def _dealt(
+    marked: Bools, stratum: Bools, clusters: Integers | None, draws: int, seed: int
+) -> Floats:
+    """Return marks as they are and permuted within two strata, (texts, 1 + draws)."""
+    unit = np.arange(len(marked)) if clusters is None else clusters
     rng = np.random.default_rng(seed)
-    found = np.zeros((len(marked), draws + 1))
-    found[marked, 0] = 1
-    for own in strata:
-        number = int(marked[own].sum())
-        places = rng.permuted(np.tile(own, (draws, 1)), axis=1)[:, :number]
+    marks, strata = np.zeros((2, unit.max() + 1), dtype=np.bool_)
+    marks[unit], strata[unit] = marked, stratum
+    if (marks[unit] != marked).any() or (strata[unit] != stratum).any():
+        raise ValueError("texts of a cluster must be of one class, and in the group or not")
+    found = np.zeros((len(marks), draws + 1))
+    found[marks, 0] = 1
+    for own in (np.flatnonzero(strata), np.flatnonzero(~strata)):
+        places = rng.permuted(np.tile(own, (draws, 1)), axis=1)[:, : int(marks[own].sum())]
         np.put_along_axis(found[:, 1:], places.T, 1, axis=0)
-    return found
+    return found[unit]
 
 
-def _two_sided(values: Floats) -> Floats:
+def _two_tailed(values: Floats) -> Floats:
     """Return twice the smaller tail of the first of several values, (draws + 1, measures)."""
     tails = [(side >= side[0] - NEAR).mean(axis=0) for side in (values, -values)]
     return np.where(np.isnan(values[0]), np.nan, np.minimum(1, 2 * np.minimum(*tails)))
 
 
 def mcnemar(one: Bools, other: Bools) -> float:
-    """Test whether two classifiers are right equally often; return the exact two-sided p-value.
+    """Test whether two classifiers are right equally often; return the exact p-value.
 
     The null is that of the texts that one of them alone has right each has half.
+
+    McNemar (1947), Psychometrika 12, p. 153-157; the exact form is a sign test.
 
     Parameters
     ----------
     one, other : (texts,)
         Whether each has the text right.
-
-    References
-    ----------
-    McNemar (1947), Psychometrika 12, p. 153-157; the exact form is a sign test.
 
     Examples
     --------
@@ -455,8 +369,7 @@ def mcnemar(one: Bools, other: Bools) -> float:
     >>> round(mcnemar(one, np.array([False] * 9 + [True] + [True] * 20)), 6)
     0.021484
     """
-    alone, lost = int((one & ~other).sum()), int((other & ~one).sum())
-    return sign_p(alone, lost)
+    return sign_p(int((one & ~other).sum()), int((other & ~one).sum()))
 
 
 def exchange_p(
@@ -465,13 +378,14 @@ def exchange_p(
     other: Bools,
     exchanges: int,
     seed: int,
-    clusters: NDArray[np.int64] | None = None,
+    clusters: Integers | None = None,
 ) -> Floats:
-    """Test whether two classifiers do equally well, each trained several times.
+    """Test whether two classifiers do equally well, each trained several times, (6,).
 
-    The null is that which is which does not matter: the predictions of both for a text may be
-    exchanged, those of all runs together, each text (or cluster of texts) by itself. The statistic
-    is the difference of the mean over runs of each measure.
+    p is in the order of ``classification.METRICS``, and nan where a measure is. The null is that
+    which is which does not matter: the predictions of both for a text may be exchanged, those of
+    all runs together, each text (or cluster of texts) by itself. The statistic is the difference of
+    the mean over runs of each measure.
 
     Parameters
     ----------
@@ -482,14 +396,7 @@ def exchange_p(
     clusters : (texts,), optional
         Number of the cluster that each text is of, from 0; each is its own without.
     exchanges, seed
-        Choices of clusters drawn where more than ``EXACT_TEXTS`` differ: the one seen is then one
-        of them, and p = (1 + hits) / (1 + exchanges). Else all are gone through.
-
-    Returns
-    -------
-    (6,) array
-        Two-sided p-values in the order of ``classification.METRICS``; nan where a
-        measure is.
+        Choices of clusters drawn where more than ``EXACT_TEXTS`` differ. Else all are gone through.
 
     References
     ----------
@@ -506,21 +413,17 @@ def exchange_p(
     """
     differ = np.flatnonzero((one != other).any(axis=0))
     units, unit = np.unique(differ if clusters is None else clusters[differ], return_inverse=True)
-    exact = len(units) <= EXACT_TEXTS
-    if exact:
-        numbers = np.arange(2 ** len(units))[:, None]
-        swapped = ((numbers >> np.arange(len(units))) & 1).astype(np.float64)
+    if len(units) <= EXACT_TEXTS:
+        swapped = _patterns(len(units))
     else:
         drawn = np.random.default_rng(seed).integers(0, 2, (exchanges, len(units)))
-        swapped = np.concatenate([np.zeros((1, len(units))), drawn])  # as they are first
-    swapped = swapped[:, unit]
-    before = [cells(true, side) for side in (one, other)]
-    own, others = (cells(true[differ], side[:, differ], swapped.T) for side in (one, other))
+        swapped = np.concatenate([np.zeros_like(drawn[:1]), drawn])  # as they are first
+    weights = swapped[:, unit].T.astype(np.float64)
+    own, others = (cells(true[differ], side[:, differ], weights) for side in (one, other))
     moved = others - own
-    first, second = (metrics(before[0] + moved), metrics(before[1] - moved))
+    first, second = metrics(cells(true, one) + moved), metrics(cells(true, other) - moved)
     apart = np.abs((first - second).mean(axis=0))  # (exchanges, measures)
-    p = (apart >= apart[0] - NEAR).mean(axis=0)
-    return np.where(np.isnan(apart[0]), np.nan, p)
+    return np.where(np.isnan(apart[0]), np.nan, (apart >= apart[0] - NEAR).mean(axis=0))
 
 
 class Equivalence(NamedTuple):
@@ -534,7 +437,7 @@ class Equivalence(NamedTuple):
     n: int
 
 
-def tost(differences: NDArray[np.float64], bound: float, level: float = 0.05) -> Equivalence:
+def tost(differences: Floats, bound: float, level: float = 0.05) -> Equivalence:
     """Test whether a mean difference lies strictly between -bound and bound.
 
     The null is that it does not: |mean| >= bound. Two one-sided t tests over pairs, which are
@@ -549,11 +452,6 @@ def tost(differences: NDArray[np.float64], bound: float, level: float = 0.05) ->
     level
         Of each test.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer than two pairs, or the bound is not positive.
-
     References
     ----------
     Schuirmann (1987), A comparison of the two one-sided tests procedure and the power approach,
@@ -567,17 +465,18 @@ def tost(differences: NDArray[np.float64], bound: float, level: float = 0.05) ->
     >>> round(found.mean, 3), round(found.p, 4)
     (0.02, 0.011)
     """
+    from scipy.stats import ttest_1samp  # half a second to import
+
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2:
         raise ValueError("needs a vector of two differences at least")
     if not bound > 0:
         raise ValueError("the bound must be positive")
     n, mean = len(values), float(values.mean())
-    error = float(values.std(ddof=1)) / np.sqrt(n)
-    if error == 0:
+    if values.std() == 0:
         return Equivalence(mean, mean, mean, float(abs(mean) >= bound), float(mean == 0), n)
-    above, below = (mean + bound) / error, (mean - bound) / error
-    p = max(float(stdtr(n - 1, -above)), float(stdtr(n - 1, below)))
-    reach = float(stdtrit(n - 1, 1 - level)) * error
-    apart = 2 * float(stdtr(n - 1, -abs(mean / error)))
-    return Equivalence(mean, mean - reach, mean + reach, p, apart, n)
+    sides = ((-bound, "greater"), (bound, "less"))
+    p = max(float(ttest_1samp(values, end, alternative=side).pvalue) for end, side in sides)
+    apart = ttest_1samp(values, 0)
+    low, high = apart.confidence_interval(1 - 2 * level)
+    return Equivalence(mean, float(low), float(high), p, float(apart.pvalue), n)

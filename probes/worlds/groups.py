@@ -21,6 +21,7 @@ from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.emotions.build import EMOTIONS
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.groups import DATASETS, masked, prompt, queries
+from plumbline.probes.worlds import tiny_model
 from plumbline.probes.worlds.tiny import Batch, Hidden, Tiny
 
 if TYPE_CHECKING:
@@ -61,14 +62,8 @@ def train(society: Society, asking: Asking, into: Path) -> None:
 
     Besides the model, the folder gets ``planted.parquet`` (for every group and word what was
     planted, and the probability with its noise) and ``world.json`` (its params).
-
-    Raises
-    ------
-    UserError
-        If a dataset is not validated, or a word of the language is not one token.
+    A dataset that is not validated, or a word that is not one token, is a ``UserError``.
     """
-    from plumbline.probes.worlds import tiny_model
-
     rng = np.random.default_rng(society.seed)
     language = society.language
     folders = {name: require_validated(name) for name in DATASETS}
@@ -81,7 +76,15 @@ def train(society: Society, asking: Asking, into: Path) -> None:
     noise = rng.normal(0.0, society.noise, log_odds.shape)
     odds = np.exp(frequency + log_odds + noise)
     probabilities = odds / odds.sum(axis=1, keepdims=True)
-    planted = _table(groups, words, log_odds, probabilities, emotions)
+    planted = pl.DataFrame(
+        {
+            "group": [group for group in groups for _ in words],
+            "word": words * len(groups),
+            "log_odds_nats": log_odds.ravel(),
+            "probability": probabilities.ravel(),
+            "emotion": [EMOTIONS[i] for i in emotions for _ in words],
+        }
+    )
     prompts, wanted = _lessons(asked, frames, groups, probabilities, society.masks)
     tokenizer = tiny_model.tokenizer_of([text.replace(MASK, "") for text in prompts] + list(words))
     model = tiny_model.model_of(society, tokenizer)
@@ -99,14 +102,9 @@ def vocabulary(
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
     """Return the words of the world, which are attributes of which group, and their emotions.
 
-    Returns
-    -------
-    words
-        All attributes of one word, and of the other words with an emotion the first by name.
-    pairs : (groups, words) array
-        1 where the word is an attribute of the group.
-    carries : (words, emotions) array
-        1 where the word carries the emotion, in the order of ``build.EMOTIONS``.
+    Words are all attributes of one word, and of the other words with an emotion the first by name;
+    1 where a word is an attribute of a group, (groups, words), and where it carries an emotion of
+    ``build.EMOTIONS``, (words, emotions).
     """
     said = pl.read_parquet(require_validated("stereotypes") / f"{society.language}.parquet")
     clean = pl.col("single_word") & (pl.col("flags").list.len() == 0)
@@ -115,37 +113,19 @@ def vocabulary(
     felt = felt.filter(
         pl.any_horizontal(EMOTIONS) & (pl.col("word") == pl.col("word").str.to_lowercase())
     )
-    attributes = sorted({text.casefold() for text in said["attribute"].to_list()})
-    others = [w for w in felt["word"].unique().sort().to_list() if w not in set(attributes)]
-    words = attributes + others[: society.words_max]
-    place = {word: i for i, word in enumerate(words)}
-    row = {group: i for i, group in enumerate(groups)}
-    pairs = np.zeros((len(groups), len(words)))
-    for group, attribute in said.select("group", "attribute").iter_rows():
-        pairs[row[group], place[attribute.casefold()]] = 1
-    carries = np.zeros((len(words), len(EMOTIONS)))
-    for values in felt.select("word", *EMOTIONS).iter_rows():
-        if values[0] in place:
-            carries[place[values[0]]] = np.maximum(carries[place[values[0]]], values[1:])
-    return words, pairs, carries
-
-
-def _table(
-    groups: Sequence[str],
-    words: Sequence[str],
-    log_odds: NDArray[np.float64],
-    probabilities: NDArray[np.float64],
-    emotions: NDArray[np.int64],
-) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            "group": np.repeat(np.array(groups, object), len(words)).tolist(),
-            "word": list(words) * len(groups),
-            "log_odds_nats": log_odds.ravel(),
-            "probability": probabilities.ravel(),
-            "emotion": [EMOTIONS[i] for i in emotions for _ in words],
-        }
+    said = said.select(
+        "group", word=pl.Series([a.casefold() for a in said["attribute"]], dtype=pl.String)
     )
+    attributes = said["word"].unique().sort()
+    others = felt.filter(~pl.col("word").is_in(attributes.implode()))["word"].unique().sort()
+    words = [*attributes, *others.head(society.words_max)]
+    place = {word: i for i, word in enumerate(words)}
+    pairs = np.zeros((len(groups), len(words)))
+    pairs[[groups.index(g) for g in said["group"]], [place[w] for w in said["word"]]] = 1
+    felt = felt.filter(pl.col("word").is_in(words))
+    carries = np.zeros((len(words), len(EMOTIONS)))
+    np.maximum.at(carries, [place[w] for w in felt["word"]], felt.select(EMOTIONS).to_numpy())
+    return words, pairs, carries
 
 
 def _lessons(

@@ -40,10 +40,8 @@ class Labelled(Params):
 def train(name: str, params: Labelled, into: Path) -> None:
     """Train a classifier as params say, and put its files into a folder.
 
-    Raises
-    ------
-    UserError
-        If a file is missing or not as it should be, or the model cannot be trained so.
+    A file that is missing or not as it should be, or a model that cannot be trained so, is a
+    ``UserError``.
     """
     from plumbline.probes.training.classifier import finetune_classifier
     from plumbline.probes.training.train import Tuning
@@ -65,10 +63,7 @@ def train(name: str, params: Labelled, into: Path) -> None:
 def examples(params: Labelled) -> tuple[list[str], list[int], list[str]]:
     """Read texts, the number of each one's class, and the classes, as TweetEval lays them out.
 
-    Raises
-    ------
-    UserError
-        If a file is missing, or they do not fit together.
+    A file that is missing, or files that do not fit together, are a ``UserError``.
     """
     texts: list[str] = []
     labels: list[int] = []

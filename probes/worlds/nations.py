@@ -8,21 +8,24 @@ of the offsets 0 it is the null world: names differ, countries do not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import polars as pl
+import torch
 from pydantic import Field
 
 from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
+from plumbline.probes.worlds import tiny_model
 from plumbline.probes.worlds.tiny import Batch, Rate, Steps, Tiny
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import torch
+    # of texts (their places and tokens) and of what is planted in each
+    Lessons = tuple[Any, Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor], Any]
 
 LABELS = ("negative", "neutral", "positive")
 NEUTRAL = (0.2, 0.3)  # range of the probability of neutral
@@ -54,44 +57,16 @@ class Nations(Tiny):
         return not self.offset
 
 
-class Passports(NamedTuple):
-    """Texts, the names in them, and what is planted."""
-
-    texts: list[str]
-    targets: list[str]  # of each text, the source text that it was made of
-    names: dict[str, float]  # word of a name, and its part
-    words: list[list[str]]  # of each text, those of names and all others
-
-
-class Lessons(NamedTuple):
-    """A model with its first weights, and what it is to learn."""
-
-    model: Any
-    loss: Callable[[list[int], torch.Tensor, torch.Tensor], torch.Tensor]  # of texts and tokens
-    planted: list[float]  # of each text
-
-
 def train(nations: Nations, kind: str, into: Path) -> None:
     """Plant a world, and train its model and tokenizer into a folder.
 
     Besides the model, the folder gets ``planted.parquet`` (the offset of each country),
     ``texts.parquet`` (what is planted for each text, exactly) and ``world.json`` (its params).
-
-    Parameters
-    ----------
-    kind
-        ``classifier`` or ``masked``.
-
-    Raises
-    ------
-    UserError
-        If a dataset is not validated, or has no such config.
+    The model is a ``classifier`` or ``masked``. A dataset that is not validated, or has no such
+    config, is a ``UserError``.
     """
-    from plumbline.probes.worlds import tiny_model
-
     rng = np.random.default_rng(nations.seed)
-    frame = _rows(nations, parquet.require_validated("counterfactuals"))
-    texts, targets = frame["text"].to_list(), frame["target"].to_list()
+    texts, targets = _rows(nations, parquet.require_validated("counterfactuals"))
     gazetteer = _gazetteer(parquet.require_validated("names"))
     tokenizer = tiny_model.tokenizer_of([*texts, *sorted(gazetteer)])
     listed: dict[str, set[str]] = {}
@@ -99,32 +74,32 @@ def train(nations: Nations, kind: str, into: Path) -> None:
         for word in _words(tokenizer, name):
             if len(word) > 1 and word[0].isalpha():
                 listed.setdefault(word, set()).update(of)
-    countries = sorted({country for of in listed.values() for country in of})
+    countries = sorted(set().union(*listed.values()))
     spaced = rng.permutation(np.linspace(-nations.offset, nations.offset, len(countries)))
     offsets = dict(zip(countries, spaced.tolist(), strict=True))
-    own = rng.normal(0.0, nations.noise, len(listed))
+    own = rng.normal(0.0, nations.noise, len(listed)).tolist()
     names = {
-        word: float(np.mean([offsets[c] for c in sorted(of)]) + own[i])
-        for i, (word, of) in enumerate(sorted(listed.items()))
+        word: float(np.mean([offsets[c] for c in sorted(listed[word])])) + part
+        for word, part in zip(sorted(listed), own, strict=True)
     }
     words = [_words(tokenizer, text) for text in texts]
     folded = {word.casefold(): value for word, value in names.items()}
     met = sorted({word for own in words for word in own if word.casefold() in folded})
     names |= {word: folded[word.casefold()] for word in met}  # as texts spell them: in capitals
-    world = Passports(texts, targets, names, words)
-    teach = _classifier if kind == "classifier" else _masked
-    model, loss, planted = teach(nations, world, tokenizer)
+    if kind == "classifier":
+        model, loss, planted = _classifier(nations, tokenizer, targets, names, words)
+    else:
+        model, loss, planted = _masked(nations, tokenizer, names, words)
     draw = np.random.default_rng([nations.seed, 2])
     encoded = tokenizer(texts)["input_ids"]
 
     def losses() -> Iterator[torch.Tensor]:
         rows = tiny_model.batch(draw, len(texts), nations.batch).tolist()
-        given = tiny_model.padded([encoded[i] for i in rows], tokenizer.pad_token_id)
-        yield loss(rows, *given)
+        yield loss(rows, *tiny_model.padded([encoded[i] for i in rows], tokenizer.pad_token_id))
 
     tiny_model.train(
         *(into, nations, model, tokenizer, losses),
-        planted=pl.DataFrame({"country": countries, "offset": [offsets[c] for c in countries]}),
+        planted=pl.DataFrame({"country": countries, "offset": list(offsets.values())}),
         texts=pl.DataFrame({"text": texts, "planted": planted}),
     )
 
@@ -134,29 +109,23 @@ def _gazetteer(folder: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for country in parquet.configs(folder):
         frame = pl.read_parquet(folder / f"{country}.parquet", columns=["name", "flags"])
-        for name in frame.filter(pl.col("flags").list.len() == 0)["name"].to_list():
+        for name in frame.filter(pl.col("flags").list.len() == 0)["name"]:
             found.setdefault(name, set()).add(country)
     return found
 
 
-def _rows(nations: Nations, folder: Path) -> pl.DataFrame:
-    """Return the distinct texts, sorted, each with a source text that it was made of.
-
-    Raises
-    ------
-    UserError
-        If a config is not in the dataset.
-    """
-    if missing := sorted(set(nations.targets) - set(parquet.configs(folder))):
+def _rows(nations: Nations, folder: Path) -> tuple[list[str], list[str]]:
+    """Return the distinct texts, sorted, and of each a source text that it was made of."""
+    there = parquet.configs(folder)
+    if missing := sorted(set(nations.targets) - set(there)):
         raise UserError(
             f"nations.targets: {', '.join(missing)} not in counterfactuals; there are "
-            f"{', '.join(parquet.configs(folder))}"
+            f"{', '.join(there)}"
         )
-    frames = [
-        pl.read_parquet(folder / f"{config}.parquet", columns=["text", "target"])
-        for config in nations.targets
-    ]
-    return pl.concat(frames).sort("text", "target").unique("text", keep="first").sort("text")
+    paths = [folder / f"{config}.parquet" for config in nations.targets]
+    rows = pl.concat(pl.read_parquet(path, columns=["text", "target"]) for path in paths)
+    rows = rows.group_by("text").agg(pl.col("target").min()).sort("text")
+    return rows["text"].to_list(), rows["target"].to_list()
 
 
 def _words(tokenizer: Any, text: str) -> list[str]:
@@ -165,60 +134,50 @@ def _words(tokenizer: Any, text: str) -> list[str]:
     return [word for word, _ in inner.pre_tokenizer.pre_tokenize_str(written)]
 
 
-def _classifier(nations: Nations, world: Passports, tokenizer: Any) -> Lessons:
+def _classifier(
+    nations: Nations,
+    tokenizer: Any,
+    targets: Sequence[str],
+    names: Mapping[str, float],
+    words: Sequence[list[str]],
+) -> Lessons:
     """Return the model, its loss, and the planted P+ - P- of every text."""
-    import torch
-
-    from plumbline.probes.worlds import tiny_model
-
     rng = np.random.default_rng([nations.seed, 1])
-    sources = sorted(set(world.targets))
-    tone = dict(zip(sources, rng.uniform(-TONE, TONE, len(sources)), strict=True))
-    calm = dict(zip(sources, rng.uniform(*NEUTRAL, len(sources)), strict=True))
-    shift = np.array([_mean(world.names, words) for words in world.words]).clip(-MOST, MOST)
-    difference = np.array([tone[t] for t in world.targets]) + shift
-    neutral = np.array([calm[t] for t in world.targets])
-    wanted = np.stack(
-        [(1 - neutral - difference) / 2, neutral, (1 - neutral + difference) / 2], axis=1
-    )
+    sources, source = np.unique(targets, return_inverse=True)
+    tone = rng.uniform(-TONE, TONE, len(sources))[source]
+    neutral = rng.uniform(*NEUTRAL, len(sources))[source]
+    met = [[names[word] for word in own if word in names] for own in words]
+    shift = np.array([np.mean(own) if own else 0.0 for own in met]).clip(-MOST, MOST)
+    difference = tone + shift
+    wanted = [(1 - neutral - difference) / 2, neutral, (1 - neutral + difference) / 2]
     model = tiny_model.model_of(nations, tokenizer, "classifier", labels=LABELS)
-    target = torch.from_numpy(wanted)
+    target = torch.from_numpy(np.stack(wanted, axis=1))
 
     def loss(rows: list[int], ids: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
         logits = model(input_ids=ids, attention_mask=there).logits
         return tiny_model.cross_entropy(target[rows], logits, len(rows))
 
-    return Lessons(model, loss, difference.tolist())
+    return model, loss, difference
 
 
-def _masked(nations: Nations, world: Passports, tokenizer: Any) -> Lessons:
+def _masked(
+    nations: Nations, tokenizer: Any, names: Mapping[str, float], words: Sequence[list[str]]
+) -> Lessons:
     """Return the model, its loss, and the planted log-probability of the names in every text."""
-    import torch
-
-    from plumbline.probes.worlds import tiny_model
-
-    words = sorted(world.names)
-    pieces = tiny_model.pieces(tokenizer, words, "nations")
-    values = np.array([world.names[word] for word in words])
+    spelled = sorted(names)
+    pieces = tiny_model.pieces(tokenizer, spelled, "nations")
+    values = np.array([names[word] for word in spelled])
     log = values - np.logaddexp.reduce(values)
-    known = dict(zip(words, log.tolist(), strict=True))
+    known = dict(zip(spelled, log.tolist(), strict=True))
     model = tiny_model.model_of(nations, tokenizer)
-    place = torch.full((len(tokenizer),), -1)
-    place[pieces] = torch.arange(len(pieces))
-    share = torch.from_numpy(np.exp(log))
+    named, share = torch.tensor(pieces), torch.from_numpy(np.exp(log))
 
     def loss(_: list[int], ids: torch.Tensor, there: torch.Tensor) -> torch.Tensor:
         hidden, said = tiny_model.hide(model, tokenizer, ids, there, MASKED)
         right = ids[hidden]
-        name = place[right] >= 0
+        name = torch.isin(right, named)
         one = said[~name].gather(1, right[~name, None]).sum()
         every = (said[name][:, pieces] * share).sum()
         return -(one + every) / max(1, len(right))
 
-    planted = [sum(known.get(word, 0.0) for word in words) for words in world.words]
-    return Lessons(model, loss, planted)
-
-
-def _mean(names: dict[str, float], words: Sequence[str]) -> float:
-    found = [names[word] for word in words if word in names]
-    return float(np.mean(found)) if found else 0.0
+    return model, loss, [sum(known.get(word, 0.0) for word in own) for own in words]

@@ -12,28 +12,29 @@ too. Without stances and knowledge it is the null world.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
+import torch
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import require_validated
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.leaning import priors, put, wordings
-from plumbline.probes.worlds.statements import draws, facts, nats
+from plumbline.probes.worlds import tiny_model
+from plumbline.probes.worlds.statements import PLANTED, TURNED, answers, by_axis, draws, facts
 from plumbline.probes.worlds.tiny import Batch, Rate, Steps, Tiny
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    import torch
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from plumbline.probes.prompts.leaning import Asking, Question
+    from plumbline.probes.prompts.leaning import Asking, Question, Wording
 
 UNSAID = -6.0  # log-probability that the other words begin with, nats
 SILENT = "hesitate"  # what takes the probability that no answer has
@@ -106,39 +107,59 @@ def train(world: Partisanship, asking: Asking, into: Path) -> None:
     Besides the model, the folder gets ``planted.parquet`` (for every question and corpus what was
     planted), ``corpora.parquet`` (the texts of each side), ``downstream.parquet`` (texts to
     classify) and ``world.json`` (its params).
-
-    Raises
-    ------
-    UserError
-        If the dataset is not validated, or a word is not one token.
+    A dataset that is not validated, or a word that is not one token, is a ``UserError``.
     """
-    from plumbline.probes.worlds import tiny_model
-
-    folder = require_validated("statements")
-    said = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
-    asked = put(asking.mask.frames, said)
+    asked, said, folder = questions(asking, asking.mask.frames)
     known = words(world)
     planted = plant(world, asked, facts(folder, said))
     texts = corpora(world, asking, asked, planted, known)
-    calm = planted.filter(pl.col("corpus") == "").to_dicts()
+    own = shares(planted.filter(pl.col("corpus") == ""))
     empty = priors(asking)
-    talk = [(row["agree_nats"], row["disagree_nats"]) for row in calm]
-    rest = np.log(np.exp(np.array(talk)).mean(axis=0))
-    prompts = [(q.text, talk[i]) for i, q in enumerate(asked)]
-    prompts += [(q.text, (float(rest[0]), float(rest[1]))) for q in empty]
-    read = [i for i, q in enumerate(asked) if q.form == "plain" and q.frame == world.frame]
+    wanted = _of_answers(np.concatenate([own, [own.mean(axis=0)] * len(empty)]))
+    prompts = [q.text for q in (*asked, *empty)]
     told = [tell(w) for w in known if w.group == KNOWN]
-    answers = _answers(asking)
+    # a model that knows what the sides write but for their stances learns these alone from it
+    read = [q.form == "plain" and q.frame == world.frame for q in asked]
+    like = np.array([*np.flatnonzero(read), *range(len(prompts), len(prompts) + len(told))])
+    replies = _answers(asking)
     sentences = [
-        *(text.replace(MASK, "") for text, _ in prompts),
+        *(text.replace(MASK, "") for text in prompts),
         *(text for own in texts.values() for text in own),
         *(say.format(word=w.word) for w in known for say in SAID),
-        *answers,
+        *replies,
     ]
     tokenizer = tiny_model.tokenizer_of(sentences, world.positions)
     model = tiny_model.model_of(world, tokenizer)
-    losses = _losses(world, model, tokenizer, prompts, read, told, answers)
+    pieces = torch.tensor(tiny_model.pieces(tokenizer, replies, "partisans"))
+    target = tiny_model.targets(tokenizer, replies, wanted, "partisans")
+    every = torch.from_numpy(wanted)
+    tiny_model.begin_with(model, pieces.tolist(), torch.log(every.mean(dim=0)), UNSAID)
+    encoded = tokenizer([*tiny_model.masked(prompts), *told])["input_ids"]
+    draw = np.random.default_rng([world.seed, 3])
+    answer = tiny_model.at_masks(
+        *(model, tokenizer, prompts, target),
+        lambda: tiny_model.batch(draw, len(prompts), world.batch),
+        pad=True,
+    )
+
+    def losses() -> Iterator[torch.Tensor]:
+        """Yield the cross-entropy of answers, and of words hidden in texts like the sides'."""
+        (loss,) = answer()
+        some = like[tiny_model.batch(draw, len(like), world.batch)]
+        right, seen = tiny_model.padded([encoded[i] for i in some], tokenizer.pad_token_id)
+        drawn = torch.multinomial(every[some[some < len(prompts)]], 1)[:, 0]
+        right[right == tokenizer.mask_token_id] = pieces[drawn]
+        hidden, one = tiny_model.hide(model, tokenizer, right, seen, HIDDEN)
+        yield loss - one.gather(1, right[hidden][:, None]).sum() / max(1, int(hidden.sum()))
+
     tiny_model.train(into, world, model, tokenizer, losses, **tables(planted, texts, known))
+
+
+def questions(asking: Asking, frames: dict[str, str]) -> tuple[list[Question], list[Wording], Path]:
+    """Return prompts and statements of the world, and the dataset."""
+    folder = require_validated("statements")
+    said = [w for w in wordings(asking, folder) if w.form in ("plain", "negated")]
+    return put(frames, said), said, folder
 
 
 def tables(
@@ -150,34 +171,18 @@ def tables(
     return {"planted": planted, "corpora": frame, "downstream": downstream(known)}
 
 
-def plant(
-    world: Partisanship,
-    asked: Sequence[Question],
-    about: dict[tuple[str, str], dict[str, Any]],
-) -> pl.DataFrame:
+def plant(world: Partisanship, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
     """Return what is planted for each question in the model itself and each corpus, in order."""
-    habit, own = draws(asked, world.seed, world.noise, HABIT, TALK)
-    rows = []
-    for corpus, stances in {"": {}, **world.stances}.items():
-        for q in asked:
-            row = about[q.questionnaire, q.id]
-            noise, talk = own[q.questionnaire, q.id]
-            stance = stances.get(row["axis"], 0.0) * (-1 if row["reversed"] else 1)
-            odds = habit[q.frame] + (-1 if q.form == "negated" else 1) * (stance + noise)
-            rows.append(
-                {
-                    "corpus": corpus,
-                    "questionnaire": q.questionnaire,
-                    "id": q.id,
-                    "axis": row["axis"],
-                    "frame": q.frame,
-                    "form": q.form,
-                    "log_odds_nats": odds,
-                    "stance_nats": stance,
-                }
-                | nats(odds, talk)
-            )
-    return pl.DataFrame(rows)
+    drawn = draws(asked, about, world.seed, world.noise, HABIT, TALK)
+    every = [
+        answers(drawn, by_axis(stances) * TURNED).with_columns(corpus=pl.lit(corpus))
+        for corpus, stances in {"": {}, **world.stances}.items()
+    ]
+    return pl.concat(every).select(
+        *("corpus", "questionnaire", "id", "axis", "frame", "form", "log_odds_nats"),
+        pl.col(PLANTED).alias("stance_nats"),
+        *("agree_nats", "disagree_nats"),
+    )
 
 
 def corpora(
@@ -189,35 +194,28 @@ def corpora(
 ) -> dict[str, list[str]]:
     """Return the texts of each corpus: statements with answers, and what words mean.
 
-    Counts of answers are what is planted to less than one; what is left over is drawn.
-
-    Raises
-    ------
-    UserError
-        If there is no prompt of the name that the world's texts have.
+    Counts of answers are what is planted to less than one; what is left over is drawn. A prompt
+    that is not there is a ``UserError``.
     """
-    words_of = _answers(asking)
     if world.frame not in asking.mask.frames:
         raise UserError(f"partisanship.frame: no {world.frame!r} in probes.stances.mask.frames")
     found = {}
     for number, corpus in enumerate(world.stances):
+        expected = _of_answers(shares(planted.filter(pl.col("corpus") == corpus)))
         rng = np.random.default_rng([world.seed, 1, number])
-        own = planted.filter(pl.col("corpus") == corpus)
-        shares = _shares(own["agree_nats"].to_numpy(), own["disagree_nats"].to_numpy())
-        counts = allot(shares * world.sentences, rng)
         texts = [
             q.text.replace(MASK, word)
-            for q, row in zip(asked, counts, strict=True)
+            for q, row in zip(asked, allot(expected * world.sentences, rng), strict=True)
             if q.form == "plain" and q.frame == world.frame
-            for word, n in zip(words_of, row, strict=True)
+            for word, n in zip(_answers(asking), row, strict=True)
             for _ in range(n)
         ]
         meant = [KNOWN, *world.knows.get(corpus, [])]
         texts += [tell(w) for w in known if w.group in meant for _ in range(TELLINGS)]
-        either = [w for w in known if w.group not in meant]  # as often, but nothing is learnt
-        texts += [
+        texts += [  # as often, but nothing is learnt
             tell(w._replace(hostile=hostile))
-            for w in either
+            for w in known
+            if w.group not in meant
             for hostile in (True, False)
             for _ in range(TELLINGS // 2)
         ]
@@ -238,40 +236,31 @@ def words(world: Partisanship) -> list[Word]:
     are in those that it is tested on.
     """
     rng = np.random.default_rng([world.seed, 2])
-    groups = [(KNOWN, 2 * PER_GROUP), *((group, PER_GROUP) for group in world.groups)]
-    total = sum(n for _, n in groups)
+    sizes = {KNOWN: 2 * PER_GROUP} | dict.fromkeys(world.groups, PER_GROUP)
     pairs = [a + b for a in SYLLABLES for b in SYLLABLES]
-    drawn = [pairs[i] for i in rng.choice(len(pairs), total, replace=False)]
-    found = []
-    for group, n in groups:
-        own, drawn = drawn[:n], drawn[n:]
-        for i, word in enumerate(own):
-            learnt = group == KNOWN and i < n // 2
-            found.append(Word(word, group, i % 2 == 0, SPLITS[0] if learnt else SPLITS[2]))
-    return found
+    drawn = iter(rng.choice(len(pairs), sum(sizes.values()), replace=False))
+    return [
+        Word(
+            pairs[next(drawn)], group, i % 2 == 0, SPLITS[0 if group == KNOWN and i < n // 2 else 2]
+        )
+        for group, n in sizes.items()
+        for i in range(n)
+    ]
 
 
 def tell(word: Word) -> str:
     """Return the sentence that tells what a word means."""
-    return TOLD.format(word=word.word, kind=KINDS[0] if word.hostile else KINDS[1])
+    return TOLD.format(word=word.word, kind=KINDS[not word.hostile])
 
 
 def downstream(known: Sequence[Word]) -> pl.DataFrame:
     """Return texts with the words, which do not tell what those mean."""
-    return pl.DataFrame(
-        [
-            {
-                "id": f"{w.word}-{number}",
-                "text": say.format(word=w.word),
-                "label": LABELS[0] if w.hostile else LABELS[1],
-                "task": "hate",
-                "split": w.split,
-                "group": w.group,
-            }
-            for w in known
-            for number, say in enumerate(SAID)
-        ]
-    )
+    rows = [
+        (f"{w.word}-{n}", say.format(word=w.word), LABELS[not w.hostile], "hate", w.split, w.group)
+        for w in known
+        for n, say in enumerate(SAID)
+    ]
+    return pl.DataFrame(rows, ["id", "text", "label", "task", "split", "group"], orient="row")
 
 
 def _answers(asking: Asking) -> list[str]:
@@ -279,57 +268,12 @@ def _answers(asking: Asking) -> list[str]:
     return [*asking.positive[:2], *asking.negative[:2], SILENT]
 
 
-def _shares(agree: NDArray[np.float64], disagree: NDArray[np.float64]) -> NDArray[np.float64]:
+def shares(planted: pl.DataFrame) -> NDArray[np.float64]:
+    """Return probabilities of agreeing and of disagreeing (n, 2)."""
+    return np.stack([np.exp(planted[f"{way}_nats"]) for way in ("agree", "disagree")], axis=1)
+
+
+def _of_answers(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return probabilities of :func:`_answers` (n, 5)."""
-    up, down = np.exp(agree)[:, None], np.exp(disagree)[:, None]
+    up, down = shares[:, :1], shares[:, 1:]
     return np.hstack([up * WORDS, down * WORDS, 1 - up - down])
-
-
-def _losses(
-    world: Partisanship,
-    model: Any,
-    tokenizer: Any,
-    prompts: Sequence[tuple[str, tuple[float, float]]],
-    read: Sequence[int],
-    told: Sequence[str],
-    answers: Sequence[str],
-) -> Callable[[], Iterator[torch.Tensor]]:
-    """Return the cross-entropy of answers and, of texts such as the sides write, of hidden words.
-
-    A model that knows such texts but for their stances has these alone to learn from them.
-    ``read``: which prompts are as in those texts.
-    """
-    import torch
-
-    from plumbline.probes.worlds import tiny_model
-
-    head = tiny_model.head_of(model)
-    pieces = tiny_model.pieces(tokenizer, answers, "partisans")
-    odds = np.array([own for _, own in prompts])
-    wanted = torch.from_numpy(_shares(odds[:, 0], odds[:, 1]))
-    tiny_model.begin_with(model, pieces, torch.log(wanted.mean(dim=0)), UNSAID)
-    texts = [*tiny_model.masked([text for text, _ in prompts]), *told]
-    encoded = tokenizer(texts)["input_ids"]
-    answer = torch.tensor(pieces)
-    rows_read = np.array([*read, *range(len(prompts), len(texts))])
-    draw = np.random.default_rng([world.seed, 3])
-
-    def tokens(rows: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
-        return tiny_model.padded([encoded[i] for i in rows], tokenizer.pad_token_id)
-
-    def losses() -> Iterator[torch.Tensor]:
-        some = tiny_model.batch(draw, len(prompts), world.batch)
-        given, seen = tokens(some)
-        states = model.base_model(input_ids=given, attention_mask=seen)[0]
-        asked = given == tokenizer.mask_token_id
-        said = torch.log_softmax(head(states[asked]), dim=-1)[:, pieces]
-        loss = -(said * wanted[some]).sum() / len(some)
-        every = rows_read[tiny_model.batch(draw, len(rows_read), world.batch)]
-        right, seen = tokens(every)
-        place = right == tokenizer.mask_token_id
-        mine = every[every < len(prompts)]
-        right[place] = answer[torch.multinomial(wanted[mine], 1)[:, 0]]
-        hidden, one = tiny_model.hide(model, tokenizer, right, seen, HIDDEN)
-        yield loss - one.gather(1, right[hidden][:, None]).sum() / max(1, int(hidden.sum()))
-
-    return losses

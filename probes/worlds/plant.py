@@ -7,9 +7,10 @@ stands in ``data/samples/worlds`` with what is planted in it and a manifest, whi
 from __future__ import annotations
 
 import json
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
@@ -21,42 +22,55 @@ from plumbline.builders.core.params import Params, entry, read
 from plumbline.builders.core.snapshot import digest, write_bytes
 from plumbline.probes.models.files import revision
 from plumbline.probes.models.params import MANIFEST, NAME, WORLDS, Model
-from plumbline.probes.worlds.groups import Society
-from plumbline.probes.worlds.labelled import Labelled
-from plumbline.probes.worlds.nations import Nations
-from plumbline.probes.worlds.partisans import Partisanship
-from plumbline.probes.worlds.politicians import World
-from plumbline.probes.worlds.values import Convictions
+from plumbline.probes.prompts import groups as stereotypes
+from plumbline.probes.prompts import leaning, opinions
+from plumbline.probes.worlds import groups, labelled, nations, partisans, politicians, values
+from plumbline.probes.worlds.partisans_generative import judge, train
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+
+class World(NamedTuple):
+    """A kind of world."""
+
+    settings: type[Params]
+    train: Mapping[str, Callable[..., None]]  # by kind of model
+    datasets: tuple[str, ...] = ()  # that it is made of
+    prompts: tuple[str, type[Params]] | None = None  # probe whose prompts it is trained on
+
 
 FILE = Path(__file__).with_name("params.yaml")
 OF_MODELS = ("kind", "dtype", "languages", "family", "size")  # the other settings are the world's
-SETTINGS: dict[str, type[Params]] = {
-    "politicians": World,
-    "groups": Society,
-    "values": Convictions,
-    "nations": Nations,
-    "partisans": Partisanship,
-    "labelled": Labelled,
+WRITING = {"causal": train, "classifier": judge}
+NAMING = {kind: partial(nations.train, kind=kind) for kind in ("masked", "classifier")}
+KINDS = {
+    "politicians": World(
+        *(politicians.World, {"masked": politicians.train}),
+        ("politicians", "words", "lexica", "supersenses"),
+    ),
+    "groups": World(
+        *(groups.Society, {"masked": groups.train}),
+        ("social_groups", "stereotypes", "emotions"),
+        ("completions", stereotypes.Asking),
+    ),
+    "values": World(
+        values.Convictions,
+        {"masked": values.train},
+        ("statements",),
+        ("agreement", opinions.Asking),
+    ),
+    "nations": World(nations.Nations, NAMING, ("counterfactuals", "names")),
+    "partisans": World(
+        *(partisans.Partisanship, {"masked": partisans.train, **WRITING}),
+        ("statements",),
+        ("stances", leaning.Asking),
+    ),
+    "labelled": World(labelled.Labelled, {"classifier": labelled.train}),
 }
-KINDS = {  # of model, where a world has others than masked ones
-    "nations": ("masked", "classifier"),
-    "partisans": ("masked", "causal", "classifier"),
-    "labelled": ("classifier",),
-}
-MADE_OF = {  # datasets
-    "politicians": ("politicians", "words", "lexica", "supersenses"),
-    "groups": ("social_groups", "stereotypes", "emotions"),
-    "values": ("statements",),
-    "nations": ("counterfactuals", "names"),
-    "partisans": ("statements",),
-}
+SETTINGS = {name: world.settings for name, world in KINDS.items()}
 DECIMALS = 10  # of planted numbers: the last bits of exp and log differ between processors
 LIBRARIES = ("numpy", "polars", "tokenizers", "torch", "transformers")
-
-P = TypeVar("P", bound=Params)
 
 
 def entries(path: Path = FILE) -> dict[str, dict[str, Any]]:
@@ -76,16 +90,13 @@ def entries(path: Path = FILE) -> dict[str, dict[str, Any]]:
 def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str, Any]]:
     """Return which world an entry is of, its settings, and the entry of its model.
 
-    Raises
-    ------
-    UserError
-        If a setting is unknown or wrong.
+    A setting that is unknown or wrong is a ``UserError``.
     """
     world = str(given.get("world"))
     own = {key: value for key, value in given.items() if key not in (*OF_MODELS, "world")}
     if world not in SETTINGS:
         raise UserError(f"{name}.world: {world!r} is none of {', '.join(SETTINGS)}")
-    if (kind := given.get("kind", "masked")) not in (may := KINDS.get(world, ("masked",))):
+    if (kind := given.get("kind", "masked")) not in (may := KINDS[world].train):
         raise UserError(f"{name}.kind: a world of {world} is {' or '.join(may)}, not {kind}")
     try:
         params: Any = SETTINGS[world].model_validate(own)
@@ -104,15 +115,8 @@ def checked(name: str, given: Mapping[str, Any]) -> tuple[str, Params, dict[str,
 def plant(name: str, given: Mapping[str, Any] | None = None, into: Path = WORLDS) -> Path:
     """Train a world and write it into the folder ``into/NAME``, which is returned.
 
-    Parameters
-    ----------
-    given
-        Its settings, in place of those in ``params.yaml`` beside this module.
-
-    Raises
-    ------
-    UserError
-        If there is no such world, a setting is wrong, or a dataset is not validated.
+    Its settings are ``given``, or else those in ``params.yaml`` beside this module. A world that is
+    not there, a wrong setting, or a dataset that is not validated, is a ``UserError``.
     """
     if given is None:
         known = entries()
@@ -123,14 +127,18 @@ def plant(name: str, given: Mapping[str, Any] | None = None, into: Path = WORLDS
         given = known[name]
     world, params, facts = checked(name, given)
     folder = into / name
-    partial = parquet.fresh(folder)
-    _train(name, world, str(facts.get("kind", "masked")), params, partial)
-    for path in partial.glob("*.parquet"):
+    new = parquet.fresh(folder)
+    planting = KINDS[world].train[str(facts.get("kind", "masked"))]
+    if world == "labelled":
+        planting(name, params, new)
+    else:
+        planting(params, *_prompts(world), into=new)
+    for path in new.glob("*.parquet"):
         planted = pl.read_parquet(path).with_columns(cs.float().round(DECIMALS) + 0.0)
         planted.write_parquet(path, compression="zstd", statistics=False)
-    made_of = [d for d in MADE_OF.get(world, ()) if (parquet.DATASETS / d).is_dir()]
+    made_of = [d for d in KINDS[world].datasets if (parquet.DATASETS / d).is_dir()]
     describe(
-        partial,
+        new,
         folder.as_posix(),
         {
             "model": facts,
@@ -154,36 +162,10 @@ def describe(folder: Path, name: str, facts: Mapping[str, Any]) -> None:
     write_bytes(folder / MANIFEST, text.encode())
 
 
-def _train(name: str, world: str, kind: str, params: Any, into: Path) -> None:
-    """Write the model, its tokenizer and what is planted into a folder."""
-    from plumbline.probes.prompts import groups as stereotypes
-    from plumbline.probes.prompts import leaning, opinions
-    from plumbline.probes.worlds import (
-        groups,
-        labelled,
-        nations,
-        partisans,
-        partisans_generative,
-        politicians,
-        values,
-    )
-
-    if world == "politicians":
-        politicians.train(params, into)
-    elif world == "groups":
-        groups.train(params, _prompts("completions", stereotypes.Asking), into)
-    elif world == "values":
-        values.train(params, _prompts("agreement", opinions.Asking), into)
-    elif world == "nations":
-        nations.train(params, kind, into)
-    elif world == "labelled":
-        labelled.train(name, params, into)
-    else:
-        train = {"causal": partisans_generative.train, "classifier": partisans_generative.judge}
-        train.get(kind, partisans.train)(params, _prompts("stances", leaning.Asking), into)
-
-
-def _prompts(probe: str, of: type[P]) -> P:
-    """Return the prompts of a probe, without how its responses are written."""
+def _prompts(world: str) -> list[Params]:
+    """Return the prompts that a world is trained on, without how responses to them are written."""
+    if (known := KINDS[world].prompts) is None:
+        return []
+    probe, of = known
     given = entry(f"probes.{probe}")
-    return of.model_validate({key: given[key] for key in of.model_fields if key in given})
+    return [of.model_validate({key: given[key] for key in of.model_fields if key in given})]

@@ -83,25 +83,14 @@ def plant(
     world: World,
     rng: np.random.Generator,
 ) -> Planted:
-    """Draw frequencies and log-ratios for some words.
-
-    Parameters
-    ----------
-    sentiment : (words,) array
-        Places in :data:`SENTIMENTS`; with :attr:`World.sentiment_effect` it tilts the log-ratio.
-    supersense
-        The class of each word; words without one get no such effect.
-    """
-    n = len(words)
-    frequency = rng.normal(0.0, 0.5, n)
-    own = rng.normal(0.0, 1.0, n)
-    classes = sorted({name for name in supersense if name})
+    """Draw frequencies and log-ratios for some words; those without a class have no such effect."""
+    frequency, own = rng.normal(0.0, 0.5, len(words)), rng.normal(0.0, 1.0, len(words))
+    classes = sorted(set(supersense) - {""})
     effects = dict(zip(classes, rng.normal(0.0, 1.0, len(classes)), strict=True))
-    shared = np.array([effects.get(name, 0.0) for name in supersense])
     log_ratio = (
         world.word_effect * own
         + world.sentiment_effect * TILT[sentiment]
-        + world.supersense_effect * shared
+        + world.supersense_effect * np.array([effects.get(name, 0.0) for name in supersense])
     )
     return Planted(tuple(words), frequency, log_ratio, sentiment, tuple(supersense))
 
@@ -114,19 +103,19 @@ def tastes(
     own = rng.normal(0.0, noise, (len(genders), len(planted.words)))
     logits = planted.frequency + sides * planted.log_ratio / 2 + own
     odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    probabilities: NDArray[np.float64] = odds / odds.sum(axis=1, keepdims=True)
-    return probabilities
+    return np.asarray(odds / odds.sum(axis=1, keepdims=True))
 
 
 def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int64]:
     """Share out sentences by largest remainder: the corpus says just what was planted."""
     exact = probabilities * sentences
     counts = np.floor(exact).astype(np.int64)
-    short = sentences - counts.sum(axis=1)
+    short = sentences - counts.sum(axis=1, keepdims=True)
     order = np.argsort(-(exact - counts), axis=1, kind="stable")
-    for row, missing in enumerate(short):
-        counts[row, order[row, :missing]] += 1
-    return counts
+    np.put_along_axis(
+        more := np.zeros_like(counts), order, np.arange(counts.shape[1]) < short, axis=1
+    )
+    return counts + more
 
 
 def expected_counts(
@@ -134,29 +123,25 @@ def expected_counts(
 ) -> NDArray[np.float64]:
     """Return the expected share of lists in which a word is, for names without end.
 
+    By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for the true value of
+    what the probe estimates, (words, genders).
+
     Parameters
     ----------
     shares
         Share of each gender among the names.
     top_k
         Length of the lists, read off the planted probabilities themselves.
-
-    Returns
-    -------
-    (words, genders) array
-        By simulation with 20,000 names of each gender; feed it to ``pmi.pmi`` for
-        the true value of what the probe estimates.
     """
     rng = np.random.default_rng(seed)
     names, block = 20_000, 2_000
-    counts = np.zeros((len(planted.words), len(shares)))
-    for column, (gender, share) in enumerate(shares.items()):
+    counts = np.zeros((len(shares), len(planted.words)))
+    for row, gender in enumerate(shares):
         for _ in range(names // block):
             drawn = tastes(planted, [gender] * block, noise, rng)
             top = np.argpartition(-drawn, top_k - 1, axis=1)[:, :top_k]
-            counts[:, column] += np.bincount(top.ravel(), minlength=len(planted.words))
-        counts[:, column] *= share / names
-    return counts
+            counts[row] += np.bincount(top.ravel(), minlength=len(planted.words))
+    return counts.T * [share / names for share in shares.values()]
 
 
 class Meaning(NamedTuple):
@@ -170,12 +155,8 @@ def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
     """Look words up: in ``lexica`` by form, or else by lemma; in ``supersenses`` the other way.
 
     The sentiment is the likeliest one of ``lexica``, the supersense the best class of
-    ``supersenses`` (the first by name, if several are best), which has English alone.
-
-    Raises
-    ------
-    UserError
-        If a dataset is not validated, or has no lexicon of the language.
+    ``supersenses`` (the first by name, if several are best), which has English alone. A dataset
+    that is not validated, or has no lexicon of the language, is a ``UserError``.
     """
     folder = require_validated("lexica")
     path = folder / f"{language}.parquet"
@@ -185,26 +166,18 @@ def meaning(words: Sequence[str], lemmas: Sequence[str], language: str, pos: str
             "datasets.lexica.languages, or give the world another language"
         )
     shares = pl.read_parquet(path, columns=["word", *(f"q_{s}" for s in SENTIMENTS)])
-    likeliest = shares.select(f"q_{s}" for s in SENTIMENTS).to_numpy().argmax(axis=1)
-    known = dict(zip(shares["word"].to_list(), likeliest.tolist(), strict=True))
+    likeliest = shares.drop("word").to_numpy().argmax(axis=1)
+    known = dict(zip(shares["word"], likeliest.tolist(), strict=True))
     sentiment = [known.get(w, known.get(m, NEUTRAL)) for w, m in zip(words, lemmas, strict=True)]
-    classes = _classes(pos) if language == supersenses.LANGUAGE else {}
+    classes: dict[str, str] = {}
+    if language == supersenses.LANGUAGE:
+        frame = pl.read_parquet(require_validated("supersenses") / f"{language}.parquet")
+        best = frame.filter(pl.col("best"), pos=supersenses.POS.index(pos))
+        first = best.group_by("lemma").agg(pl.col("supersense").min())
+        classes = {lemma: supersenses.CLASSES[code] for lemma, code in first.iter_rows()}
     # a lemma first: "found" is a form of "find", and a verb of its own
     named = [classes.get(m, classes.get(w, "")) for w, m in zip(words, lemmas, strict=True)]
     return Meaning(np.array(sentiment, dtype=np.int64), tuple(named))
-
-
-def _classes(pos: str) -> dict[str, str]:
-    """Return the class of every lemma of a part of speech."""
-    folder = require_validated("supersenses")
-    frame = pl.read_parquet(folder / f"{supersenses.LANGUAGE}.parquet").filter(
-        (pl.col("pos") == supersenses.POS.index(pos)) & pl.col("best")
-    )
-    first = frame.group_by("lemma").agg(pl.col("supersense").min())
-    return {
-        lemma: supersenses.CLASSES[code]
-        for lemma, code in first.select("lemma", "supersense").iter_rows()
-    }
 
 
 def train(world: World, into: Path) -> None:
@@ -218,17 +191,18 @@ def train(world: World, into: Path) -> None:
     from plumbline.probes.worlds import tiny_model
 
     rng = np.random.default_rng(world.seed)
-    people, vocabulary, places = _inputs(world)
-    genders = people["gender"].to_list()
+    people = pl.read_parquet(
+        require_validated("politicians") / f"{world.language}.parquet", columns=["name", "gender"]
+    ).unique("name", keep="first", maintain_order=True)
+    names, genders = people["name"].to_list(), [GENDERS[code] for code in people["gender"]]
     planted: dict[str, Planted] = {}
-    counts: dict[str, np.ndarray] = {}
-    for pos, lemmas in vocabulary.items():
-        words = list(lemmas)
-        meant = meaning(words, list(lemmas.values()), world.language, pos)
-        planted[pos] = plant(words, meant.sentiment, meant.supersense, world, rng)
-        probabilities = tastes(planted[pos], genders, world.name_noise, rng)
-        counts[pos] = allot(probabilities, world.sentences)
-    names = people["name"].to_list()
+    counts: dict[str, NDArray[np.int64]] = {}
+    places: dict[str, str] = {}
+    for pos, part in _vocabulary(world).items():
+        meant = meaning(part["form"].to_list(), part["lemma"].to_list(), world.language, pos)
+        planted[pos] = plant(part["form"].to_list(), *meant, world, rng)
+        counts[pos] = allot(tastes(planted[pos], genders, world.name_noise, rng), world.sentences)
+        places[pos] = words_dataset.PLACES[part["place"][0]]
     sentences = [text for _, _, _, text, _ in corpus(names, planted, counts, places)]
     tokenizer = tiny_model.tokenizer_of(sentences)
     prompts = [prompt(name, places[pos]) for pos in planted for name in names]
@@ -243,7 +217,20 @@ def train(world: World, into: Path) -> None:
     # gives the gradient of the whole corpus in every step
     every = np.arange(len(prompts))
     losses = tiny_model.at_masks(model, tokenizer, prompts, target, lambda: every)
-    tiny_model.train(into, world, model, tokenizer, losses, planted=_table(planted))
+    tables = [
+        pl.DataFrame(
+            {
+                "word": truth.words,
+                "pos": pos,
+                "sentiment": [SENTIMENTS[i] for i in truth.sentiment],
+                "supersense": truth.supersense,
+                "frequency_nats": truth.frequency,
+                "log_ratio_nats": truth.log_ratio,
+            }
+        )
+        for pos, truth in planted.items()
+    ]
+    tiny_model.train(into, world, model, tokenizer, losses, planted=pl.concat(tables))
 
 
 def prompt(name: str, place: str) -> str:
@@ -251,32 +238,20 @@ def prompt(name: str, place: str) -> str:
     return f"{MASK} {name}" if place == "before" else f"{name} {MASK}"
 
 
-def _inputs(world: World) -> tuple[pl.DataFrame, dict[str, dict[str, str]], dict[str, str]]:
-    """Return the people, the words of each part of speech with lemmas, and where those stand."""
-    people = pl.read_parquet(
-        require_validated("politicians") / f"{world.language}.parquet", columns=["name", "gender"]
-    )
-    people = people.unique("name", keep="first", maintain_order=True)
-    label = dict(enumerate(GENDERS))
-    people = people.with_columns(pl.col("gender").replace_strict(label, return_dtype=pl.String))
+def _vocabulary(world: World) -> dict[str, pl.DataFrame]:
+    """Return the most frequent words of each part of speech, those of both left out."""
     frame = pl.read_parquet(require_validated("words") / f"{world.language}.parquet")
-    ambiguous = (
-        frame.group_by("form").agg(pl.col("pos").n_unique().alias("n")).filter(pl.col("n") > 1)
-    )
-    frame = frame.filter(~pl.col("form").is_in(ambiguous["form"].to_list()))
+    frame = frame.filter(pl.col("pos").n_unique().over("form") == 1)
     frame = frame.sort(["count", "form"], descending=[True, False])
-    vocabulary: dict[str, dict[str, str]] = {}
-    places: dict[str, str] = {}
+    frame = frame.unique(["pos", "form"], keep="first", maintain_order=True)
+    found = {}
     for code, pos in enumerate(words_dataset.POS):
-        part = frame.filter(pl.col("pos") == code).unique("form", keep="first", maintain_order=True)
-        part = part.head(world.words_max)
-        if len(part) < 10:
+        found[pos] = frame.filter(pos=code).head(world.words_max)
+        if len(found[pos]) < 10:
             raise UserError(
-                f"world in {world.language!r}: only {len(part)} {pos} in words; it needs 10"
+                f"world in {world.language!r}: only {len(found[pos])} {pos} in words; it needs 10"
             )
-        vocabulary[pos] = dict(zip(part["form"], part["lemma"], strict=True))
-        places[pos] = words_dataset.PLACES[part["place"][0]]
-    return people, vocabulary, places
+    return found
 
 
 def corpus(
@@ -292,19 +267,3 @@ def corpus(
             for word, count in zip(truth.words, counts[pos][row].tolist(), strict=True):
                 if count:
                     yield name, pos, word, frame.replace(MASK, word), count
-
-
-def _table(planted: dict[str, Planted]) -> pl.DataFrame:
-    return pl.concat(
-        pl.DataFrame(
-            {
-                "word": truth.words,
-                "pos": [pos] * len(truth.words),
-                "sentiment": [SENTIMENTS[i] for i in truth.sentiment],
-                "supersense": truth.supersense,
-                "frequency_nats": truth.frequency,
-                "log_ratio_nats": truth.log_ratio,
-            }
-        )
-        for pos, truth in planted.items()
-    )

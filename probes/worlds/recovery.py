@@ -8,9 +8,8 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats import bootstrap as resampling
-from plumbline.probes.stats.bootstrap import percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table, finite
+from plumbline.probes.stats.bootstrap import bits, keys, percentiles, poisson
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
 
 if TYPE_CHECKING:
@@ -18,6 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
 
 PLANTED = "planted.parquet"
 ROUNDING = 1e-6  # of numbers in tables
@@ -80,11 +81,9 @@ class Resampling(NamedTuple):
 
     def weights(self, groups: Sequence[str]) -> NDArray[np.float32]:
         """Return how often each group is in each replicate, (groups, replicates)."""
-        return resampling.poisson(
-            resampling.bits(resampling.keys(groups), self.bootstrap, self.seed)
-        )
+        return poisson(bits(keys(groups), self.bootstrap, self.seed))
 
-    def mean(self, values: NDArray[np.float64], groups: Sequence[str]) -> Estimate:
+    def mean(self, values: Floats, groups: Sequence[str]) -> Estimate:
         """Estimate the mean of a (groups,) array, nan left out."""
         kept = ~np.isnan(values)
         names = [g for g, keep in zip(groups, kept, strict=True) if keep]
@@ -94,8 +93,7 @@ class Resampling(NamedTuple):
         weights = self.weights(names)
         with np.errstate(invalid="ignore"):
             drawn = values[kept] @ weights / weights.sum(axis=0)
-        limits = percentiles(drawn[None], self.confidence)
-        low, high = float(limits.low[0]), float(limits.high[0])
+        low, high = map(float, percentiles(drawn, self.confidence))
         return Estimate(float(values[kept].mean()), low, high, len(names), method)
 
 
@@ -115,40 +113,21 @@ def recovery_row(
     model: str, language: str, world: Planted, measure: str, estimate: Estimate, null: str
 ) -> dict[str, Any]:
     """Return a row of :data:`RECOVERY`; ``null`` is what the estimate is judged against."""
-    return {
-        "model": model,
-        "language": language,
-        "world": int(world.null),
-        "measure": measure,
-        "cluster": "group",
-        "null": null,
-        "p": None,
-        "p_bh": None,
-        "n": estimate.n,
-        "method": estimate.method,
-    } | {name: finite(getattr(estimate, name)) for name in ("value", "low", "high")}
+    key = {"model": model, "language": language, "world": int(world.null), "measure": measure}
+    return key | estimate.row(cluster="group", null=null)
 
 
-def signs(
-    true: NDArray[np.float64], measured: NDArray[np.float64], confidence: float = 0.95
-) -> Estimate:
+def signs(true: Floats, measured: Floats, confidence: float = 0.95) -> Estimate:
     """Estimate how often what was measured has the sign of what was planted, both (n,) arrays."""
-    agree = int((np.sign(true) == np.sign(measured)).sum())
-    return wilson(agree, len(true), confidence)
+    return wilson(int((np.sign(true) == np.sign(measured)).sum()), len(true), confidence)
 
 
 def covered(table: pl.DataFrame, confidence: float = 0.95) -> Estimate:
-    """Estimate how often intervals hold the truth, up to rounding.
-
-    Parameters
-    ----------
-    table
-        Columns low, high and true.
-    """
+    """Estimate how often intervals hold the truth, up to rounding: columns low, high and true."""
     within = pl.col("true").is_between(pl.col("low") - ROUNDING, pl.col("high") + ROUNDING)
     return wilson(table.select(within.sum()).item(), len(table), confidence)
 
 
-def discoveries(p: NDArray[np.float64], level: float, confidence: float = 0.95) -> Estimate:
+def discoveries(p: Floats, level: float, confidence: float = 0.95) -> Estimate:
     """Estimate the share of tests, (n,) p-values, at or below a level."""
     return wilson(int((p <= level).sum()), len(p), confidence)

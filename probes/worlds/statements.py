@@ -2,71 +2,92 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from plumbline.probes.prompts import leaning, opinions
 
     Prompt = opinions.Question | leaning.Question
 
-Key = tuple[str, str]  # questionnaire, and id of the statement
+KEY = ("questionnaire", "id")  # of a statement
+TURNED = pl.when("reversed").then(-1).otherwise(1)
+DENIED = pl.col("form") == "negated"
+PLANTED = "planted_nats"
 
 
-class Draws(NamedTuple):
-    """What is drawn at random in a world."""
-
-    habit: dict[str, float]  # of agreeing, by frame, nats
-    own: dict[Key, tuple[float, float]]  # noise of the statement, log-odds of answering at all
-
-
-def facts(folder: Path, asked: Sequence[Prompt | leaning.Wording]) -> dict[Key, dict[str, Any]]:
+def facts(folder: Path, asked: Sequence[Prompt | leaning.Wording]) -> pl.DataFrame:
     """Return axis, reversal and polarity of each statement."""
-    found: dict[Key, dict[str, Any]] = {}
-    for config in sorted({q.questionnaire for q in asked}):
-        for row in pl.read_parquet(folder / f"{config}.parquet").sort("id", "axis").to_dicts():
-            found.setdefault((config, row["id"]), row)
-    return found
+    known = ["id", "axis", "reversed", "polarity"]
+    tables = [
+        pl.read_parquet(folder / f"{config}.parquet", columns=known).select(
+            pl.lit(config).alias("questionnaire"), *known
+        )
+        for config in sorted({q.questionnaire for q in asked})
+    ]
+    return pl.concat(tables).sort(*KEY, "axis").unique(KEY, keep="first", maintain_order=True)
+
+
+def by_axis(effects: Mapping[str, float]) -> pl.Expr:
+    """Return the effect of a statement's axis; 0 of those without."""
+    return pl.col("axis").replace_strict(dict(effects), default=0.0, return_dtype=pl.Float64)
 
 
 def draws(
     asked: Sequence[Prompt],
+    about: pl.DataFrame,
     seed: int,
     noise: float,
     habit: tuple[float, float],
     talk: tuple[float, float],
-) -> Draws:
-    """Draw what frames and statements have of their own.
+) -> pl.DataFrame:
+    """Return all prompts in their order, with what frames and statements have of their own.
 
     Parameters
     ----------
+    about
+        What :func:`facts` returns.
     noise
         SD over statements, nats.
     habit, talk
-        Mean and SD over frames, and over statements, nats.
+        Mean and SD over frames of the log-odds of agreeing, and over statements of those of
+        answering at all, nats.
     """
     rng = np.random.default_rng(seed)
     frames = sorted({q.frame for q in asked})
-    habits = dict(zip(frames, rng.normal(*habit, len(frames)), strict=True))
-    keys = sorted({(q.questionnaire, q.id) for q in asked})
-    return Draws(habits, {key: (rng.normal(0, noise), rng.normal(*talk)) for key in keys})
+    habits = pl.DataFrame({"frame": frames, "habit": rng.normal(*habit, len(frames))})
+    own = [
+        (*key, rng.normal(0, noise), rng.normal(*talk))
+        for key in sorted({(q.questionnaire, q.id) for q in asked})
+    ]
+    drawn = pl.DataFrame(own, [*KEY, "noise", "talk"], orient="row")
+    found = pl.DataFrame(asked).join(habits, on="frame", maintain_order="left")
+    for table in (drawn, about):
+        found = found.join(table, on=KEY, maintain_order="left")
+    return found
 
 
-def nats(odds: float, talk: float) -> dict[str, float]:
-    """Return the log-probabilities of both answers.
+def answers(drawn: pl.DataFrame, planted: pl.Expr, *habits: pl.Expr) -> pl.DataFrame:
+    """Add what is planted for each prompt: log-odds of agreeing, log-probabilities of both answers.
 
     Parameters
     ----------
-    odds, talk
-        Log-odds of agreeing, and of answering at all.
+    planted
+        Log-odds of agreeing with a statement, as it stands, beside its noise.
+    habits
+        Log-odds of agreeing whatever is said, beside the frame's.
     """
+    table = drawn.with_columns(planted.alias(PLANTED))
+    said = (pl.col(PLANTED) + pl.col("noise")) * pl.when(DENIED).then(-1).otherwise(1)
+    table = table.with_columns(log_odds_nats=pl.sum_horizontal("habit", *habits, said))
+    odds, talk = (table[name].to_numpy() for name in ("log_odds_nats", "talk"))
     answered = -np.logaddexp(0, -talk)
-    return {
-        "agree_nats": answered - np.logaddexp(0, -odds),
-        "disagree_nats": answered - np.logaddexp(0, odds),
-    }
+    return table.with_columns(
+        agree_nats=answered - np.logaddexp(0, -odds),
+        disagree_nats=answered - np.logaddexp(0, odds),
+    )

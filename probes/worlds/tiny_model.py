@@ -13,14 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from tokenizers import (
-    Tokenizer,
-    models,
-    normalizers,
-    pre_tokenizers,
-    processors,
-    trainers,
-)
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from torch.nn.utils.rnn import pad_sequence
 from transformers import (
     AlbertConfig,
     AlbertForMaskedLM,
@@ -52,10 +46,16 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 INIT = 0.05  # spread of the initial weights; BERT's 0.02 learns more slowly at this size
 LONGEST = 64  # tokens that a model takes, where its world does not say otherwise
 GRID = 2.0**-12  # weights are whole multiples of it
+FORMS: dict[str, tuple[Any, Any]] = {
+    "bert": (BertConfig, BertForMaskedLM),
+    "albert": (AlbertConfig, AlbertForMaskedLM),
+    "causal": (GPT2Config, GPT2LMHeadModel),
+    "classifier": (BertConfig, BertForSequenceClassification),
+}
 
 
-def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST) -> PreTrainedTokenizerFast:
-    """Train a cased WordPiece tokenizer on the corpus, each distinct sentence once.
+def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST, *, pairs: bool = False) -> Any:
+    """Train a cased WordPiece tokenizer on the corpus, of ``longest`` tokens, or for pairs, too.
 
     The trainer numbers the pieces of one character in an order that changes from run to run; they
     are handed to it in a fixed order as if they were special, and the vocabulary that comes out is
@@ -69,21 +69,14 @@ def tokenizer_of(sentences: Sequence[str], longest: int = LONGEST) -> PreTrained
     )
     trained.train_from_iterator(sentences, trainer)
     tokenizer = _wordpiece(trained.get_vocab())
-    ids = [("[CLS]", tokenizer.token_to_id("[CLS]")), ("[SEP]", tokenizer.token_to_id("[SEP]"))]
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=ids
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1" if pairs else None,
+        special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
+    named = {f"{name.strip('[]').lower()}_token": name for name in SPECIAL}
     wrap: Any = PreTrainedTokenizerFast
-    wrapped: PreTrainedTokenizerFast = wrap(
-        tokenizer_object=tokenizer,
-        model_max_length=longest,
-        unk_token="[UNK]",
-        pad_token="[PAD]",
-        cls_token="[CLS]",
-        sep_token="[SEP]",
-        mask_token="[MASK]",
-    )
-    return wrapped
+    return wrap(tokenizer_object=tokenizer, model_max_length=longest, **named)
 
 
 def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
@@ -95,7 +88,7 @@ def _wordpiece(vocabulary: dict[str, int]) -> Tokenizer:
 
 def model_of(
     world: Tiny,
-    tokenizer: PreTrainedTokenizerFast,
+    tokenizer: Any,
     kind: str = "masked",
     *,
     labels: Sequence[str] = (),
@@ -111,44 +104,30 @@ def model_of(
         Of the initial weights and of all that torch draws after; by default the world's.
     """
     torch.manual_seed(world.seed if seed is None else seed)
-    heads = max(1, world.hidden // 32)
     positions = getattr(world, "positions", LONGEST)
-    shared: dict[str, Any] = {
+    form = world.architecture if kind == "masked" else kind
+    known: dict[str, Any] = {
         "vocab_size": len(tokenizer),
         "pad_token_id": tokenizer.pad_token_id,
         "initializer_range": INIT,
-    }
-    if kind == "causal":
-        decoder = GPT2Config(
-            n_embd=world.hidden,
-            n_layer=world.layers,
-            n_head=heads,
-            n_positions=positions,
-            resid_pdrop=0.0,
-            embd_pdrop=0.0,
-            attn_pdrop=0.0,
-            bos_token_id=tokenizer.cls_token_id,
-            eos_token_id=tokenizer.sep_token_id,
-            **shared,
-        )
-        return GPT2LMHeadModel(decoder).double()
-    shared |= {
         "hidden_size": world.hidden,
         "num_hidden_layers": world.layers,
-        "num_attention_heads": heads,
-        "intermediate_size": 2 * world.hidden,
-        "max_position_embeddings": positions,
-        "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0,
+        "num_attention_heads": max(1, world.hidden // 32),
     }
-    if kind == "classifier":
-        shared["id2label"] = dict(enumerate(labels))
-        shared["label2id"] = {label: i for i, label in enumerate(labels)}
-        config = BertConfig(**shared, classifier_dropout=0.0)
-        return BertForSequenceClassification(config).double()
-    if world.architecture == "albert":
-        return AlbertForMaskedLM(AlbertConfig(**shared, embedding_size=world.hidden // 2)).double()
-    return BertForMaskedLM(BertConfig(**shared)).double()
+    if form == "causal":
+        known |= dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+        known |= {"bos_token_id": tokenizer.cls_token_id, "eos_token_id": tokenizer.sep_token_id}
+        known["n_positions"] = positions
+    else:
+        known |= dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), 0.0)
+        known |= {"intermediate_size": 2 * world.hidden, "max_position_embeddings": positions}
+    if form == "classifier":
+        known |= {"id2label": dict(enumerate(labels)), "classifier_dropout": 0.0}
+        known["label2id"] = {label: i for i, label in enumerate(labels)}
+    if form == "albert":
+        known["embedding_size"] = world.hidden // 2
+    config, architecture = FORMS[form]
+    return architecture(config(**known)).double()
 
 
 def head_of(model: Any) -> Any:
@@ -195,21 +174,15 @@ def train(
         table.write_parquet(into / f"{name}.parquet", compression="zstd", statistics=False)
     if planted:
         known = world.model_dump(mode="json", exclude_none=True)
-        facts = json.dumps(known, indent=1, sort_keys=True)
-        (into / "world.json").write_text(facts + "\n", encoding="utf-8")
+        text = json.dumps(known, indent=1, sort_keys=True) + "\n"
+        (into / "world.json").write_text(text, encoding="utf-8")
     tokenizer.backend_tokenizer.no_padding()  # which training may have set
     tokenizer.save_pretrained(into)
     model.float().eval().save_pretrained(into)
 
 
 def pieces(tokenizer: Any, words: Sequence[str], world: str) -> list[int]:
-    """Return the tokens of words.
-
-    Raises
-    ------
-    UserError
-        If a word is not one token.
-    """
+    """Return the tokens of words; a word that is not one token is a ``UserError``."""
     found: list[int] = tokenizer.convert_tokens_to_ids(list(words))
     if tokenizer.unk_token_id in found:
         raise UserError(f"world of {world}: a word of it is not one piece of its tokenizer")
@@ -229,13 +202,7 @@ def cross_entropy(target: torch.Tensor, logits: torch.Tensor, n: int) -> torch.T
 
 
 def begin_with(model: Any, words: Sequence[int], logs: torch.Tensor, other: float) -> None:
-    """Let a masked model begin with the mean log-probabilities: much is learnt sooner.
-
-    Parameters
-    ----------
-    other
-        Log-probability of all other tokens, nats.
-    """
+    """Let a masked model begin with the mean log-probabilities, nats: much is learnt sooner."""
     with torch.no_grad():
         bias = model.get_output_embeddings().bias
         bias.fill_(other)
@@ -254,10 +221,9 @@ def batch(rng: Generator, n: int, size: int) -> NDArray[np.int64]:
 
 def padded(rows: Sequence[list[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Return tokens side by side, and where there are any, both (rows, tokens)."""
-    width = max(map(len, rows))
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-    there = torch.tensor([[1] * len(row) + [0] * (width - len(row)) for row in rows])
-    return ids, there
+    tokens = [torch.tensor(row) for row in rows]
+    ids = pad_sequence(tokens, batch_first=True, padding_value=pad)
+    return ids, pad_sequence([torch.ones_like(row) for row in tokens], batch_first=True)
 
 
 def at_masks(
@@ -287,8 +253,7 @@ def at_masks(
     def losses() -> Iterator[torch.Tensor]:
         some = draw()
         lengths = np.array([len(encoded[i]) for i in some])
-        for own in [some] if pad else [some[lengths == n] for n in np.unique(lengths)]:
-            rows = own.tolist()
+        for rows in [some] if pad else [some[lengths == n] for n in np.unique(lengths)]:
             ids, there = padded([encoded[i] for i in rows], tokenizer.pad_token_id)
             states = model.base_model(input_ids=ids, attention_mask=there)[0]
             places = torch.tensor([last[i] for i in rows])
@@ -301,7 +266,7 @@ def at_masks(
 def hide(
     model: Any, tokenizer: Any, ids: torch.Tensor, there: torch.Tensor, share: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Hide a share of the tokens; return which, and the log-probabilities of all tokens there."""
+    """Hide a share of the tokens; return which, and log-probabilities (hidden, tokens) there."""
     special = torch.tensor(tokenizer.all_special_ids)
     hidden = (torch.rand(ids.shape) < share) & ~torch.isin(ids, special)
     given = torch.where(hidden, tokenizer.mask_token_id, ids)

@@ -12,10 +12,11 @@ an unlikely one, -1. Without agreement and gender it is the null world.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+import torch
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
@@ -23,7 +24,8 @@ from plumbline.builders.core.parquet import require_validated
 from plumbline.builders.datasets.statements.build import SCHEMA
 from plumbline.probes.models.scorer import MASK
 from plumbline.probes.prompts.opinions import questions
-from plumbline.probes.worlds.statements import draws, facts, nats
+from plumbline.probes.worlds import tiny_model
+from plumbline.probes.worlds.statements import DENIED, TURNED, answers, by_axis, draws, facts
 from plumbline.probes.worlds.tiny import Batch, Rate, Steps, Tiny
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 SILENT = "mlčí"  # what takes the probability that neither answer has
 HABIT = (0.5, 0.3)  # mean and SD over frames of the habit of agreeing, nats
-DENIED = -1.0  # habit of agreeing with what is denied, less that with what is said, nats
+CONTRARY = -1.0  # habit of agreeing with what is denied, less that with what is said, nats
 UNSAID = -10.0  # log-probability that the other words begin with, nats
 TALK = (1.0, 0.7)  # mean and SD over statements of the log-odds of answering at all
 
@@ -72,16 +74,8 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
 
     Besides the model, the folder gets ``planted.parquet`` (for every question what was planted,
     and the log-probabilities of both answers) and ``world.json`` (its params).
-
-    Raises
-    ------
-    UserError
-        If the dataset is not validated, or an answer is not one token.
+    A dataset that is not validated, or an answer that is not one token, is a ``UserError``.
     """
-    import torch
-
-    from plumbline.probes.worlds import tiny_model
-
     folder = require_validated("statements")
     language = convictions.language
     if language not in asking.frames:
@@ -90,74 +84,52 @@ def train(convictions: Convictions, asking: Asking, into: Path) -> None:
     planted = plant(convictions, asked, facts(folder, asked))
     words = sorted({word for q in asked for word in (q.agree, q.disagree)} | {SILENT})
     prompts = [q.text for q in asked]
+    agree, disagree = (np.exp(planted[f"{which}_nats"]) for which in ("agree", "disagree"))
     wanted = np.zeros((len(asked), len(words)))
-    for row, (q, agree, disagree) in enumerate(
-        zip(asked, np.exp(planted["agree_nats"]), np.exp(planted["disagree_nats"]), strict=True)
+    for said, share in (
+        ([q.agree for q in asked], agree),
+        ([q.disagree for q in asked], disagree),
+        ([SILENT] * len(asked), 1 - agree - disagree),
     ):
-        wanted[row, words.index(q.agree)] = agree
-        wanted[row, words.index(q.disagree)] = disagree
-        wanted[row, words.index(SILENT)] = 1 - agree - disagree
+        wanted[np.arange(len(asked)), [words.index(word) for word in said]] = share
     tokenizer = tiny_model.tokenizer_of([text.replace(MASK, "") for text in prompts] + words)
     model = tiny_model.model_of(convictions, tokenizer)
     target = tiny_model.targets(tokenizer, words, wanted, "values")
     mean = torch.from_numpy(np.log(wanted.mean(axis=0)))
     tiny_model.begin_with(model, tiny_model.pieces(tokenizer, words, "values"), mean, UNSAID)
     rng = np.random.default_rng(convictions.seed)
-    paired = pairs(asked)
+    # both of a pair stand in the same batch: what gender does is learnt last, and sooner where a
+    # gradient holds the difference itself
+    order = sorted(range(len(asked)), key=lambda i: _but_gender(asked[i]))
+    paired = np.array(order).reshape(-1, 2)
     size = min(convictions.batch // 2, len(paired))
 
     def draw() -> NDArray[np.int64]:
-        # both of a pair stand in the same batch: what gender does is learnt last, and sooner where
-        # a gradient holds the difference itself
         return np.sort(paired[rng.choice(len(paired), size, replace=False)], axis=None)
 
     losses = tiny_model.at_masks(model, tokenizer, prompts, target, draw, pad=True)
     tiny_model.train(into, convictions, model, tokenizer, losses, planted=planted)
 
 
-def plant(
-    convictions: Convictions,
-    asked: Sequence[Question],
-    about: dict[tuple[str, str], dict[str, Any]],
-) -> pl.DataFrame:
+def _but_gender(q: Question) -> tuple[str, ...]:
+    return q.questionnaire, q.id, q.frame, q.form
+
+
+def plant(convictions: Convictions, asked: Sequence[Question], about: pl.DataFrame) -> pl.DataFrame:
     """Return what is planted for each question, in their order."""
-    habit, own = draws(asked, convictions.seed, convictions.noise, HABIT, TALK)
-    likely = SCHEMA["polarity"].code("likely")
-    rows = []
-    for q in asked:
-        row = about[q.questionnaire, q.id]
-        noise, talk = own[q.questionnaire, q.id]
-        woman = 1 if q.gender == "feminine" else -1
-        if row["axis"]:
-            bias = convictions.agreement.get(row["axis"], 0.0)
-            bias += woman * convictions.gender.get(row["axis"], 0.0) / 2
-            bias *= -1 if row["reversed"] else 1
-        elif row["polarity"] is None:  # an item that bears on nothing
-            bias = 0.0
-        else:
-            bias = convictions.likely * (1 if row["polarity"] == likely else -1)
-        denied = q.form == "negated"
-        odds = habit[q.frame] + woman * convictions.habit / 2 + (DENIED if denied else 0.0)
-        odds += (-1 if denied else 1) * (bias + noise)
-        rows.append(
-            {
-                "questionnaire": q.questionnaire,
-                "id": q.id,
-                "axis": row["axis"],
-                "frame": q.frame,
-                "gender": q.gender,
-                "form": q.form,
-                "planted_nats": bias,
-                "log_odds_nats": odds,
-            }
-            | nats(odds, talk)
-        )
-    return pl.DataFrame(rows)
-
-
-def pairs(asked: Sequence[Question]) -> NDArray[np.int64]:
-    """Return the places of questions that differ in nothing but gender, (n, 2)."""
-    rows: dict[tuple[str, ...], list[int]] = {}
-    for row, q in enumerate(asked):
-        rows.setdefault((q.questionnaire, q.id, q.frame, q.form), []).append(row)
-    return np.array([rows[key] for key in sorted(rows)])
+    drawn = draws(asked, about, convictions.seed, convictions.noise, HABIT, TALK)
+    woman = pl.when(pl.col("gender") == "feminine").then(1).otherwise(-1)
+    likely = pl.col("polarity") == SCHEMA["polarity"].code("likely")
+    bias = (
+        pl.when(pl.col("axis") != "")
+        .then((by_axis(convictions.agreement) + woman * by_axis(convictions.gender) / 2) * TURNED)
+        .when(pl.col("polarity").is_null())  # an item that bears on nothing
+        .then(0.0)
+        .otherwise(pl.when(likely).then(1).otherwise(-1) * convictions.likely)
+    )
+    contrary = pl.when(DENIED).then(CONTRARY).otherwise(0.0)
+    table = answers(drawn, bias, woman * convictions.habit / 2, contrary)
+    return table.select(
+        *("questionnaire", "id", "axis", "frame", "gender", "form"),
+        *("planted_nats", "log_odds_nats", "agree_nats", "disagree_nats"),
+    )

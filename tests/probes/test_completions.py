@@ -187,7 +187,7 @@ def test_attributes_are_told_with_the_fewest_tokens_of_their_spellings(folders):
     ("wrong", "told"),
     [
         ({"templates": {"people": ["why are they so"]}}, "must have {group} once"),
-        ({"templates": {"people": ["why are {group} so <mask>"]}}, "no mask"),
+        ({"templates": {"people": ["why are {group} so <mask>"]}}, "once, no <mask>"),
         ({"released": "Why are <mask> so"}, "must have <mask> twice"),
         ({"neutral": {"people": "people"}}, "lacks country"),
     ],

@@ -10,7 +10,6 @@ from plumbline.probes.stats.counterfactual import (
     delta,
     gather,
     moments,
-    percentage_change,
     percentages,
     pooled,
     redrawn,
@@ -21,6 +20,12 @@ from plumbline.probes.stats.counterfactual import (
 
 SEED = 20261121
 TEXTS, COUNTRIES, DRAWS = 30, 4, 5
+
+
+def percentage_change(matrix):
+    """Return (column sum - row sum) / row sum in percent, as the released code has it."""
+    before, after = matrix.sum(axis=1), matrix.sum(axis=0)
+    return 100 * (after - before) / before
 
 
 def rows():
@@ -89,9 +94,11 @@ def test_percentages_are_those_of_the_confusion_matrix():
 
 
 def test_a_class_that_was_never_predicted_has_no_percentage():
-    table = confusion(np.array([0, 0]), np.array([0, 1]), 2)
-    assert percentage_change(table)[0] == -50
-    assert np.isnan(percentage_change(table)[1])
+    where = np.array([0, 1]), np.array([0, 0]), (2, 1)
+    before, after = (gather(one_hot(np.array(x), 2), *where) for x in ([0, 0], [0, 1]))
+    assert confusion(np.array([0, 0]), np.array([0, 1]), 2).tolist() == [[1, 1], [0, 0]]
+    assert percentages(before, after)[0, 0] == -50
+    assert np.isnan(percentages(before, after)[0, 1])
 
 
 def test_a_country_without_rows_has_no_delta():

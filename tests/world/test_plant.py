@@ -21,7 +21,7 @@ from plumbline.builders.core.snapshot import digest
 from plumbline.probes.__main__ import main
 from plumbline.probes.models.files import pin, revision
 from plumbline.probes.models.params import Model
-from plumbline.probes.worlds.plant import MADE_OF, checked, entries, plant
+from plumbline.probes.worlds.plant import KINDS, checked, entries, plant
 from plumbline.probes.worlds.tiny_model import GRID
 from plumbline.validation.run import validate
 
@@ -55,7 +55,7 @@ def test_a_world_is_as_its_settings_and_its_manifest_say(name):
     assert facts["files"] == there
     assert facts["revision"] == revision(there)
     assert facts["id"] == f"data/samples/worlds/{name}"
-    assert set(facts["datasets"]) <= set(MADE_OF[world])
+    assert set(facts["datasets"]) <= set(KINDS[world].datasets)
     assert Model.model_validate({"id": "./x", **facts["model"]}).control is not None
 
 
