@@ -21,7 +21,7 @@ from transformers.cache_utils import DynamicLayer
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import batching
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import Representing, enough, logsoftmax
+from plumbline.probes.models.forward import Reader
 from plumbline.probes.models.kernels import prefix_tree
 from plumbline.probes.models.kernels.head_only import CLOSE, CLOSE_ELSE, gated
 from plumbline.probes.models.sampling import Writer
@@ -46,7 +46,7 @@ PAIRS = 1 << 16  # texts tokenised at once where every prompt is tried with ever
 ACROSS = re.compile(r"[^\s▁ĠĊĉč][▁Ġ]")  # in a piece: the end of a word and the space behind it
 
 
-class Causal(Representing, Writer):
+class Causal(Reader, Writer):
     """A model that reads and writes from left to right, and its tokenizer."""
 
     auto = AutoModelForCausalLM
@@ -55,24 +55,21 @@ class Causal(Representing, Writer):
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
         self.gate = gated(self.model, _body(self.model))
+        self.body = self.gate.inner
         self.opening = self.tokens.opening()
         self.shares = self._shares()
+
+    def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:  # noqa: ARG002
+        """Return what a forward pass takes besides the tokens."""
+        return {"use_cache": False}
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
         """Return the tokens of each word behind what begins a text, and the places of its own."""
         start: list[int] = []
-        with suppress(
-            UserError
-        ):  # GPT-1 has no such token: there the word is the first thing it sees
+        with suppress(UserError):  # GPT-1 has no such token: there nothing stands before the word
             start = self._begin(empty=True)
         own = self.tokens.encode(words, language, special=False)
         return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in own]
-
-    def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:  # noqa: ARG002
-        """Return the last hidden states (texts, length, width)."""
-        again = enough(self.fewest, *ids.shape).to(ids.device)
-        found: torch.Tensor = self.gate.inner(input_ids=ids[again], use_cache=False)[0]
-        return found[: len(ids)]
 
     def fill(
         self,
@@ -98,13 +95,12 @@ class Causal(Representing, Writer):
             finite.
         """
         known = self.known(words, language, multi=multi)
+        several = [word for word, tail in known.items() if len(tail) > 1]
         gap = self.tokens.gap(language)
         everyone = not gap or crosses(self.tokens.tokenizer.get_vocab())
         for block in blocks(prompts):
-            prefixes = [self._prefix(prompt, gap) for prompt in block]
-            given, heads, encoded = self._encoded(prefixes)
+            prefixes, given, heads, encoded = self._prefixes(block, gap)
             self._boundaries(given, heads, known, gap, everyone=everyone)
-            several = [word for word, tail in known.items() if len(tail) > 1]
             sums = partial(self._whole_words, prefixes, gap, several)
             yield self.filled(given, encoded, known, top_k, partial(self._next, encoded), sums)
 
@@ -123,17 +119,24 @@ class Causal(Representing, Writer):
         """
         gap = self.tokens.gap(language)
         for block in blocks(prompts):
-            given, _, encoded = self._encoded([self._prefix(prompt, gap) for prompt in block])
+            _, given, _, encoded = self._prefixes(block, gap)
             yield self.predicted(given, encoded, top_k, partial(self._next, encoded))
 
-    def _prefix(self, prompt: str, gap: str) -> str:
-        """Return what stands before the mask of a prompt, as the user wrote it."""
-        if not prompt.endswith(MASK) or prompt.count(MASK) != 1:
-            raise UserError(
-                f"models.{self.name}: reads from left to right, and sees nothing behind a mask; "
-                f"give a prompt with one mask at its very end, not {prompt!r}"
-            )
-        return prompt.removesuffix(MASK).removesuffix(" " if gap else "")
+    def _prefixes(
+        self, prompts: list[str], gap: str
+    ) -> tuple[list[str], list[str], list[list[int]], list[list[int]]]:
+        """Return what stands before each mask, and of it what :meth:`_encoded` does."""
+        for prompt in prompts:
+            if not prompt.endswith(MASK) or prompt.count(MASK) != 1:
+                raise UserError(
+                    f"models.{self.name}: reads from left to right, and sees nothing behind a "
+                    f"mask; give a prompt with one mask at its very end, not {prompt!r}"
+                )
+        own = [prompt.removesuffix(MASK).removesuffix(" " if gap else "") for prompt in prompts]
+        given, heads, encoded = self._encoded(own)
+        for text, ids in zip(given, encoded, strict=True):
+            self.tokens.fits(text, range(len(ids) + 1), self.longest)  # one for the word
+        return own, given, heads, encoded
 
     def _given(self, prefix: str) -> str:
         """Return a prefix behind the context, with a space between them as for other kinds."""
@@ -142,13 +145,10 @@ class Causal(Representing, Writer):
     def _encoded(
         self, prefixes: Sequence[str]
     ) -> tuple[list[str], list[list[int]], list[list[int]]]:
-        """Return what the model gets before each mask: as text, its tokens, all tokens."""
+        """Return what the model gets of each prefix: as text, its tokens, all tokens."""
         given = [self._given(prefix) for prefix in prefixes]
         heads = self.tokens.encode(given, special=False)
-        encoded = [[*self._begin(empty=not ids), *ids] for ids in heads]
-        for text, ids in zip(given, encoded, strict=True):
-            self.tokens.fits(text, range(len(ids) + 1), self.longest)  # one for the word
-        return given, heads, encoded
+        return given, heads, [[*self._begin(empty=not ids), *ids] for ids in heads]
 
     def _begin(self, *, empty: bool) -> list[int]:
         """Return what the tokenizer puts before a text, or where nothing else is, its start."""
@@ -175,13 +175,8 @@ class Causal(Representing, Writer):
     ) -> None:
         """Refuse prompts after which a word is not tokenised as the piece that is scored.
 
-        Parameters
-        ----------
-        heads
-            The tokens of what stands before each mask.
-        everyone
-            Whether every prompt is tried with every word: where no space is between them, or the
-            vocabulary has pieces across spaces. Else every prompt with one, every word with one.
+        Every prompt is tried with every word (``everyone``) where no space is between them, or the
+        vocabulary has pieces across spaces. Else every prompt with one, every word with one.
         """
         words = list(known)
         if not words:
@@ -204,19 +199,15 @@ class Causal(Representing, Writer):
     def _next(self, encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
         """Return the log-probabilities (rows, vocabulary) of the token after some texts."""
         ids = self.batches.move([encoded[i] for i in rows])
-        texts, length = ids.shape
-        looked = enough(self.fewest, texts).to(ids.device)
-        with self.gate.at(looked, torch.full_like(looked, length - 1)):
-            again = enough(self.fewest, texts, length).to(ids.device)
-            out = self.model(input_ids=ids[again], use_cache=False)
-        return logsoftmax(self.name, out.logits.squeeze(1)[:texts], self.dtype)
+        last = torch.full((len(ids),), ids.shape[1] - 1, device=ids.device)
+        return self.nats(self.look(ids, last))
 
     def _whole_words(
         self, prefixes: Sequence[str], gap: str, words: Sequence[str]
     ) -> NDArray[np.float64]:
         """Return the log-probabilities of words of several pieces, prompt by prompt."""
         pairs = ((prefix, f"{gap}{word}") for prefix in prefixes for word in words)
-        return np.array([score.logprob_nats for score in self.logprobs(pairs)], np.float64)
+        return np.array([score.logprob_nats for score in self.logprobs(pairs)])
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in the order given.
@@ -241,8 +232,7 @@ class Causal(Representing, Writer):
         encoded = self.tokens.encode(texts, special=False)
         distinct = sorted({prefix for prefix, _ in pairs})
         heads = dict(zip(distinct, self.tokens.encode(distinct, special=False), strict=True))
-        whole: list[list[int]] = []
-        starts: list[int] = []
+        whole, starts = [], []
         for (prefix, rest), text, ids in zip(pairs, texts, encoded, strict=True):
             head = heads[prefix] if prefix else []
             begin = self._begin(empty=not head)
@@ -253,11 +243,6 @@ class Causal(Representing, Writer):
                 raise UserError(
                     f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
                 )
-        sums = np.zeros(len(pairs))
-
-        def finish(_: list[int], done: tuple[list[int], torch.Tensor]) -> None:
-            sums[done[0]] = done[1].cpu().numpy()
-
         read = [ids[:-1] for ids in whole]  # nothing is asked after the last token
         if self.shares:
             parts = prefix_tree.parts(read, batching.TOKENS)
@@ -266,11 +251,14 @@ class Causal(Representing, Writer):
             parts = [[row] for row in range(len(pairs))]
             shapes = costs = [len(ids) for ids in read]
 
-        @torch.inference_mode()
         def launch(chosen: list[int]) -> tuple[list[int], torch.Tensor]:
             rows = [row for part in chosen for row in parts[part]]
             return rows, self._sums([whole[row] for row in rows], [starts[row] for row in rows])
 
+        def finish(_: list[int], done: tuple[list[int], torch.Tensor]) -> None:
+            sums[done[0]] = done[1].cpu().numpy()
+
+        sums = np.zeros(len(pairs))
         self.batches.run(shapes, costs, launch, finish)
         own = [ids[start:] for ids, start in zip(whole, starts, strict=True)]
         return self.scores(texts, sums, own)
@@ -282,8 +270,8 @@ class Causal(Representing, Writer):
         """
         read = [ids[:-1] for ids in texts]
         asked = [(n, p) for n, ids in enumerate(texts) for p in range(starts[n], len(ids))]
-        options: dict[str, Any] = {"use_cache": False}
-        tree = None
+        row, true = self.batches.move([(n, texts[n][p]) for n, p in asked]).t()
+        tree, options = None, self.options(row, "")
         if self.shares:
             tree = prefix_tree.grow(read, self.batches.move)
             ids, options["position_ids"] = tree.tokens, tree.places
@@ -291,15 +279,12 @@ class Causal(Representing, Writer):
         else:
             ids = self.batches.move(read)
             where = [n * ids.shape[1] + p - 1 for n, p in asked]
-            ids = ids[enough(self.fewest, *ids.shape)]
+            ids = self.enough(ids, ids.shape[1])
         places, which = torch.unique(self.batches.move(where), return_inverse=True)
-        looked = places[enough(self.fewest, len(places)).to(places.device)]
-        length = ids.shape[1]
+        looked, length = self.enough(places), ids.shape[1]
         with prefix_tree.reading(tree), self.gate.at(looked // length, looked % length):
             logits = self.model(input_ids=ids, **options).logits.squeeze(1)
-        scores = logsoftmax(self.name, logits[: len(places)], self.dtype)
-        chosen = scores[which, self.batches.move([texts[n][p] for n, p in asked])].double()
-        row = self.batches.move([n for n, _ in asked])
+        chosen = self.nats(logits[: len(places)])[which, true].double()
         return chosen.new_zeros(len(texts)).index_add_(0, row, chosen)
 
     def generate(
@@ -307,15 +292,11 @@ class Causal(Representing, Writer):
     ) -> Iterator[Text]:
         """Continue each prompt, in the order given; see :mod:`plumbline.probes.models.sampling`.
 
-        Raises
-        ------
-        UserError
-            If a prompt leaves no room for the tokens asked for, or an answer is not finite.
+        A prompt that leaves no room for the tokens asked for, or an answer that is not finite, is a
+        UserError.
         """
         for block in blocks(zip(prompts, seeds, strict=True)):
-            texts = [self._given(prompt) for prompt, _ in block]
-            encoded = self.tokens.encode(texts, special=False)
-            begun = [[*self._begin(empty=not ids), *ids] for ids in encoded]
+            texts, _, begun = self._encoded([prompt for prompt, _ in block])
             for text, ids in zip(texts, begun, strict=True):
                 self.tokens.room(text, len(ids), sampling.tokens, self.longest)
             yield from self.write(texts, begun, [seed for _, seed in block], sampling)
@@ -353,10 +334,9 @@ class Causal(Representing, Writer):
         Every layer must see all tokens: sliding windows do not, nor do recurrent layers. And the
         model must leave its attention to others: tried on random texts.
         """
-        out = self.gate.inner(input_ids=self.batches.move([[0]]), use_cache=True)
+        out = self.body(input_ids=self.batches.move([[0]]), use_cache=True)
         layers = getattr(getattr(out, "past_key_values", None), "layers", [])
-        whole = [type(layer) is DynamicLayer and layer.is_initialized for layer in layers]
-        if not (whole and all(whole)):
+        if not layers or any(type(x) is not DynamicLayer or not x.is_initialized for x in layers):
             return False
         size, length = self.model.config.vocab_size, min(TRIAL, self.longest)
         draw = torch.Generator().manual_seed(0)
@@ -367,16 +347,12 @@ class Causal(Representing, Writer):
         if not prefix_tree.prepare(self.model):
             return False
         tree = prefix_tree.grow(texts, self.batches.move)
-        try:
-            with prefix_tree.reading(tree):
-                logits = self.model(
-                    input_ids=tree.tokens, position_ids=tree.places, use_cache=False
-                ).logits[0]
-        except (RuntimeError, TypeError, ValueError):
-            prefix_tree.release(self.model)
-            return False
-        pairs = zip(tree.paths, plain, strict=True)
-        apart = torch.stack([(logits[path] - true).abs().max() for path, true in pairs]).max()
+        options: dict[str, Any] = {"position_ids": tree.places, "use_cache": False}
+        apart = torch.tensor(torch.inf)
+        with suppress(RuntimeError, TypeError, ValueError), prefix_tree.reading(tree):
+            logits = self.model(input_ids=tree.tokens, **options).logits[0]
+            pairs = zip(tree.paths, plain, strict=True)
+            apart = torch.stack([(logits[path] - true).abs().max() for path, true in pairs]).max()
         fine = bool(apart < CLOSE.get(self.model.dtype, CLOSE_ELSE) * plain[0].std(0).mean())
         if not fine:
             prefix_tree.release(self.model)

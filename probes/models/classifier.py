@@ -11,7 +11,7 @@ from transformers import AutoModelForSequenceClassification
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import Adapter, enough, finite
+from plumbline.probes.models.forward import Adapter
 from plumbline.probes.models.kernels.head_only import gated, narrow
 from plumbline.probes.models.load import pinned
 from plumbline.probes.models.scorer import DECIMALS, Classes
@@ -20,6 +20,8 @@ from plumbline.probes.models.tokenizer import HEAD
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 FOLLOWS = "entail"  # how the label begins, in any case: entailment, ENTAILMENT
 
@@ -35,6 +37,16 @@ class Labelled(Adapter):
         if model.config.pad_token_id is None:  # decoders look for the last token that is no
             model.config.pad_token_id = -1  # padding: no token of ours is
         return model
+
+    def logits_of(self, ids: torch.Tensor, **options: torch.Tensor) -> torch.Tensor:
+        """Return the logits (texts, labels) of texts (texts, length).
+
+        Texts of one length are computed together, rows enough: so none is padded, and an answer
+        does not depend on the others.
+        """
+        again = {name: self.enough(given) for name, given in options.items()}
+        logits = self.model(input_ids=self.enough(ids), **again).logits
+        return self.finite(logits[: len(ids)].double())
 
 
 class Classifier(Labelled):
@@ -62,34 +74,32 @@ class Classifier(Labelled):
 
         Probabilities are a softmax over the labels, or where the model was trained for several
         labels at once (``problem_type``) a sigmoid of each; they and their logarithms are rounded
-        to six decimals.
-
-        Raises
-        ------
-        UserError
-            If a text is too long for the model, or an answer is not finite.
+        to six decimals. A text that is too long for the model, or an answer that is not finite, is
+        a UserError.
         """
         for block in blocks(texts):
-            yield from self._classify(block)
+            encoded = self.encode(block)
+            found = self._logprobs(encoded)
+            probabilities, logprobs = (x.round(DECIMALS) + 0.0 for x in (np.exp(found), found))
+            answers = zip(block, probabilities.tolist(), logprobs.tolist(), encoded, strict=True)
+            for text, p, log, ids in answers:
+                yield Classes(text, self.labels, tuple(p), tuple(log), len(ids))
 
     def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
         """Tell how many tokens each word has behind another one."""
-        (head,), behind = (
-            self.tokens.encode(texts, language, special=False)
-            for texts in ([HEAD], [f"{HEAD} {word}" for word in words])
-        )
-        return [len(ids) - len(head) for ids in behind]
+        texts = [HEAD, *(f"{HEAD} {word}" for word in words)]
+        head, *behind = map(len, self.tokens.encode(texts, language, special=False))
+        return [length - head for length in behind]
 
-    def _classify(self, texts: list[str]) -> list[Classes]:
-        encoded = self.encode(texts)
+    def _logprobs(self, encoded: list[list[int]]) -> NDArray[np.float64]:
+        """Return the log-probabilities (texts, labels) of texts."""
 
         def launch(rows: list[int]) -> torch.Tensor:
-            ids = self.batches.move([encoded[i] for i in rows])[enough(self.fewest, len(rows))]
-            first = torch.zeros(len(ids), dtype=torch.long, device=ids.device)
-            wanted = self.gate.at(torch.arange(len(ids), device=ids.device), first)
-            with wanted if self.narrow else nullcontext():
-                logits = self.model(input_ids=ids).logits[: len(rows)].double()
-            finite(self.name, logits, self.dtype)
+            ids = self.batches.move([encoded[i] for i in rows])
+            computed = torch.arange(len(self.enough(ids)), device=ids.device)
+            first = self.gate.at(computed, torch.zeros_like(computed))
+            with first if self.narrow else nullcontext():
+                logits = self.logits_of(ids)
             if self.several:
                 return torch.nn.functional.logsigmoid(logits)
             return torch.log_softmax(logits, dim=1)
@@ -97,14 +107,8 @@ class Classifier(Labelled):
         lengths = [len(ids) for ids in encoded]
         most = self.batches.tokens // self.fewest  # so many rows are computed in any case
         costs = [min(length, most) for length in lengths]
-        found = self.batches.collect(
-            lengths, costs, launch, np.zeros((len(texts), len(self.labels)))
-        )
-        probabilities, logprobs = (x.round(DECIMALS) + 0.0 for x in (np.exp(found), found))
-        return [
-            Classes(text, self.labels, tuple(p.tolist()), tuple(log.tolist()), length)
-            for text, p, log, length in zip(texts, probabilities, logprobs, lengths, strict=True)
-        ]
+        into = np.zeros((len(encoded), len(self.labels)))
+        return self.batches.collect(lengths, costs, launch, into)
 
 
 class Entailment(Labelled):
@@ -135,30 +139,21 @@ class Entailment(Labelled):
     def logits(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return the logit of entailment of each pair of premise and hypothesis.
 
-        Pairs of one length are computed together, so none is padded, and an answer does not depend
-        on the others.
-
-        Raises
-        ------
-        UserError
-            If a pair is too long for the model, since nothing is cut, or an answer is not finite.
+        A pair that is too long for the model, since nothing is cut, or an answer that is not finite
+        is a UserError.
         """
         if not pairs:
             return []
-        premises, hypotheses = ([pair[i] for pair in pairs] for i in (0, 1))
-        encoded = self.tokens.tokenizer(premises, hypotheses, verbose=False)
-        rows, kinds = encoded["input_ids"], encoded.get("token_type_ids")
-        for (premise, _), ids in zip(pairs, rows, strict=True):
+        encoded = self.tokens.tokenizer(*map(list, zip(*pairs, strict=True)), verbose=False)
+        given = {k: encoded[k] for k in ("input_ids", "token_type_ids") if k in encoded}
+        for (premise, _), ids in zip(pairs, given["input_ids"], strict=True):
             self.tokens.fits(premise, ids, self.longest)
 
         def launch(some: list[int]) -> torch.Tensor:
-            again = enough(self.fewest, len(some))  # rows enough that the batch changes no digit
-            given = {"input_ids": self.batches.move([rows[i] for i in some])[again]}
-            if kinds is not None:
-                given["token_type_ids"] = self.batches.move([kinds[i] for i in some])[again]
-            logits = self.model(**given).logits[: len(some), self.place].double()
-            return finite(self.name, logits, self.dtype)
+            ids, *kinds = (self.batches.move([rows[i] for i in some]) for rows in given.values())
+            options = {"token_type_ids": kinds[0]} if kinds else {}
+            return self.logits_of(ids, **options)[:, self.place]
 
-        lengths = [len(ids) for ids in rows]
+        lengths = [len(ids) for ids in given["input_ids"]]
         found = self.batches.collect(lengths, lengths, launch, np.zeros(len(pairs)))
         return [round(value, DECIMALS) + 0.0 for value in found.tolist()]

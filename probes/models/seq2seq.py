@@ -10,7 +10,6 @@ from transformers import AutoModelForSeq2SeqLM
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import enough, logsoftmax
 from plumbline.probes.models.sampling import Writer
 from plumbline.probes.models.scorer import MASK, SAMPLING, Filled, Sampling, Score, Text
 
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import torch
+    from numpy.typing import NDArray
 
 GAP = "<extra_id_0>"  # T5's first sentinel: what stands for a gap in the input and opens its text
 
@@ -75,11 +75,9 @@ class Seq2Seq(Writer):
 
     def _first(self, encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
         """Return log-probabilities (rows, vocabulary) of the token after the sentinel."""
-        again = enough(self.fewest, len(rows), len(self.opening) + 1)
-        ids = self.batches.move([encoded[i] for i in rows])[again]
+        ids = self.enough(self.batches.move([encoded[i] for i in rows]), len(self.opening) + 1)
         given = self.batches.move([[*self.opening, int(self.gap or 0)]] * len(ids))
-        logits = self.model(input_ids=ids, decoder_input_ids=given).logits[: len(rows), -1]
-        return logsoftmax(self.name, logits, self.dtype)
+        return self.nats(self.model(input_ids=ids, decoder_input_ids=given).logits[: len(rows), -1])
 
     def logprobs(self, pairs: Iterable[tuple[str, str]], *, language: str = "") -> Iterator[Score]:
         """Score each continuation by the decoder, the prefix being the encoder's input.
@@ -110,24 +108,22 @@ class Seq2Seq(Writer):
 
     def _sums(
         self, encoded: list[list[int]], rows: list[tuple[int, list[int], list[int]]]
-    ) -> np.ndarray:
+    ) -> NDArray[np.float64]:
         """Return the log-probability (rows,) of tokens.
 
-        Parameters
-        ----------
-        rows
-            Of each: the number of its input, what the decoder has written, what is scored.
+        Of each row: the number of its input, what the decoder has written, what is scored.
         """
 
         def launch(chosen: list[int]) -> torch.Tensor:
-            ids = self.batches.move([encoded[rows[r][0]] for r in chosen])
-            after = [[*self.opening, *rows[r][1], *rows[r][2]] for r in chosen]
-            given = self.batches.move(after)
-            again = enough(self.fewest, len(chosen), min(ids.shape[1], given.shape[1] - 1))
-            out = self.model(input_ids=ids[again], decoder_input_ids=given[again, :-1])
-            scores = logsoftmax(self.name, out.logits[: len(chosen)], self.dtype)
-            each = scores.gather(2, given[:, 1:].unsqueeze(2)).squeeze(2).double()
-            return each[:, len(self.opening) - 1 + len(rows[chosen[0]][1]) :].sum(1)
+            inputs, written, scored = zip(*(rows[r] for r in chosen), strict=True)
+            ids = self.batches.move([encoded[i] for i in inputs])
+            both = zip(written, scored, strict=True)
+            given = self.batches.move([[*self.opening, *before, *tail] for before, tail in both])
+            each = min(ids.shape[1], given.shape[1] - 1)
+            read, after = self.enough(ids, each), self.enough(given[:, :-1], each)
+            logits = self.model(input_ids=read, decoder_input_ids=after).logits[: len(chosen)]
+            scores = self.nats(logits).gather(2, given[:, 1:].unsqueeze(2)).squeeze(2).double()
+            return scores[:, len(self.opening) - 1 + len(written[0]) :].sum(1)
 
         shapes = [(len(encoded[i]), len(before), len(tail)) for i, before, tail in rows]
         return self.batches.collect(shapes, list(map(sum, shapes)), launch, np.zeros(len(rows)))
