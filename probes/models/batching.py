@@ -74,6 +74,8 @@ class Batches:
     ) -> None:
         """Compute all rows without gradients, those of one shape together.
 
+        A row that alone does not fit the device's memory is a UserError.
+
         Parameters
         ----------
         shapes
@@ -84,11 +86,6 @@ class Batches:
             Computes some rows. Runs in several threads on a CPU; may only start the work on a GPU.
         finish
             Takes the results, in the calling thread, in any order of batches.
-
-        Raises
-        ------
-        UserError
-            If one row alone does not fit the device's memory.
         """
         launch = torch.inference_mode()(launch)
         batches = self.cut(shapes, costs)

@@ -21,18 +21,13 @@ from transformers.cache_utils import DynamicLayer
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import batching
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import Reader
+from plumbline.probes.models.forward import Asked, Known, Reader
 from plumbline.probes.models.kernels import prefix_tree
 from plumbline.probes.models.kernels.head_only import CLOSE, CLOSE_ELSE, gated
 from plumbline.probes.models.sampling import Writer
 from plumbline.probes.models.scorer import (
     MASK,
-    SAMPLING,
-    Filled,
-    Predicted,
-    Sampling,
     Score,
-    Text,
 )
 
 if TYPE_CHECKING:
@@ -71,72 +66,28 @@ class Causal(Reader, Writer):
         own = self.tokens.encode(words, language, special=False)
         return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in own]
 
-    def fill(
-        self,
-        prompts: Iterable[str],
-        words: Sequence[str],
-        top_k: int,
-        *,
-        multi: bool = False,
-        language: str = "",
-    ) -> Iterator[Filled]:
-        """Rank candidate words at the mask that ends each prompt, in the order of the prompts.
+    def asked(self, prompts: list[str], language: str, known: Known | None = None) -> Asked:
+        """Return how prompts are asked for the token at the mask that ends each.
 
-        Parameters
-        ----------
-        multi
-            Also rank words of several pieces: the sum over the pieces, each after those before it.
-
-        Raises
-        ------
-        UserError
-            If a prompt does not end with its only mask, is too long for the model, or no token
-            boundary lies where a word begins; or the model answers with numbers that are not
-            finite.
+        The space before the mask belongs to the token: a word of its own is one with that space. A
+        prompt that does not end with its only mask, is too long for the model, or has no token
+        boundary where a word begins is a UserError.
         """
-        known = self.known(words, language, multi=multi)
-        several = [word for word, tail in known.items() if len(tail) > 1]
-        gap = self.tokens.gap(language)
-        everyone = not gap or crosses(self.tokens.tokenizer.get_vocab())
-        for block in blocks(prompts):
-            prefixes, given, heads, encoded = self._prefixes(block, gap)
-            self._boundaries(given, heads, known, gap, everyone=everyone)
-            sums = partial(self._whole_words, prefixes, gap, several)
-            yield self.filled(given, encoded, known, top_k, partial(self._next, encoded), sums)
-
-    def predict(
-        self, prompts: Iterable[str], top_k: int, *, language: str = ""
-    ) -> Iterator[Predicted]:
-        """Rank all tokens of the vocabulary at the mask that ends each prompt.
-
-        The space before the mask belongs to the token: a word of its own is one with that space.
-
-        Raises
-        ------
-        UserError
-            If a prompt does not end with its only mask, is too long for the model, or the model
-            answers with numbers that are not finite.
-        """
-        gap = self.tokens.gap(language)
-        for block in blocks(prompts):
-            _, given, _, encoded = self._prefixes(block, gap)
-            yield self.predicted(given, encoded, top_k, partial(self._next, encoded))
-
-    def _prefixes(
-        self, prompts: list[str], gap: str
-    ) -> tuple[list[str], list[str], list[list[int]], list[list[int]]]:
-        """Return what stands before each mask, and of it what :meth:`_encoded` does."""
         for prompt in prompts:
             if not prompt.endswith(MASK) or prompt.count(MASK) != 1:
                 raise UserError(
                     f"models.{self.name}: reads from left to right, and sees nothing behind a "
                     f"mask; give a prompt with one mask at its very end, not {prompt!r}"
                 )
+        gap, known = self.tokens.gap(language), known or {}
         own = [prompt.removesuffix(MASK).removesuffix(" " if gap else "") for prompt in prompts]
         given, heads, encoded = self._encoded(own)
         for text, ids in zip(given, encoded, strict=True):
             self.tokens.fits(text, range(len(ids) + 1), self.longest)  # one for the word
-        return own, given, heads, encoded
+        self._boundaries(given, heads, known, gap)
+        words = [word for word, tail in known.items() if len(tail) > 1]
+        sums = partial(self._whole_words, own, gap, words)
+        return Asked(given, encoded, partial(self._next, encoded), sums)
 
     def _given(self, prefix: str) -> str:
         """Return a prefix behind the context, with a space between them as for other kinds."""
@@ -168,19 +119,18 @@ class Causal(Reader, Writer):
         self,
         given: Sequence[str],
         heads: list[list[int]],
-        known: dict[str, tuple[int, ...]],
+        known: Known,
         gap: str,
-        *,
-        everyone: bool,
     ) -> None:
         """Refuse prompts after which a word is not tokenised as the piece that is scored.
 
-        Every prompt is tried with every word (``everyone``) where no space is between them, or the
-        vocabulary has pieces across spaces. Else every prompt with one, every word with one.
+        Every prompt is tried with every word where no space is between them, or the vocabulary has
+        pieces across spaces. Else every prompt with one, every word with one.
         """
         words = list(known)
         if not words:
             return
+        everyone = not gap or crosses(self.tokens.tokenizer.get_vocab())
         n, w = len(given), len(words)
         pairs = n * w if everyone else max(n, w)
         for start in range(0, pairs, PAIRS):
@@ -215,14 +165,9 @@ class Causal(Reader, Writer):
         The whole string is tokenised, and the log-probabilities of the tokens behind those of the
         prefix are summed. Texts that begin alike share the computation of their beginning. With
         an empty prefix the model's beginning-of-text token stands before the continuation, also
-        where its tokenizer puts none before other texts (GPT-2's).
-
-        Raises
-        ------
-        UserError
-            If the prefix's tokens are not the first of the whole, a text is too long or empty,
-            the model has no beginning-of-text token where one is needed, or an answer is not
-            finite.
+        where its tokenizer puts none before other texts (GPT-2's); no such token is a UserError, as
+        is a prefix whose tokens are not the first of the whole, a text that is too long or empty,
+        or an answer that is not finite.
         """
         for block in blocks(pairs):
             yield from self._score([(self._given(prefix), rest) for prefix, rest in block])
@@ -287,19 +232,14 @@ class Causal(Reader, Writer):
         chosen = self.nats(logits[: len(places)])[which, true].double()
         return chosen.new_zeros(len(texts)).index_add_(0, row, chosen)
 
-    def generate(
-        self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
-    ) -> Iterator[Text]:
-        """Continue each prompt, in the order given; see :mod:`plumbline.probes.models.sampling`.
-
-        A prompt that leaves no room for the tokens asked for, or an answer that is not finite, is a
-        UserError.
-        """
-        for block in blocks(zip(prompts, seeds, strict=True)):
-            texts, _, begun = self._encoded([prompt for prompt, _ in block])
-            for text, ids in zip(texts, begun, strict=True):
-                self.tokens.room(text, len(ids), sampling.tokens, self.longest)
-            yield from self.write(texts, begun, [seed for _, seed in block], sampling)
+    def opened(
+        self, prompts: list[str], room: int, _language: str
+    ) -> tuple[list[str], list[list[int]]]:
+        """Return what the model gets of each prompt to go on from, with room for more tokens."""
+        texts, _, begun = self._encoded(prompts)
+        for text, ids in zip(texts, begun, strict=True):
+            self.tokens.room(text, len(ids), room, self.longest)
+        return texts, begun
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
         """Return logits (texts, vocabulary) for the first new token, and what to go on with."""

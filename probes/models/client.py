@@ -13,7 +13,7 @@ import os
 import time
 from http.cookiejar import DefaultCookiePolicy
 from threading import Condition, Event, Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
 
 import requests
@@ -43,14 +43,6 @@ class Refused(UserError):  # noqa: N818
 
 class Spent(UserError):  # noqa: N818
     """The budget has no room for the next request."""
-
-
-class Answer(NamedTuple):
-    """What a server sent."""
-
-    status_code: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class Budget:
@@ -122,27 +114,12 @@ class Client:
     def ask(
         self, what: str, path: str, body: dict[str, Any] | None = None, most: int = 0
     ) -> dict[str, Any]:
-        """Return the JSON object that the server answers.
+        """Return the JSON object that the server answers to a request: ``what``, in words.
 
-        Parameters
-        ----------
-        what
-            The request in words, for messages.
-        path
-            Behind the endpoint's address.
-        body
-            To be sent as JSON; without it the path is only read.
-        most
-            Tokens that the request can cost at most.
-
-        Raises
-        ------
-        Refused
-            On a status that asking again does not change, a redirect included.
-        Spent
-            If the budget has no room for it.
-        UserError
-            When all tries failed, or the server sends the key back.
+        ``path`` stands behind the endpoint's address; ``body`` is sent as JSON, without it the path
+        is only read; ``most`` is the tokens that the request can cost. :class:`Refused` is a
+        status that asking again does not change, a redirect included; :class:`Spent`, no room in
+        the budget; any other UserError, that all tries failed, or the server sends the key back.
         """
 
         def once() -> dict[str, Any]:
@@ -151,11 +128,11 @@ class Client:
             self.budget.hold(most)
             cost: int | None = None  # an answer that is lost counts as the most it can have cost
             try:
-                answer = self._send(path, body)
-                cost = 0 if answer.status_code >= 300 else None
-                found = self._read(what, answer)
-                cost = used(found)
-                return found
+                status, headers, raw = self._send(path, body)
+                cost = 0 if status >= 300 else None
+                answer = self._read(what, status, headers, raw)
+                cost = used(answer)
+                return answer
             finally:
                 self.budget.settle(most, cost)
 
@@ -168,7 +145,8 @@ class Client:
         )
         return patiently(once, what, policy)
 
-    def _send(self, path: str, body: dict[str, Any] | None) -> Answer:
+    def _send(self, path: str, body: dict[str, Any] | None) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers and the whole body."""
         limit = self.endpoint.timeout_s
         slow = Slow(f"no whole answer within {limit:g} s")
         start, parts = time.monotonic(), []
@@ -185,20 +163,21 @@ class Client:
                     parts.append(part)
                     if time.monotonic() - start > limit:
                         raise slow
-                return Answer(answer.status_code, answer.headers, b"".join(parts))
+                return answer.status_code, answer.headers, b"".join(parts)
         except (requests.exceptions.Timeout, ReadTimeoutError):
             failure: Busy | Slow = slow
         except (requests.exceptions.RequestException, HTTPError) as error:
             failure = Busy(f"the connection failed ({type(error).__name__})")
         raise failure  # out here: what requests raises holds the request, and so the key
 
-    def _read(self, what: str, answer: Answer) -> dict[str, Any]:
+    def _read(
+        self, what: str, status: int, headers: Mapping[str, str], raw: bytes
+    ) -> dict[str, Any]:
         """Return the object in an answer, or raise what its status means."""
-        status, headers, body = answer
         try:
-            found = json.loads(body)
+            found = json.loads(raw)
         except ValueError:
-            found = body.decode(errors="replace")
+            found = raw.decode(errors="replace")
         said: Any = found
         for name in ("error", "message", "detail"):
             said = said[name] if isinstance(said, dict) and said.get(name) else said

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -16,15 +16,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import Batches, blocks, device
 from plumbline.probes.models.kernels.activations import whole
 from plumbline.probes.models.kernels.packed_linear import FEWEST, PAIR, pack
-from plumbline.probes.models.scorer import (
-    DECIMALS,
-    Filled,
-    Pieces,
-    Predicted,
-    Represented,
-    Score,
-    Vocabulary,
-)
+from plumbline.probes.models.scorer import DECIMALS, Filled, Predicted, Represented, Score
 from plumbline.probes.models.tokenizer import Tokens, longest
 
 if TYPE_CHECKING:
@@ -110,7 +102,9 @@ class Adapter:
         context: str = "",
         pickles: bool = False,
     ) -> None:
-        self.tokens = Tokens(where, name)
+        self.tokens = tokens = Tokens(where, name)
+        self.vocabulary, self.pieces = tokens.vocabulary, tokens.pieces
+        self.spelled = tokens.spelled
         self.name, self.revision, self.dtype = name, revision, dtype
         self.context = f"{context} " if context else ""
         self.model: Any = self.load(where, pickles=pickles)
@@ -176,77 +170,66 @@ class Adapter:
             for text, value, ids in zip(texts, sums, own, strict=True)
         ]
 
-    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Tell which words are one word-initial piece; see ``models.tokenizer``."""
-        return self.tokens.vocabulary(words, language)
-
-    def pieces(self, language: str = "") -> Pieces:
-        """Tell what the tokens of the vocabulary are."""
-        return self.tokens.pieces(language)
-
-    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
-        """Tell in how many tokens each word is written, of those that can be."""
-        return {word: len(tail) for word, tail in self.tokens.candidates(words, language).items()}
-
-    def known(self, words: Sequence[str], language: str, *, multi: bool) -> Known:
-        """Return the pieces of each candidate, those of several only where wanted."""
-        found = self.tokens.candidates(words, language)
-        return {word: tail for word, tail in found.items() if multi or len(tail) == 1}
-
-    def filled(
-        self,
-        prompts: Sequence[str],
-        encoded: Sequence[Sequence[int]],
-        known: Known,
-        top_k: int,
-        score: Scores,
-        sums: Callable[[], NDArray[np.float64]],
-    ) -> Filled:
-        """Rank candidates for a block of prompts.
-
-        Parameters
-        ----------
-        score
-            Of the words of one piece.
-        sums
-            Returns the log-probabilities, prompt by prompt, of the words of several pieces.
-        """
-        pieces = np.array([len(tail) for tail in known.values()], np.int32)
-        single, several = np.flatnonzero(pieces == 1), np.flatnonzero(pieces > 1)
-        first = self.batches.move([tail[0] for tail in known.values() if len(tail) == 1])
-        summed = sums().reshape(len(prompts), len(several)) if len(several) else None
-
-        def every(rows: list[int]) -> torch.Tensor:
-            scores = score(rows)[:, first]
-            if summed is None:
-                return scores
-            found = scores.new_empty(len(rows), len(known), dtype=torch.float64)
-            found[:, single] = scores.double()
-            found[:, several] = torch.from_numpy(summed[rows]).to(found)
-            return found
-
-        best, values = self._ranked(encoded, min(top_k, len(known)), every)
-        return Filled(prompts, tuple(known), pieces, best, values, *self._sizes(encoded))
-
-    def predicted(
-        self,
-        prompts: Sequence[str],
-        encoded: Sequence[Sequence[int]],
-        top_k: int,
-        score: Scores,
-    ) -> Predicted:
-        """Rank all tokens for a block of prompts, by scores as in :meth:`filled`."""
-        names = len(self.tokens)  # a head may be wider: its last columns are of no token
-        best, values = self._ranked(encoded, min(top_k, names), lambda rows: score(rows)[:, :names])
-        lengths, unknown = self._sizes(encoded)
-        return Predicted(prompts, lengths, best, values, unknown)
-
     def _sizes(
         self, encoded: Sequence[Sequence[int]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return how many tokens each text has, and how many of them are unknown."""
         unknown = [self.tokens.unknown(ids) for ids in encoded]
         return np.array([len(ids) for ids in encoded], np.int32), np.array(unknown, np.int32)
+
+
+class Asked(NamedTuple):
+    """Prompts as a model gets them, and what it answers at their masks."""
+
+    texts: list[str]
+    encoded: list[list[int]]  # their tokens
+    score: Scores  # gives log-probabilities of the token at the mask
+    sums: Callable[[], NDArray[np.float64]]  # those (prompts, words) of words of several pieces
+
+
+class Filler(Adapter):
+    """A model that can be asked for the words at a mask."""
+
+    asked: Callable[..., Asked]  # of prompts, their language, and words or None for any token
+
+    def fill(
+        self,
+        prompts: Iterable[str],
+        words: Sequence[str],
+        top_k: int,
+        *,
+        multi: bool = False,
+        language: str = "",
+        **options: Any,
+    ) -> Iterator[Filled]:
+        """Rank candidate words at the one mask of each prompt, in the order of the prompts.
+
+        With ``multi`` also words of several pieces, which are marked by ``pieces`` above 1: by the
+        sum over the pieces, each after those before it. What a kind of model makes of a mask, its
+        ``options`` and what is a UserError are told in its own ``asked``; and an answer that is not
+        finite is one.
+        """
+        found = self.tokens.candidates(words, language)
+        known = {word: tail for word, tail in found.items() if multi or len(tail) == 1}
+        pieces = np.array([len(tail) for tail in known.values()], np.int32)
+        single, several = np.flatnonzero(pieces == 1), np.flatnonzero(pieces > 1)
+        first = self.batches.move([tail[0] for tail in known.values() if len(tail) == 1])
+
+        def every(score: Scores, summed: NDArray[np.float64], rows: list[int]) -> torch.Tensor:
+            scores = score(rows)[:, first]
+            if not len(several):
+                return scores
+            found = scores.new_empty(len(rows), len(known), dtype=torch.float64)
+            found[:, single] = scores.double()
+            found[:, several] = torch.from_numpy(summed[rows]).to(found)
+            return found
+
+        for block in blocks(prompts):
+            texts, encoded, score, sums = self.asked(block, language, known, **options)
+            summed = (sums() if len(several) else np.zeros(0)).reshape(len(texts), len(several))
+            scores = partial(every, score, summed)
+            best, values = self._ranked(encoded, min(top_k, len(known)), scores)
+            yield Filled(texts, tuple(known), pieces, best, values, *self._sizes(encoded))
 
     def _ranked(
         self,
@@ -267,15 +250,12 @@ class Adapter:
         return best, values + 0.0
 
 
-class Reader(Adapter):
+class Reader(Filler):
     """A model whose head and last hidden states can be read at chosen places."""
 
     gate: Gate  # around the part whose last states the head reads
     body: Any  # that part
-
-    def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:
-        """Return what a forward pass takes besides the tokens (texts, length)."""
-        raise NotImplementedError
+    options: Callable[[torch.Tensor, str], dict[str, Any]]  # of a forward pass, besides tokens
 
     def look(self, ids: torch.Tensor, places: torch.Tensor, language: str = "") -> torch.Tensor:
         """Return the logits (texts, vocabulary) of texts (texts, length) at one place of each."""
@@ -297,6 +277,21 @@ class Reader(Adapter):
         found: torch.Tensor = out[0] if last is None else last
         return found[: len(ids)]
 
+    def predict(
+        self, prompts: Iterable[str], top_k: int, *, language: str = ""
+    ) -> Iterator[Predicted]:
+        """Rank all tokens at the last mask of each prompt, in the order of the prompts.
+
+        What is a UserError is told in ``asked``; and an answer that is not finite is one.
+        """
+        names = len(self.tokens)  # a head may be wider: its last columns are of no token
+        for block in blocks(prompts):
+            texts, encoded, score, _ = self.asked(block, language)
+            scores = partial(_first_columns, score, names)
+            best, values = self._ranked(encoded, min(top_k, names), scores)
+            lengths, unknown = self._sizes(encoded)
+            yield Predicted(texts, lengths, best, values, unknown)
+
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
         """Return the tokens of each word as a text of its own, and the places of its own ones."""
         return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
@@ -304,10 +299,7 @@ class Reader(Adapter):
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Yield the mean last hidden state of each word's own tokens, in the order of the words.
 
-        Raises
-        ------
-        UserError
-            If a word has no tokens or too many, or a state is not finite.
+        A word that has no tokens or too many, or a state that is not finite is a UserError.
         """
         for block in blocks(words, WORDS):
             yield self._represent(block, language)
@@ -328,3 +320,7 @@ class Reader(Adapter):
         means = [found[places].mean(axis=0) for found, places in zip(states, own, strict=True)]
         inner = [[ids[i] for i in places] for ids, places in zip(texts, own, strict=True)]
         return Represented(words, *self._sizes(inner), np.round(np.stack(means), DECIMALS) + 0.0)
+
+
+def _first_columns(score: Scores, number: int, rows: list[int]) -> torch.Tensor:
+    return score(rows)[:, :number]

@@ -19,9 +19,9 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import Reader
+from plumbline.probes.models.forward import Asked, Known, Reader
 from plumbline.probes.models.kernels.head_only import gated, narrow
-from plumbline.probes.models.scorer import MASK, METHODS, Filled, Method, Predicted, Score
+from plumbline.probes.models.scorer import MASK, METHODS, Method, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,8 +35,20 @@ Step = tuple[int, tuple[int, ...], int]  # pieces of a word, those already in pl
 Copy = tuple[tuple[int, ...], tuple[int, ...], str]  # a text, the scored place and others masked
 
 
+class _Auto:
+    """What transformers loads a model with a mask as."""
+
+    @staticmethod
+    def from_pretrained(where: Path, **options: Any) -> Any:
+        kind = AutoConfig.from_pretrained(where, trust_remote_code=False).model_type
+        auto: Any = AutoModelForCausalLM if kind == "xlnet" else AutoModelForMaskedLM
+        return auto.from_pretrained(where, **options)
+
+
 class Masked(Reader):
     """A model with a mask, and its tokenizer."""
+
+    auto = _Auto
 
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
@@ -56,16 +68,8 @@ class Masked(Reader):
                 "kind"
             )
         self.mask_id = self.tokens.mask_id
-        try:
-            self.kind: str = AutoConfig.from_pretrained(where, trust_remote_code=False).model_type
-        except (OSError, ValueError) as error:
-            said = " ".join(str(error).split())[:300]
-            raise UserError(
-                f"models.{self.name}: could not be loaded from {where} ({said}); check id and "
-                "revision in params.yaml, and the network if it was not fetched yet"
-            ) from error
-        self.auto = AutoModelForCausalLM if self.kind == "xlnet" else AutoModelForMaskedLM
         model = super().load(where, pickles=pickles)
+        self.kind: str = model.config.model_type
         if self.kind == "xlnet":
             _one_dtype(model, getattr(torch, self.dtype))
         return model
@@ -129,76 +133,32 @@ class Masked(Reader):
             )
         return {"langs": torch.full_like(ids, numbers[language])}
 
-    def fill(
+    def asked(
         self,
-        prompts: Iterable[str],
-        words: Sequence[str],
-        top_k: int,
+        prompts: list[str],
+        language: str,
+        known: Known | None = None,
         *,
-        multi: bool = False,
         together: bool = False,
-        language: str = "",
-    ) -> Iterator[Filled]:
-        """Rank candidate words at the one mask of each prompt, in the order of the prompts.
+    ) -> Asked:
+        """Return how prompts are asked, for words at their one mask, or for tokens at the last.
 
-        Parameters
-        ----------
-        multi
-            Also rank words of several pieces: as many masks as pieces, each piece scored with
-            the ones before it in place and the ones behind it masked, and the sum taken
-            (within-word left-to-right). Such sums are marked by ``pieces`` above 1.
-        together
-            With ``multi``: score each piece with all pieces of the word masked instead.
-
-        Raises
-        ------
-        UserError
-            If a prompt is too long for the model, or has not exactly one mask, or the model
-            answers with numbers that are not finite.
+        A word of several pieces is asked for at as many masks, each piece with the ones before it
+        in place and the ones behind it masked, and the sum taken (within-word left-to-right); or
+        ``together``, each with all pieces of the word masked. A prompt that is too long for the
+        model, or has no mask, or where words are known more than one, is a UserError.
         """
-        known = self.known(words, language, multi=multi)
-        for block in blocks(prompts):
-            written, encoded, masks = self._masks(block, language)
-            for prompt, places in zip(written, masks, strict=True):
-                if len(places) != 1:
-                    raise UserError(f"models.{self.name}: not exactly one mask in {prompt!r}")
-            tails = [tail for tail in known.values() if len(tail) > 1]
-            score = partial(self._at_masks, encoded, masks, language)
-            sums = partial(self._sums, encoded, masks, tails, language, together)
-            yield self.filled(written, encoded, known, top_k, score, sums)
-
-    def predict(
-        self, prompts: Iterable[str], top_k: int, *, language: str = ""
-    ) -> Iterator[Predicted]:
-        """Rank all tokens at the last mask of each prompt; the other masks stay masked.
-
-        Raises
-        ------
-        UserError
-            If a prompt has no mask or is too long, or an answer is not finite.
-        """
-        for block in blocks(prompts):
-            written, encoded, masks = self._masks(block, language)
-            for text, places in zip(written, masks, strict=True):
-                if not places:
-                    raise UserError(f"models.{self.name}: no mask in {text!r}")
-            score = partial(self._at_masks, encoded, masks, language)
-            yield self.predicted(written, encoded, top_k, score)
-
-    def _masks(
-        self, prompts: list[str], language: str
-    ) -> tuple[list[str], list[list[int]], list[list[int]]]:
-        """Return prompts as the model gets them, their tokens, and where those are masks."""
         written = [(self.context + prompt).replace(MASK, self.mask_token) for prompt in prompts]
         encoded = self.encode(written, language)
-        return (
-            written,
-            encoded,
-            [
-                [place for place, token in enumerate(ids) if token == self.mask_id]
-                for ids in encoded
-            ],
-        )
+        masks = [[i for i, token in enumerate(ids) if token == self.mask_id] for ids in encoded]
+        for text, places in zip(written, masks, strict=True):
+            if not places or (known is not None and len(places) > 1):
+                wrong = "no mask" if known is None else "not exactly one mask"
+                raise UserError(f"models.{self.name}: {wrong} in {text!r}")
+        tails = [tail for tail in (known or {}).values() if len(tail) > 1]
+        score = partial(self._at_masks, encoded, masks, language)
+        sums = partial(self._sums, encoded, masks, tails, language, together)
+        return Asked(written, encoded, score, sums)
 
     def _at_masks(
         self, encoded: list[list[int]], masks: list[list[int]], language: str, rows: list[int]
@@ -272,11 +232,8 @@ class Masked(Reader):
         attention that it gets, averaged over layers, heads and tokens (Kaneko & Bollegala 2022,
         eqs. 3 and 4, whose mean over tokens is the sum given here over ``tokens``).
 
-        Raises
-        ------
-        UserError
-            If a sentence is too long or empty, the method is unknown or the model cannot
-            answer it, or its answers are not finite.
+        A sentence that is too long or empty, a method that is unknown or that the model cannot
+        answer, or an answer that is not finite is a UserError.
         """
         if method not in METHODS:
             raise UserError(f"{method!r}: no such method; there are {', '.join(METHODS)}")

@@ -12,20 +12,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from plumbline.probes.models.batching import blocks
 from plumbline.probes.models.forward import Adapter
-from plumbline.probes.models.scorer import Text
+from plumbline.probes.models.scorer import SAMPLING, Sampling, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-
-    from plumbline.probes.models.scorer import Sampling
 
 
 class Writer(Adapter):
     """A model that writes one token after the other."""
 
     continues: bool  # whether what it writes goes on from the prompt
+    # of prompts, tokens to come and a language: what the model gets, as text and tokens
+    opened: Callable[[list[str], int, str], tuple[list[str], list[list[int]]]]
+    # of tokens (texts, length): logits (texts, vocabulary) for the next, and what to go on with
+    begin: Callable[[torch.Tensor], tuple[torch.Tensor, dict[str, Any]]]
+    # of the last tokens (texts,) and that: logits (texts, vocabulary) for the next
+    step: Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]
+    keep: Callable[[torch.Tensor, dict[str, Any]], None]  # goes on with some of the texts only
 
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
@@ -35,27 +41,28 @@ class Writer(Adapter):
         several = found if isinstance(found, list) else () if found is None else [found]
         self.ends = frozenset(several)  # the tokens that end a text
 
-    def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Return logits (texts, vocabulary) for the first new token, and what to go on with."""
-        raise NotImplementedError
-
-    def step(self, last: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
-        """Return logits (texts, vocabulary) after the tokens ``last`` (texts,)."""
-        raise NotImplementedError
-
-    def keep(self, rows: torch.Tensor, state: dict[str, Any]) -> None:
-        """Go on with some of the texts only."""
-        raise NotImplementedError
-
-    def write(
+    def generate(
         self,
-        prompts: Sequence[str],
-        encoded: Sequence[Sequence[int]],
-        seeds: Sequence[int],
-        sampling: Sampling,
+        prompts: Iterable[str],
+        seeds: Iterable[int],
+        sampling: Sampling = SAMPLING,
+        *,
+        language: str = "",
     ) -> Iterator[Text]:
-        """Yield a text for each prompt, in their order."""
+        """Continue or answer each prompt, in the order given, from the model's own probabilities.
 
+        Of what a model's config says on writing, the opening token that it forces on a decoder is
+        put first, and not counted. All else (beams, penalties, forbidden or closing tokens) is left
+        out. A prompt that leaves no room for the tokens asked for, an answer that is not finite, or
+        no language where one is needed is a UserError.
+        """
+        for block in blocks(zip(prompts, seeds, strict=True)):
+            texts, encoded = self.opened([prompt for prompt, _ in block], sampling.tokens, language)
+            yield from self._written(texts, encoded, [seed for _, seed in block], sampling)
+
+    def _written(
+        self, prompts: list[str], encoded: list[list[int]], seeds: list[int], sampling: Sampling
+    ) -> Iterator[Text]:
         def launch(rows: list[int]) -> list[list[int]]:
             ids = self.batches.move([encoded[i] for i in rows])
             luck = [_luck(prompts[i], seeds[i], sampling.tokens) for i in rows]
@@ -66,7 +73,7 @@ class Writer(Adapter):
         written: list[list[int]] = self.batches.each(lengths, costs, launch)
         for prompt, ids, seed, new in zip(prompts, encoded, seeds, written, strict=True):
             finished = bool(new) and new[-1] in self.ends
-            text = self._decoded(list(ids) if self.continues else [], new)
+            text = self._decoded(ids if self.continues else [], new)
             yield Text(prompt, seed, text, len(new), finished)
 
     def _batch(self, ids: torch.Tensor, luck: np.ndarray, sampling: Sampling) -> list[list[int]]:

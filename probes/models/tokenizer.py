@@ -187,6 +187,10 @@ class Tokens:
         markers = self.tokenizer.convert_tokens_to_ids([SENTENCEPIECE, BYTE_LEVEL])
         return "" if any(m not in (None, self.unknown_id) for m in markers) else " "
 
+    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
+        """Tell in how many tokens each word is written, of those that can be."""
+        return {word: len(tail) for word, tail in self.candidates(words, language).items()}
+
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
         """Tell which words are one word-initial piece."""
         pieces = self.candidates(words, language)
