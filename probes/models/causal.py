@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -116,33 +117,26 @@ class Causal(Reader, Writer):
         return [start]
 
     def _boundaries(
-        self,
-        given: Sequence[str],
-        heads: list[list[int]],
-        known: Known,
-        gap: str,
+        self, given: Sequence[str], heads: list[list[int]], known: Known, gap: str
     ) -> None:
         """Refuse prompts after which a word is not tokenised as the piece that is scored.
 
         Every prompt is tried with every word where no space is between them, or the vocabulary has
         pieces across spaces. Else every prompt with one, every word with one.
         """
-        words = list(known)
+        words, n = list(known), len(given)
         if not words:
             return
-        everyone = not gap or crosses(self.tokens.tokenizer.get_vocab())
-        n, w = len(given), len(words)
-        pairs = n * w if everyone else max(n, w)
-        for start in range(0, pairs, PAIRS):
-            part = range(start, min(start + PAIRS, pairs))
-            tried = [(i // w, i % w) if everyone else (i % n, i % w) for i in part]
-            texts = [f"{given[p]}{gap}{words[q]}" for p, q in tried]
-            whole = self.tokens.encode(texts, special=False)
-            for (p, q), text, ids in zip(tried, texts, whole, strict=True):
-                shared = self.tokens.after(given[p], text, ids, heads[p])
-                if tuple(ids[shared:]) != known[words[q]]:
+        tried: Iterable[tuple[int, str]] = product(range(n), words)
+        if gap and not crosses(self.tokens.tokenizer.get_vocab()):
+            tried = ((i % n, words[i % len(words)]) for i in range(max(n, len(words))))
+        for pairs in blocks(tried, PAIRS):
+            texts = [f"{given[i]}{gap}{word}" for i, word in pairs]
+            encoded = self.tokens.encode(texts, special=False)
+            for (i, word), text, ids in zip(pairs, texts, encoded, strict=True):
+                if tuple(ids[self.tokens.after(given[i], text, ids, heads[i]) :]) != known[word]:
                     raise UserError(
-                        f"models.{self.name}: {words[q]!r} has other tokens in {text!r} than "
+                        f"models.{self.name}: {word!r} has other tokens in {text!r} than "
                         "elsewhere; word the prompt so that it ends where a token does"
                     )
 

@@ -232,10 +232,7 @@ class Filler(Adapter):
             yield Filled(texts, tuple(known), pieces, best, values, *self._sizes(encoded))
 
     def _ranked(
-        self,
-        encoded: Sequence[Sequence[int]],
-        top_k: int,
-        score: Scores,
+        self, encoded: Sequence[Sequence[int]], top_k: int, score: Scores
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the places (texts, top_k) of the highest scores, and the scores, rounded."""
 
@@ -287,8 +284,8 @@ class Reader(Filler):
         names = len(self.tokens)  # a head may be wider: its last columns are of no token
         for block in blocks(prompts):
             texts, encoded, score, _ = self.asked(block, language)
-            scores = partial(_first_columns, score, names)
-            best, values = self._ranked(encoded, min(top_k, names), scores)
+            narrow = partial(_columns, score, names)
+            best, values = self._ranked(encoded, min(top_k, names), narrow)
             lengths, unknown = self._sizes(encoded)
             yield Predicted(texts, lengths, best, values, unknown)
 
@@ -322,5 +319,5 @@ class Reader(Filler):
         return Represented(words, *self._sizes(inner), np.round(np.stack(means), DECIMALS) + 0.0)
 
 
-def _first_columns(score: Scores, number: int, rows: list[int]) -> torch.Tensor:
+def _columns(score: Scores, number: int, rows: list[int]) -> torch.Tensor:
     return score(rows)[:, :number]

@@ -75,11 +75,7 @@ class Masked(Reader):
         return model
 
     def at(
-        self,
-        ids: torch.Tensor,
-        places: torch.Tensor,
-        language: str = "",
-        hidden: Sequence[Sequence[int]] = (),
+        self, ids: Any, places: Any, language: str = "", hidden: Sequence[Sequence[int]] = ()
     ) -> torch.Tensor:
         """Return the logits (texts, vocabulary) of texts (texts, length) at one place of each.
 
@@ -87,6 +83,7 @@ class Masked(Reader):
         all others, and the target mapping asks for one place's prediction from the query stream
         (Yang et al. 2019, section 2.3).
         """
+        ids, places = self.batches.move(ids), self.batches.move(places)
         if self.kind != "xlnet":
             return self.look(ids, places, language)
         rows = self.enough(torch.arange(len(ids), device=ids.device))
@@ -95,7 +92,7 @@ class Masked(Reader):
         blind, target = new(texts, length, length), new(texts, 1, length)
         for n, row in enumerate(rows.tolist()):
             blind[n, :, list(hidden[row])] = 1
-            target[n, 0, places[row]] = 1
+        target[torch.arange(texts, device=ids.device), 0, places[rows]] = 1
         options = self.options(ids[rows], language)
         out = self.model(input_ids=ids[rows], perm_mask=blind, target_mapping=target, **options)
         logits: torch.Tensor = out.logits[: len(ids)]
@@ -164,9 +161,8 @@ class Masked(Reader):
         self, encoded: list[list[int]], masks: list[list[int]], language: str, rows: list[int]
     ) -> torch.Tensor:
         """Return log-probabilities (rows, vocabulary) at the last mask of some texts."""
-        ids = self.batches.move([encoded[i] for i in rows])
-        last = self.batches.move([masks[i][-1] for i in rows])
-        return self.nats(self.at(ids, last, language, [masks[i] for i in rows]))
+        ids, hidden = [encoded[i] for i in rows], [masks[i] for i in rows]
+        return self.nats(self.at(ids, [places[-1] for places in hidden], language, hidden))
 
     def _sums(
         self,
@@ -204,8 +200,7 @@ class Masked(Reader):
                 texts.append([*ids[:place], *begun, *blank, *ids[place + 1 :]])
                 at.append(place + n)
                 hidden.append(range(place + len(begun), place + length))
-            logits = self.at(self.batches.move(texts), self.batches.move(at), language, hidden)
-            scores = self.nats(logits).double()
+            scores = self.nats(self.at(texts, at, language, hidden)).double()
             return [scores[n, pieces[jobs[r][1]]] for n, r in enumerate(rows)]
 
         lengths = [len(encoded[i]) + length - 1 for i, (length, *_) in jobs]
@@ -314,8 +309,8 @@ class Masked(Reader):
             true = ids.gather(1, places[:, None])
             where = [(n, q) for n, masked in enumerate(hidden) for q in masked]
             ids[tuple(torch.tensor(where).t())] = self.mask_id
-            ids, places, true = map(self.batches.move, (ids, places, true))
-            return self.nats(self.at(ids, places, language, hidden)).gather(1, true).squeeze(1)
+            scores = self.nats(self.at(ids, places, language, hidden))
+            return scores.gather(1, self.batches.move(true)).squeeze(1)
 
         lengths = [len(ids) for ids, *_ in new]
         found = self.batches.collect(lengths, lengths, launch, np.zeros(len(new)))
