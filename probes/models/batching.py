@@ -23,7 +23,6 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
 
 T = TypeVar("T")
 BLOCK = 4096  # texts tokenised and sorted by length at once: bounds memory
@@ -111,23 +110,6 @@ class Batches:
 
         self.run(shapes, costs, launch, finish)
         return found
-
-    def collect(
-        self,
-        shapes: Sequence[Hashable],
-        costs: Sequence[int],
-        launch: Callable[[list[int]], Any],
-        *into: NDArray[Any],
-    ) -> NDArray[Any]:
-        """Compute all rows as :meth:`run` does, an array a tensor of theirs; return the first."""
-
-        def finish(rows: list[int], done: Any) -> None:
-            parts = done if isinstance(done, tuple) else (done,)
-            for array, part in zip(into, parts, strict=True):
-                array[rows] = part.cpu().numpy()
-
-        self.run(shapes, costs, launch, finish)
-        return into[0]
 
     def cut(self, shapes: Sequence[Hashable], costs: Sequence[int]) -> Iterator[list[int]]:
         """Yield batches of row numbers, the longest rows first, within the budget of the moment."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from plumbline.probes.models.scorer import DECIMALS, Classes
 from plumbline.probes.models.tokenizer import HEAD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -26,31 +27,10 @@ if TYPE_CHECKING:
 FOLLOWS = "entail"  # how the label begins, in any case: entailment, ENTAILMENT
 
 
-class Labelled(Adapter):
-    """A model with labels."""
+class Classifier(Adapter):
+    """A model that classifies texts."""
 
     auto = AutoModelForSequenceClassification
-
-    def load(self, where: Path, *, pickles: bool) -> Any:
-        """Return the model from a folder."""
-        model = super().load(where, pickles=pickles)
-        if model.config.pad_token_id is None:  # decoders look for the last token that is no
-            model.config.pad_token_id = -1  # padding: no token of ours is
-        return model
-
-    def logits_of(self, ids: torch.Tensor, **options: torch.Tensor) -> torch.Tensor:
-        """Return the logits (texts, labels) of texts (texts, length).
-
-        Texts of one length are computed together, rows enough: so none is padded, and an answer
-        does not depend on the others.
-        """
-        again = {name: self.enough(given) for name, given in options.items()}
-        logits = self.model(input_ids=self.enough(ids), **again).logits
-        return self.finite(logits[: len(ids)].double())
-
-
-class Classifier(Labelled):
-    """A model that classifies texts."""
 
     def __init__(
         self, where: Path, name: str, revision: str, *, context: str = "", **options: Any
@@ -69,6 +49,13 @@ class Classifier(Labelled):
         self.gate = gated(self.model, self.model.base_model_prefix)
         self.narrow = narrow(self.model, self.gate, place=0)  # whether it judges by the first token
 
+    def load(self, where: Path, *, pickles: bool) -> Any:
+        """Return the model from a folder."""
+        model = super().load(where, pickles=pickles)
+        if model.config.pad_token_id is None:  # decoders look for the last token that is no
+            model.config.pad_token_id = -1  # padding: no token of ours is
+        return model
+
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
         """Give the probability of every label for each text, in the order of the texts.
 
@@ -77,9 +64,10 @@ class Classifier(Labelled):
         to six decimals. A text that is too long for the model, or an answer that is not finite, is
         a UserError.
         """
+        read = torch.nn.functional.logsigmoid if self.several else partial(torch.log_softmax, dim=1)
         for block in blocks(texts):
             encoded = self.encode(block)
-            found = self._logprobs(encoded)
+            found = self._read({"input_ids": encoded}, read)
             probabilities, logprobs = (x.round(DECIMALS) + 0.0 for x in (np.exp(found), found))
             answers = zip(block, probabilities.tolist(), logprobs.tolist(), encoded, strict=True)
             for text, p, log, ids in answers:
@@ -91,27 +79,35 @@ class Classifier(Labelled):
         head, *behind = map(len, self.tokens.encode(texts, language, special=False))
         return [length - head for length in behind]
 
-    def _logprobs(self, encoded: list[list[int]]) -> NDArray[np.float64]:
-        """Return the log-probabilities (texts, labels) of texts."""
+    def _read(
+        self,
+        given: dict[str, list[list[int]]],
+        read: Callable[[torch.Tensor], torch.Tensor],
+    ) -> NDArray[np.float64]:
+        """Return what is read of the logits (texts, labels) of texts.
+
+        Texts of one length are computed together, rows enough: so none is padded, and an answer
+        does not depend on the others.
+        """
 
         def launch(rows: list[int]) -> torch.Tensor:
-            ids = self.batches.move([encoded[i] for i in rows])
-            computed = torch.arange(len(self.enough(ids)), device=ids.device)
-            first = self.gate.at(computed, torch.zeros_like(computed))
+            inputs = {
+                name: self.enough(self.batches.move([each[i] for i in rows]))
+                for name, each in given.items()
+            }
+            every = torch.arange(len(inputs["input_ids"]), device=self.batches.where)
+            first = self.gate.at(every, torch.zeros_like(every))
             with first if self.narrow else nullcontext():
-                logits = self.logits_of(ids)
-            if self.several:
-                return torch.nn.functional.logsigmoid(logits)
-            return torch.log_softmax(logits, dim=1)
+                logits = self.model(**inputs).logits
+            return read(self.finite(logits[: len(rows)].double()))
 
-        lengths = [len(ids) for ids in encoded]
+        lengths = [len(ids) for ids in given["input_ids"]]
         most = self.batches.tokens // self.fewest  # so many rows are computed in any case
         costs = [min(length, most) for length in lengths]
-        into = np.zeros((len(encoded), len(self.labels)))
-        return self.batches.collect(lengths, costs, launch, into)
+        return np.array(self.batches.each(lengths, costs, launch))
 
 
-class Entailment(Labelled):
+class Entailment(Classifier):
     """A classifier of pairs, loaded under its name in params.yaml."""
 
     def __init__(self, name: str) -> None:
@@ -127,8 +123,8 @@ class Entailment(Labelled):
             raise UserError(f"models.{name}: of kind {params.kind}; stances need a classifier")
         revision = str(facts["revision"])
         super().__init__(where, name, revision, dtype=params.dtype, pickles=params.pickles)
-        labels = {str(v).casefold(): int(k) for k, v in self.model.config.id2label.items()}
-        own = [place for label, place in labels.items() if label.startswith(FOLLOWS)]
+        labels = [label.casefold() for label in self.labels]
+        own = [place for place, label in enumerate(labels) if label.startswith(FOLLOWS)]
         if len(own) != 1:
             raise UserError(
                 f"models.{name}: none of its labels ({', '.join(sorted(labels))}) is entailment; "
@@ -149,11 +145,5 @@ class Entailment(Labelled):
         for (premise, _), ids in zip(pairs, given["input_ids"], strict=True):
             self.tokens.fits(premise, ids, self.longest)
 
-        def launch(some: list[int]) -> torch.Tensor:
-            ids, *kinds = (self.batches.move([rows[i] for i in some]) for rows in given.values())
-            options = {"token_type_ids": kinds[0]} if kinds else {}
-            return self.logits_of(ids, **options)[:, self.place]
-
-        lengths = [len(ids) for ids in given["input_ids"]]
-        found = self.batches.collect(lengths, lengths, launch, np.zeros(len(pairs)))
+        found = self._read(given, lambda logits: logits[:, self.place])
         return [round(value, DECIMALS) + 0.0 for value in found.tolist()]

@@ -70,6 +70,12 @@ def files_of(folder: Path, params: Model) -> list[Path]:
     return sorted({path for pattern in file_patterns(params) for path in folder.glob(pattern)})
 
 
+def changed(folder: Path, files: dict[str, str]) -> Path | None:
+    """Return the first file that has not the sha256 of its name, or none."""
+    paths = ((folder / name, sha256) for name, sha256 in files.items())
+    return next((p for p, own in paths if not p.is_file() or digest(p) != own), None)
+
+
 def download(name: str, params: Model) -> Path:
     """Return the folder that holds a model's files, fetched to the Hub's cache if need be.
 

@@ -241,9 +241,12 @@ class Filler(Adapter):
             order = leading(scores, top_k)
             return order, scores.gather(1, order)
 
+        def finish(rows: list[int], done: tuple[torch.Tensor, torch.Tensor]) -> None:
+            best[rows], values[rows] = (part.cpu().numpy() for part in done)
+
         lengths = [len(ids) for ids in encoded]
         best, values = np.zeros((len(encoded), top_k), np.int32), np.zeros((len(encoded), top_k))
-        self.batches.collect(lengths, lengths, launch, best, values)
+        self.batches.run(lengths, lengths, launch, finish)
         return best, values + 0.0
 
 

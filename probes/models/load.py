@@ -7,8 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.snapshot import digest
-from plumbline.probes.models.files import download, files_of, refresh
+from plumbline.probes.models.files import changed, download, files_of, refresh
 from plumbline.probes.models.params import MANIFEST, model, pointer
 
 if TYPE_CHECKING:
@@ -51,13 +50,11 @@ def pinned(name: str) -> tuple[Path, Model, dict[str, Any]]:
     """
     params, facts = model(name), _facts(name)
     where = download(name, params)
-    for file, sha256 in facts["files"].items():
-        path = where / file
-        if not path.is_file() or digest(path) != sha256:
-            raise UserError(
-                f"{path}: not the file that {pointer(name)} names; make that anew with "
-                f"`{refresh(name)}`"
-            )
+    if path := changed(where, facts["files"]):
+        raise UserError(
+            f"{path}: not the file that {pointer(name)} names; make that anew with "
+            f"`{refresh(name)}`"
+        )
     there = {path.name for path in files_of(where, params)}
     if new := sorted(there - {MANIFEST, *facts["files"]}):
         raise UserError(

@@ -310,11 +310,11 @@ class Masked(Reader):
             where = [(n, q) for n, masked in enumerate(hidden) for q in masked]
             ids[tuple(torch.tensor(where).t())] = self.mask_id
             scores = self.nats(self.at(ids, places, language, hidden))
-            return scores.gather(1, self.batches.move(true)).squeeze(1)
+            return scores.gather(1, self.batches.move(true)).squeeze(1).double()
 
         lengths = [len(ids) for ids, *_ in new]
-        found = self.batches.collect(lengths, lengths, launch, np.zeros(len(new)))
-        known = self.scored | dict(zip(new, found.tolist(), strict=True))
+        found = self.batches.each(lengths, lengths, launch)
+        known = self.scored | dict(zip(new, found, strict=True))
         self.scored = {copy: known[copy] for copy in copies}  # no more than a block's
         starts = np.cumsum([0, *(len(own) for own in counted[:-1])])
         return np.add.reduceat([known[copy] for copy in copies], starts)
@@ -339,7 +339,7 @@ class Masked(Reader):
         # eager attention differs in its last digits with the position of a text in its batch
         alone = weighted and self.batches.where.type == "cpu"
         shapes = range(len(encoded)) if alone else lengths
-        return self.batches.collect(shapes, lengths, launch, np.zeros(len(encoded)))
+        return np.array(self.batches.each(shapes, lengths, launch))
 
 
 def _one_dtype(xlnet: Any, dtype: torch.dtype) -> None:

@@ -108,7 +108,7 @@ class Seq2Seq(Filler, Writer):
             return scores[:, len(self.opening) - 1 + len(written[0]) :].sum(1)
 
         shapes = [(len(encoded[i]), len(before), len(tail)) for i, before, tail in rows]
-        return self.batches.collect(shapes, list(map(sum, shapes)), launch, np.zeros(len(rows)))
+        return np.array(self.batches.each(shapes, list(map(sum, shapes)), launch))
 
     def opened(
         self, prompts: list[str], room: int, language: str

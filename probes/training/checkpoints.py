@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
-from plumbline.builders.core.snapshot import digest
-from plumbline.probes.models.files import download
+from plumbline.probes.models.files import changed, download
 from plumbline.probes.models.load import adapter, load
 from plumbline.probes.models.params import model
 
@@ -93,12 +92,11 @@ def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
     if not checkpoint.name:
         return download(name, model(name))
     where = folder / name / checkpoint.name
-    for file, sha256 in checkpoint.files.items():
-        if not (where / file).is_file() or digest(where / file) != sha256:
-            raise UserError(
-                f"{where / file}: not the file that {LIST} names; train again with "
-                f"`make repro STAGE='--force pretrain@{name}'`"
-            )
+    if path := changed(where, checkpoint.files):
+        raise UserError(
+            f"{path}: not the file that {LIST} names; train again with "
+            f"`make repro STAGE='--force pretrain@{name}'`"
+        )
     return where
 
 
