@@ -23,8 +23,6 @@ os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
 
 T = TypeVar("T")
 BLOCK = 4096  # texts tokenised and sorted by length at once: bounds memory
@@ -69,69 +67,63 @@ class Batches:
     def run(
         self,
         shapes: Sequence[Hashable],
-        tokens: Sequence[int],
+        costs: Sequence[int],
         launch: Callable[[list[int]], T],
         finish: Callable[[list[int], T], None],
     ) -> None:
-        """Compute all rows, those of one shape together.
+        """Compute all rows without gradients, those of one shape together.
+
+        A row that alone does not fit the device's memory is a UserError.
 
         Parameters
         ----------
         shapes
             Of each row: rows that may share a batch have equal shapes.
-        tokens
-            Of each row: what it costs.
+        costs
+            Of each row, in tokens.
         launch
             Computes some rows. Runs in several threads on a CPU; may only start the work on a GPU.
         finish
             Takes the results, in the calling thread, in any order of batches.
-
-        Raises
-        ------
-        UserError
-            If one row alone does not fit the device's memory.
         """
+        launch = torch.inference_mode()(launch)
+        batches = self.cut(shapes, costs)
         if self.where.type == "cpu":
             with ThreadPoolExecutor(cores()) as pool:
-                for rows, done in _side_by_side(pool, launch, self.cut(shapes, tokens)):
-                    finish(rows, done)
+                running = ((rows, pool.submit(launch, rows)) for rows in batches)
+                for rows, future in _ahead(running, 2 * cores()):
+                    finish(rows, future.result())
             return
-        pending: deque[tuple[list[int], T]] = deque()
-        for rows in self.cut(shapes, tokens):
-            pending.extend(self._launch(rows, launch))
-            while len(pending) > AHEAD:
-                finish(*pending.popleft())
-        while pending:
-            finish(*pending.popleft())
+        for rows, done in _ahead((part for b in batches for part in self._fit(b, launch)), AHEAD):
+            finish(rows, done)
 
-    def collect(
-        self,
-        shapes: Sequence[Hashable],
-        tokens: Sequence[int],
-        launch: Callable[[list[int]], torch.Tensor],
-        into: NDArray[np.float64],
-    ) -> NDArray[np.float64]:
-        """Compute all rows as :meth:`run` does, into an array, without gradients; return it."""
+    def each(
+        self, shapes: Sequence[Hashable], costs: Sequence[int], launch: Callable[[list[int]], Any]
+    ) -> list[Any]:
+        """Compute all rows as :meth:`run` does; return what came of each, tensors as arrays."""
+        found: list[Any] = [None] * len(shapes)
 
-        def finish(rows: list[int], done: torch.Tensor) -> None:
-            into[rows] = done.double().cpu().numpy()
+        def finish(rows: list[int], done: Any) -> None:
+            values = done.cpu().numpy() if isinstance(done, torch.Tensor) else done
+            for row, value in zip(rows, values, strict=True):
+                found[row] = value
 
-        self.run(shapes, tokens, torch.inference_mode()(launch), finish)
-        return into
+        self.run(shapes, costs, launch, finish)
+        return found
 
-    def cut(self, shapes: Sequence[Hashable], tokens: Sequence[int]) -> Iterator[list[int]]:
+    def cut(self, shapes: Sequence[Hashable], costs: Sequence[int]) -> Iterator[list[int]]:
         """Yield batches of row numbers, the longest rows first, within the budget of the moment."""
         groups: dict[Any, list[int]] = {}
         for row, shape in enumerate(shapes):
             groups.setdefault(shape, []).append(row)
-        for group in sorted(groups.values(), key=lambda g: (-tokens[g[0]], g[0])):
+        for group in sorted(groups.values(), key=lambda g: (-costs[g[0]], g[0])):
             start = 0
             while start < len(group):
-                fit = min(max(ROWS[0], self.tokens // max(1, tokens[group[0]])), self.most)
+                fit = min(max(ROWS[0], self.tokens // max(1, costs[group[0]])), self.most)
                 yield group[start : start + fit]
                 start += fit
 
-    def _launch(
+    def _fit(
         self, rows: list[int], launch: Callable[[list[int]], T]
     ) -> Iterator[tuple[list[int], T]]:
         """Start some rows on the GPU; if they do not fit, go on with half as many at a time."""
@@ -150,8 +142,10 @@ class Batches:
                 if self.where.type == "cuda":
                     torch.cuda.empty_cache()
                 continue
-            if self.where.type == "cuda" and _used(self.where) < FULL:
-                self.tokens = min(2 * self.tokens, 1 << 22)
+            if self.where.type == "cuda":
+                whole = torch.cuda.get_device_properties(self.where).total_memory
+                if torch.cuda.max_memory_allocated(self.where) < FULL * whole:
+                    self.tokens = min(2 * self.tokens, 1 << 22)
             yield part, done
             start += len(part)
 
@@ -165,22 +159,11 @@ class Batches:
         return tensor.to(self.where, non_blocking=True)
 
 
-def _side_by_side(
-    pool: ThreadPoolExecutor, launch: Callable[[list[int]], T], batches: Iterable[list[int]]
-) -> Iterator[tuple[list[int], T]]:
-    """Yield results in the order of the batches, with few of them waiting in memory."""
-    pending: deque[tuple[list[int], Any]] = deque()
-    for rows in batches:
-        pending.append((rows, pool.submit(launch, rows)))
-        if len(pending) > 2 * cores():
-            first, future = pending.popleft()
-            yield first, future.result()
-    while pending:
-        first, future = pending.popleft()
-        yield first, future.result()
-
-
-def _used(where: torch.device) -> float:
-    """Return the largest share of a GPU's memory that was in use."""
-    whole = torch.cuda.get_device_properties(where).total_memory
-    return torch.cuda.max_memory_allocated(where) / whole
+def _ahead(running: Iterable[T], number: int) -> Iterator[T]:
+    """Yield what was begun, in its order, with so many more under way at most."""
+    pending: deque[T] = deque()
+    for one in running:
+        pending.append(one)
+        if len(pending) > number:
+            yield pending.popleft()
+    yield from pending

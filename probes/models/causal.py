@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,18 +22,13 @@ from transformers.cache_utils import DynamicLayer
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models import batching
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import Representing, enough, logsoftmax
+from plumbline.probes.models.forward import Asked, Known, Reader
 from plumbline.probes.models.kernels import prefix_tree
 from plumbline.probes.models.kernels.head_only import CLOSE, CLOSE_ELSE, gated
 from plumbline.probes.models.sampling import Writer
 from plumbline.probes.models.scorer import (
     MASK,
-    SAMPLING,
-    Filled,
-    Predicted,
-    Sampling,
     Score,
-    Text,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +42,7 @@ PAIRS = 1 << 16  # texts tokenised at once where every prompt is tried with ever
 ACROSS = re.compile(r"[^\s▁ĠĊĉč][▁Ġ]")  # in a piece: the end of a word and the space behind it
 
 
-class Causal(Representing, Writer):
+class Causal(Reader, Writer):
     """A model that reads and writes from left to right, and its tokenizer."""
 
     auto = AutoModelForCausalLM
@@ -55,85 +51,44 @@ class Causal(Representing, Writer):
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
         self.gate = gated(self.model, _body(self.model))
+        self.body = self.gate.inner
         self.opening = self.tokens.opening()
         self.shares = self._shares()
+
+    def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:  # noqa: ARG002
+        """Return what a forward pass takes besides the tokens."""
+        return {"use_cache": False}
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
         """Return the tokens of each word behind what begins a text, and the places of its own."""
         start: list[int] = []
-        with suppress(
-            UserError
-        ):  # GPT-1 has no such token: there the word is the first thing it sees
+        with suppress(UserError):  # GPT-1 has no such token: there nothing stands before the word
             start = self._begin(empty=True)
         own = self.tokens.encode(words, language, special=False)
         return [([*start, *ids], [len(start) + n for n in range(len(ids))]) for ids in own]
 
-    def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:  # noqa: ARG002
-        """Return the last hidden states (texts, length, width)."""
-        again = enough(self.fewest, *ids.shape).to(ids.device)
-        found: torch.Tensor = self.gate.inner(input_ids=ids[again], use_cache=False)[0]
-        return found[: len(ids)]
+    def asked(self, prompts: list[str], language: str, known: Known | None = None) -> Asked:
+        """Return how prompts are asked for the token at the mask that ends each.
 
-    def fill(
-        self,
-        prompts: Iterable[str],
-        words: Sequence[str],
-        top_k: int,
-        *,
-        multi: bool = False,
-        language: str = "",
-    ) -> Iterator[Filled]:
-        """Rank candidate words at the mask that ends each prompt, in the order of the prompts.
-
-        Parameters
-        ----------
-        multi
-            Also rank words of several pieces: the sum over the pieces, each after those before it.
-
-        Raises
-        ------
-        UserError
-            If a prompt does not end with its only mask, is too long for the model, or no token
-            boundary lies where a word begins; or the model answers with numbers that are not
-            finite.
+        The space before the mask belongs to the token: a word of its own is one with that space. A
+        prompt that does not end with its only mask, is too long for the model, or has no token
+        boundary where a word begins is a UserError.
         """
-        known = self.known(words, language, multi=multi)
-        gap = self.tokens.gap(language)
-        everyone = not gap or crosses(self.tokens.tokenizer.get_vocab())
-        for block in blocks(prompts):
-            prefixes = [self._prefix(prompt, gap) for prompt in block]
-            given, heads, encoded = self._encoded(prefixes)
-            self._boundaries(given, heads, known, gap, everyone=everyone)
-            several = [word for word, tail in known.items() if len(tail) > 1]
-            sums = partial(self._whole_words, prefixes, gap, several)
-            yield self.filled(given, encoded, known, top_k, partial(self._next, encoded), sums)
-
-    def predict(
-        self, prompts: Iterable[str], top_k: int, *, language: str = ""
-    ) -> Iterator[Predicted]:
-        """Rank all tokens of the vocabulary at the mask that ends each prompt.
-
-        The space before the mask belongs to the token: a word of its own is one with that space.
-
-        Raises
-        ------
-        UserError
-            If a prompt does not end with its only mask, is too long for the model, or the model
-            answers with numbers that are not finite.
-        """
-        gap = self.tokens.gap(language)
-        for block in blocks(prompts):
-            given, _, encoded = self._encoded([self._prefix(prompt, gap) for prompt in block])
-            yield self.predicted(given, encoded, top_k, partial(self._next, encoded))
-
-    def _prefix(self, prompt: str, gap: str) -> str:
-        """Return what stands before the mask of a prompt, as the user wrote it."""
-        if not prompt.endswith(MASK) or prompt.count(MASK) != 1:
-            raise UserError(
-                f"models.{self.name}: reads from left to right, and sees nothing behind a mask; "
-                f"give a prompt with one mask at its very end, not {prompt!r}"
-            )
-        return prompt.removesuffix(MASK).removesuffix(" " if gap else "")
+        for prompt in prompts:
+            if not prompt.endswith(MASK) or prompt.count(MASK) != 1:
+                raise UserError(
+                    f"models.{self.name}: reads from left to right, and sees nothing behind a "
+                    f"mask; give a prompt with one mask at its very end, not {prompt!r}"
+                )
+        gap, known = self.tokens.gap(language), known or {}
+        own = [prompt.removesuffix(MASK).removesuffix(" " if gap else "") for prompt in prompts]
+        given, heads, encoded = self._encoded(own)
+        for text, ids in zip(given, encoded, strict=True):
+            self.tokens.fits(text, range(len(ids) + 1), self.longest)  # one for the word
+        self._boundaries(given, heads, known, gap)
+        words = [word for word, tail in known.items() if len(tail) > 1]
+        sums = partial(self._whole_words, own, gap, words)
+        return Asked(given, encoded, partial(self._next, encoded), sums)
 
     def _given(self, prefix: str) -> str:
         """Return a prefix behind the context, with a space between them as for other kinds."""
@@ -142,13 +97,10 @@ class Causal(Representing, Writer):
     def _encoded(
         self, prefixes: Sequence[str]
     ) -> tuple[list[str], list[list[int]], list[list[int]]]:
-        """Return what the model gets before each mask: as text, its tokens, all tokens."""
+        """Return what the model gets of each prefix: as text, its tokens, all tokens."""
         given = [self._given(prefix) for prefix in prefixes]
         heads = self.tokens.encode(given, special=False)
-        encoded = [[*self._begin(empty=not ids), *ids] for ids in heads]
-        for text, ids in zip(given, encoded, strict=True):
-            self.tokens.fits(text, range(len(ids) + 1), self.longest)  # one for the word
-        return given, heads, encoded
+        return given, heads, [[*self._begin(empty=not ids), *ids] for ids in heads]
 
     def _begin(self, *, empty: bool) -> list[int]:
         """Return what the tokenizer puts before a text, or where nothing else is, its start."""
@@ -165,58 +117,41 @@ class Causal(Representing, Writer):
         return [start]
 
     def _boundaries(
-        self,
-        given: Sequence[str],
-        heads: list[list[int]],
-        known: dict[str, tuple[int, ...]],
-        gap: str,
-        *,
-        everyone: bool,
+        self, given: Sequence[str], heads: list[list[int]], known: Known, gap: str
     ) -> None:
         """Refuse prompts after which a word is not tokenised as the piece that is scored.
 
-        Parameters
-        ----------
-        heads
-            The tokens of what stands before each mask.
-        everyone
-            Whether every prompt is tried with every word: where no space is between them, or the
-            vocabulary has pieces across spaces. Else every prompt with one, every word with one.
+        Every prompt is tried with every word where no space is between them, or the vocabulary has
+        pieces across spaces. Else every prompt with one, every word with one.
         """
-        words = list(known)
+        words, n = list(known), len(given)
         if not words:
             return
-        n, w = len(given), len(words)
-        pairs = n * w if everyone else max(n, w)
-        for start in range(0, pairs, PAIRS):
-            part = range(start, min(start + PAIRS, pairs))
-            tried = [(i // w, i % w) if everyone else (i % n, i % w) for i in part]
-            texts = [f"{given[p]}{gap}{words[q]}" for p, q in tried]
-            whole = self.tokens.encode(texts, special=False)
-            for (p, q), text, ids in zip(tried, texts, whole, strict=True):
-                shared = self.tokens.after(given[p], text, ids, heads[p])
-                if tuple(ids[shared:]) != known[words[q]]:
+        tried: Iterable[tuple[int, str]] = product(range(n), words)
+        if gap and not crosses(self.tokens.tokenizer.get_vocab()):
+            tried = ((i % n, words[i % len(words)]) for i in range(max(n, len(words))))
+        for pairs in blocks(tried, PAIRS):
+            texts = [f"{given[i]}{gap}{word}" for i, word in pairs]
+            encoded = self.tokens.encode(texts, special=False)
+            for (i, word), text, ids in zip(pairs, texts, encoded, strict=True):
+                if tuple(ids[self.tokens.after(given[i], text, ids, heads[i]) :]) != known[word]:
                     raise UserError(
-                        f"models.{self.name}: {words[q]!r} has other tokens in {text!r} than "
+                        f"models.{self.name}: {word!r} has other tokens in {text!r} than "
                         "elsewhere; word the prompt so that it ends where a token does"
                     )
 
     def _next(self, encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
         """Return the log-probabilities (rows, vocabulary) of the token after some texts."""
         ids = self.batches.move([encoded[i] for i in rows])
-        texts, length = ids.shape
-        looked = enough(self.fewest, texts).to(ids.device)
-        with self.gate.at(looked, torch.full_like(looked, length - 1)):
-            again = enough(self.fewest, texts, length).to(ids.device)
-            out = self.model(input_ids=ids[again], use_cache=False)
-        return logsoftmax(self.name, out.logits.squeeze(1)[:texts], self.dtype)
+        last = torch.full((len(ids),), ids.shape[1] - 1, device=ids.device)
+        return self.nats(self.look(ids, last))
 
     def _whole_words(
         self, prefixes: Sequence[str], gap: str, words: Sequence[str]
     ) -> NDArray[np.float64]:
         """Return the log-probabilities of words of several pieces, prompt by prompt."""
         pairs = ((prefix, f"{gap}{word}") for prefix in prefixes for word in words)
-        return np.array([score.logprob_nats for score in self.logprobs(pairs)], np.float64)
+        return np.array([score.logprob_nats for score in self.logprobs(pairs)])
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix, in the order given.
@@ -224,14 +159,9 @@ class Causal(Representing, Writer):
         The whole string is tokenised, and the log-probabilities of the tokens behind those of the
         prefix are summed. Texts that begin alike share the computation of their beginning. With
         an empty prefix the model's beginning-of-text token stands before the continuation, also
-        where its tokenizer puts none before other texts (GPT-2's).
-
-        Raises
-        ------
-        UserError
-            If the prefix's tokens are not the first of the whole, a text is too long or empty,
-            the model has no beginning-of-text token where one is needed, or an answer is not
-            finite.
+        where its tokenizer puts none before other texts (GPT-2's); no such token is a UserError, as
+        is a prefix whose tokens are not the first of the whole, a text that is too long or empty,
+        or an answer that is not finite.
         """
         for block in blocks(pairs):
             yield from self._score([(self._given(prefix), rest) for prefix, rest in block])
@@ -241,8 +171,7 @@ class Causal(Representing, Writer):
         encoded = self.tokens.encode(texts, special=False)
         distinct = sorted({prefix for prefix, _ in pairs})
         heads = dict(zip(distinct, self.tokens.encode(distinct, special=False), strict=True))
-        whole: list[list[int]] = []
-        starts: list[int] = []
+        whole, starts = [], []
         for (prefix, rest), text, ids in zip(pairs, texts, encoded, strict=True):
             head = heads[prefix] if prefix else []
             begin = self._begin(empty=not head)
@@ -253,11 +182,6 @@ class Causal(Representing, Writer):
                 raise UserError(
                     f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
                 )
-        sums = np.zeros(len(pairs))
-
-        def finish(_: list[int], done: tuple[list[int], torch.Tensor]) -> None:
-            sums[done[0]] = done[1].cpu().numpy()
-
         read = [ids[:-1] for ids in whole]  # nothing is asked after the last token
         if self.shares:
             parts = prefix_tree.parts(read, batching.TOKENS)
@@ -266,11 +190,14 @@ class Causal(Representing, Writer):
             parts = [[row] for row in range(len(pairs))]
             shapes = costs = [len(ids) for ids in read]
 
-        @torch.inference_mode()
         def launch(chosen: list[int]) -> tuple[list[int], torch.Tensor]:
             rows = [row for part in chosen for row in parts[part]]
             return rows, self._sums([whole[row] for row in rows], [starts[row] for row in rows])
 
+        def finish(_: list[int], done: tuple[list[int], torch.Tensor]) -> None:
+            sums[done[0]] = done[1].cpu().numpy()
+
+        sums = np.zeros(len(pairs))
         self.batches.run(shapes, costs, launch, finish)
         own = [ids[start:] for ids, start in zip(whole, starts, strict=True)]
         return self.scores(texts, sums, own)
@@ -282,8 +209,8 @@ class Causal(Representing, Writer):
         """
         read = [ids[:-1] for ids in texts]
         asked = [(n, p) for n, ids in enumerate(texts) for p in range(starts[n], len(ids))]
-        options: dict[str, Any] = {"use_cache": False}
-        tree = None
+        row, true = self.batches.move([(n, texts[n][p]) for n, p in asked]).t()
+        tree, options = None, self.options(row, "")
         if self.shares:
             tree = prefix_tree.grow(read, self.batches.move)
             ids, options["position_ids"] = tree.tokens, tree.places
@@ -291,34 +218,22 @@ class Causal(Representing, Writer):
         else:
             ids = self.batches.move(read)
             where = [n * ids.shape[1] + p - 1 for n, p in asked]
-            ids = ids[enough(self.fewest, *ids.shape)]
+            ids = self.enough(ids, ids.shape[1])
         places, which = torch.unique(self.batches.move(where), return_inverse=True)
-        looked = places[enough(self.fewest, len(places)).to(places.device)]
-        length = ids.shape[1]
+        looked, length = self.enough(places), ids.shape[1]
         with prefix_tree.reading(tree), self.gate.at(looked // length, looked % length):
             logits = self.model(input_ids=ids, **options).logits.squeeze(1)
-        scores = logsoftmax(self.name, logits[: len(places)], self.dtype)
-        chosen = scores[which, self.batches.move([texts[n][p] for n, p in asked])].double()
-        row = self.batches.move([n for n, _ in asked])
+        chosen = self.nats(logits[: len(places)])[which, true].double()
         return chosen.new_zeros(len(texts)).index_add_(0, row, chosen)
 
-    def generate(
-        self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
-    ) -> Iterator[Text]:
-        """Continue each prompt, in the order given; see :mod:`plumbline.probes.models.sampling`.
-
-        Raises
-        ------
-        UserError
-            If a prompt leaves no room for the tokens asked for, or an answer is not finite.
-        """
-        for block in blocks(zip(prompts, seeds, strict=True)):
-            texts = [self._given(prompt) for prompt, _ in block]
-            encoded = self.tokens.encode(texts, special=False)
-            begun = [[*self._begin(empty=not ids), *ids] for ids in encoded]
-            for text, ids in zip(texts, begun, strict=True):
-                self.tokens.room(text, len(ids), sampling.tokens, self.longest)
-            yield from self.write(texts, begun, [seed for _, seed in block], sampling)
+    def opened(
+        self, prompts: list[str], room: int, _language: str
+    ) -> tuple[list[str], list[list[int]]]:
+        """Return what the model gets of each prompt to go on from, with room for more tokens."""
+        texts, _, begun = self._encoded(prompts)
+        for text, ids in zip(texts, begun, strict=True):
+            self.tokens.room(text, len(ids), room, self.longest)
+        return texts, begun
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
         """Return logits (texts, vocabulary) for the first new token, and what to go on with."""
@@ -353,10 +268,9 @@ class Causal(Representing, Writer):
         Every layer must see all tokens: sliding windows do not, nor do recurrent layers. And the
         model must leave its attention to others: tried on random texts.
         """
-        out = self.gate.inner(input_ids=self.batches.move([[0]]), use_cache=True)
+        out = self.body(input_ids=self.batches.move([[0]]), use_cache=True)
         layers = getattr(getattr(out, "past_key_values", None), "layers", [])
-        whole = [type(layer) is DynamicLayer and layer.is_initialized for layer in layers]
-        if not (whole and all(whole)):
+        if not layers or any(type(x) is not DynamicLayer or not x.is_initialized for x in layers):
             return False
         size, length = self.model.config.vocab_size, min(TRIAL, self.longest)
         draw = torch.Generator().manual_seed(0)
@@ -367,16 +281,12 @@ class Causal(Representing, Writer):
         if not prefix_tree.prepare(self.model):
             return False
         tree = prefix_tree.grow(texts, self.batches.move)
-        try:
-            with prefix_tree.reading(tree):
-                logits = self.model(
-                    input_ids=tree.tokens, position_ids=tree.places, use_cache=False
-                ).logits[0]
-        except (RuntimeError, TypeError, ValueError):
-            prefix_tree.release(self.model)
-            return False
-        pairs = zip(tree.paths, plain, strict=True)
-        apart = torch.stack([(logits[path] - true).abs().max() for path, true in pairs]).max()
+        options: dict[str, Any] = {"position_ids": tree.places, "use_cache": False}
+        apart = torch.tensor(torch.inf)
+        with suppress(RuntimeError, TypeError, ValueError), prefix_tree.reading(tree):
+            logits = self.model(input_ids=tree.tokens, **options).logits[0]
+            pairs = zip(tree.paths, plain, strict=True)
+            apart = torch.stack([(logits[path] - true).abs().max() for path, true in pairs]).max()
         fine = bool(apart < CLOSE.get(self.model.dtype, CLOSE_ELSE) * plain[0].std(0).mean())
         if not fine:
             prefix_tree.release(self.model)

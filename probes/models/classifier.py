@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,34 +12,25 @@ from transformers import AutoModelForSequenceClassification
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import Adapter, enough, finite
+from plumbline.probes.models.forward import Adapter
 from plumbline.probes.models.kernels.head_only import gated, narrow
 from plumbline.probes.models.load import pinned
 from plumbline.probes.models.scorer import DECIMALS, Classes
 from plumbline.probes.models.tokenizer import HEAD
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
 FOLLOWS = "entail"  # how the label begins, in any case: entailment, ENTAILMENT
 
 
-class Labelled(Adapter):
-    """A model with labels."""
+class Classifier(Adapter):
+    """A model that classifies texts."""
 
     auto = AutoModelForSequenceClassification
-
-    def load(self, where: Path, *, pickles: bool) -> Any:
-        """Return the model from a folder."""
-        model = super().load(where, pickles=pickles)
-        if model.config.pad_token_id is None:  # decoders look for the last token that is no
-            model.config.pad_token_id = -1  # padding: no token of ours is
-        return model
-
-
-class Classifier(Labelled):
-    """A model that classifies texts."""
 
     def __init__(
         self, where: Path, name: str, revision: str, *, context: str = "", **options: Any
@@ -57,57 +49,65 @@ class Classifier(Labelled):
         self.gate = gated(self.model, self.model.base_model_prefix)
         self.narrow = narrow(self.model, self.gate, place=0)  # whether it judges by the first token
 
+    def load(self, where: Path, *, pickles: bool) -> Any:
+        """Return the model from a folder."""
+        model = super().load(where, pickles=pickles)
+        if model.config.pad_token_id is None:  # decoders look for the last token that is no
+            model.config.pad_token_id = -1  # padding: no token of ours is
+        return model
+
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
         """Give the probability of every label for each text, in the order of the texts.
 
         Probabilities are a softmax over the labels, or where the model was trained for several
         labels at once (``problem_type``) a sigmoid of each; they and their logarithms are rounded
-        to six decimals.
-
-        Raises
-        ------
-        UserError
-            If a text is too long for the model, or an answer is not finite.
+        to six decimals. A text that is too long for the model, or an answer that is not finite, is
+        a UserError.
         """
+        read = torch.nn.functional.logsigmoid if self.several else partial(torch.log_softmax, dim=1)
         for block in blocks(texts):
-            yield from self._classify(block)
+            encoded = self.encode(block)
+            found = self._read({"input_ids": encoded}, read)
+            probabilities, logprobs = (x.round(DECIMALS) + 0.0 for x in (np.exp(found), found))
+            answers = zip(block, probabilities.tolist(), logprobs.tolist(), encoded, strict=True)
+            for text, p, log, ids in answers:
+                yield Classes(text, self.labels, tuple(p), tuple(log), len(ids))
 
     def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
         """Tell how many tokens each word has behind another one."""
-        (head,), behind = (
-            self.tokens.encode(texts, language, special=False)
-            for texts in ([HEAD], [f"{HEAD} {word}" for word in words])
-        )
-        return [len(ids) - len(head) for ids in behind]
+        texts = [HEAD, *(f"{HEAD} {word}" for word in words)]
+        head, *behind = map(len, self.tokens.encode(texts, language, special=False))
+        return [length - head for length in behind]
 
-    def _classify(self, texts: list[str]) -> list[Classes]:
-        encoded = self.encode(texts)
+    def _read(
+        self,
+        given: dict[str, list[list[int]]],
+        read: Callable[[torch.Tensor], torch.Tensor],
+    ) -> NDArray[np.float64]:
+        """Return what is read of the logits (texts, labels) of texts.
+
+        Texts of one length are computed together, rows enough: so none is padded, and an answer
+        does not depend on the others.
+        """
 
         def launch(rows: list[int]) -> torch.Tensor:
-            ids = self.batches.move([encoded[i] for i in rows])[enough(self.fewest, len(rows))]
-            first = torch.zeros(len(ids), dtype=torch.long, device=ids.device)
-            wanted = self.gate.at(torch.arange(len(ids), device=ids.device), first)
-            with wanted if self.narrow else nullcontext():
-                logits = self.model(input_ids=ids).logits[: len(rows)].double()
-            finite(self.name, logits, self.dtype)
-            if self.several:
-                return torch.nn.functional.logsigmoid(logits)
-            return torch.log_softmax(logits, dim=1)
+            inputs = {
+                name: self.enough(self.batches.move([each[i] for i in rows]))
+                for name, each in given.items()
+            }
+            every = torch.arange(len(inputs["input_ids"]), device=self.batches.where)
+            first = self.gate.at(every, torch.zeros_like(every))
+            with first if self.narrow else nullcontext():
+                logits = self.model(**inputs).logits
+            return read(self.finite(logits[: len(rows)].double()))
 
-        lengths = [len(ids) for ids in encoded]
+        lengths = [len(ids) for ids in given["input_ids"]]
         most = self.batches.tokens // self.fewest  # so many rows are computed in any case
         costs = [min(length, most) for length in lengths]
-        found = self.batches.collect(
-            lengths, costs, launch, np.zeros((len(texts), len(self.labels)))
-        )
-        probabilities, logprobs = (x.round(DECIMALS) + 0.0 for x in (np.exp(found), found))
-        return [
-            Classes(text, self.labels, tuple(p.tolist()), tuple(log.tolist()), length)
-            for text, p, log, length in zip(texts, probabilities, logprobs, lengths, strict=True)
-        ]
+        return np.array(self.batches.each(lengths, costs, launch))
 
 
-class Entailment(Labelled):
+class Entailment(Classifier):
     """A classifier of pairs, loaded under its name in params.yaml."""
 
     def __init__(self, name: str) -> None:
@@ -123,8 +123,8 @@ class Entailment(Labelled):
             raise UserError(f"models.{name}: of kind {params.kind}; stances need a classifier")
         revision = str(facts["revision"])
         super().__init__(where, name, revision, dtype=params.dtype, pickles=params.pickles)
-        labels = {str(v).casefold(): int(k) for k, v in self.model.config.id2label.items()}
-        own = [place for label, place in labels.items() if label.startswith(FOLLOWS)]
+        labels = [label.casefold() for label in self.labels]
+        own = [place for place, label in enumerate(labels) if label.startswith(FOLLOWS)]
         if len(own) != 1:
             raise UserError(
                 f"models.{name}: none of its labels ({', '.join(sorted(labels))}) is entailment; "
@@ -135,30 +135,15 @@ class Entailment(Labelled):
     def logits(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         """Return the logit of entailment of each pair of premise and hypothesis.
 
-        Pairs of one length are computed together, so none is padded, and an answer does not depend
-        on the others.
-
-        Raises
-        ------
-        UserError
-            If a pair is too long for the model, since nothing is cut, or an answer is not finite.
+        A pair that is too long for the model, since nothing is cut, or an answer that is not finite
+        is a UserError.
         """
         if not pairs:
             return []
-        premises, hypotheses = ([pair[i] for pair in pairs] for i in (0, 1))
-        encoded = self.tokens.tokenizer(premises, hypotheses, verbose=False)
-        rows, kinds = encoded["input_ids"], encoded.get("token_type_ids")
-        for (premise, _), ids in zip(pairs, rows, strict=True):
+        encoded = self.tokens.tokenizer(*map(list, zip(*pairs, strict=True)), verbose=False)
+        given = {k: encoded[k] for k in ("input_ids", "token_type_ids") if k in encoded}
+        for (premise, _), ids in zip(pairs, given["input_ids"], strict=True):
             self.tokens.fits(premise, ids, self.longest)
 
-        def launch(some: list[int]) -> torch.Tensor:
-            again = enough(self.fewest, len(some))  # rows enough that the batch changes no digit
-            given = {"input_ids": self.batches.move([rows[i] for i in some])[again]}
-            if kinds is not None:
-                given["token_type_ids"] = self.batches.move([kinds[i] for i in some])[again]
-            logits = self.model(**given).logits[: len(some), self.place].double()
-            return finite(self.name, logits, self.dtype)
-
-        lengths = [len(ids) for ids in rows]
-        found = self.batches.collect(lengths, lengths, launch, np.zeros(len(pairs)))
+        found = self._read(given, lambda logits: logits[:, self.place])
         return [round(value, DECIMALS) + 0.0 for value in found.tolist()]

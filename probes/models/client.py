@@ -23,6 +23,8 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, retry_after
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from plumbline.probes.models.params import Endpoint
 
 FIRST_WAIT_S = 1.0  # after a failure; doubles each time, with jitter
@@ -55,11 +57,8 @@ class Budget:
     def hold(self, most: int) -> None:
         """Set tokens aside for a request, waiting for others to come back if need be.
 
-        Raises
-        ------
-        Spent
-            If the request could go over the limit, with none on its way that could free some;
-            from then on always, since a later row is of no use without it.
+        Raises :class:`Spent` if it could go over the limit, with none on its way that could free
+        some; from then on always, since a later row is of no use without it.
         """
         # Only one waits and others queue behind it: no later, smaller request slips past.
         with self._turn, self._change:
@@ -115,28 +114,28 @@ class Client:
     def ask(
         self, what: str, path: str, body: dict[str, Any] | None = None, most: int = 0
     ) -> dict[str, Any]:
-        """Return the JSON object that the server answers.
+        """Return the JSON object that the server answers to a request: ``what``, in words.
 
-        Parameters
-        ----------
-        what
-            The request in words, for messages.
-        path
-            Behind the endpoint's address.
-        body
-            To be sent as JSON; without it the path is only read.
-        most
-            Tokens that the request can cost at most.
-
-        Raises
-        ------
-        Refused
-            On a status that asking again does not change, a redirect included.
-        Spent
-            If the budget has no room for it.
-        UserError
-            When all tries failed, or the server sends the key back.
+        ``path`` stands behind the endpoint's address; ``body`` is sent as JSON, without it the path
+        is only read; ``most`` is the tokens that the request can cost. :class:`Refused` is a
+        status that asking again does not change, a redirect included; :class:`Spent`, no room in
+        the budget; any other UserError, that all tries failed, or the server sends the key back.
         """
+
+        def once() -> dict[str, Any]:
+            if self._stopped.is_set():
+                raise UserError(f"{what}: not asked, the run has stopped")
+            self.budget.hold(most)
+            cost: int | None = None  # an answer that is lost counts as the most it can have cost
+            try:
+                status, headers, raw = self._send(path, body)
+                cost = 0 if status >= 300 else None
+                answer = self._read(what, status, headers, raw)
+                cost = used(answer)
+                return answer
+            finally:
+                self.budget.settle(most, cost)
+
         policy = Politeness(
             contact="",
             timeout_s=self.endpoint.timeout_s,
@@ -144,27 +143,9 @@ class Client:
             backoff_s=FIRST_WAIT_S,
             longest_wait_s=LONGEST_WAIT_S,
         )
-        return patiently(lambda: self._once(what, path, body, most), what, policy)
+        return patiently(once, what, policy)
 
-    def _once(self, what: str, path: str, body: dict[str, Any] | None, most: int) -> dict[str, Any]:
-        if self._stopped.is_set():
-            raise UserError(f"{what}: not asked, the run has stopped")
-        self.budget.hold(most)
-        cost: int | None = None  # an answer that is lost counts as the most it can have cost
-        try:
-            status, headers, raw = self._send(path, body)
-            if status >= 300:
-                cost = 0
-                self._refuse(what, status, headers, self._said(raw))
-            answer = self._read(what, raw)
-            cost = used(answer)
-            return answer
-        finally:
-            self.budget.settle(most, cost)
-
-    def _send(
-        self, path: str, body: dict[str, Any] | None
-    ) -> tuple[int, requests.structures.CaseInsensitiveDict[str], bytes]:
+    def _send(self, path: str, body: dict[str, Any] | None) -> tuple[int, Mapping[str, str], bytes]:
         """Return status, headers and the whole body."""
         limit = self.endpoint.timeout_s
         slow = Slow(f"no whole answer within {limit:g} s")
@@ -189,37 +170,40 @@ class Client:
             failure = Busy(f"the connection failed ({type(error).__name__})")
         raise failure  # out here: what requests raises holds the request, and so the key
 
-    def _read(self, what: str, raw: bytes) -> dict[str, Any]:
-        """Return the object in a body."""
+    def _read(
+        self, what: str, status: int, headers: Mapping[str, str], raw: bytes
+    ) -> dict[str, Any]:
+        """Return the object in an answer, or raise what its status means."""
         try:
-            answer = json.loads(raw)
+            found = json.loads(raw)
         except ValueError:
-            answer = None
-        if not isinstance(answer, dict):
-            raise Busy(f"not JSON under HTTP 200 but {self._said(raw)!r}")
-        if stands_in(answer, self._key):
+            found = raw.decode(errors="replace")
+        said: Any = found
+        for name in ("error", "message", "detail"):
+            said = said[name] if isinstance(said, dict) and said.get(name) else said
+        words = " ".join((said if isinstance(said, str) else json.dumps(said)).split())
+        words = self._keyless(words)[:SAID]
+        if status >= 300:
+            raise self._refusal(what, status, headers, words)
+        if not isinstance(found, dict):
+            raise Busy(f"not JSON under HTTP 200 but {words!r}")
+        if len(self._key) >= SECRET and _in_json(self._key) in json.dumps(found):
             raise UserError(
                 f"{what}: the server sends the key back in its answer; nothing was kept"
             )
-        if answer.get("error"):
-            raise Busy(f"an error under HTTP 200: {self._said(raw)}")
-        return answer
+        if found.get("error"):
+            raise Busy(f"an error under HTTP 200: {words}")
+        return found
 
-    def _refuse(
-        self,
-        what: str,
-        status: int,
-        headers: requests.structures.CaseInsensitiveDict[str],
-        said: str,
-    ) -> None:
-        """Raise what a status means."""
+    def _refusal(self, what: str, status: int, headers: Mapping[str, str], said: str) -> Exception:
+        """Return what a status of 300 or more means."""
         if status in (408, 504):
-            raise Slow(f"HTTP {status}: {said}")
+            return Slow(f"HTTP {status}: {said}")
         if status == 429 or status >= 500:
-            raise Busy(f"HTTP {status}: {said}", retry_after(headers.get("Retry-After")))
+            return Busy(f"HTTP {status}: {said}", retry_after(headers.get("Retry-After")))
         variable = self.endpoint.key
         if status < 400:
-            to = without_key(headers.get("Location", "").partition("?")[0], self._key)
+            to = self._keyless(headers.get("Location", "").partition("?")[0])
             advice = f"it sends on to {to or 'another path'}; write the right endpoint.url"
         elif status in (401, 403) and variable:
             advice = f"check the key in the environment variable {variable}"
@@ -229,19 +213,15 @@ class Client:
             advice = "check endpoint.url (up to and with /v1), endpoint.model and endpoint.api"
         else:
             advice = "it does not take the request as it is"
-        raise Refused(f"{what}: HTTP {status}, {advice}; the server says: {said}", status, said)
+        return Refused(f"{what}: HTTP {status}, {advice}; the server says: {said}", status, said)
 
-    def _said(self, raw: bytes) -> str:
-        """Return a server's own words on one line, without the key."""
-        text = raw.decode(errors="replace")
-        try:
-            said = json.loads(text)
-        except ValueError:
-            said = text
-        for name in ("error", "message", "detail"):
-            said = said[name] if isinstance(said, dict) and said.get(name) else said
-        said = said if isinstance(said, str) else json.dumps(said)
-        return without_key(" ".join(said.split()), self._key)[:SAID]
+    def _keyless(self, text: str) -> str:
+        """Take the key out of a text, and any piece of it that is long enough to tell."""
+        key = self._key
+        pieces = (key[start : start + SECRET] for start in range(len(key) - SECRET + 1))
+        for secret in filter(None, (key, _in_json(key), *pieces)):
+            text = text.replace(secret, "[key]")
+        return text
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         if self._key:
@@ -259,10 +239,8 @@ def used(answer: dict[str, Any], what: str = "total_tokens") -> int | None:
 def read_key(endpoint: Endpoint) -> str:
     """Return the key, or nothing where the endpoint names none.
 
-    Raises
-    ------
-    UserError
-        If the variable is not set, or the address would send the key for others to read.
+    A variable that is not set, or an address that others could read the key on the way to, is a
+    UserError.
     """
     try:
         parts = urlsplit(endpoint.url)
@@ -271,7 +249,7 @@ def read_key(endpoint: Endpoint) -> str:
         host = ""
     if not host:
         raise UserError(f"endpoint.url: {endpoint.url} is no address of a server")
-    if parts.username or parts.password or parts.query or parts.fragment:
+    if parts.query or parts.fragment:
         raise UserError(
             "endpoint.url: has more to it than an address; a key belongs into the environment "
             "variable that endpoint.key names, not into params.yaml"
@@ -301,20 +279,6 @@ def _loopback(host: str) -> bool:
         return False
 
 
-def _written(key: str) -> str:
+def _in_json(key: str) -> str:
     """Return a key as it stands in JSON."""
     return json.dumps(key)[1:-1]
-
-
-def without_key(text: str, key: str) -> str:
-    """Take a key out of a text, and any piece of it that is long enough to tell."""
-    for secret in dict.fromkeys((key, _written(key))) if key else ():
-        text = text.replace(secret, "[key]")
-    for start in range(len(key) - SECRET + 1):
-        text = text.replace(key[start : start + SECRET], "[key]")
-    return text
-
-
-def stands_in(answer: object, key: str) -> bool:
-    """Tell whether a key stands in an answer read from JSON."""
-    return len(key) >= SECRET and _written(key) in json.dumps(answer)

@@ -34,10 +34,7 @@ def refresh(name: str) -> str:
 def pin(name: str) -> Path:
     """Write ``data/models/NAME/model.json``: id, revision and the sha256 of a model's files.
 
-    Raises
-    ------
-    UserError
-        If the params are wrong, the Hub is out of reach, or the id or revision does not exist.
+    A UserError if the params are wrong, the Hub is out of reach, or id or revision does not exist.
     """
     params = model(name)
     if weights_folder(name).parent != MODELS:
@@ -48,12 +45,9 @@ def pin(name: str) -> Path:
         from plumbline.probes.models.remote import identify
 
         known = identify(params.endpoint)
-        facts: dict[str, Any] = {"id": params.endpoint.model, "files": {}, **known}
-        facts["revision"] = revision(known)
+        facts = {"id": params.endpoint.model, "files": {}, **known, "revision": revision(known)}
     else:
-        where = download(name, params)
-        paths = sorted({p for pattern in file_patterns(params) for p in where.glob(pattern)})
-        files = {p.name: digest(p) for p in paths}
+        files = {path.name: digest(path) for path in files_of(download(name, params), params)}
         facts = {"id": params.id, "revision": params.revision or revision(files), "files": files}
     text = json.dumps(facts, indent=1, sort_keys=True) + "\n"
     write_bytes(partial / POINTER, text.encode())
@@ -66,18 +60,26 @@ def revision(files: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()[:40]
 
 
-def file_patterns(params: Model) -> tuple[str, ...]:
+def file_patterns(params: Model) -> list[str]:
     """Return the patterns of the files that a model needs."""
-    return (*WANTED, PICKLES) if params.pickles else WANTED
+    return [*WANTED, *([PICKLES] if params.pickles else [])]
+
+
+def files_of(folder: Path, params: Model) -> list[Path]:
+    """Return the files of a folder that a model needs."""
+    return sorted({path for pattern in file_patterns(params) for path in folder.glob(pattern)})
+
+
+def changed(folder: Path, files: dict[str, str]) -> Path | None:
+    """Return the first file that has not the sha256 of its name, or none."""
+    paths = ((folder / name, sha256) for name, sha256 in files.items())
+    return next((p for p, own in paths if not p.is_file() or digest(p) != own), None)
 
 
 def download(name: str, params: Model) -> Path:
     """Return the folder that holds a model's files, fetched to the Hub's cache if need be.
 
-    Raises
-    ------
-    UserError
-        If there is no such folder, id or revision, or the Hub is out of reach.
+    A UserError if there is no such folder, id or revision, or the Hub is out of reach.
     """
     assert params.id is not None
     if params.revision is None:
@@ -86,16 +88,11 @@ def download(name: str, params: Model) -> Path:
             raise UserError(f"models.{name}.id: no folder {folder}")
         return folder
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-    )
 
     try:
-        patterns = list(file_patterns(params))
+        patterns = file_patterns(params)
         where = snapshot_download(params.id, revision=params.revision, allow_patterns=patterns)
-    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+    except (OSError, ValueError) as error:  # all of the Hub's are one of them
         said = " ".join(str(error).split())[:200]
         raise UserError(
             f"models.{name}: {params.id} at {params.revision} could not be had ({said}); check id, "

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -15,35 +16,28 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import Batches, blocks, device
 from plumbline.probes.models.kernels.activations import whole
 from plumbline.probes.models.kernels.packed_linear import FEWEST, PAIR, pack
-from plumbline.probes.models.scorer import (
-    DECIMALS,
-    Filled,
-    Pieces,
-    Predicted,
-    Represented,
-    Score,
-    Vocabulary,
-)
+from plumbline.probes.models.scorer import DECIMALS, Filled, Predicted, Represented, Score
 from plumbline.probes.models.tokenizer import Tokens, longest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from plumbline.probes.models.kernels.head_only import Gate
+
 disable_progress_bar()  # type: ignore[no-untyped-call]
 BROKEN = (OSError, ValueError, RuntimeError, SafetensorError, UnpicklingError)  # also: other sizes
 WORDS = 1024  # whose hidden states are held at once
+Known = dict[str, tuple[int, ...]]  # candidates, and the pieces of each
+Scores = Callable[[list[int]], torch.Tensor]  # log-probabilities (rows, vocabulary) of some texts
 
 
 def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) -> Any:
     """Load weights onto the device: without code of their own, and from pickles only on request.
 
-    Raises
-    ------
-    UserError
-        If they cannot be loaded as what ``auto`` loads.
+    A UserError where they cannot be loaded as what ``auto`` loads.
     """
     load = partial(
         auto.from_pretrained,
@@ -72,58 +66,6 @@ def pretrained(where: Path, name: str, dtype: str, auto: Any, *, pickles: bool) 
     return model.eval().to(device())
 
 
-def enough(fewest: int, texts: int, each: int = 1) -> torch.Tensor:
-    """Return the numbers of all texts, repeated until they make up rows enough.
-
-    There are two texts at least: attention of a single one is laid out, and so computed, another
-    way.
-
-    Parameters
-    ----------
-    fewest
-        Rows that a product must have.
-    each
-        Rows that one text makes.
-    """
-    return torch.arange(max(texts, PAIR, -(-fewest // each))) % texts
-
-
-def alike(model: Any) -> int:
-    """Make results on a CPU independent of the batch; return the fewest rows of a product."""
-    if model.device.type != "cpu":
-        return FEWEST
-    whole(model)
-    return pack(model)
-
-
-def finite(name: str, values: torch.Tensor, dtype: str, what: str = "answers") -> torch.Tensor:
-    """Return the values of a batch.
-
-    Raises
-    ------
-    UserError
-        If one of them is not a number or infinite.
-    """
-    if not torch.isfinite(values.sum()):
-        way = "try dtype: float32" if dtype == "bfloat16" else "check its weights"
-        raise UserError(
-            f"models.{name}: {what} are not finite in {dtype} (batch of {len(values)}); {way}"
-        )
-    return values
-
-
-def logsoftmax(name: str, logits: torch.Tensor, dtype: str) -> torch.Tensor:
-    """Return log-probabilities in nats, of the shape of ``logits``, in at least float32.
-
-    Raises
-    ------
-    UserError
-        If one of them is not a number or infinite.
-    """
-    wide = logits if logits.dtype == torch.float64 else logits.float()
-    return finite(name, torch.log_softmax(wide, dim=-1), dtype)
-
-
 def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
     """Return the places (rows, top_k) of the highest scores, of equal ones the first.
 
@@ -141,7 +83,11 @@ def leading(scores: torch.Tensor, top_k: int) -> torch.Tensor:
 
 
 class Adapter:
-    """One model, its tokenizer and its batches."""
+    """One model, its tokenizer and its batches.
+
+    On a CPU no result depends on the batch: activations and products are those of any number of
+    rows from ``fewest`` on.
+    """
 
     auto: Any  # the class of transformers that loads it
     mask_token = ""
@@ -156,14 +102,19 @@ class Adapter:
         context: str = "",
         pickles: bool = False,
     ) -> None:
-        self.tokens = Tokens(where, name)
+        self.tokens = tokens = Tokens(where, name)
+        self.vocabulary, self.pieces = tokens.vocabulary, tokens.pieces
+        self.spelled = tokens.spelled
         self.name, self.revision, self.dtype = name, revision, dtype
         self.context = f"{context} " if context else ""
         self.model: Any = self.load(where, pickles=pickles)
         self.architecture = type(self.model).__name__
         self.longest = longest(self.tokens.tokenizer, self.model)
-        self.fewest = alike(self.model)
         self.batches = Batches(name, self.model.device)
+        self.fewest = FEWEST
+        if self.model.device.type == "cpu":
+            whole(self.model)
+            self.fewest = pack(self.model)
 
     def load(self, where: Path, *, pickles: bool) -> Any:
         """Return the model from a folder."""
@@ -180,20 +131,35 @@ class Adapter:
             "dtype": self.dtype,
         }
 
-    def encode(
-        self, texts: Sequence[str], language: str = "", *, special: bool = True
-    ) -> list[list[int]]:
-        """Return the tokens of each text.
-
-        Raises
-        ------
-        UserError
-            If a text is too long for the model.
-        """
-        encoded = self.tokens.encode(texts, language, special=special)
+    def encode(self, texts: Sequence[str], language: str = "") -> list[list[int]]:
+        """Return the tokens of each text, none too long for the model."""
+        encoded = self.tokens.encode(texts, language)
         for text, ids in zip(texts, encoded, strict=True):
             self.tokens.fits(text, ids, self.longest)
         return encoded
+
+    def enough(self, texts: torch.Tensor, each: int = 1) -> torch.Tensor:
+        """Return texts, repeated until they, of so many rows ``each``, are enough for a product.
+
+        There are two at least: attention of a single one is laid out, and so computed, another way.
+        """
+        rows = torch.arange(max(len(texts), PAIR, -(-self.fewest // each))) % len(texts)
+        return texts[rows.to(texts.device)]
+
+    def finite(self, values: torch.Tensor, what: str = "answers") -> torch.Tensor:
+        """Return the values of a batch; one that is not a number or infinite is a UserError."""
+        if not torch.isfinite(values.sum()):
+            way = "try dtype: float32" if self.dtype == "bfloat16" else "check its weights"
+            raise UserError(
+                f"models.{self.name}: {what} are not finite in {self.dtype} (batch of "
+                f"{len(values)}); {way}"
+            )
+        return values
+
+    def nats(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return log-probabilities in nats, of the shape of ``logits``, in at least float32."""
+        wide = logits if logits.dtype == torch.float64 else logits.float()
+        return self.finite(torch.log_softmax(wide, dim=-1))
 
     def scores(
         self, texts: Sequence[str], sums: Iterable[float], own: Sequence[Sequence[int]]
@@ -204,77 +170,6 @@ class Adapter:
             for text, value, ids in zip(texts, sums, own, strict=True)
         ]
 
-    def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
-        """Tell which words are one word-initial piece; see ``models.tokenizer``."""
-        return self.tokens.vocabulary(words, language)
-
-    def pieces(self, language: str = "") -> Pieces:
-        """Tell what the tokens of the vocabulary are."""
-        return self.tokens.pieces(language)
-
-    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
-        """Tell in how many tokens each word is written, of those that can be."""
-        return {word: len(tail) for word, tail in self.tokens.candidates(words, language).items()}
-
-    def known(
-        self, words: Sequence[str], language: str, *, multi: bool
-    ) -> dict[str, tuple[int, ...]]:
-        """Return the pieces of each candidate, those of several only where wanted."""
-        found = self.tokens.candidates(words, language)
-        return {word: tail for word, tail in found.items() if multi or len(tail) == 1}
-
-    def filled(
-        self,
-        prompts: Sequence[str],
-        encoded: Sequence[Sequence[int]],
-        known: dict[str, tuple[int, ...]],
-        top_k: int,
-        score: Callable[[list[int]], torch.Tensor],
-        sums: Callable[[], NDArray[np.float64]],
-    ) -> Filled:
-        """Rank candidates for a block of prompts.
-
-        Parameters
-        ----------
-        known
-            The pieces of each candidate.
-        score
-            Returns log-probabilities (rows, vocabulary) of some prompts: for words of one piece.
-        sums
-            Returns those, prompt by prompt, of the words of several pieces.
-        """
-        tails = list(known.values())
-        single = [i for i, tail in enumerate(tails) if len(tail) == 1]
-        several = [i for i, tail in enumerate(tails) if len(tail) > 1]
-        first = self.batches.move([tails[i][0] for i in single])
-        summed = sums().reshape(len(prompts), len(several)) if several else None
-
-        def every(rows: list[int]) -> torch.Tensor:
-            scores = score(rows)[:, first]
-            if summed is None:
-                return scores
-            found = scores.new_empty(len(rows), len(tails), dtype=torch.float64)
-            found[:, single] = scores.double()
-            found[:, several] = torch.from_numpy(summed[rows]).to(found)
-            return found
-
-        best, values = self._ranked(encoded, min(top_k, len(known)), every)
-        pieces = np.array([len(tail) for tail in tails], np.int32)
-        return Filled(prompts, tuple(known), pieces, best, values, *self._sizes(encoded))
-
-    def predicted(
-        self,
-        prompts: Sequence[str],
-        encoded: Sequence[Sequence[int]],
-        top_k: int,
-        score: Callable[[list[int]], torch.Tensor],
-    ) -> Predicted:
-        """Rank all tokens for a block of prompts, by scores as in :meth:`filled`."""
-        names = len(self.tokens)  # a head may be wider: its last columns are of no token
-        best, values = self._ranked(encoded, min(top_k, names), lambda rows: score(rows)[:, :names])
-        lengths, unknown = self._sizes(encoded)
-        return Predicted(prompts, lengths, best, values, unknown)
-
     def _sizes(
         self, encoded: Sequence[Sequence[int]]
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -282,15 +177,64 @@ class Adapter:
         unknown = [self.tokens.unknown(ids) for ids in encoded]
         return np.array([len(ids) for ids in encoded], np.int32), np.array(unknown, np.int32)
 
-    def _ranked(
+
+class Asked(NamedTuple):
+    """Prompts as a model gets them, and what it answers at their masks."""
+
+    texts: list[str]
+    encoded: list[list[int]]  # their tokens
+    score: Scores  # gives log-probabilities of the token at the mask
+    sums: Callable[[], NDArray[np.float64]]  # those (prompts, words) of words of several pieces
+
+
+class Filler(Adapter):
+    """A model that can be asked for the words at a mask."""
+
+    asked: Callable[..., Asked]  # of prompts, their language, and words or None for any token
+
+    def fill(
         self,
-        encoded: Sequence[Sequence[int]],
+        prompts: Iterable[str],
+        words: Sequence[str],
         top_k: int,
-        score: Callable[[list[int]], torch.Tensor],
+        *,
+        multi: bool = False,
+        language: str = "",
+        **options: Any,
+    ) -> Iterator[Filled]:
+        """Rank candidate words at the one mask of each prompt, in the order of the prompts.
+
+        With ``multi`` also words of several pieces, which are marked by ``pieces`` above 1: by the
+        sum over the pieces, each after those before it. What a kind of model makes of a mask, its
+        ``options`` and what is a UserError are told in its own ``asked``; and an answer that is not
+        finite is one.
+        """
+        found = self.tokens.candidates(words, language)
+        known = {word: tail for word, tail in found.items() if multi or len(tail) == 1}
+        pieces = np.array([len(tail) for tail in known.values()], np.int32)
+        single, several = np.flatnonzero(pieces == 1), np.flatnonzero(pieces > 1)
+        first = self.batches.move([tail[0] for tail in known.values() if len(tail) == 1])
+
+        def every(score: Scores, summed: NDArray[np.float64], rows: list[int]) -> torch.Tensor:
+            scores = score(rows)[:, first]
+            if not len(several):
+                return scores
+            found = scores.new_empty(len(rows), len(known), dtype=torch.float64)
+            found[:, single] = scores.double()
+            found[:, several] = torch.from_numpy(summed[rows]).to(found)
+            return found
+
+        for block in blocks(prompts):
+            texts, encoded, score, sums = self.asked(block, language, known, **options)
+            summed = (sums() if len(several) else np.zeros(0)).reshape(len(texts), len(several))
+            scores = partial(every, score, summed)
+            best, values = self._ranked(encoded, min(top_k, len(known)), scores)
+            yield Filled(texts, tuple(known), pieces, best, values, *self._sizes(encoded))
+
+    def _ranked(
+        self, encoded: Sequence[Sequence[int]], top_k: int, score: Scores
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the places (texts, top_k) of the highest scores, and the scores, rounded."""
-        best = np.zeros((len(encoded), top_k), np.int32)
-        values = np.zeros((len(encoded), top_k))
 
         def launch(rows: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
             scores = torch.round(score(rows).double(), decimals=DECIMALS)
@@ -301,54 +245,82 @@ class Adapter:
             best[rows], values[rows] = (part.cpu().numpy() for part in done)
 
         lengths = [len(ids) for ids in encoded]
-        self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
+        best, values = np.zeros((len(encoded), top_k), np.int32), np.zeros((len(encoded), top_k))
+        self.batches.run(lengths, lengths, launch, finish)
         return best, values + 0.0
 
 
-class Representing(Adapter):
-    """A model whose last hidden states can be read: of words that stand alone."""
+class Reader(Filler):
+    """A model whose head and last hidden states can be read at chosen places."""
+
+    gate: Gate  # around the part whose last states the head reads
+    body: Any  # that part
+    options: Callable[[torch.Tensor, str], dict[str, Any]]  # of a forward pass, besides tokens
+
+    def look(self, ids: torch.Tensor, places: torch.Tensor, language: str = "") -> torch.Tensor:
+        """Return the logits (texts, vocabulary) of texts (texts, length) at one place of each."""
+        rows = self.enough(torch.arange(len(ids), device=ids.device))
+        again = self.enough(ids, ids.shape[1])
+        with self.gate.at(rows, places[rows]):
+            out = self.model(input_ids=again, **self.options(again, language))
+        logits: torch.Tensor = out.logits[: len(ids)]
+        return logits.reshape(len(ids), -1)
+
+    def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
+        """Return the last hidden states (texts, length, width), those that a head would read.
+
+        Masked BART's and mBART's are the encoder's: their decoder's stand for the token to come.
+        """
+        again = self.enough(ids, ids.shape[1])
+        out = self.body(input_ids=again, **self.options(again, language))
+        last = out.get("encoder_last_hidden_state")
+        found: torch.Tensor = out[0] if last is None else last
+        return found[: len(ids)]
+
+    def predict(
+        self, prompts: Iterable[str], top_k: int, *, language: str = ""
+    ) -> Iterator[Predicted]:
+        """Rank all tokens at the last mask of each prompt, in the order of the prompts.
+
+        What is a UserError is told in ``asked``; and an answer that is not finite is one.
+        """
+        names = len(self.tokens)  # a head may be wider: its last columns are of no token
+        for block in blocks(prompts):
+            texts, encoded, score, _ = self.asked(block, language)
+            narrow = partial(_columns, score, names)
+            best, values = self._ranked(encoded, min(top_k, names), narrow)
+            lengths, unknown = self._sizes(encoded)
+            yield Predicted(texts, lengths, best, values, unknown)
 
     def alone(self, words: list[str], language: str) -> list[tuple[list[int], list[int]]]:
         """Return the tokens of each word as a text of its own, and the places of its own ones."""
         return [(ids, self.tokens.counted(ids)) for ids in self.tokens.encode(words, language)]
 
-    def states(self, ids: torch.Tensor, language: str = "") -> torch.Tensor:
-        """Return the last hidden states (texts, length, width) of texts of one length."""
-        raise NotImplementedError
-
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Yield the mean last hidden state of each word's own tokens, in the order of the words.
 
-        Raises
-        ------
-        UserError
-            If a word has no tokens or too many, or a state is not finite.
+        A word that has no tokens or too many, or a state that is not finite is a UserError.
         """
         for block in blocks(words, WORDS):
-            encoded = self.alone(block, language)
-            for word, (ids, own) in zip(block, encoded, strict=True):
-                self.tokens.fits(word, ids, self.longest)
-                if not own:
-                    raise UserError(f"models.{self.name}: no token of its own in {word!r}")
-            inner = [[ids[place] for place in own] for ids, own in encoded]
-            means = np.round(self._means(encoded, language), DECIMALS) + 0.0
-            yield Represented(block, *self._sizes(inner), means)
+            yield self._represent(block, language)
 
-    def _means(
-        self, encoded: list[tuple[list[int], list[int]]], language: str
-    ) -> NDArray[np.float64]:
-        """Return the mean states (words, width) over the places of each word's own tokens."""
-        means: dict[int, NDArray[np.float64]] = {}
+    def _represent(self, words: list[str], language: str) -> Represented:
+        texts, own = zip(*self.alone(words, language), strict=True)
+        for word, ids, places in zip(words, texts, own, strict=True):
+            self.tokens.fits(word, ids, self.longest)
+            if not places:
+                raise UserError(f"models.{self.name}: no token of its own in {word!r}")
 
         def launch(rows: list[int]) -> torch.Tensor:
-            found = self.states(self.batches.move([encoded[i][0] for i in rows]), language)
-            return finite(self.name, found.double(), self.dtype, "states")
+            found = self.states(self.batches.move([texts[i] for i in rows]), language)
+            return self.finite(found.double(), "states")
 
-        def finish(rows: list[int], done: torch.Tensor) -> None:
-            found = done.cpu().numpy()
-            for n, i in enumerate(rows):
-                means[i] = found[n, encoded[i][1]].mean(axis=0)
+        lengths = [len(ids) for ids in texts]
+        states = self.batches.each(lengths, lengths, launch)
+        means = [found[places].mean(axis=0) for found, places in zip(states, own, strict=True)]
+        inner = [[ids[i] for i in places] for ids, places in zip(texts, own, strict=True)]
+        return Represented(words, *self._sizes(inner), np.round(np.stack(means), DECIMALS) + 0.0)
 
-        lengths = [len(ids) for ids, _ in encoded]
-        self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
-        return np.stack([means[i] for i in range(len(encoded))])
+
+def _columns(score: Scores, number: int, rows: list[int]) -> torch.Tensor:
+    return score(rows)[:, :number]

@@ -7,8 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.snapshot import digest
-from plumbline.probes.models.files import download, file_patterns, refresh
+from plumbline.probes.models.files import changed, download, files_of, refresh
 from plumbline.probes.models.params import MANIFEST, model, pointer
 
 if TYPE_CHECKING:
@@ -17,26 +16,18 @@ if TYPE_CHECKING:
     from plumbline.probes.models.params import Model
     from plumbline.probes.models.scorer import Scorer
 
-ADAPTERS = {  # module and class, by kind
-    "masked": ("masked", "Masked"),
-    "causal": ("causal", "Causal"),
-    "seq2seq": ("seq2seq", "Seq2Seq"),
-    "classifier": ("classifier", "Classifier"),
+ADAPTERS = {  # classes by kind, each in the module of that name
+    "masked": "Masked",
+    "causal": "Causal",
+    "seq2seq": "Seq2Seq",
+    "classifier": "Classifier",
 }
 
 
 def load(name: str, *, exact: bool = False) -> Scorer:
-    """Load a model.
+    """Load a model, ``exact``: in double precision, whatever its params say.
 
-    Parameters
-    ----------
-    exact
-        In double precision, whatever its params say.
-
-    Raises
-    ------
-    UserError
-        If it is not pinned yet, its files are not the pinned ones, or it cannot be loaded.
+    A UserError if it is not pinned yet, its files are not the pinned ones, or it cannot be loaded.
     """
     params = model(name)
     if params.endpoint:
@@ -55,21 +46,16 @@ def load(name: str, *, exact: bool = False) -> Scorer:
 def pinned(name: str) -> tuple[Path, Model, dict[str, Any]]:
     """Return the folder of a model's files, its params, and what was pinned of it.
 
-    Raises
-    ------
-    UserError
-        If it is not pinned yet, or a file is not the pinned one.
+    A UserError if it is not pinned yet, or a file is not the pinned one.
     """
     params, facts = model(name), _facts(name)
     where = download(name, params)
-    for file, sha256 in facts["files"].items():
-        path = where / file
-        if not path.is_file() or digest(path) != sha256:
-            raise UserError(
-                f"{path}: not the file that {pointer(name)} names; make that anew with "
-                f"`{refresh(name)}`"
-            )
-    there = {path.name for pattern in file_patterns(params) for path in where.glob(pattern)}
+    if path := changed(where, facts["files"]):
+        raise UserError(
+            f"{path}: not the file that {pointer(name)} names; make that anew with "
+            f"`{refresh(name)}`"
+        )
+    there = {path.name for path in files_of(where, params)}
     if new := sorted(there - {MANIFEST, *facts["files"]}):
         raise UserError(
             f"{where / new[0]}: not in {pointer(name)}, and would be read; make that anew with "
@@ -90,5 +76,4 @@ def _facts(name: str) -> dict[str, Any]:
 
 def adapter(kind: str) -> Any:
     """Return the class for a kind of model; only its own module is loaded."""
-    module, name = ADAPTERS[kind]
-    return getattr(import_module(f"plumbline.probes.models.{module}"), name)
+    return getattr(import_module(f"plumbline.probes.models.{kind}"), ADAPTERS[kind])

@@ -8,17 +8,20 @@ that mask nothing.
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import logsoftmax
-from plumbline.probes.models.masked_forward import MaskedForward
-from plumbline.probes.models.scorer import MASK, METHODS, Filled, Method, Predicted, Score
+from plumbline.probes.models.forward import Asked, Known, Reader
+from plumbline.probes.models.kernels.head_only import gated, narrow
+from plumbline.probes.models.scorer import MASK, METHODS, Method, Score
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,71 +35,140 @@ Step = tuple[int, tuple[int, ...], int]  # pieces of a word, those already in pl
 Copy = tuple[tuple[int, ...], tuple[int, ...], str]  # a text, the scored place and others masked
 
 
-class Masked(MaskedForward):
+class _Auto:
+    """What transformers loads a model with a mask as."""
+
+    @staticmethod
+    def from_pretrained(where: Path, **options: Any) -> Any:
+        kind = AutoConfig.from_pretrained(where, trust_remote_code=False).model_type
+        auto: Any = AutoModelForCausalLM if kind == "xlnet" else AutoModelForMaskedLM
+        return auto.from_pretrained(where, **options)
+
+
+class Masked(Reader):
     """A model with a mask, and its tokenizer."""
+
+    auto = _Auto
 
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
+        self.mask_token = str(self.tokens.tokenizer.mask_token)
         self.scored: dict[Copy, float] = {}  # masked copies of the last sentences
+        path = self.model.base_model_prefix
+        self.body: Any = self.model.get_submodule(path)
+        if self.kind != "xlnet":
+            self.gate = gated(self.model, path)
+            self.narrow = narrow(self.model, self.gate, place=1)
 
-    def fill(
-        self,
-        prompts: Iterable[str],
-        words: Sequence[str],
-        top_k: int,
-        *,
-        multi: bool = False,
-        together: bool = False,
-        language: str = "",
-    ) -> Iterator[Filled]:
-        """Rank candidate words at the one mask of each prompt, in the order of the prompts.
+    def load(self, where: Path, *, pickles: bool) -> Any:
+        """Return the model from a folder."""
+        if self.tokens.mask_id is None:
+            raise UserError(
+                f"models.{self.name}: has no mask token, so it is not a masked model; check its "
+                "kind"
+            )
+        self.mask_id = self.tokens.mask_id
+        model = super().load(where, pickles=pickles)
+        self.kind: str = model.config.model_type
+        if self.kind == "xlnet":
+            _one_dtype(model, getattr(torch, self.dtype))
+        return model
 
-        Parameters
-        ----------
-        multi
-            Also rank words of several pieces: as many masks as pieces, each piece scored with
-            the ones before it in place and the ones behind it masked, and the sum taken
-            (within-word left-to-right). Such sums are marked by ``pieces`` above 1.
-        together
-            With ``multi``: score each piece with all pieces of the word masked instead.
+    def at(
+        self, ids: Any, places: Any, language: str = "", hidden: Sequence[Sequence[int]] = ()
+    ) -> torch.Tensor:
+        """Return the logits (texts, vocabulary) of texts (texts, length) at one place of each.
 
-        Raises
-        ------
-        UserError
-            If a prompt is too long for the model, or has not exactly one mask, or the model
-            answers with numbers that are not finite.
+        Only XLNet needs the ``hidden`` places of each text: its permutation mask hides a token from
+        all others, and the target mapping asks for one place's prediction from the query stream
+        (Yang et al. 2019, section 2.3).
         """
-        known = self.known(words, language, multi=multi)
-        for block in blocks(prompts):
-            written = [(self.context + prompt).replace(MASK, self.mask_token) for prompt in block]
-            encoded = self.encode(written, language)
-            for prompt, ids in zip(written, encoded, strict=True):
-                if ids.count(self.mask_id) != 1:
-                    raise UserError(f"models.{self.name}: not exactly one mask in {prompt!r}")
-            places = [ids.index(self.mask_id) for ids in encoded]
-            score = partial(self._at_masks, encoded, [[place] for place in places], language)
-            tails = [tail for tail in known.values() if len(tail) > 1]
-            sums = partial(self._sums, encoded, places, tails, language, together)
-            yield self.filled(written, encoded, known, top_k, score, sums)
+        ids, places = self.batches.move(ids), self.batches.move(places)
+        if self.kind != "xlnet":
+            return self.look(ids, places, language)
+        rows = self.enough(torch.arange(len(ids), device=ids.device))
+        texts, length = len(rows), ids.shape[1]
+        new = partial(torch.zeros, device=ids.device, dtype=self.model.dtype)
+        blind, target = new(texts, length, length), new(texts, 1, length)
+        for n, row in enumerate(rows.tolist()):
+            blind[n, :, list(hidden[row])] = 1
+        target[torch.arange(texts, device=ids.device), 0, places[rows]] = 1
+        options = self.options(ids[rows], language)
+        out = self.model(input_ids=ids[rows], perm_mask=blind, target_mapping=target, **options)
+        logits: torch.Tensor = out.logits[: len(ids)]
+        return logits.reshape(len(ids), -1)
+
+    def all(
+        self, ids: torch.Tensor, language: str = "", *, attention: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return logits (texts, length, vocabulary), and the attention (texts, length) tokens get.
+
+        The attention is averaged over layers, heads and the tokens that pay it.
+        """
+        if attention:  # every text is a batch of its own
+            out = self.model(input_ids=ids, output_attentions=True, **self.options(ids, language))
+            received = torch.stack([layer.mean(dim=(1, 2)) for layer in out.attentions])
+            return out.logits, received.mean(0)
+        again = self.enough(ids, ids.shape[1])
+        out = self.model(input_ids=again, **self.options(again, language))
+        return out.logits[: len(ids)], None
+
+    def options(self, ids: torch.Tensor, language: str) -> dict[str, Any]:
+        """Return further inputs of an architecture: for XLM the language of every token."""
+        config, tokenizer = self.model.config, self.tokens.tokenizer
+        if self.kind == "xlnet":
+            return {"token_type_ids": torch.where(ids == tokenizer.cls_token_id, 2, 0)}
+        if hasattr(tokenizer, "src_lang") and not language:
+            raise UserError(f"models.{self.name}: needs the language of its texts")
+        if self.kind != "xlm" or not config.use_lang_emb or config.n_langs < 2:
+            return {}
+        numbers = getattr(config, "lang2id", None) or {}
+        if language not in numbers:
+            known = ", ".join(sorted(numbers))
+            raise UserError(
+                f"models.{self.name}: knows no language {language!r}, only {known}; set languages"
+            )
+        return {"langs": torch.full_like(ids, numbers[language])}
+
+    def asked(
+        self,
+        prompts: list[str],
+        language: str,
+        known: Known | None = None,
+        *,
+        together: bool = False,
+    ) -> Asked:
+        """Return how prompts are asked, for words at their one mask, or for tokens at the last.
+
+        A word of several pieces is asked for at as many masks, each piece with the ones before it
+        in place and the ones behind it masked, and the sum taken (within-word left-to-right); or
+        ``together``, each with all pieces of the word masked. A prompt that is too long for the
+        model, or has no mask, or where words are known more than one, is a UserError.
+        """
+        written = [(self.context + prompt).replace(MASK, self.mask_token) for prompt in prompts]
+        encoded = self.encode(written, language)
+        masks = [[i for i, token in enumerate(ids) if token == self.mask_id] for ids in encoded]
+        for text, places in zip(written, masks, strict=True):
+            if not places or (known is not None and len(places) > 1):
+                wrong = "no mask" if known is None else "not exactly one mask"
+                raise UserError(f"models.{self.name}: {wrong} in {text!r}")
+        tails = [tail for tail in (known or {}).values() if len(tail) > 1]
+        score = partial(self._at_masks, encoded, masks, language)
+        sums = partial(self._sums, encoded, masks, tails, language, together)
+        return Asked(written, encoded, score, sums)
 
     def _at_masks(
-        self,
-        encoded: list[list[int]],
-        masks: list[list[int]],
-        language: str,
-        rows: list[int],
+        self, encoded: list[list[int]], masks: list[list[int]], language: str, rows: list[int]
     ) -> torch.Tensor:
         """Return log-probabilities (rows, vocabulary) at the last mask of some texts."""
-        ids = self.batches.move([encoded[i] for i in rows])
-        last = self.batches.move([masks[i][-1] for i in rows])
-        logits = self.at(ids, last, language, [masks[i] for i in rows])
-        return logsoftmax(self.name, logits, self.dtype)
+        ids, hidden = [encoded[i] for i in rows], [masks[i] for i in rows]
+        return self.nats(self.at(ids, [places[-1] for places in hidden], language, hidden))
 
     def _sums(
         self,
-        encoded: Sequence[list[int]],
-        places: Sequence[int],
-        tails: Sequence[tuple[int, ...]],
+        encoded: list[list[int]],
+        masks: list[list[int]],
+        tails: list[tuple[int, ...]],
         language: str,
         together: bool,
     ) -> NDArray[np.float64]:
@@ -104,13 +176,6 @@ class Masked(MaskedForward):
 
         The mask becomes as many masks as the word has pieces. Each piece is scored with the ones
         before it in place, or where they are masked ``together`` with none, and the sum is taken.
-
-        Parameters
-        ----------
-        encoded, places
-            The tokens of each prompt, and where its mask is.
-        tails
-            The pieces of each word.
         """
         worst = max(encoded, key=len)
         text = self.tokens.tokenizer.decode(worst)
@@ -124,56 +189,31 @@ class Masked(MaskedForward):
         for tail in tails:
             for n, piece in enumerate(tail):
                 wanted.setdefault(step(tail, n), set()).add(piece)
-        steps = sorted(wanted)
-        pieces = [sorted(wanted[key]) for key in steps]
-        found = [np.zeros((len(encoded), len(each))) for each in pieces]
-        jobs = [(i, s) for i in range(len(encoded)) for s in range(len(steps))]
+        pieces = {key: sorted(wanted[key]) for key in sorted(wanted)}
+        jobs = list(product(range(len(encoded)), pieces))
 
         def launch(rows: list[int]) -> list[torch.Tensor]:
             texts, at, hidden = [], [], []
-            for prompt, (length, begun, n) in ((jobs[r][0], steps[jobs[r][1]]) for r in rows):
-                ids, place = encoded[prompt], places[prompt]
-                masks = [self.mask_id] * (length - len(begun))
-                texts.append([*ids[:place], *begun, *masks, *ids[place + 1 :]])
+            for prompt, (length, begun, n) in (jobs[r] for r in rows):
+                ids, (place,) = encoded[prompt], masks[prompt]
+                blank = [self.mask_id] * (length - len(begun))
+                texts.append([*ids[:place], *begun, *blank, *ids[place + 1 :]])
                 at.append(place + n)
                 hidden.append(range(place + len(begun), place + length))
-            logits = self.at(self.batches.move(texts), self.batches.move(at), language, hidden)
-            scores = logsoftmax(self.name, logits, self.dtype).double()
+            scores = self.nats(self.at(texts, at, language, hidden)).double()
             return [scores[n, pieces[jobs[r][1]]] for n, r in enumerate(rows)]
 
-        def finish(rows: list[int], done: list[torch.Tensor]) -> None:
-            for r, values in zip(rows, done, strict=True):
-                found[jobs[r][1]][jobs[r][0]] = values.cpu().numpy()
-
-        lengths = [len(encoded[i]) + steps[s][0] - 1 for i, s in jobs]
-        self.batches.run(lengths, lengths, torch.inference_mode()(launch), finish)
-        number = {key: i for i, key in enumerate(steps)}
+        lengths = [len(encoded[i]) + length - 1 for i, (length, *_) in jobs]
+        done = self.batches.each(lengths, lengths, launch)
+        found = {
+            key: torch.stack(done[s :: len(pieces)]).cpu().numpy() for s, key in enumerate(pieces)
+        }
         whole = np.zeros((len(encoded), len(tails)))
         for column, tail in enumerate(tails):
             for n, piece in enumerate(tail):
-                s = number[step(tail, n)]
-                whole[:, column] += found[s][:, pieces[s].index(piece)]
+                key = step(tail, n)
+                whole[:, column] += found[key][:, pieces[key].index(piece)]
         return whole
-
-    def predict(
-        self, prompts: Iterable[str], top_k: int, *, language: str = ""
-    ) -> Iterator[Predicted]:
-        """Rank all tokens at the last mask of each prompt; the other masks stay masked.
-
-        Raises
-        ------
-        UserError
-            If a prompt has no mask or is too long, or an answer is not finite.
-        """
-        for block in blocks(prompts):
-            written = [(self.context + prompt).replace(MASK, self.mask_token) for prompt in block]
-            encoded = self.encode(written, language)
-            masks = [[p for p, own in enumerate(ids) if own == self.mask_id] for ids in encoded]
-            for text, places in zip(written, masks, strict=True):
-                if not places:
-                    raise UserError(f"models.{self.name}: no mask in {text!r}")
-            score = partial(self._at_masks, encoded, masks, language)
-            yield self.predicted(written, encoded, top_k, score)
 
     def pseudo_logprobs(
         self, sentences: Iterable[str], method: Method = "original", *, language: str = ""
@@ -187,11 +227,8 @@ class Masked(MaskedForward):
         attention that it gets, averaged over layers, heads and tokens (Kaneko & Bollegala 2022,
         eqs. 3 and 4, whose mean over tokens is the sum given here over ``tokens``).
 
-        Raises
-        ------
-        UserError
-            If a sentence is too long or empty, the method is unknown or the model cannot
-            answer it, or its answers are not finite.
+        A sentence that is too long or empty, a method that is unknown or that the model cannot
+        answer, or an answer that is not finite is a UserError.
         """
         if method not in METHODS:
             raise UserError(f"{method!r}: no such method; there are {', '.join(METHODS)}")
@@ -207,9 +244,21 @@ class Masked(MaskedForward):
                 f"use {' or '.join(METHODS[:2])}"
             )
         for block in blocks(sentences):
-            with self.attentive(method == "aula"):  # never while the caller has the word
+            with (
+                self._eager() if method == "aula" else nullcontext()
+            ):  # never while the caller has the word
                 scores = self._score([self.context + s for s in block], method, language)
             yield from scores
+
+    @contextmanager
+    def _eager(self) -> Iterator[None]:
+        """Use eager attention: the fast kernels do not return attention weights."""
+        before = self.model.config._attn_implementation  # noqa: SLF001 no public way to read it
+        self.model.set_attn_implementation("eager")
+        try:
+            yield
+        finally:
+            self.model.set_attn_implementation(before)
 
     def _score(self, sentences: list[str], method: Method, language: str) -> list[Score]:
         """Score one block."""
@@ -223,29 +272,33 @@ class Masked(MaskedForward):
             counted.append(own[len(head) :])
             if not counted[-1]:
                 raise UserError(f"models.{self.name}: nothing to score in {text!r}")
-        ask = self._masked_copies if method in METHODS[:2] else self._unmasked
-        sums = ask(sentences, encoded, counted, method, language)
+        if method in METHODS[2:]:
+            sums = self._unmasked(encoded, counted, language, weighted=method == "aula")
+        else:
+            words = None
+            if method == "within_word_l2r":
+                pairs = zip(sentences, encoded, strict=True)
+                words = [self.tokens.words(text, ids, language) for text, ids in pairs]
+            sums = self._masked_copies(encoded, counted, words, language)
         inner = [[ids[i] for i in own] for ids, own in zip(encoded, counted, strict=True)]
         return self.scores(sentences, sums, inner)
 
     def _masked_copies(
         self,
-        sentences: list[str],
         encoded: list[list[int]],
         counted: list[list[int]],
-        method: Method,
+        words: list[list[int | None]] | None,
         language: str,
-    ) -> np.ndarray:
+    ) -> NDArray[np.float64]:
         """Return the sums (sentences,) over copies of each sentence, one token masked in each.
 
-        Both methods mask the last piece of a word alone: what one has scored, the other takes.
+        With ``words``, the pieces behind it are masked that have its word's number. The last piece
+        of a word is masked alone in any case: what one method has scored, the other takes.
         """
         copies: list[Copy] = []
         for i, own in enumerate(counted):
-            whole = method == "within_word_l2r"
-            words = self.tokens.words(sentences[i], encoded[i], language) if whole else None
             for place in own:
-                behind = [q for q in own if q > place and words and words[q] == words[place]]
+                behind = (q for q in own if words and q > place and words[i][q] == words[i][place])
                 copies.append((tuple(encoded[i]), (place, *behind), language))
         new = [copy for copy in dict.fromkeys(copies) if copy not in self.scored]
 
@@ -253,35 +306,28 @@ class Masked(MaskedForward):
             ids = torch.tensor([new[r][0] for r in rows])
             hidden = [new[r][1] for r in rows]
             places = torch.tensor([first for first, *_ in hidden])
-            true = ids[torch.arange(len(rows)), places]
+            true = ids.gather(1, places[:, None])
             where = [(n, q) for n, masked in enumerate(hidden) for q in masked]
             ids[tuple(torch.tensor(where).t())] = self.mask_id
-            logits = self.at(self.batches.move(ids), self.batches.move(places), language, hidden)
-            scores = logsoftmax(self.name, logits, self.dtype)
-            return scores.gather(1, self.batches.move(true).unsqueeze(1)).squeeze(1)
+            scores = self.nats(self.at(ids, places, language, hidden))
+            return scores.gather(1, self.batches.move(true)).squeeze(1).double()
 
         lengths = [len(ids) for ids, *_ in new]
-        found = self.batches.collect(lengths, lengths, launch, np.zeros(len(new)))
-        known = self.scored | dict(zip(new, found.tolist(), strict=True))
+        found = self.batches.each(lengths, lengths, launch)
+        known = self.scored | dict(zip(new, found, strict=True))
         self.scored = {copy: known[copy] for copy in copies}  # no more than a block's
         starts = np.cumsum([0, *(len(own) for own in counted[:-1])])
         return np.add.reduceat([known[copy] for copy in copies], starts)
 
     def _unmasked(
-        self,
-        sentences: list[str],
-        encoded: list[list[int]],
-        counted: list[list[int]],
-        method: Method,
-        language: str,
-    ) -> np.ndarray:
+        self, encoded: list[list[int]], counted: list[list[int]], language: str, *, weighted: bool
+    ) -> NDArray[np.float64]:
         """Return the sums (sentences,) over all tokens of the unmasked sentences."""
 
         def launch(rows: list[int]) -> torch.Tensor:
             ids = self.batches.move([encoded[i] for i in rows])
-            logits, attention = self.all(ids, language, attention=method == "aula")
-            scores = logsoftmax(self.name, logits, self.dtype)
-            chosen = scores.gather(2, ids.unsqueeze(2)).squeeze(2).double()
+            logits, attention = self.all(ids, language, attention=weighted)
+            chosen = self.nats(logits).gather(2, ids.unsqueeze(2)).squeeze(2).double()
             if attention is not None:
                 chosen = chosen * attention.double()
             own = torch.zeros_like(chosen)
@@ -290,7 +336,19 @@ class Masked(MaskedForward):
             return (chosen * own).sum(1)
 
         lengths = [len(ids) for ids in encoded]
-        alone = method == "aula" and self.batches.where.type == "cpu"
         # eager attention differs in its last digits with the position of a text in its batch
+        alone = weighted and self.batches.where.type == "cpu"
         shapes = range(len(encoded)) if alone else lengths
-        return self.batches.collect(shapes, lengths, launch, np.zeros(len(sentences)))
+        return np.array(self.batches.each(shapes, lengths, launch))
+
+
+def _one_dtype(xlnet: Any, dtype: torch.dtype) -> None:
+    """Bring all of XLNet to its dtype: transformers leaves attention and positions in float32."""
+    xlnet.to(dtype)
+    plain = xlnet.transformer.relative_positional_encoding
+
+    def cast(*given: Any, **options: Any) -> torch.Tensor:
+        positions: torch.Tensor = plain(*given, **options).to(dtype)
+        return positions
+
+    xlnet.transformer.relative_positional_encoding = cast

@@ -146,9 +146,9 @@ def pointer(name: str, data: Path = DATA) -> Path:
     return world if world.is_file() else data / MODELS.relative_to(DATA) / name / POINTER
 
 
-def weights_folder(name: str, data: Path = DATA) -> Path:
+def weights_folder(name: str) -> Path:
     """Return the folder of a model: a planted world's, or that of the pointer to another's."""
-    return pointer(name, data).parent
+    return pointer(name).parent
 
 
 def worlds() -> dict[str, Model]:
@@ -163,13 +163,7 @@ def _world(manifest: Path) -> Model:
 
 
 def model(name: str) -> Model:
-    """Return one model's params.
-
-    Raises
-    ------
-    UserError
-        If there is no such model or world, or its entry is wrong.
-    """
+    """Return one model's params; no such model or world, or a wrong entry, is a UserError."""
     known = read().get("models") or {}
     manifest = WORLDS / name / MANIFEST
     if NAME.fullmatch(name) and manifest.is_file():

@@ -18,6 +18,8 @@ import math
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from plumbline.builders.core.errors import UserError
@@ -69,32 +71,34 @@ class Remote:
 
         ``tokens`` are those that the server counts, 0 where it does not. ``top_k`` is sent only
         where it is set: without it, some servers take one from the model's own configuration.
-
-        Raises
-        ------
-        UserError
-            If the server refuses, fails for too long or leaves out a text, or the budget is spent.
+        A server that refuses, fails for too long or leaves out a text, or a budget that is spent,
+        is a UserError.
         """
         chat = self.endpoint.api == "chat"
 
         def ask(client: Client, row: str, item: tuple[str, int]) -> Text:
             prompt, seed = item
-            said = [{"role": "user", "content": prompt}]
-            asked = {"messages": said} if chat else {"prompt": prompt}
+            said = (
+                {"messages": [{"role": "user", "content": prompt}]} if chat else {"prompt": prompt}
+            )
+            request = partial(self._ask, client, row, prompt, said | {"seed": seed}, sampling)
             try:
-                answer = self._ask(client, row, prompt, asked | {"seed": seed}, sampling)
+                answer = request()
             except Refused as refused:
                 if "max_completion_tokens" not in refused.said:
                     raise
                 self._limit = "max_completion_tokens"  # OpenAI's newer models take no other
-                answer = self._ask(client, row, prompt, asked | {"seed": seed}, sampling)
+                answer = request()
             choice = _choice(row, answer)
-            reason, text = choice.get("finish_reason"), _written(choice, chat=chat)
-            if text is None or reason not in ("stop", "length"):
+            reason = choice.get("finish_reason")
+            holder = choice.get("message") if chat else choice
+            text = holder.get("content" if chat else "text") if isinstance(holder, dict) else None
+            if text is None and chat and reason == "length":
+                text = ""  # all of it went into thoughts that are not shown
+            if not isinstance(text, str) or reason not in ("stop", "length"):
                 raise UserError(f"{row}: no text, but an answer that ended with {reason!r}")
-            return Text(
-                prompt, seed, text, used(answer, "completion_tokens") or 0, reason == "stop"
-            )
+            tokens = used(answer, "completion_tokens") or 0
+            return Text(prompt, seed, text, tokens, reason == "stop")
 
         return self._each(zip(prompts, seeds, strict=True), ask, lambda item: item[0])
 
@@ -102,13 +106,9 @@ class Remote:
         """Score each continuation after its prefix, in their order.
 
         The server gets the whole string and tells its tokens. ``text`` is that string, ``tokens``
-        are the continuation's; ``unknown`` is 0, since no server tells.
-
-        Raises
-        ------
-        UserError
-            If the server does not tell log-probabilities of a given text, the prefix ends within
-            a token, or a value is missing or not finite; and where :meth:`generate` raises one.
+        are the continuation's; ``unknown`` is 0, since no server tells. A server that does not tell
+        log-probabilities of a given text, a prefix that ends within a token, or a value that is
+        missing or not finite is a UserError, as is what is one in :meth:`generate`.
         """
         if self.endpoint.api == "chat":
             raise UserError(
@@ -125,7 +125,7 @@ class Remote:
                 answer = self._ask(client, row, prefix + text, asked, READING)
             except Refused as refused:
                 if "echo" in refused.said or "logprob" in refused.said:
-                    raise untold(row, f"it says: {refused.said}") from None
+                    raise _untold(row, f"it says: {refused.said}") from None
                 raise
             values = continuation(row, _choice(row, answer), prefix, text)
             return Score(prefix + text, round(math.fsum(values), DECIMALS) + 0.0, len(values))
@@ -158,15 +158,15 @@ class Remote:
         """Ask for several items at once, and yield the answers in the order of the items."""
         at_once, done = self.endpoint.concurrency, 0
         window: deque[Future[Answer]] = deque()
+        numbered = enumerate(items)
         with Client(self.endpoint, self.budget) as client, ThreadPoolExecutor(at_once) as pool:
             try:
-                for i, item in enumerate(items):
-                    row = f"models.{self.name}: row {i} ({words(item)[:60]!r})"
-                    window.append(pool.submit(ask, client, row, item))
-                    if len(window) == AHEAD * at_once:
-                        yield window.popleft().result()
-                        done += 1
-                while window:
+                while True:
+                    for i, item in islice(numbered, AHEAD * at_once - len(window)):
+                        row = f"models.{self.name}: row {i} ({words(item)[:60]!r})"
+                        window.append(pool.submit(ask, client, row, item))
+                    if not window:
+                        return
                     yield window.popleft().result()
                     done += 1
             except Spent as spent:
@@ -182,12 +182,8 @@ def identify(endpoint: Endpoint) -> dict[str, Any]:
     """Return what the server says of the model, as far as it says the same twice.
 
     Some servers send the present time as ``created``; such things are left out. A server without
-    a list of models (HTTP 404 or 405) tells nothing: the name alone is returned.
-
-    Raises
-    ------
-    UserError
-        If the server lists its models and this is not one, or where :meth:`Client.ask` raises one.
+    a list of models (HTTP 404 or 405) tells nothing: the name alone is returned. One that lists its
+    models, this not among them, is a UserError, as is what is one in :meth:`Client.ask`.
     """
     with Client(endpoint) as client:
         try:
@@ -224,17 +220,7 @@ def _choice(row: str, answer: dict[str, Any]) -> dict[str, Any]:
     return choices[0]
 
 
-def _written(choice: dict[str, Any], *, chat: bool) -> str | None:
-    """Return the text of a choice, or None where there is none."""
-    holder = choice.get("message") if chat else choice
-    text = holder.get("content" if chat else "text") if isinstance(holder, dict) else None
-    if text is None and chat and choice.get("finish_reason") == "length":
-        return ""  # all of it went into thoughts that are not shown
-    return text if isinstance(text, str) else None
-
-
-def untold(row: str, why: str) -> UserError:
-    """Return the problem of a server that does not tell."""
+def _untold(row: str, why: str) -> UserError:
     return UserError(
         f"{row}: this server does not tell log-probabilities of a given text, {why}; scores need "
         "one that takes echo and logprobs in completions, as vLLM does"
@@ -244,30 +230,21 @@ def untold(row: str, why: str) -> UserError:
 def continuation(row: str, choice: dict[str, Any], prefix: str, text: str) -> list[float]:
     """Return the log-probabilities, in nats, of exactly the tokens of a text behind its prefix.
 
-    Parameters
-    ----------
-    row
-        What was asked, for messages.
-    choice
-        One of a completion's ``choices``, asked for with ``echo`` and ``logprobs``.
-
-    Raises
-    ------
-    UserError
-        If the prompt or its log-probabilities are not there, the tokens do not fit the text,
-        the prefix does not end where a token does, or a value is missing or impossible.
+    ``choice`` is one of a completion's, asked for with ``echo`` and ``logprobs``; ``row`` says what
+    was asked. A UserError if the prompt or its log-probabilities are not there, the tokens do not
+    fit the text, the prefix does not end where a token does, or a value is missing or impossible.
     """
     whole, told = prefix + text, choice.get("logprobs")
     if not str(choice.get("text")).startswith(whole):
-        raise untold(row, "it does not echo the prompt")
+        raise _untold(row, "it does not echo the prompt")
     if not isinstance(told, dict):
-        raise untold(row, "it sends none")
+        raise _untold(row, "it sends none")
     tokens, offsets, values = (
         list(told[name]) if isinstance(told.get(name), list) else []
         for name in ("tokens", "text_offset", "token_logprobs")
     )
     if not len(tokens) == len(offsets) == len(values) > 0:
-        raise untold(row, "tokens, text_offset and token_logprobs are not of one length")
+        raise _untold(row, "tokens, text_offset and token_logprobs are not of one length")
     starts = _starts(tokens, offsets, whole)
     if starts is None:
         raise UserError(

@@ -12,20 +12,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from plumbline.probes.models.forward import Adapter, enough, logsoftmax
-from plumbline.probes.models.scorer import Text
+from plumbline.probes.models.batching import blocks
+from plumbline.probes.models.forward import Adapter
+from plumbline.probes.models.scorer import SAMPLING, Sampling, Text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
-
-    from plumbline.probes.models.scorer import Sampling
 
 
 class Writer(Adapter):
     """A model that writes one token after the other."""
 
     continues: bool  # whether what it writes goes on from the prompt
+    # of prompts, tokens to come and a language: what the model gets, as text and tokens
+    opened: Callable[[list[str], int, str], tuple[list[str], list[list[int]]]]
+    # of tokens (texts, length): logits (texts, vocabulary) for the next, and what to go on with
+    begin: Callable[[torch.Tensor], tuple[torch.Tensor, dict[str, Any]]]
+    # of the last tokens (texts,) and that: logits (texts, vocabulary) for the next
+    step: Callable[[torch.Tensor, dict[str, Any]], torch.Tensor]
+    keep: Callable[[torch.Tensor, dict[str, Any]], None]  # goes on with some of the texts only
 
     def __init__(self, where: Path, name: str, revision: str, **options: Any) -> None:
         super().__init__(where, name, revision, **options)
@@ -35,52 +41,48 @@ class Writer(Adapter):
         several = found if isinstance(found, list) else () if found is None else [found]
         self.ends = frozenset(several)  # the tokens that end a text
 
-    def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
-        """Return logits (texts, vocabulary) for the first new token, and what to go on with."""
-        raise NotImplementedError
-
-    def step(self, last: torch.Tensor, state: dict[str, Any]) -> torch.Tensor:
-        """Return logits (texts, vocabulary) after the tokens ``last`` (texts,)."""
-        raise NotImplementedError
-
-    def keep(self, rows: torch.Tensor, state: dict[str, Any]) -> None:
-        """Go on with some of the texts only."""
-        raise NotImplementedError
-
-    def write(
+    def generate(
         self,
-        prompts: Sequence[str],
-        encoded: Sequence[Sequence[int]],
-        seeds: Sequence[int],
-        sampling: Sampling,
+        prompts: Iterable[str],
+        seeds: Iterable[int],
+        sampling: Sampling = SAMPLING,
+        *,
+        language: str = "",
     ) -> Iterator[Text]:
-        """Yield a text for each prompt, in their order."""
-        written: list[list[int]] = [[] for _ in prompts]
+        """Continue or answer each prompt, in the order given, from the model's own probabilities.
 
+        Of what a model's config says on writing, the opening token that it forces on a decoder is
+        put first, and not counted. All else (beams, penalties, forbidden or closing tokens) is left
+        out. A prompt that leaves no room for the tokens asked for, an answer that is not finite, or
+        no language where one is needed is a UserError.
+        """
+        for block in blocks(zip(prompts, seeds, strict=True)):
+            texts, encoded = self.opened([prompt for prompt, _ in block], sampling.tokens, language)
+            yield from self._written(texts, encoded, [seed for _, seed in block], sampling)
+
+    def _written(
+        self, prompts: list[str], encoded: list[list[int]], seeds: list[int], sampling: Sampling
+    ) -> Iterator[Text]:
         def launch(rows: list[int]) -> list[list[int]]:
             ids = self.batches.move([encoded[i] for i in rows])
             luck = [_luck(prompts[i], seeds[i], sampling.tokens) for i in rows]
             return self._batch(ids, np.array(luck), sampling)
 
-        def finish(rows: list[int], done: list[list[int]]) -> None:
-            for row, tokens in zip(rows, done, strict=True):
-                written[row] = tokens
-
         lengths = [len(ids) for ids in encoded]
         costs = [length + sampling.tokens for length in lengths]
-        self.batches.run(lengths, costs, torch.inference_mode()(launch), finish)
-        for prompt, ids, seed, tokens in zip(prompts, encoded, seeds, written, strict=True):
-            finished = bool(tokens) and tokens[-1] in self.ends
-            text = self._decoded(list(ids) if self.continues else [], tokens)
-            yield Text(prompt, seed, text, len(tokens), finished)
+        written: list[list[int]] = self.batches.each(lengths, costs, launch)
+        for prompt, ids, seed, new in zip(prompts, encoded, seeds, written, strict=True):
+            finished = bool(new) and new[-1] in self.ends
+            text = self._decoded(ids if self.continues else [], new)
+            yield Text(prompt, seed, text, len(new), finished)
 
     def _batch(self, ids: torch.Tensor, luck: np.ndarray, sampling: Sampling) -> list[list[int]]:
         """Write equally long prompts' texts; those that are finished leave the batch."""
         texts: list[list[int]] = [[] for _ in ids]
         alive = list(range(len(ids)))
-        logits, state = self.begin(ids[enough(self.fewest, len(ids))])
+        logits, state = self.begin(self.enough(ids))
         for number in range(sampling.tokens):
-            scores = logsoftmax(self.name, logits[: len(alive)], self.dtype)
+            scores = self.nats(logits[: len(alive)])
             chances = torch.from_numpy(luck[alive, number]).to(scores.device)
             chosen = draw(scores, chances, sampling)
             for row, token in zip(alive, chosen.tolist(), strict=True):
@@ -90,30 +92,23 @@ class Writer(Adapter):
                 break
             if len(on) < len(alive):
                 rows = self.batches.move(on)
-                self.keep(rows[enough(self.fewest, len(on))], state)
+                self.keep(self.enough(rows), state)
                 chosen, alive = chosen[rows], [alive[n] for n in on]
-            logits = self.step(chosen[enough(self.fewest, len(chosen))], state)
+            logits = self.step(self.enough(chosen), state)
         return texts
 
     def _decoded(self, ids: list[int], new: list[int]) -> str:
         """Return the new text with the spaces that stand between it and the prompt."""
-        tokenizer = self.tokens.tokenizer
-        before = tokenizer.decode(ids, skip_special_tokens=True)
-        whole = tokenizer.decode([*ids, *new], skip_special_tokens=True)
-        if whole.startswith(before):
-            return str(whole[len(before) :])
-        return str(tokenizer.decode(new, skip_special_tokens=True))
+        before, whole, alone = self.tokens.tokenizer.batch_decode(
+            [ids, [*ids, *new], new], skip_special_tokens=True
+        )
+        return str(whole[len(before) :] if whole.startswith(before) else alone)
 
 
 def draw(logits: torch.Tensor, luck: torch.Tensor, sampling: Sampling) -> torch.Tensor:
-    """Choose a token for each row: (rows,).
+    """Choose a token (rows,) by log-probabilities (rows, vocabulary) and ``luck`` (rows,).
 
-    Parameters
-    ----------
-    logits
-        Log-probabilities (rows, vocabulary).
-    luck
-        Uniform numbers in [0, 1), (rows,).
+    The numbers of ``luck`` are uniform in [0, 1).
     """
     if sampling.temperature == 0:
         return logits.argmax(dim=1)

@@ -131,7 +131,6 @@ class Scorer(Protocol):
 
     def facts(self) -> dict[str, str | int]:
         """Return model, revision, architecture, size of the vocabulary, mask token, dtype."""
-        ...
 
 
 @runtime_checkable
@@ -140,7 +139,6 @@ class Fills(Scorer, Protocol):
 
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
         """Tell which words are one word-initial piece."""
-        ...
 
     def fill(
         self,
@@ -152,11 +150,10 @@ class Fills(Scorer, Protocol):
         language: str = "",
     ) -> Iterator[Filled]:
         """Rank candidate words at the one mask of each prompt, in the order of the prompts."""
-        ...
 
 
 @runtime_checkable
-class FillsSpans(Scorer, Protocol):
+class FillsSpans(Fills, Protocol):
     """Models with a mask that can stand for several pieces at once."""
 
     def fill(
@@ -170,7 +167,6 @@ class FillsSpans(Scorer, Protocol):
         language: str = "",
     ) -> Iterator[Filled]:
         """Rank candidates, the pieces of each from left to right or all masked together."""
-        ...
 
 
 @runtime_checkable
@@ -179,17 +175,14 @@ class Predicts(Scorer, Protocol):
 
     def pieces(self, language: str = "") -> Pieces:
         """Tell what the tokens of the vocabulary are."""
-        ...
 
     def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
         """Tell in how many tokens each word is written, of those that can be."""
-        ...
 
     def predict(
         self, prompts: Iterable[str], top_k: int, *, language: str = ""
     ) -> Iterator[Predicted]:
         """Rank all tokens at the last mask of each prompt, in the order of the prompts."""
-        ...
 
 
 @runtime_checkable
@@ -198,7 +191,6 @@ class ScoresContinuations(Scorer, Protocol):
 
     def logprobs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[Score]:
         """Score each continuation after its prefix."""
-        ...
 
 
 @runtime_checkable
@@ -209,7 +201,6 @@ class ScoresSentences(Scorer, Protocol):
         self, sentences: Iterable[str], method: Method = "original", *, language: str = ""
     ) -> Iterator[Score]:
         """Score whole sentences, each token by what stands around it."""
-        ...
 
 
 class Sampling(NamedTuple):
@@ -232,7 +223,6 @@ class Generates(Scorer, Protocol):
         self, prompts: Iterable[str], seeds: Iterable[int], sampling: Sampling = SAMPLING
     ) -> Iterator[Text]:
         """Continue each prompt; the seed belongs to the prompt, not to the batch."""
-        ...
 
 
 @runtime_checkable
@@ -241,11 +231,9 @@ class Classifies(Scorer, Protocol):
 
     def classify(self, texts: Iterable[str]) -> Iterator[Classes]:
         """Give the probability of every label."""
-        ...
 
     def lengths(self, words: Sequence[str], language: str = "") -> list[int]:
         """Tell how many tokens each word has behind another one."""
-        ...
 
 
 @runtime_checkable
@@ -254,7 +242,6 @@ class Represents(Scorer, Protocol):
 
     def represent(self, words: Iterable[str], *, language: str = "") -> Iterator[Represented]:
         """Give the last hidden state of each word alone, in their order."""
-        ...
 
 
 def agreement(
@@ -269,17 +256,12 @@ def agreement(
     there is nothing to compare.
     """
     apart, shares = 0.0, []
-    asked = (
-        model.fill(prompts, words, len(words), language=language) for model in (scorer, double)
-    )
-    for one, other in zip(*asked, strict=True):
+    blocks = (m.fill(prompts, words, len(words), language=language) for m in (scorer, double))
+    for one, other in zip(*blocks, strict=True):
         for mine, true in zip(one.each(), other.each(), strict=True):
             exact = dict(zip(true.words, true.logprobs_nats, strict=True))
-            differences = (
-                abs(exact[word] - value)
-                for word, value in zip(mine.words, mine.logprobs_nats, strict=True)
-            )
-            apart = max(apart, *differences, 0.0)
+            pairs = zip(mine.words, mine.logprobs_nats, strict=True)
+            apart = max(apart, *(abs(exact[word] - value) for word, value in pairs), 0.0)
             best = set(true.words[:BEST])
             shares.append(len(best & set(mine.words[:BEST])) / max(1, len(best)))
     share = sum(shares) / len(shares) if shares and words else 1.0

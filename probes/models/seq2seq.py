@@ -10,20 +10,21 @@ from transformers import AutoModelForSeq2SeqLM
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.models.batching import blocks
-from plumbline.probes.models.forward import enough, logsoftmax
+from plumbline.probes.models.forward import Asked, Filler, Known
 from plumbline.probes.models.sampling import Writer
-from plumbline.probes.models.scorer import MASK, SAMPLING, Filled, Sampling, Score, Text
+from plumbline.probes.models.scorer import MASK, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     import torch
+    from numpy.typing import NDArray
 
 GAP = "<extra_id_0>"  # T5's first sentinel: what stands for a gap in the input and opens its text
 
 
-class Seq2Seq(Writer):
+class Seq2Seq(Filler, Writer):
     """An encoder-decoder, and its tokenizer."""
 
     auto = AutoModelForSeq2SeqLM
@@ -35,63 +36,42 @@ class Seq2Seq(Writer):
         self.gap = self.tokens.tokenizer.get_vocab().get(GAP)
         self.mask_token = GAP if self.gap is not None else ""
 
-    def fill(
-        self,
-        prompts: Iterable[str],
-        words: Sequence[str],
-        top_k: int,
-        *,
-        multi: bool = False,
-        language: str = "",
-    ) -> Iterator[Filled]:
-        """Rank candidate words in the one gap of each prompt, in the order of the prompts.
+    def asked(self, prompts: list[str], language: str, known: Known | None = None) -> Asked:
+        """Return how prompts are asked for the words in the one gap of each.
 
         The mask becomes the first sentinel; the decoder, having written that sentinel, is asked
         for the word (Raffel et al. 2020, section 3.1.4). Words of several pieces are scored from
-        left to right; neither says whether the gap holds more than the word.
-
-        Raises
-        ------
-        UserError
-            If the model has no sentinels, a prompt is too long or has not exactly one mask, or
-            an answer is not finite.
+        left to right; neither says whether the gap holds more than the word. A model without
+        sentinels, or a prompt that is too long or has not exactly one mask, is a UserError.
         """
         if self.gap is None:
             raise UserError(
                 f"models.{self.name}: has no {GAP}, so it cannot fill a mask as T5 does; a model "
                 "with a mask of its own is kind: masked"
             )
-        known = self.known(words, language, multi=multi)
-        for block in blocks(prompts):
-            written = [self.context + prompt.replace(MASK, GAP) for prompt in block]
-            encoded = self.encode(written, language)
-            for text, ids in zip(written, encoded, strict=True):
-                if ids.count(self.gap) != 1:
-                    raise UserError(f"models.{self.name}: not exactly one mask in {text!r}")
-            tails = [list(tail) for tail in known.values() if len(tail) > 1]
-            rows = [(i, [self.gap], tail) for i in range(len(block)) for tail in tails]
-            score, sums = partial(self._first, encoded), partial(self._sums, encoded, rows)
-            yield self.filled(written, encoded, known, top_k, score, sums)
+        written = [self.context + prompt.replace(MASK, GAP) for prompt in prompts]
+        encoded = self.encode(written, language)
+        for text, ids in zip(written, encoded, strict=True):
+            if ids.count(self.gap) != 1:
+                raise UserError(f"models.{self.name}: not exactly one mask in {text!r}")
+        tails = [list(tail) for tail in (known or {}).values() if len(tail) > 1]
+        rows = [(i, [self.gap], tail) for i in range(len(prompts)) for tail in tails]
+        sums = partial(self._sums, encoded, rows)
+        return Asked(written, encoded, partial(self._first, encoded), sums)
 
     def _first(self, encoded: list[list[int]], rows: list[int]) -> torch.Tensor:
         """Return log-probabilities (rows, vocabulary) of the token after the sentinel."""
-        again = enough(self.fewest, len(rows), len(self.opening) + 1)
-        ids = self.batches.move([encoded[i] for i in rows])[again]
+        ids = self.enough(self.batches.move([encoded[i] for i in rows]), len(self.opening) + 1)
         given = self.batches.move([[*self.opening, int(self.gap or 0)]] * len(ids))
-        logits = self.model(input_ids=ids, decoder_input_ids=given).logits[: len(rows), -1]
-        return logsoftmax(self.name, logits, self.dtype)
+        return self.nats(self.model(input_ids=ids, decoder_input_ids=given).logits[: len(rows), -1])
 
     def logprobs(self, pairs: Iterable[tuple[str, str]], *, language: str = "") -> Iterator[Score]:
         """Score each continuation by the decoder, the prefix being the encoder's input.
 
         A mask in the prefix becomes T5's first sentinel. The closing token is not counted, nor
-        is the opening one that a model's config forces (BART's and mBART's).
-
-        Raises
-        ------
-        UserError
-            If a text is too long or empty, a result is not finite, or the model needs a language
-            and none is given.
+        is the opening one that a model's config forces (BART's and mBART's). A text that is too
+        long or empty, a result that is not finite, or no language where one is needed is a
+        UserError.
         """
         self._told(language)
         for block in blocks(pairs):
@@ -110,55 +90,36 @@ class Seq2Seq(Writer):
 
     def _sums(
         self, encoded: list[list[int]], rows: list[tuple[int, list[int], list[int]]]
-    ) -> np.ndarray:
+    ) -> NDArray[np.float64]:
         """Return the log-probability (rows,) of tokens.
 
-        Parameters
-        ----------
-        rows
-            Of each: the number of its input, what the decoder has written, what is scored.
+        Of each row: the number of its input, what the decoder has written, what is scored.
         """
 
         def launch(chosen: list[int]) -> torch.Tensor:
-            ids = self.batches.move([encoded[rows[r][0]] for r in chosen])
-            after = [[*self.opening, *rows[r][1], *rows[r][2]] for r in chosen]
-            given = self.batches.move(after)
-            again = enough(self.fewest, len(chosen), min(ids.shape[1], given.shape[1] - 1))
-            out = self.model(input_ids=ids[again], decoder_input_ids=given[again, :-1])
-            scores = logsoftmax(self.name, out.logits[: len(chosen)], self.dtype)
-            each = scores.gather(2, given[:, 1:].unsqueeze(2)).squeeze(2).double()
-            return each[:, len(self.opening) - 1 + len(rows[chosen[0]][1]) :].sum(1)
+            inputs, written, scored = zip(*(rows[r] for r in chosen), strict=True)
+            ids = self.batches.move([encoded[i] for i in inputs])
+            both = zip(written, scored, strict=True)
+            given = self.batches.move([[*self.opening, *before, *tail] for before, tail in both])
+            each = min(ids.shape[1], given.shape[1] - 1)
+            read, after = self.enough(ids, each), self.enough(given[:, :-1], each)
+            logits = self.model(input_ids=read, decoder_input_ids=after).logits[: len(chosen)]
+            scores = self.nats(logits).gather(2, given[:, 1:].unsqueeze(2)).squeeze(2).double()
+            return scores[:, len(self.opening) - 1 + len(written[0]) :].sum(1)
 
         shapes = [(len(encoded[i]), len(before), len(tail)) for i, before, tail in rows]
-        return self.batches.collect(shapes, list(map(sum, shapes)), launch, np.zeros(len(rows)))
+        return np.array(self.batches.each(shapes, list(map(sum, shapes)), launch))
 
-    def generate(
-        self,
-        prompts: Iterable[str],
-        seeds: Iterable[int],
-        sampling: Sampling = SAMPLING,
-        *,
-        language: str = "",
-    ) -> Iterator[Text]:
-        """Answer each prompt, in the order given; see :mod:`plumbline.probes.models.sampling`.
-
-        Of what a model's config says on writing, the opening token that it forces is put first,
-        and not counted. All else (beams, penalties, forbidden or closing tokens) is left out:
-        texts are drawn from the model's own probabilities.
-
-        Raises
-        ------
-        UserError
-            If a prompt or the text is too long for the model, a result is not finite, or the model
-            needs a language and none is given.
-        """
+    def opened(
+        self, prompts: list[str], room: int, language: str
+    ) -> tuple[list[str], list[list[int]]]:
+        """Return what the encoder gets of each prompt, the decoder having room for the tokens."""
         self._told(language)
-        for block in blocks(zip(prompts, seeds, strict=True)):
-            texts = [self.context + prompt.replace(MASK, GAP) for prompt, _ in block]
-            encoded = self.encode(texts, language)
-            for text in texts:
-                self.tokens.room(text, len(self.opening) - 1, sampling.tokens, self.longest)
-            yield from self.write(texts, encoded, [seed for _, seed in block], sampling)
+        texts = [self.context + prompt.replace(MASK, GAP) for prompt in prompts]
+        encoded = self.encode(texts, language)
+        for text in texts:
+            self.tokens.room(text, len(self.opening) - 1, room, self.longest)
+        return texts, encoded
 
     def begin(self, ids: torch.Tensor) -> tuple[torch.Tensor, dict[str, Any]]:
         """Return logits (texts, vocabulary) for the first new token, and what to go on with."""

@@ -79,29 +79,25 @@ class Tokens:
     ) -> list[list[int]]:
         """Return the ids of each text, with or without the model's own special tokens.
 
-        Raises
-        ------
-        UserError
-            If the model was not trained on the language, or a package is missing that finds its
-            words.
+        A UserError if the model was not trained on the language, or a package is missing that finds
+        its words.
         """
         if not texts:
             return []
         self._speak(language)
         try:
-            encoded = self.tokenizer(
+            ids: list[list[int]] = self.tokenizer(
                 list(texts),
                 add_special_tokens=special,
                 return_attention_mask=False,
                 return_token_type_ids=False,
                 verbose=False,  # over-long input is an error of ours
-            )
+            )["input_ids"]
         except ImportError as error:
             raise UserError(
                 f"models.{self.name}: its tokenizer cannot find the words of {language!r} "
                 f"({error}); install that package, or set languages"
             ) from error
-        ids: list[list[int]] = encoded["input_ids"]
         return ids
 
     def _speak(self, language: str) -> None:
@@ -109,15 +105,15 @@ class Tokens:
         if self.moses:
             known = self.tokenizer.lang2id
             if language and known and language not in known:
-                raise UserError(self._foreign(language, known))
+                raise self._foreign(language, known)
             # `lang=` is dropped on its way through transformers 5, and all would pass for English
             apart = partial(type(self.tokenizer)._tokenize, self.tokenizer)  # noqa: SLF001
             self.tokenizer._tokenize = partial(apart, lang=language or "en")  # noqa: SLF001
         elif language and hasattr(self.tokenizer, "src_lang"):
             self.tokenizer.src_lang = self.code(language)
 
-    def _foreign(self, language: str, known: Iterable[str]) -> str:
-        return (
+    def _foreign(self, language: str, known: Iterable[str]) -> UserError:
+        return UserError(
             f"models.{self.name}: knows no language {language!r}, only {', '.join(sorted(known))}; "
             "set languages"
         )
@@ -125,15 +121,12 @@ class Tokens:
     def code(self, language: str) -> str:
         """Return a language code as the tokenizer has it: ``en_XX`` for ``en``.
 
-        Raises
-        ------
-        UserError
-            If the model was not trained on the language, or on two that begin so.
+        A UserError if the model was not trained on the language, or on two that begin so.
         """
-        known = [t for t in self.tokenizer.get_added_vocab() if "_" in t]
-        codes = [t for t in known if t.split("_")[0] == language]
+        known = [token for token in self.tokenizer.get_added_vocab() if "_" in token]
+        codes = [token for token in known if token.split("_")[0] == language]
         if len(codes) != 1:
-            raise UserError(self._foreign(language, known))
+            raise self._foreign(language, known)
         return str(codes[0])
 
     def counted(self, ids: Sequence[int]) -> list[int]:
@@ -172,19 +165,17 @@ class Tokens:
             return self._known[key]
         (head,) = self.encode([HEAD], language, special=False)
         special = set(self.tokenizer.all_special_ids)  # the unknown one is among them
-        found: dict[str, tuple[int, ...]] = {}
-        taken: set[tuple[int, ...]] = set()
+        found: dict[tuple[int, ...], str] = {}
         gap = self.gap(language)
         whole = self.encode([f"{HEAD}{gap}{word}" for word in words], language, special=False)
         for word, pieces in zip(words, whole, strict=True):
             tail = tuple(pieces[len(head) :])
-            ok = pieces[: len(head)] == head and bool(tail) and tail not in taken
+            ok = pieces[: len(head)] == head and bool(tail) and tail not in found
             ok = ok and word == word.strip() and not special & set(tail)
             if ok and _closed(self.tokenizer.decode(list(tail))) == _closed(word):
-                found[word] = tail
-                taken.add(tail)
-        self._known = {key: found}
-        return found
+                found[tail] = word
+        self._known = {key: {word: tail for tail, word in found.items()}}
+        return self._known[key]
 
     def gap(self, language: str = "") -> str:
         """Return what stands before a word after another: a space, or nothing in languages without.
@@ -196,18 +187,23 @@ class Tokens:
         markers = self.tokenizer.convert_tokens_to_ids([SENTENCEPIECE, BYTE_LEVEL])
         return "" if any(m not in (None, self.unknown_id) for m in markers) else " "
 
+    def spelled(self, words: Sequence[str], language: str = "") -> dict[str, int]:
+        """Tell in how many tokens each word is written, of those that can be."""
+        return {word: len(tail) for word, tail in self.candidates(words, language).items()}
+
     def vocabulary(self, words: Sequence[str], language: str = "") -> Vocabulary:
         """Tell which words are one word-initial piece."""
         pieces = self.candidates(words, language)
         ids = {word: tail[0] for word, tail in pieces.items() if len(tail) == 1}
-        return Vocabulary(ids, _lacking(words, ids))
+        first = dict(zip(reversed(words), reversed(range(len(words))), strict=True))
+        again = (word for place, word in enumerate(words) if first[word] < place or word not in ids)
+        return Vocabulary(ids, tuple(again))
 
     def pieces(self, language: str = "") -> Pieces:
         """Return what the tokens of the vocabulary are, in the order of their ids."""
         if language not in self._pieces:
             ids = range(len(self))
-            written = self.tokenizer.batch_decode([[i] for i in ids])
-            words = [text.strip() for text in written]
+            words = [text.strip() for text in self.tokenizer.batch_decode([[i] for i in ids])]
             # a word after another one becomes this token alone, or the token is another word
             alone = self.candidates(list(dict.fromkeys(filter(None, words))), language)
             first = {word: tail[0] for word, tail in alone.items() if len(tail) == 1}
@@ -222,13 +218,7 @@ class Tokens:
         return self._pieces[language]
 
     def fits(self, text: str, ids: Sequence[int], longest: int) -> None:
-        """Refuse a text that is too long for the model.
-
-        Raises
-        ------
-        UserError
-            With the text and both lengths.
-        """
+        """Refuse a text that is too long for the model, by a UserError with both lengths."""
         if len(ids) > longest:
             raise UserError(
                 f"models.{self.name}: the prompt {text!r} has {len(ids)} tokens, the model takes "
@@ -236,13 +226,7 @@ class Tokens:
             )
 
     def room(self, text: str, given: int, wanted: int, longest: int) -> None:
-        """Refuse a prompt after which a model has no room for so many tokens.
-
-        Raises
-        ------
-        UserError
-            With the prompt and all three numbers.
-        """
+        """Refuse a prompt after which a model has no room, by a UserError with all numbers."""
         if given + wanted > longest:
             raise UserError(
                 f"models.{self.name}: {wanted} tokens cannot be written to {text!r}: the model "
@@ -262,11 +246,8 @@ class Tokens:
     def after(self, prefix: str, text: str, ids: Sequence[int], head: Sequence[int]) -> int:
         """Return how many of a text's tokens belong to its prefix.
 
-        Raises
-        ------
-        UserError
-            If the tokens of the prefix are not the first tokens of the text: then no token
-            boundary is where prefix and continuation meet, and the score would be of another text.
+        A UserError if the tokens of the prefix are not the first tokens of the text: then no token
+        boundary is where prefix and continuation meet, and the score would be of another text.
         """
         if list(ids[: len(head)]) != list(head):
             raise UserError(
@@ -281,27 +262,15 @@ def _closed(text: str) -> str:
     return "".join(text.split())
 
 
-def _lacking(words: Sequence[str], ids: dict[str, int]) -> tuple[str, ...]:
-    """Return the words without a piece, and those that only repeat an earlier one."""
-    lacking, seen = [], set()
-    for word in words:
-        if word not in ids or word in seen:
-            lacking.append(word)
-        seen.add(word)
-    return tuple(lacking)
-
-
 def longest(tokenizer: Any, model: Any) -> int:
     """Return how many tokens a model takes at once."""
-    offset = max(  # in RoBERTa and its kin the first positions belong to the padding
-        (
-            part.padding_idx + 1
-            for path, part in model.named_modules()
-            if path.endswith("position_embeddings")
-            and getattr(part, "padding_idx", None) is not None
-        ),
-        default=0,
+    padding = (
+        getattr(part, "padding_idx", None)
+        for path, part in model.named_modules()
+        if path.endswith("position_embeddings")
     )
+    # in RoBERTa and its kin the first positions belong to the padding
+    offset = max((index + 1 for index in padding if index is not None), default=0)
     positions = getattr(model.config, "max_position_embeddings", None) or 0
     limit = positions - offset if positions > 0 else 1 << 30  # -1 in XLNet, which has no limit
     return int(min(tokenizer.model_max_length, limit))

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
-from plumbline.builders.core.snapshot import digest
-from plumbline.probes.models.files import download
+from plumbline.probes.models.files import changed, download
 from plumbline.probes.models.load import adapter, load
 from plumbline.probes.models.params import model
 
@@ -28,10 +27,7 @@ PERIODS = ("all", "before", "from")
 COLUMNS = (
     Column("corpus", "string", "config of `corpora` it was trained on further; empty: the model"),
     Column(
-        "period",
-        "label",
-        "texts trained on: all; before, and from 2017-01-20 on",
-        labels=PERIODS,
+        "period", "label", "texts trained on: all; before, and from 2017-01-20 on", labels=PERIODS
     ),
     Column("share", "float64", "part of these texts; 0: the model itself", minimum=0, maximum=1),
     Column("pretraining_seed", "int32", "of that training and its choice of texts", minimum=0),
@@ -59,9 +55,8 @@ class Checkpoint(NamedTuple):
 
     def facts(self) -> dict[str, object]:
         """Return what stands in :data:`COLUMNS`."""
-        own = (self.corpus, PERIODS.index(self.period), self.share, self.seed, self.epoch)
         names = [column.name for column in COLUMNS]
-        return dict(zip(names, (*own, self.texts, self.steps), strict=True))
+        return dict(zip(names, self[1:8], strict=True)) | {"period": PERIODS.index(self.period)}
 
 
 ITSELF = Checkpoint("", "", "all", 0.0, 0, 0, 0, 0, True, {})
@@ -70,10 +65,7 @@ ITSELF = Checkpoint("", "", "all", 0.0, 0, 0, 0, 0, True, {})
 def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
     """Return the states of a model, itself first, the others in the order of :data:`KEY`.
 
-    Raises
-    ------
-    UserError
-        If the stage ``pretrain`` was not run for it.
+    A UserError if the stage ``pretrain`` was not run for it.
     """
     path = folder / name / LIST
     if not path.is_file():
@@ -83,18 +75,11 @@ def checkpoints(name: str, folder: Path = FOLDER) -> list[Checkpoint]:
 
 
 def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
-    """Load a model in one of its states.
-
-    Raises
-    ------
-    UserError
-        If a file is not as it was when the training ended.
-    """
+    """Load a model in one of its states, from :func:`files`."""
     if not checkpoint.name:
         return load(name)
-    params = model(name)
+    params, where = model(name), files(name, checkpoint, folder)
     options = {"dtype": params.dtype, "context": params.context}
-    where = files(name, checkpoint, folder)
     found: Scorer = adapter(params.kind)(where, name, revision(checkpoint), **options)
     return found
 
@@ -102,20 +87,16 @@ def scorer(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Scorer:
 def files(name: str, checkpoint: Checkpoint, folder: Path = FOLDER) -> Path:
     """Return the folder with the files of a model in one of its states.
 
-    Raises
-    ------
-    UserError
-        If a file is not as it was when the training ended.
+    A file that is not as it was when the training ended is a UserError.
     """
     if not checkpoint.name:
         return download(name, model(name))
     where = folder / name / checkpoint.name
-    for file, sha256 in checkpoint.files.items():
-        if not (where / file).is_file() or digest(where / file) != sha256:
-            raise UserError(
-                f"{where / file}: not the file that {LIST} names; train again with "
-                f"`make repro STAGE='--force pretrain@{name}'`"
-            )
+    if path := changed(where, checkpoint.files):
+        raise UserError(
+            f"{path}: not the file that {LIST} names; train again with "
+            f"`make repro STAGE='--force pretrain@{name}'`"
+        )
     return where
 
 

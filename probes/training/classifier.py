@@ -33,12 +33,8 @@ def finetune_classifier(
     """Train a classifier, from the masked model in a folder on, and save it in another.
 
     Texts longer than ``tuning.length`` are cut for the training. The layer on top begins at random
-    from the seed. Weights are float32, whose last bits differ between kinds of processors.
-
-    Raises
-    ------
-    UserError
-        If the model cannot be loaded so, there is no text, or a loss is not finite.
+    from the seed. Weights are float32, whose last bits differ between kinds of processors. A model
+    that cannot be loaded so, no text, or a loss that is not finite is a UserError.
     """
     if not texts:
         raise UserError(f"models.{name}: nothing to train on; there are no texts")

@@ -57,15 +57,8 @@ def wait() -> None:
 def passes(rows: int, at_once: int, processes: int, one: int) -> list[list[int]]:
     """Return which rows of a batch a process puts through the model, pass by pass.
 
-    Every row is in one pass of one process; all have as many passes, some of which may be empty:
-    gradients are gathered in each.
-
-    Parameters
-    ----------
-    at_once
-        Rows of a pass at most; 0: as many as there are.
-    one
-        Which of the processes, from 0 on.
+    Every row is in one pass of one process (from 0 on); all have as many passes, some of which may
+    be empty: gradients are gathered in each. ``at_once`` is the rows of a pass at most; 0: all.
     """
     mine = range(one, rows, processes)
     most = math.ceil(rows / processes)

@@ -15,6 +15,7 @@ import math
 import os
 import shutil
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -27,12 +28,13 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import digest, write_bytes
+from plumbline.probes.models.files import download
+from plumbline.probes.models.load import load
 from plumbline.probes.models.params import model, weights_folder
 from plumbline.probes.training import distributed
 from plumbline.probes.training.checkpoints import FOLDER, LIST, Checkpoint
 
 if TYPE_CHECKING:
-    from plumbline.probes.models.params import Model
     from plumbline.probes.training.train import Loss, Tuning
 
 KEY = "training.pretrain"
@@ -111,13 +113,7 @@ class Params(Section):
         return self
 
     def of(self, name: str) -> list[str]:
-        """Return the corpora that a model is trained on.
-
-        Raises
-        ------
-        UserError
-            If nothing is said of it.
-        """
+        """Return the corpora that a model is trained on; nothing said of it is a UserError."""
         found = self.corpora.get(name, self.corpora.get(OTHER))
         if found is None:
             raise UserError(
@@ -126,22 +122,15 @@ class Params(Section):
         return found
 
     def tuning(self, name: str, seed: int) -> Tuning:
-        """Return how a model is trained.
-
-        Raises
-        ------
-        UserError
-            If there is no learning rate for it.
-        """
+        """Return how a model is trained; no learning rate for it is a UserError."""
         from plumbline.probes.training.train import Tuning
 
         rate = self.learning_rate.get(name, self.learning_rate.get(OTHER))
         if rate is None:
             raise UserError(f"{KEY}.learning_rate: none for {name}, nor for {OTHER}")
-        own = (rate, self.epochs, self.batch, self.length, seed, self.warmup, self.weight_decay)
-        return Tuning(
-            *own, self.betas, self.epsilon, self.precision, self.micro_batch, self.mlm_probability
-        )
+        own = {"learning_rate": rate, "seed": seed}
+        own |= {"at_once": self.micro_batch, "masked": self.mlm_probability}
+        return Tuning(**self.model_dump(include=set(Tuning._fields)) | own)
 
 
 class Run(NamedTuple):
@@ -157,30 +146,19 @@ class Run(NamedTuple):
         return f"{self.corpus}-{self.period}-{self.share:g}-{self.seed}-{epoch}"
 
 
-class Done(NamedTuple):
-    """What came of a training."""
-
-    states: list[tuple[Path, Checkpoint]]  # where each is, and what it is, without its files
-    losses: list[Loss]
-
-
 def pretrain(name: str) -> Path:
     """Make ``data/pretrained/NAME`` and return it: states, their list, and the losses.
 
     What a stopped run had trained is not trained again. Where `accelerate launch` started several
-    processes, they train together and the first writes.
-
-    Raises
-    ------
-    UserError
-        If params or inputs are wrong, or the model cannot be trained.
+    processes, they train together and the first writes. Wrong params or inputs, or a model that
+    cannot be trained, are a UserError.
     """
     params, entry = section(KEY, Params), model(name)
-    final = FOLDER / name
+    final, work = FOLDER / name, WORK / name
     corpora = params.of(name)
     if not corpora:
         if distributed.first():
-            _write(final, [])
+            _write(final, [], [])
         return final
     if entry.kind not in TRAINED:
         raise UserError(
@@ -189,27 +167,22 @@ def pretrain(name: str) -> Path:
         )
     distributed.accelerator()  # before anything is loaded: it chooses this process's device
     folder = parquet.require_validated("corpora")
-    chosen = {
-        run: texts
-        for period in params.periods
-        for run, texts in _choices(params, name, corpora, period, folder).items()
-    }
-    work = WORK / name
-    facts = _facts(name)
+    chosen: dict[Run, list[str]] = {}
+    for period in params.periods:
+        chosen |= _choices(params, name, corpora, period, folder)
+    facts = load(name).facts()  # and a check that its files are the pinned ones
+    states: list[tuple[Path, Checkpoint]] = []
+    lines: list[tuple[object, ...]] = []
     quiet = None if distributed.first() else True
-    bar = Bar(desc=f"pretrain {name}", total=len(chosen), unit="training", disable=quiet)
-    with bar:
-        done = []
+    with Bar(desc=f"pretrain {name}", total=len(chosen), unit="training", disable=quiet) as bar:
         for run, texts in sorted(chosen.items()):
-            tuning = params.tuning(name, run.seed)
-            recipe = _recipe(texts, tuning, facts)
-            into = work / f"{run.name(tuning.epochs)}-{params.save}-{recipe[:12]}"
-            found = _train(name, entry, run, texts, tuning, into, each=params.save == "each")
-            states = [(path, state._replace(recipe=recipe)) for path, state in found.states]
-            done.append(found._replace(states=states))
+            recipe = _recipe(texts, params.tuning(name, run.seed), facts)
+            found, losses = _train(params, name, run, texts, recipe)
+            states += found
+            lines += _lines(found[-1][1], losses)
             bar.update()
     if distributed.first():
-        _write(final, done)
+        _write(final, states, lines)
         shutil.rmtree(work)  # last: until then a run that stops here is continued
     distributed.wait()
     return final
@@ -224,16 +197,14 @@ def _choices(
     if most == "even":
         most = min(map(len, pools.values()))
     found = {}
-    for corpus, own in pools.items():
-        for share in params.shares:
-            for seed in params.seeds:
-                texts = drawn(own, share, seed, most)
-                if not texts:
-                    raise UserError(
-                        f"{KEY}: {share:g} of {corpus} ({period}) is no text; take a larger share, "
-                        "or other periods"
-                    )
-                found[Run(corpus, period, share, seed)] = texts
+    for corpus, share, seed in product(pools, params.shares, params.seeds):
+        run = Run(corpus, period, share, seed)
+        found[run] = drawn(pools[corpus], share, seed, most)
+        if not found[run]:
+            raise UserError(
+                f"{KEY}: {share:g} of {corpus} ({period}) is no text; take a larger share, "
+                "or other periods"
+            )
     return found
 
 
@@ -241,12 +212,7 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
     """Return the texts of a corpus in a period by their ids; of a world those that it wrote.
 
     A world knows no other words: real texts would unteach it what is planted. Texts without a date
-    are in the period `all` only, those of a world are in every one.
-
-    Raises
-    ------
-    UserError
-        If there is no such corpus.
+    are in the period `all` only, those of a world are in every one. No such corpus is a UserError.
     """
     path = folder / f"{corpus}.parquet"
     if not path.is_file():
@@ -265,75 +231,59 @@ def pool(folder: Path, corpus: str, period: str, planted: Path) -> dict[str, str
 
 def drawn(texts: dict[str, str], share: float, seed: int, most: int | None = None) -> list[str]:
     """Return some of the texts; those of a smaller share, or of fewer at most, are among them."""
-    order = sorted(texts, key=lambda key: hashlib.sha256(f"{seed} {key}".encode()).digest())
-    order = order[:most]
+    order = sorted(texts, key=lambda key: hashlib.sha256(f"{seed} {key}".encode()).digest())[:most]
     return [texts[key] for key in order[: round(share * len(order))]]
 
 
 def _train(
-    name: str,
-    entry: Model,
-    run: Run,
-    texts: list[str],
-    tuning: Tuning,
-    into: Path,
-    *,
-    each: bool,
-) -> Done:
-    """Train a model once, or take what an earlier start of the stage had trained."""
-    from plumbline.probes.models.files import download
+    params: Params, name: str, run: Run, texts: list[str], recipe: str
+) -> tuple[list[tuple[Path, Checkpoint]], list[Loss]]:
+    """Train a model once, or take what an earlier start of the stage had trained.
+
+    Returns where each state is and what it is, without its files; and what every step came to.
+    """
     from plumbline.probes.training.train import epoch, finetune, losses
 
+    entry, tuning, each = model(name), params.tuning(name, run.seed), params.save == "each"
     kind: Literal["masked", "causal"] = "causal" if entry.kind == "causal" else "masked"
+    into = WORK / name / f"{run.name(tuning.epochs)}-{params.save}-{recipe[:12]}"
     where, options = download(name, entry), {"pickles": entry.pickles, "each": each}
     last, steps = finetune(where, name, kind, texts, tuning, into, **options)
     states = []
     for number in range(1 if each else tuning.epochs, tuning.epochs + 1):
-        end = number == tuning.epochs
-        path = last if end else epoch(into, number)
-        so_far = steps * number // tuning.epochs
-        checkpoint = Checkpoint(run.name(number), *run, number, len(texts), so_far, end, {})
-        states.append((path, checkpoint))
-    return Done(states, losses(into))
+        end, so_far = number == tuning.epochs, steps * number // tuning.epochs
+        own = (run.name(number), *run, number, len(texts), so_far, end)
+        states.append((last if end else epoch(into, number), Checkpoint(*own, {}, recipe)))
+    return states, losses(into)
 
 
-def _facts(name: str) -> dict[str, str | int]:
-    """Return what a model is, after a check that its files are the pinned ones."""
-    from plumbline.probes.models.load import load
-
-    return load(name).facts()
-
-
-def _write(final: Path, done: list[Done]) -> None:
+def _write(
+    final: Path, states: list[tuple[Path, Checkpoint]], lines: list[tuple[object, ...]]
+) -> None:
     """Write the states, their list and the losses, whole or not at all."""
     partial = parquet.fresh(final)
-    states = []
-    rows = []
-    for found in done:
-        for path, checkpoint in found.states:
-            into = partial / checkpoint.name
-            shutil.copytree(path, into, copy_function=_linked)
-            files = {p.name: digest(p) for p in sorted(into.iterdir())}
-            states.append(checkpoint._replace(files=files)._asdict())
-        rows += _lines(found)
-    listed = json.dumps(states, indent=1, sort_keys=True) + "\n"
-    write_bytes(partial / LIST, listed.encode())
-    table = pl.DataFrame(rows, schema=HEADER, orient="row")
+    listed = []
+    for path, checkpoint in states:
+        into = partial / checkpoint.name
+        shutil.copytree(path, into, copy_function=_linked)
+        files = {p.name: digest(p) for p in sorted(into.iterdir())}
+        listed.append(checkpoint._replace(files=files)._asdict())
+    text = json.dumps(listed, indent=1, sort_keys=True) + "\n"
+    write_bytes(partial / LIST, text.encode())
+    table = pl.DataFrame(lines, schema=HEADER, orient="row")
     write_bytes(partial / LOSSES, table.write_csv().encode())
     parquet.finish(final)
 
 
-def _lines(found: Done) -> list[tuple[object, ...]]:
+def _lines(end: Checkpoint, losses: list[Loss]) -> list[tuple[object, ...]]:
     """Return the losses of a training, in no more than :data:`LINES` lines."""
-    end = found.states[-1][1]
-    steps = len(found.losses)
-    run: tuple[object, ...] = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
-    several = math.ceil(steps / LINES)
+    run = (end.name, end.corpus, end.period, f"{end.share:g}", end.seed)
+    several = math.ceil(len(losses) / LINES)
     lines: list[tuple[object, ...]] = []
-    for first in range(0, steps, several):
-        some = found.losses[first : first + several]
+    for first in range(0, len(losses), several):
+        some = losses[first : first + several]
         last = first + len(some)
-        epoch = -(-last * end.epoch // steps)
+        epoch = -(-last * end.epoch // len(losses))
         loss = math.fsum(step.loss for step in some) / len(some)
         lines.append((*run, epoch, last, f"{loss:.6f}", f"{some[-1].learning_rate:.6g}"))
     return lines

@@ -29,14 +29,10 @@ class Whole(nn.Module):
 
     def forward(self, states: torch.Tensor) -> torch.Tensor:
         """Return the activation of each number."""
-        states = states.contiguous()
-        lacking = -states.numel() % LANES
-        if not lacking:
-            found: torch.Tensor = self.inner(states)
-            return found
-        filled = nn.functional.pad(states.view(-1), (0, lacking))
-        found = self.inner(filled)
-        return found[: states.numel()].view(states.shape)
+        flat = states.reshape(-1)
+        lacking = -len(flat) % LANES
+        found: torch.Tensor = self.inner(nn.functional.pad(flat, (0, lacking)) if lacking else flat)
+        return found[: len(flat)].view(states.shape)
 
 
 def whole(model: Any) -> None:

@@ -7,7 +7,7 @@ reads is needed: behind its attention, which all tokens feed, other positions ar
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -94,12 +94,10 @@ def narrow(model: Any, gate: Gate, place: int) -> bool:
     plain = plain[:, place] if plain.dim() == 3 else plain
     hook = part.register_forward_pre_hook(gate.select)
     rows = torch.arange(TRIAL[0], device=ids.device)
-    try:
-        with gate.at(rows, torch.full_like(rows, place)):
-            apart = (model(input_ids=ids).logits.float().view_as(plain) - plain).abs().max()
-    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
-        hook.remove()
-        return False
+    apart = torch.tensor(torch.inf)
+    faults = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
+    with suppress(*faults), gate.at(rows, torch.full_like(rows, place)):
+        apart = (model(input_ids=ids).logits.float().view_as(plain) - plain).abs().max()
     fine = bool(apart < CLOSE.get(model.dtype, CLOSE_ELSE) * plain.std(0).mean())
     if not fine:
         hook.remove()
@@ -109,10 +107,8 @@ def narrow(model: Any, gate: Gate, place: int) -> bool:
 def _last(body: nn.Module) -> nn.Module | None:
     """Return the part of the last layer from which on each token is computed by itself."""
     for layers, part in LAST:
-        try:
+        with suppress(AttributeError, IndexError, TypeError):
             inner: Any = body.get_submodule(layers)
             found: nn.Module = inner[-1].get_submodule(part)
-        except (AttributeError, IndexError, TypeError):
-            continue
-        return found
+            return found
     return None

@@ -63,19 +63,15 @@ def works(dtype: torch.dtype) -> bool:
     """Tell whether the private operators are there and answer as the public one does."""
     if dtype not in CLOSE:
         return False
-    generator = torch.Generator().manual_seed(0)
-    linear = nn.Linear(32, 48)
-    with torch.no_grad():
-        linear.weight.copy_(torch.randn(48, 32, generator=generator))
-        linear.bias.copy_(torch.randn(48, generator=generator))
-    linear = linear.to(dtype)
-    states = torch.randn(5, 32, generator=generator).to(dtype)
+    draw = torch.Generator().manual_seed(0)
+    sizes = (48, 32), (48,), (5, 32)
+    weight, bias, states = (torch.randn(size, generator=draw).to(dtype) for size in sizes)
     try:
         with torch.inference_mode():
-            apart = (Packed(linear.weight, linear.bias)(states) - linear(states)).abs().max().item()
+            apart = Packed(weight, bias)(states) - nn.functional.linear(states, weight, bias)
+            return bool(apart.abs().max() < CLOSE[dtype])
     except FAULTS:
         return False
-    return bool(apart < CLOSE[dtype])
 
 
 def pack(model: Any) -> int:
@@ -99,9 +95,11 @@ def pack(model: Any) -> int:
         setattr(parent, name, Packed(weight, layer.bias))
         del layer, weight
     if called and hasattr(model, "lm_predictions"):
-        own = model.lm_predictions
-        own.lm_head = Tied(own.lm_head, model.get_input_embeddings())
-    return FEWEST if _multiplies(model) else PAIR
+        head = model.lm_predictions
+        head.lm_head = Tied(head.lm_head, model.get_input_embeddings())
+    own = (part for part in model.modules() if not isinstance(part, nn.Embedding))
+    weights = (weight for part in own for weight in part.parameters(recurse=False))
+    return FEWEST if any(weight.dim() > 1 for weight in weights) else PAIR  # torch's own are left
 
 
 @torch.inference_mode()
@@ -127,13 +125,3 @@ def _called(model: Any) -> set[int]:
         for hook in hooks:
             hook.remove()
     return called
-
-
-def _multiplies(model: nn.Module) -> bool:
-    """Tell whether a model has weights left that torch's own products may be asked for."""
-    return any(
-        weight.dim() > 1
-        for part in model.modules()
-        if not isinstance(part, nn.Embedding)
-        for weight in part.parameters(recurse=False)
-    )

@@ -49,14 +49,12 @@ class Tree(NamedTuple):
 def parts(texts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
     """Part texts into batches of neighbours, of at most so many nodes unless a text has more.
 
-    Returns
-    -------
-    Numbers of the texts, which follow each other in the order of their tokens.
+    Returns numbers of the texts, which follow each other in the order of their tokens.
     """
     found: list[list[int]] = []
     nodes, before = 0, None
     for row in sorted(range(len(texts)), key=lambda row: list(texts[row])):
-        more = len(texts[row]) - (_common(before, texts[row]) if before is not None else 0)
+        more = len(texts[row]) - _common(before or (), texts[row])
         if not found or nodes + more > most:
             found.append([])
             nodes, more = 0, len(texts[row])
@@ -66,14 +64,9 @@ def parts(texts: Sequence[Sequence[int]], most: int) -> list[list[int]]:
 
 
 def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) -> Tree:
-    """Make a tree of texts.
+    """Make a tree of texts, none empty; shared beginnings are found if they are sorted.
 
-    Parameters
-    ----------
-    texts
-        Tokens of each, none empty; shared beginnings are found if they are sorted.
-    move
-        Makes a tensor of numbers.
+    ``move`` makes a tensor of numbers.
     """
     tokens: list[int] = []
     places: list[int] = []
@@ -83,17 +76,15 @@ def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) ->
     before: Sequence[int] = ()
     for text in texts:
         common = _common(before, text)
-        path = paths[-1][:common] if paths else []
-        path = [*path, *range(len(tokens), len(tokens) + len(text) - common)]
+        shared = paths[-1][:common] if paths else []
+        path = [*shared, *range(len(tokens), len(tokens) + len(text) - common)]
         tokens += text[common:]
         places += range(common, len(text))
         for first, last in _spans(len(text)):
-            new = range(max(first, common), min(last, len(text)))
-            if not new:
-                continue
-            rows = asked.setdefault((first, last), [])
-            stands += [((first, last), len(rows) * (last - first) + p - first) for p in new]
-            rows.append([*path[:last], *path[-1:] * (last - len(path))])
+            if new := range(max(first, common), min(last, len(text))):
+                rows = asked.setdefault((first, last), [])
+                stands += [((first, last), len(rows) * (last - first) + p - first) for p in new]
+                rows.append([*path[:last], *path[-1:] * (last - len(path))])
         paths.append(path)
         before = text
     begins, spans, start = {}, [], 0
@@ -105,13 +96,8 @@ def grow(texts: Sequence[Sequence[int]], move: Callable[[Any], torch.Tensor]) ->
         start += len(keys) * (last - first)
     order = [begins[span] + place for span, place in stands]
     lacking = max(0, FEWEST - len(tokens))
-    return Tree(
-        move([tokens + tokens[:1] * lacking]),
-        move([places + places[:1] * lacking]),
-        paths,
-        spans,
-        move(order + order[:1] * lacking),
-    )
+    tokens, places, order = (own + own[:1] * lacking for own in (tokens, places, order))
+    return Tree(move([tokens]), move([places]), paths, spans, move(order))
 
 
 @contextmanager
@@ -153,13 +139,8 @@ def _attention(
     rows, keys, values = (states[0].transpose(0, 1) for states in (query, key, value))
     found = []
     for span in tree.spans:
-        asked, read, meant = (
-            _pick(rows, span.queries),
-            _pick(keys, span.keys),
-            _pick(values, span.keys),
-        )
-        seen = span.seen[None, None]
-        out, _ = sdpa_attention_forward(module, asked, read, meant, seen, **options)
+        given = _pick(rows, span.queries), _pick(keys, span.keys), _pick(values, span.keys)
+        out, _ = sdpa_attention_forward(module, *given, span.seen[None, None], **options)
         found.append(out.flatten(0, 1))
     return torch.cat(found).index_select(0, tree.order).unsqueeze(0), None
 
@@ -182,7 +163,5 @@ def _spans(length: int) -> Iterable[tuple[int, int]]:
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
     """Return how many first tokens two texts share."""
-    for i, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return i
-    return min(len(one), len(other))
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
