@@ -9,6 +9,7 @@ import polars as pl
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.nationality.cases import EVERY
+from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
 from plumbline.probes.stats.counterfactual import (
     Moments,
@@ -20,7 +21,7 @@ from plumbline.probes.stats.counterfactual import (
     scores,
     within,
 )
-from plumbline.probes.stats.estimate import Estimate, adjusted
+from plumbline.probes.stats.estimate import adjusted, rounded
 from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def correlations(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFram
     weights = params.weights(case.sentences)
     _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
     one = np.zeros(len(once), dtype=np.int64)  # a single group
-    result = []
+    tables = []
     for v, m in np.ndindex(len(PERPLEXITIES), len(case.measures)):
         (x, x0), (y, y0) = (after[:, v], before[:, v]), (case.after[:, m], case.before[:, m])
         whole = _moments(case, x, y)
@@ -89,50 +90,49 @@ def correlations(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFram
             "subtracted": _moments(case, x - x0, y - y0),
             "within": whole,
         }
-        for scope in SCOPES:
-            own, tested = parts[scope], scope == "within"
-            estimate = within if tested else pooled
-            value = estimate(own)
-            low, high = params.limits(estimate(own, weights))
-            n, p, null = (own.sums[..., 0] > 0).sum(axis=0), np.full(len(value), np.nan), ""
-            if tested:
+        for scope, own in parts.items():
+            n, p, null = (own.sums[..., 0] > 0).sum(axis=0), np.array(np.nan), ""
+            estimate = pooled
+            if scope == "within":
                 z, weight = scores(own)
                 n, null = (weight > 0).sum(axis=0), " (signs flipped by source text)"
                 p = sign_flip_p(z * weight, params.n_permutations, params.seed)
-            result += [
-                Estimate(value[c], low[c], high[c], int(n[c]), METHODS[scope]).row(
-                    cluster="source text",
-                    null=f"0: no relation{null}",
-                    p=p[c],
-                    scope=SCOPES.index(scope),
-                    perplexity=v,
-                    country=countries[c],
-                    measure=case.measures[m],
+                estimate = within
+            limits = params.limits(estimate(own, weights))
+            columns = {"value": estimate(own), "low": limits[0], "high": limits[1], "n": n}
+            columns["p"] = np.broadcast_to(p, n.shape)
+            rows = {name: values[:, None] for name, values in columns.items()}
+            tables.append(
+                cells(countries[: len(n)], "measure", [case.measures[m]], rows).with_columns(
+                    scope=pl.lit(SCOPES.index(scope)),
+                    perplexity=pl.lit(v),
+                    method=pl.lit(METHODS[scope]),
+                    null=pl.lit(f"0: no relation{null}"),
+                    cluster=pl.lit("source text"),
                 )
-                for c in range(len(value))
-            ]
-    table = pl.DataFrame(result, infer_schema_length=None)
+            )
     # the family: countries by measures, within each variant of perplexity
-    alone = table.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
-    return adjusted(alone, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
+    found = rounded(pl.concat(tables), ("value", "low", "high"))
+    found = found.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
+    return adjusted(found, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
 
 
 def perplexities(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFrame:
     """Return rows of the table ``perplexities``: counterfactual minus original, by country."""
     after, before = variants(case, table)
-    cells = gather(after - before, case.sentence, case.country, case.shape)
-    value, drawn = delta(cells) / 100, redrawn(cells, params.weights(case.sentences)) / 100
-    low, high = params.limits(drawn)
-    return pl.DataFrame(
-        [
-            Estimate(value[c, v], low[c, v], high[c, v], n, BOOTSTRAP).row(
-                cluster="source text", null="0: as likely", country=country, perplexity=v
-            )
-            for c, country in enumerate(case.countries)
-            for n in (int((cells.counts[:, c] > 0).sum()),)
-            for v in range(len(PERPLEXITIES))
-        ],
-        infer_schema_length=None,
+    sums = gather(after - before, case.sentence, case.country, case.shape)
+    low, high = params.limits(redrawn(sums, params.weights(case.sentences)) / 100)
+    columns = {"value": delta(sums) / 100, "low": low, "high": high}
+    columns["n"] = (sums.counts > 0).sum(axis=0)[:, None]
+    numbers = [*map(str, range(len(PERPLEXITIES)))]
+    found = cells(case.countries, "perplexity", numbers, columns)
+    return rounded(found, ("value", "low", "high"), p=()).with_columns(
+        pl.col("perplexity").cast(pl.Int64),
+        cluster=pl.lit("source text"),
+        method=pl.lit(BOOTSTRAP),
+        null=pl.lit("0: as likely"),
+        p=None,
+        p_bh=None,
     )
 
 

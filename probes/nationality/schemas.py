@@ -26,14 +26,15 @@ WHERE = (
 )
 COUNTRY = Column("country", "string", "of the names put in, ISO 3166; all: of any")
 GENDER = Column("gender", "label", "of the names put in", labels=SEXES)
+MASKED = Column("masked", "string", "the masked model whose perplexity it is")
+PERPLEXITY = Column(
+    "perplexity", "label", "variant, and sum or mean over tokens", labels=PERPLEXITIES
+)
 MEASURE = Column("measure", "string", "a class, or `positive minus negative`")
 
 DELTA = Schema(
     columns=(
-        *WHERE,
-        COUNTRY,
-        GENDER,
-        MEASURE,
+        *(*WHERE, COUNTRY, GENDER, MEASURE),
         *ESTIMATE,
         Column("rows", "int64", "counterfactuals", minimum=1),
         Column("names", "int64", "distinct first words of names among them", minimum=1),
@@ -58,9 +59,7 @@ DELTA = Schema(
 )
 CHANGES = Schema(
     columns=(
-        *WHERE,
-        COUNTRY,
-        GENDER,
+        *(*WHERE, COUNTRY, GENDER),
         Column("class", "string", "the predicted class"),
         *ESTIMATE,
         Column("before", "int64", "rows whose original was predicted so", minimum=0),
@@ -71,8 +70,7 @@ CHANGES = Schema(
 )
 CONFUSION = Schema(
     columns=(
-        *WHERE,
-        COUNTRY,
+        *(*WHERE, COUNTRY),
         Column("class_before", "string", "class predicted of what is compared with"),
         Column("class_after", "string", "class predicted of the counterfactual"),
         Column("rows", "int64", "counterfactuals", minimum=0),
@@ -92,7 +90,7 @@ MIXED = Schema(
 )
 CONFOUNDERS = Schema(
     columns=(
-        Column("model", "string", "name of the classifier in params.yaml"),
+        WHERE[0],
         Column("country", "string", "config of `names`, ISO 3166"),
         Column("kind", "string", "male, female or last"),
         Column("names", "int64", "names that may be used", minimum=1),
@@ -103,22 +101,16 @@ CONFOUNDERS = Schema(
 )
 CORRELATIONS = Schema(
     columns=(
-        *WHERE,
-        Column("masked", "string", "the masked model whose perplexity it is"),
+        *(*WHERE, MASKED),
         Column("scope", "label", "what is correlated; see Scopes", labels=SCOPES),
-        Column("perplexity", "label", "variant, and sum or mean over tokens", labels=PERPLEXITIES),
-        COUNTRY,
-        MEASURE,
+        *(PERPLEXITY, COUNTRY, MEASURE),
         *ESTIMATE,
     ),
     key=("model", "targets", "reading", "scope", "perplexity", "country", "measure"),
 )
 CHANGED = Schema(
     columns=(
-        *WHERE,
-        Column("masked", "string", "the masked model whose perplexity it is"),
-        Column("perplexity", "label", "variant, and sum or mean over tokens", labels=PERPLEXITIES),
-        COUNTRY,
+        *(*WHERE, MASKED, PERPLEXITY, COUNTRY),
         *ESTIMATE,
     ),
     key=("model", "targets", "reading", "perplexity", "country"),

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 METHOD = "bootstrap percentile (Poisson weights), no copies compared"
 DIGITS = 10  # cosines equal to so many are ties: groups with one profile, and each with itself
 NEAR = 1e-9  # statistics as far from the mean as each other up to rounding count as equally far
-BLOCK = 64  # replicates held at once
 EXACT = 10  # up to so many groups all exchanges are gone through: each is a ranking
 SUMS = 2**14  # so many sums of exchanges of several are all gone through
 HELD = 2_000_000  # similarities at once: bounds memory
@@ -205,48 +204,28 @@ def redrawn(
     Schütt et al. (2023), Statistical inference on representational geometries, eLife 12: e82566,
     on leaving out pairs of one condition in bootstrap samples.
     """
-    sorters = [[_Sorted.of(row) for row in cosines(x)] for x in (a, b)]
-    found = np.empty(weights.shape[1])
-    for start in range(0, len(found), BLOCK):
-        some = np.ascontiguousarray(weights[:, start : start + BLOCK], dtype=np.float64)
-        total = np.zeros(some.shape[1])
-        for i, (first, second) in enumerate(zip(*sorters, strict=True)):
+    some = weights.astype(np.float64)
+    total = np.zeros(some.shape[1])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for i, (one, other) in enumerate(zip(cosines(a), cosines(b), strict=True)):
             own = some.copy()
             own[i] = 1.0 if diagonal else 0.0
-            x, y = first.centred(own), second.centred(own)
-            weighed = own * x
-            above = np.einsum("ij,ij->j", weighed, y)
-            below = np.einsum("ij,ij->j", weighed, x) * np.einsum("ij,ij,ij->j", own, y, y)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                total += np.where(some[i] > 0, some[i] * (above / np.sqrt(below)), 0.0)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            part = total / some.sum(axis=0)
-        part[(some > 0).sum(axis=0) < LEAST] = np.nan
-        found[start : start + BLOCK] = part
+            x, y = (_centred(values, own) for values in (one, other))
+            above, below = (own * x * y).sum(axis=0), (own * x * x).sum(axis=0)
+            below *= (own * y * y).sum(axis=0)
+            total += np.where(some[i] > 0, some[i] * (above / np.sqrt(below)), 0.0)
+        found: Array = total / some.sum(axis=0)
+    found[(some > 0).sum(axis=0) < LEAST] = np.nan
     return found
 
 
-class _Sorted(NamedTuple):
-    """A row of similarities, sorted once for all replicates."""
-
-    order: NDArray[np.int64]
-    first: NDArray[np.int64]  # for each value how many are smaller
-    last: NDArray[np.int64]  # and how many are smaller or the same
-
-    @classmethod
-    def of(cls, values: Array) -> _Sorted:
-        order = np.argsort(values, kind="stable")
-        first, last = (np.searchsorted(values[order], values, side=s) for s in ("left", "right"))
-        return cls(order, first, last)
-
-    def centred(self, weights: Array) -> Array:
-        """Return twice the mean ranks, less their mean, of values that occur (n, draws) times."""
-        below = np.zeros((len(weights) + 1, weights.shape[1]))
-        np.cumsum(weights[self.order], axis=0, out=below[1:])
-        found: Array = below[self.first]
-        found += below[self.last]
-        found -= below[-1]
-        return found
+def _centred(values: Array, times: Array) -> Array:
+    """Return twice the mean ranks, less their mean, of values that occur (n, draws) times."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(np.vstack([np.zeros(times.shape[1]), times[order]]), axis=0)
+    first, last = (np.searchsorted(values[order], values, side=s) for s in ("left", "right"))
+    found: Array = below[first] + below[last] - below[-1]
+    return found
 
 
 def standard(similar: Array, *, diagonal: bool) -> Array:

@@ -6,17 +6,18 @@ Typicality is the logarithm of P(word | group) / P(word | group masked), in nats
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.schema import Column
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
 from plumbline.probes.stats.estimate import Resampling
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -33,6 +34,21 @@ READINGS = tuple(SCORES)
 WHOLE = ("corrected", "corrected_one")  # readings of words alone, without pieces of longer ones
 LIST = ("category", "group", "query")  # what names a list
 EVERY = "all"  # categories together
+Reading = Literal["probability", "faithful", "corrected", "corrected_one"]
+# columns of the study's tables
+MODEL = Column("model", "string", "name of the model in params.yaml")
+LANGUAGE = Column("language", "string", "language of the lists")
+READING, RANKING = (
+    Column(name, "label", "what lists are ranked by", labels=READINGS)
+    for name in ("reading", "ranking")
+)
+TOP_K = Column("top_k", "int64", "words taken of each template's list", minimum=1)
+CATEGORY = Column("category", "string", f"category of social groups, or {EVERY}")
+LIMITS = (
+    Column("low_difference", "float64", "lower end of its interval", nullable=True),
+    Column("high_difference", "float64", "upper end of it", nullable=True),
+)
+FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1)
 
 
 class GroupBootstrap(Resampling):
@@ -45,6 +61,11 @@ class GroupBootstrap(Resampling):
     def weights(self, units: Sequence[str]) -> NDArray[np.float32]:
         """Return how often each group or word is in each replicate, (units, replicates)."""
         return poisson(bits(keys(units), self.n_bootstrap, self.seed))
+
+
+def located(table: pl.DataFrame, place: Mapping[str, Any]) -> pl.DataFrame:
+    """Add columns that have one value in all rows."""
+    return table.with_columns(pl.lit(value).alias(name) for name, value in place.items())
 
 
 def languages(outputs: Path) -> list[str]:
