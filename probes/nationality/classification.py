@@ -36,25 +36,23 @@ SHARD = 20_000  # texts in a shard; part of the layout of the outputs
 BLOCK = 2_000  # texts in a table
 PIECES = "pieces"
 
-SCHEMA = Schema(
-    columns=(
+SCHEMA = Schema.keyed(
+    (
         Column("text", "string", "the text, exactly as the model got it; joins `counterfactuals`"),
         Column("class", "string", "label, as the model's config names it"),
-        Column("logprob_nats", "float64", "log-probability of the label", maximum=0),
-        Column("tokens", "int32", "tokens of the text, special ones included", minimum=1),
-        *MODEL,
     ),
-    key=("text", "class"),
+    Column("logprob_nats", "float64", "log-probability of the label", maximum=0),
+    Column("tokens", "int32", "tokens of the text, special ones included", minimum=1),
+    *MODEL,
 )
-HAVE = Schema(
-    columns=(
+HAVE = Schema.keyed(
+    (
         Column("country", "string", "config of `names`"),
         Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
         Column("name", "string", "a name that may be used"),
-        Column("tokens", "int32", "tokens of the name behind another word", minimum=0),
-        *MODEL,
     ),
-    key=("country", "kind", "name"),
+    Column("tokens", "int32", "tokens of the name behind another word", minimum=0),
+    *MODEL,
 )
 SCHEMAS = {"one a config of counterfactuals": SCHEMA, PIECES: HAVE}
 

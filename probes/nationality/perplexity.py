@@ -32,26 +32,23 @@ PROMPT = "text"  # the column with the prompts
 SHARD = 5_000  # texts in a shard; part of the layout of the outputs
 BLOCK = 1_000  # texts in a table
 
-SCHEMA = Schema(
-    columns=(
-        Column("text", "string", "the text, exactly as the model got it; joins `counterfactuals`"),
-        Column("tokens", "int32", "tokens of the text, special ones left out", minimum=1),
-        Column("unknown", "int32", "those that the model has no symbol for", minimum=0),
-        Column(
-            "sum_original_nats",
-            "float64",
-            "sum over the tokens of the log-probability of each, it alone masked",
-            maximum=0,
-        ),
-        Column(
-            "sum_l2r_nats",
-            "float64",
-            "the same, with the pieces behind it masked that belong to its word",
-            maximum=0,
-        ),
-        *MODEL,
+SCHEMA = Schema.keyed(
+    (Column("text", "string", "the text, exactly as the model got it; joins `counterfactuals`"),),
+    Column("tokens", "int32", "tokens of the text, special ones left out", minimum=1),
+    Column("unknown", "int32", "those that the model has no symbol for", minimum=0),
+    Column(
+        "sum_original_nats",
+        "float64",
+        "sum over the tokens of the log-probability of each, it alone masked",
+        maximum=0,
     ),
-    key=("text",),
+    Column(
+        "sum_l2r_nats",
+        "float64",
+        "the same, with the pieces behind it masked that belong to its word",
+        maximum=0,
+    ),
+    *MODEL,
 )
 SCHEMAS = {"one a config of counterfactuals": SCHEMA}
 

@@ -97,21 +97,20 @@ COLUMNS = (
 )
 SCHEMA = Schema(columns=COLUMNS, key=("category", "group", "query", "rank"))
 
-HAVE = Schema(
-    columns=(
+HAVE = Schema.keyed(
+    (
         Column("language", "string", "config of `social_groups`"),
         Column("attribute", "string", "an attribute of the dataset `stereotypes`, casefolded"),
-        Column(
-            "pieces",
-            "int32",
-            "tokens that the model writes it in, behind another word, in the spelling (small, "
-            "capital, as suggested) that takes fewest; 0 where it cannot write it. Only what is "
-            "one token can be predicted",
-            minimum=0,
-        ),
-        *MODEL,
     ),
-    key=("language", "attribute"),
+    Column(
+        "pieces",
+        "int32",
+        "tokens that the model writes it in, behind another word, in the spelling (small, "
+        "capital, as suggested) that takes fewest; 0 where it cannot write it. Only what is "
+        "one token can be predicted",
+        minimum=0,
+    ),
+    *MODEL,
 )
 
 SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}

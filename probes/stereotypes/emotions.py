@@ -21,7 +21,7 @@ from plumbline.probes.stats.estimate import ESTIMATE, adjusted, rounded, typed
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.tests import permutation_test
 from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.typicality import GroupBootstrap, Reading, folded, located
+from plumbline.probes.stereotypes.typicality import GroupBootstrap, Reading, folded, located, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,14 +57,12 @@ EMOTIONS = Schema(
         Column("carrying", "int64", "words that carry it; of a group", nullable=True, minimum=0),
         Column("covered", "int64", "words that the lexicon has; of a group", nullable=True),
         Column("words", "int64", "different words; of a group", nullable=True, minimum=0),
-        Column("coverage", "float64", "share of the words that the lexicon has", nullable=True),
+        number("coverage", "share of the words that the lexicon has"),
         *ESTIMATE,
-        Column(
+        number(
             "difference",
-            "float64",
             "value minus the mean of all other groups, or of those outside of the category; what p "
             "is a test of",
-            nullable=True,
         ),
         *typicality.LIMITS,
         typicality.FAMILY,

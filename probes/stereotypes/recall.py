@@ -18,7 +18,7 @@ from plumbline.probes.stats.bootstrap import keys
 from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, rounded, typed
 from plumbline.probes.stereotypes import match_attributes, typicality
 from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists, Null
-from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap, located
+from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap, located, number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,60 +48,49 @@ WHERE = (
 AT = tuple(column.name for column in WHERE)
 K = Column("k", "int64", "words taken of each list", minimum=1)
 HITS = Column("hits", "int64", "attributes among them", minimum=0)
-RECALL = Schema(
-    columns=(
-        *WHERE,
-        *(typicality.CATEGORY, K, HITS),
-        Column("n_attributes", "int64", "attributes in queries put to the model", minimum=1),
-        Column("n_attributes_not_prompted", "int64", "attributes in others, left out", minimum=0),
-        Column(
-            "share_ranked", "float64", "share of the attributes that are anywhere in their list"
-        ),
-        Column(
-            "out_of_vocabulary",
-            "float64",
-            "share that the model does not write as one token, so that no list can have it",
-            nullable=True,
-        ),
-        *ESTIMATE,
-        Column("other_groups", "float64", "mean recall with their lists, the null of p"),
-        Column("random_order", "float64", "mean recall with every list in random order"),
-        Column(
-            "p_random_order",
-            "float64",
-            "two-sided p of the recall under random order, one for all lists of a group",
-            nullable=True,
-            minimum=0,
-            maximum=1,
-        ),
-        Column("p_random_order_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-        Column("family", "int64", "tests in the families of p_bh and p_random_order_bh", minimum=1),
+RECALL = Schema.keyed(
+    (*WHERE, typicality.CATEGORY, K),
+    HITS,
+    Column("n_attributes", "int64", "attributes in queries put to the model", minimum=1),
+    Column("n_attributes_not_prompted", "int64", "attributes in others, left out", minimum=0),
+    Column("share_ranked", "float64", "share of the attributes that are anywhere in their list"),
+    number(
+        "out_of_vocabulary",
+        "share that the model does not write as one token, so that no list can have it",
     ),
-    key=(*AT, "category", "k"),
+    *ESTIMATE,
+    Column("other_groups", "float64", "mean recall with their lists, the null of p"),
+    Column("random_order", "float64", "mean recall with every list in random order"),
+    Column(
+        "p_random_order",
+        "float64",
+        "two-sided p of the recall under random order, one for all lists of a group",
+        nullable=True,
+        minimum=0,
+        maximum=1,
+    ),
+    number("p_random_order_bh", "the same, Benjamini-Hochberg"),
+    Column("family", "int64", "tests in the families of p_bh and p_random_order_bh", minimum=1),
 )
-GROUPS = Schema(
-    columns=(
+GROUPS = Schema.keyed(
+    (
         *WHERE,
         Column("category", "string", "category of the group in the dataset"),
         Column("group", "string", "social group"),
         Column("pool", "string", "category of the prompts, within which lists are exchanged"),
-        *(K, HITS),
-        Column("n_attributes", "int64", "attributes of the group", minimum=1),
-        Column("other_groups", "float64", "mean share of hits in all lists of the pool"),
+        K,
     ),
-    key=(*AT, "category", "group", "pool", "k"),
+    HITS,
+    Column("n_attributes", "int64", "attributes of the group", minimum=1),
+    Column("other_groups", "float64", "mean share of hits in all lists of the pool"),
 )
-WORDS = Schema(
-    columns=(
+WORDS = Schema.keyed(
+    (
         *WHERE[:2],
         Column("group", "string", "social group"),
         Column("word", "string", "the word, casefolded"),
-        *(
-            Column(name, "float64", "mean score over the lists that have it, nats", nullable=True)
-            for name in typicality.READINGS
-        ),
     ),
-    key=("model", "language", "group", "word"),
+    *(number(name, "mean score over the lists that have it, nats") for name in typicality.READINGS),
 )
 SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 

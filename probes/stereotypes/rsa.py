@@ -19,7 +19,7 @@ from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table, finite
 from plumbline.probes.stereotypes import typicality
 from plumbline.probes.stereotypes.emotions import LEVELS
 from plumbline.probes.stereotypes.similarity import compare, relabelled, rsa
-from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap
+from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap, number
 
 if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
@@ -52,13 +52,8 @@ RSA = Schema(
         *(*WHERE, typicality.CATEGORY),
         Column("dimensions", "int64", "affects in a profile", minimum=1),
         *ESTIMATE,
-        Column(
-            "expected",
-            "float64",
-            "mean under the null; with the diagonal and without ties 3 / (n + 1)",
-            nullable=True,
-        ),
-        Column("shift", "float64", "value minus 1, as the paper reports it", nullable=True),
+        number("expected", "mean under the null; with the diagonal and without ties 3 / (n + 1)"),
+        number("shift", "value minus 1, as the paper reports it"),
         typicality.FAMILY,
     ),
     key=("language", "first", "second", "ranking", "reading", "category"),

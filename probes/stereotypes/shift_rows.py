@@ -18,7 +18,6 @@ from plumbline.probes.stereotypes import similarity
 from plumbline.probes.stereotypes.similarity import Exchanged, exchange, redrawn, rsa
 from plumbline.probes.stereotypes.training_effects import (
     EMOTION,
-    GROUP,
     OUTCOMES,
     RECALL,
     RETAINED,
@@ -31,6 +30,7 @@ from plumbline.probes.stereotypes.typicality import (
     RANKING,
     GroupBootstrap,
     Reading,
+    number,
 )
 
 if TYPE_CHECKING:
@@ -65,38 +65,28 @@ WHAT = (
 )
 SPREAD = "standard deviation of it over seeds; null with one seed"
 
-SHIFTS = Schema(
-    columns=(
-        *(*WHERE, *WHAT),
-        Column("base", "float64", "mean before the training", nullable=True),
-        *ESTIMATE,
-        Column("seeds", "int64", "trainings that value is the mean of", minimum=1),
-        Column("articles", "float64", "articles trained on, mean of the trainings", minimum=1),
-        Column("steps", "float64", "steps of the training, mean of the trainings", minimum=1),
-        Column("spread", "float64", SPREAD, nullable=True),
-        Column(
-            "difference",
-            "float64",
-            "value minus that of the control at the same share; what p is a test of",
-            nullable=True,
-        ),
-        *LIMITS,
-        Column("spread_difference", "float64", SPREAD, nullable=True),
-        Column(
-            "half_width_seeds",
-            "float64",
-            "half the width of Student's interval of the difference over the seeds that both have; "
-            "null with one seed",
-            nullable=True,
-        ),
-        Column(
-            "significant",
-            "bool",
-            f"p_bh is at most {LEVEL} and the difference further from 0 than half_width_seeds",
-        ),
-        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0),
+SHIFTS = Schema.keyed(
+    (*WHERE, *WHAT),
+    number("base", "mean before the training"),
+    *ESTIMATE,
+    Column("seeds", "int64", "trainings that value is the mean of", minimum=1),
+    Column("articles", "float64", "articles trained on, mean of the trainings", minimum=1),
+    Column("steps", "float64", "steps of the training, mean of the trainings", minimum=1),
+    number("spread", SPREAD),
+    number("difference", "value minus that of the control at the same share; what p is a test of"),
+    *LIMITS,
+    number("spread_difference", SPREAD),
+    number(
+        "half_width_seeds",
+        "half the width of Student's interval of the difference over the seeds that both have; "
+        "null with one seed",
     ),
-    key=(*AT, "category", "measure", "outcome"),
+    Column(
+        "significant",
+        "bool",
+        f"p_bh is at most {LEVEL} and the difference further from 0 than half_width_seeds",
+    ),
+    Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0),
 )
 RUNS = Schema(
     columns=(
@@ -105,55 +95,51 @@ RUNS = Schema(
         Column("articles", "int32", "articles trained on", minimum=1),
         Column("steps", "int32", "steps of the training", minimum=1),
         *WHAT,
-        Column("base", "float64", "mean before the training", nullable=True),
-        Column("change", "float64", "mean after it, minus base", nullable=True),
+        number("base", "mean before the training"),
+        number("change", "mean after it, minus base"),
     ),
     key=(*AT, "tuning_seed", "category", "measure", "outcome"),
 )
-GROUPS = Schema(
-    columns=(
+GROUPS = Schema.keyed(
+    (
         *WHERE,
         Column("category", "string", "category of social groups"),
         Column("group", "string", "social group"),
         *WHAT[1:],
-        Column("base", "float64", "before the training", nullable=True),
-        Column("change", "float64", "mean over seeds of after minus before", nullable=True),
-        Column("smallest", "float64", "of the changes of all seeds", nullable=True),
-        Column("largest", "float64", "of them", nullable=True),
-        Column("seeds", "int64", "trainings", minimum=1),
-        Column("difference", "float64", "change minus that by the control", nullable=True),
     ),
-    key=(*AT, *GROUP, "measure", "outcome"),
+    number("base", "before the training"),
+    number("change", "mean over seeds of after minus before"),
+    number("smallest", "of the changes of all seeds"),
+    number("largest", "of them"),
+    Column("seeds", "int64", "trainings", minimum=1),
+    number("difference", "change minus that by the control"),
 )
-SEEDS = Schema(
-    columns=(
+SEEDS = Schema.keyed(
+    (
         *WHERE,
-        *(WHAT[0], WHAT[2]),
+        WHAT[0],
+        WHAT[2],
         Column("seed", "int32", "seed of a training on the control"),
         Column("other_seed", "int32", "seed of another, in the place of its control"),
-        Column("n", "int64", "groups", minimum=1),
-        Column("difference", "float64", "change by the one minus that by the other", nullable=True),
-        Column(
-            "p", "float64", "of it, tested as corpora are: no corpus differs", minimum=0, maximum=1
-        ),
     ),
-    key=(*AT, "category", "outcome", "seed", "other_seed"),
+    Column("n", "int64", "groups", minimum=1),
+    number("difference", "change by the one minus that by the other"),
+    Column("p", "float64", "of it, tested as corpora are: no corpus differs", minimum=0, maximum=1),
 )
-ATTRIBUTES = Schema(
-    columns=(
+ATTRIBUTES = Schema.keyed(
+    (
         *WHERE,
         *(Column(n, "string", d) for n, d in (("category", "category"), ("group", "social group"))),
         Column("query", "string", "the template with the group"),
         Column("word", "string", "the word, casefolded"),
-        Column("outcome", "label", "of the word among the followed ones", labels=OUTCOMES),
-        Column("rank_before", "int64", "rank before the training; null: not there", nullable=True),
-        Column("rank_after", "float64", "mean rank after it, where there", nullable=True),
-        Column("seeds_with", "int64", "trainings after which it is there", minimum=0),
-        Column("seeds", "int64", "trainings", minimum=1),
-        Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
-        Column("negative", "bool", "the lexicon calls it negative", nullable=True),
     ),
-    key=(*AT, *GROUP, "query", "word"),
+    Column("outcome", "label", "of the word among the followed ones", labels=OUTCOMES),
+    Column("rank_before", "int64", "rank before the training; null: not there", nullable=True),
+    number("rank_after", "mean rank after it, where there"),
+    Column("seeds_with", "int64", "trainings after which it is there", minimum=0),
+    Column("seeds", "int64", "trainings", minimum=1),
+    Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
+    Column("negative", "bool", "the lexicon calls it negative", nullable=True),
 )
 SCHEMAS = {"shifts": SHIFTS, "runs": RUNS, "groups": GROUPS}
 SCHEMAS |= {"attributes": ATTRIBUTES, "seeds": SEEDS}

@@ -35,6 +35,13 @@ WHOLE = ("corrected", "corrected_one")  # readings of words alone, without piece
 LIST = ("category", "group", "query")  # what names a list
 EVERY = "all"  # categories together
 Reading = Literal["probability", "faithful", "corrected", "corrected_one"]
+
+
+def number(name: str, description: str) -> Column:
+    """Return a column of numbers, null where there is none."""
+    return Column(name, "float64", description, nullable=True)
+
+
 # columns of the study's tables
 MODEL = Column("model", "string", "name of the model in params.yaml")
 LANGUAGE = Column("language", "string", "language of the lists")
@@ -45,8 +52,8 @@ READING, RANKING = (
 TOP_K = Column("top_k", "int64", "words taken of each template's list", minimum=1)
 CATEGORY = Column("category", "string", f"category of social groups, or {EVERY}")
 LIMITS = (
-    Column("low_difference", "float64", "lower end of its interval", nullable=True),
-    Column("high_difference", "float64", "upper end of it", nullable=True),
+    number("low_difference", "lower end of its interval"),
+    number("high_difference", "upper end of it"),
 )
 FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1)
 

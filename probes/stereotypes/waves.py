@@ -48,43 +48,40 @@ WHERE = (
     Column("group", "string", "the group; `*`: all of the category"),
 )
 SCHEMAS = {
-    "waves": Schema(
-        columns=(
-            *WHERE,
-            Column("n_queries", "int32", "queries that both waves put to the engine", minimum=0),
-            Column("n_earlier", "int32", "suggestions in the earlier wave", minimum=0),
-            Column("n_later", "int32", "suggestions in the later wave", minimum=0),
-            Column("n_appeared", "int32", "only in the later wave", minimum=0),
-            Column("n_vanished", "int32", "only in the earlier wave", minimum=0),
-            Column("n_retained", "int32", "in both", minimum=0),
-            Column(
-                "rank_change",
-                "float64",
-                "mean distance between the ranks of what is in both, in places",
-                nullable=True,
-                minimum=0,
-            ),
-            Column(
-                "jaccard",
-                "float64",
-                "retained over retained, appeared and vanished, summed over queries; null: none",
-                nullable=True,
-                minimum=0,
-                maximum=1,
-            ),
-            Column("jaccard_low", "float64", "lower end of its interval", nullable=True),
-            Column("jaccard_high", "float64", "upper end of its interval", nullable=True),
-            Column("cluster", "string", "what was resampled: query (of one group) or group"),
-            Column("clusters", "int32", "how many of them; no interval from fewer than two"),
-            Column(
-                "jaccard_null",
-                "float64",
-                "the same between each query's earlier suggestions and the later ones of every "
-                "other group of the category under the same template",
-                nullable=True,
-            ),
+    "waves": Schema.keyed(
+        (*WHERE,),
+        Column("n_queries", "int32", "queries that both waves put to the engine", minimum=0),
+        Column("n_earlier", "int32", "suggestions in the earlier wave", minimum=0),
+        Column("n_later", "int32", "suggestions in the later wave", minimum=0),
+        Column("n_appeared", "int32", "only in the later wave", minimum=0),
+        Column("n_vanished", "int32", "only in the earlier wave", minimum=0),
+        Column("n_retained", "int32", "in both", minimum=0),
+        Column(
+            "rank_change",
+            "float64",
+            "mean distance between the ranks of what is in both, in places",
+            nullable=True,
+            minimum=0,
         ),
-        key=("language", "engine", "category", "group"),
+        Column(
+            "jaccard",
+            "float64",
+            "retained over retained, appeared and vanished, summed over queries; null: none",
+            nullable=True,
+            minimum=0,
+            maximum=1,
+        ),
+        Column("jaccard_low", "float64", "lower end of its interval", nullable=True),
+        Column("jaccard_high", "float64", "upper end of its interval", nullable=True),
+        Column("cluster", "string", "what was resampled: query (of one group) or group"),
+        Column("clusters", "int32", "how many of them; no interval from fewer than two"),
+        Column(
+            "jaccard_null",
+            "float64",
+            "the same between each query's earlier suggestions and the later ones of every "
+            "other group of the category under the same template",
+            nullable=True,
+        ),
     ),
     "suggestions": Schema(
         columns=(
