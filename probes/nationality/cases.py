@@ -55,7 +55,7 @@ class Case(NamedTuple):
 
 
 def table(
-    countries: Sequence[str], of: str, names: Sequence[str], columns: Mapping[str, Any]
+    countries: Sequence[str], of: str, names: Sequence[str] | range, columns: Mapping[str, Any]
 ) -> pl.DataFrame:
     """Return a row for each country and name, such as a class; nan is null.
 
@@ -72,69 +72,42 @@ def table(
     return pl.DataFrame(keys | values).fill_nan(None)
 
 
-def sides(
-    key: str, model: str, classes: Sequence[str], known: Mapping[str, Sequence[str]]
-) -> list[str]:
-    """Return those of a model's classes that are on one side.
-
-    Parameters
-    ----------
-    key
-        Where in params.yaml ``known`` stands.
-    known
-        Classes by model, or for those not named under ``other``, in any case.
-
-    Raises
-    ------
-    UserError
-        If the model has none of them.
-    """
-    names = {name.casefold() for name in known.get(model, known.get(OTHER, ()))}
-    if found := [name for name in classes if name.casefold() in names]:
-        return found
-    raise UserError(
-        f"{key}: none of the classes of {model} ({', '.join(classes)}); say which, under {model} "
-        f"or {OTHER}"
-    )
-
-
-def predictions(folder: Path) -> tuple[tuple[str, ...], pl.DataFrame]:
-    """Return the classes in the order of the model's config, and what was predicted of texts.
-
-    Parameters
-    ----------
-    folder
-        Outputs of the probe ``classification`` in one config.
-
-    Returns
-    -------
-    DataFrame
-        Columns text, tokens, and the log-probability of each class.
-    """
-    frame = pl.read_parquet(folder / "*.parquet")
-    classes = tuple(frame["class"].unique(maintain_order=True).to_list())
-    wide = frame.pivot(on="class", index=["text", "tokens"], values="logprob_nats").sort("text")
-    return classes, wide.select("text", "tokens", *classes)
-
-
 def cases(
-    path: Path,
-    classes: tuple[str, ...],
-    predicted: pl.DataFrame,
-    positive: Sequence[str],
-    negative: Sequence[str],
+    path: Path, outputs: Path, model: str, known: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> Iterator[Case]:
     """Yield the readings of a config that have rows.
 
+    Parameters
+    ----------
+    path
+        The config of the dataset.
+    outputs
+        What the probe ``classification`` has of it.
+    known
+        For each side, ``positive`` and ``negative``, its classes by model, or for those not named
+        under ``other``, in any case.
+
     Raises
     ------
     UserError
-        If a text was not classified.
+        If a side has none of the model's classes, or a text was not classified.
     """
-    shares = np.exp(predicted.select(classes).to_numpy().astype(np.float64))
-    signs = [float(c in positive) - float(c in negative) for c in classes]
-    measured = np.column_stack([shares @ np.array(signs), shares])
-    places = predicted.select("text", "tokens").with_row_index("row")
+    frame = pl.read_parquet(outputs / "*.parquet")
+    classes = tuple(frame["class"].unique(maintain_order=True).to_list())
+    wide = frame.pivot(on="class", index=["text", "tokens"], values="logprob_nats").sort("text")
+    signs = np.zeros(len(classes))
+    for side, sign in (("positive", 1), ("negative", -1)):
+        of = {name.casefold() for name in known[side].get(model, known[side].get(OTHER, ()))}
+        there = np.array([name.casefold() in of for name in classes])
+        if not there.any():
+            raise UserError(
+                f"analysis.nationality.{side}: none of the classes of {model} "
+                f"({', '.join(classes)}); say which, under {model} or {OTHER}"
+            )
+        signs += sign * there
+    shares = np.exp(wide.select(classes).to_numpy().astype(np.float64))
+    measured = np.column_stack([shares @ signs, shares])
+    places = wide.select("text", "tokens").with_row_index("row")
     frame = pl.read_parquet(path).sort("id")
     frame = frame.join(places, on="text", how="left", maintain_order="left")
     original = frame.select("row", "tokens", reference_id="id", compared="text")

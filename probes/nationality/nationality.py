@@ -14,27 +14,13 @@ import polars as pl
 from scipy.stats import t as student
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.nationality.cases import (
-    COMPARED,
-    EVERY,
-    SEXES,
-    cases,
-    frequency,
-    predictions,
-    sides,
-    table,
-)
+from plumbline.probes.nationality import cases
+from plumbline.probes.nationality.cases import COMPARED, EVERY, SEXES, table
 from plumbline.probes.nationality.confounders import confounders, effects
-from plumbline.probes.nationality.perplexity_correlation import correlations, perplexities, scored
+from plumbline.probes.nationality.perplexity_correlation import beside_perplexity
 from plumbline.probes.nationality.schemas import SCHEMAS, Params
-from plumbline.probes.stats.counterfactual import (
-    confusion,
-    delta,
-    gather,
-    percentages,
-    redrawn,
-    redrawn_twice,
-)
+from plumbline.probes.stats import counterfactual
+from plumbline.probes.stats.counterfactual import delta, gather, percentages
 from plumbline.probes.stats.estimate import adjusted, rounded, typed
 from plumbline.probes.stats.tests import sign_flip_p
 
@@ -86,48 +72,33 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
     """Yield the tables of a classifier by name, for each config and reading."""
     outputs, masked = inputs.outputs("classification", model), params.underlying.get(model)
     for config in sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != PIECES):
-        classes, predicted = predictions(outputs / config)
-        positive, negative = (
-            sides(f"analysis.nationality.{side}", model, classes, known)
-            for side, known in (("positive", params.positive), ("negative", params.negative))
-        )
         path = inputs.datasets["counterfactuals"] / f"{config}.parquet"
-        perplexity = _perplexity(inputs, masked, config)
-        for case in cases(path, classes, predicted, positive, negative):
+        perplexity = None
+        if masked is not None:
+            folder = inputs.outputs("perplexity", masked) / config
+            if not folder.is_dir():
+                raise UserError(
+                    f"{folder}: nothing there; put {masked} under assignments.perplexity, {config} "
+                    "under probes.perplexity.targets, or take it out of "
+                    "analysis.nationality.underlying"
+                )
+            perplexity = pl.read_parquet(folder / "*.parquet")
+        known = {"positive": params.positive, "negative": params.negative}
+        for case in cases.cases(path, outputs / config, model, known):
             tables = {
                 "delta": _delta(case, params),
                 "changes": _changes(case, params),
                 "confusion": _confusion(case),
             }
             if case.reading != "placebo":
-                ranks = frequency(inputs.datasets["names"], case)
+                ranks = cases.frequency(inputs.datasets["names"], case)
                 tables["mixed"] = effects(case, ranks, params.confidence)
-                if perplexity is not None and scored(case, perplexity):
-                    tables["correlations"] = correlations(case, perplexity, params)
-                    tables["perplexities"] = perplexities(case, perplexity, params)
+                if perplexity is not None:
+                    tables |= beside_perplexity(case, perplexity, params)
             place = {"targets": config, "masked": masked, "reading": COMPARED.index(case.reading)}
             columns = [pl.lit(value).alias(name) for name, value in place.items()]
             yield from ((name, own.with_columns(columns)) for name, own in tables.items())
     yield "confounders", confounders(outputs / PIECES)
-
-
-def _perplexity(inputs: Inputs, masked: str | None, config: str) -> pl.DataFrame | None:
-    """Return what the masked model says of each text.
-
-    Raises
-    ------
-    UserError
-        If it has no outputs.
-    """
-    if masked is None:
-        return None
-    folder = inputs.outputs("perplexity", masked) / config
-    if not folder.is_dir():
-        raise UserError(
-            f"{folder}: nothing there; put {masked} under assignments.perplexity, {config} under "
-            "probes.perplexity.targets, or take it out of analysis.nationality.underlying"
-        )
-    return pl.read_parquet(folder / "*.parquet")
 
 
 def _genders(case: Case) -> Iterator[tuple[int, NDArray[np.bool_]]]:
@@ -148,9 +119,9 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
     for gender, own in _genders(case):
         sentence, country, change = case.sentence[own], case.country[own], case.change[own]
         cells = gather(change, sentence, country, case.shape)
-        low, high = params.limits(redrawn(cells, of_texts))
+        low, high = params.limits(counterfactual.redrawn(cells, of_texts))
         weights = of_texts[sentence] * of_names[named[own]]
-        drawn = _contrast(redrawn_twice(change, country, case.shape[1], weights))
+        drawn = _contrast(counterfactual.redrawn_twice(change, country, case.shape[1], weights))
         contrast = _contrast(delta(cells))
         texts = (cells.counts > 0).sum(axis=0)[:, None]
         names = np.array([[len(set(first[own & (case.country == c)]))] for c in range(len(texts))])
@@ -248,6 +219,6 @@ def _confusion(case: Case) -> pl.DataFrame:
     classes = case.measures[1:]
     after, before = (side[:, 1:].argmax(axis=1) for side in (case.after, case.before))
     of = (case.country == c for c in range(len(case.countries)))
-    counts = [confusion(before[own], after[own], len(classes)).ravel() for own in of]
+    counts = [counterfactual.confusion(before[own], after[own], len(classes)).ravel() for own in of]
     columns = {"rows": np.array(counts), "class_before": np.repeat(classes, len(classes))}
     return table(case.countries, "class_after", classes * len(classes), columns)

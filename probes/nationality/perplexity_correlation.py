@@ -11,16 +11,8 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.nationality.cases import EVERY
 from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
-from plumbline.probes.stats.counterfactual import (
-    Moments,
-    delta,
-    gather,
-    moments,
-    pooled,
-    redrawn,
-    scores,
-    within,
-)
+from plumbline.probes.stats import counterfactual
+from plumbline.probes.stats.counterfactual import Moments, delta, gather, moments
 from plumbline.probes.stats.estimate import adjusted, rounded
 from plumbline.probes.stats.tests import sign_flip_p
 
@@ -41,41 +33,36 @@ METHODS = {
 }
 
 
-def scored(case: Case, table: pl.DataFrame) -> bool:
-    """Return whether the masked model scored the texts of a reading: it may be of some alone.
+def beside_perplexity(case: Case, table: pl.DataFrame, params: Params) -> dict[str, pl.DataFrame]:
+    """Return rows of ``correlations`` and ``perplexities`` for one config and reading.
+
+    Parameters
+    ----------
+    table
+        Outputs of the probe ``perplexity``: pseudo-log-likelihoods in nats. It may be of the texts
+        of some readings alone: nothing is returned for the others.
 
     Raises
     ------
     UserError
-        If it did not score the originals.
+        If the masked model did not score the originals.
     """
-    known = set(table["text"].to_list())
-    if case.reading != "placebo" and not set(case.compared) <= known:
+    place = {text: i for i, text in enumerate(table["text"].to_list())}
+    if case.reading != "placebo" and not place.keys() >= set(case.compared):
         raise UserError(
             "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
         )
-    return set(case.text) <= known
-
-
-def variants(case: Case, table: pl.DataFrame) -> tuple[Array, Array]:
-    """Return the pseudo-log-perplexities of the rows, and of what they are compared with.
-
-    Returns
-    -------
-    (rows, variants) arrays
-        Nats: sums and means over tokens, of either method.
-    """
+    if not place.keys() >= set(case.text):
+        return {}
     sums = table.select("sum_original_nats", "sum_l2r_nats").to_numpy()
-    tokens = table["tokens"].to_numpy()[:, None]
+    tokens = table["tokens"].to_numpy()[:, None]  # sums and means over tokens, of either method
     every = -np.stack([sums, sums / tokens], axis=-1).reshape(len(table), len(PERPLEXITIES))
-    place = {text: i for i, text in enumerate(table["text"].to_list())}
     after, before = (every[[place[text] for text in texts]] for texts in (case.text, case.compared))
-    return after, before
+    correlations = _correlations(case, after, before, params)
+    return {"correlations": correlations, "perplexities": _changes(case, after - before, params)}
 
 
-def correlations(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return rows of the table ``correlations`` for one config and reading."""
-    after, before = variants(case, table)
+def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
     countries = [EVERY, *case.countries]
     weights = params.weights(case.sentences)
     _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
@@ -92,12 +79,12 @@ def correlations(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFram
         }
         for scope, own in parts.items():
             n, p, null = (own.sums[..., 0] > 0).sum(axis=0), np.array(np.nan), ""
-            estimate = pooled
+            estimate = counterfactual.pooled
             if scope == "within":
-                z, weight = scores(own)
+                z, weight = counterfactual.scores(own)
                 n, null = (weight > 0).sum(axis=0), " (signs flipped by source text)"
                 p = sign_flip_p(z * weight, params.n_permutations, params.seed)
-                estimate = within
+                estimate = counterfactual.within
             limits = params.limits(estimate(own, weights))
             columns = {"value": estimate(own), "low": limits[0], "high": limits[1], "n": n}
             columns["p"] = np.broadcast_to(p, n.shape)
@@ -117,17 +104,14 @@ def correlations(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFram
     return adjusted(found, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
 
 
-def perplexities(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return rows of the table ``perplexities``: counterfactual minus original, by country."""
-    after, before = variants(case, table)
-    sums = gather(after - before, case.sentence, case.country, case.shape)
-    low, high = params.limits(redrawn(sums, params.weights(case.sentences)) / 100)
+def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
+    """Return counterfactual minus original, by country."""
+    sums = gather(change, case.sentence, case.country, case.shape)
+    low, high = params.limits(counterfactual.redrawn(sums, params.weights(case.sentences)) / 100)
     columns = {"value": delta(sums) / 100, "low": low, "high": high}
     columns["n"] = (sums.counts > 0).sum(axis=0)[:, None]
-    numbers = [*map(str, range(len(PERPLEXITIES)))]
-    found = cells(case.countries, "perplexity", numbers, columns)
+    found = cells(case.countries, "perplexity", range(len(PERPLEXITIES)), columns)
     return rounded(found, ("value", "low", "high"), p=()).with_columns(
-        pl.col("perplexity").cast(pl.Int64),
         cluster=pl.lit("source text"),
         method=pl.lit(BOOTSTRAP),
         null=pl.lit("0: as likely"),

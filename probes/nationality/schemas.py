@@ -128,7 +128,6 @@ SCHEMAS = {
 class Params(Resampling):
     """Classes, the masked models behind the classifiers, and how intervals and tests are made."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     underlying: dict[str, str] = Field(
         default_factory=dict,
         description="the masked model that each classifier was made of; without one there are no "

@@ -17,29 +17,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.probes.stats.estimate import adjusted, finite, rounded, typed
 from plumbline.probes.stereotypes import emotions, match_attributes, similarity, typicality
 from plumbline.probes.stereotypes import shift_rows as rows
-from plumbline.probes.stereotypes.shift_rows import (
-    FAITHFUL,
-    LEVEL,
-    MEASURES,
-    SCHEMAS,
-    WITHOUT_FEAR,
-    Baseline,
-    Corpus,
-    Params,
-    judged,
-    weighted,
-)
-from plumbline.probes.stereotypes.training_effects import (
-    EMOTION,
-    GROUP,
-    RETAINED,
-    Measured,
-    Setting,
-    Training,
-    lists_after,
-    trainings,
-    words_moved,
-)
+from plumbline.probes.stereotypes import training_effects as effects
+from plumbline.probes.stereotypes.shift_rows import SCHEMAS, Baseline, Corpus, Params
+from plumbline.probes.stereotypes.training_effects import EMOTION, GROUP, Training
 from plumbline.probes.stereotypes.typicality import EVERY, located
 
 if TYPE_CHECKING:
@@ -65,9 +45,9 @@ __all__ = ["SCHEMAS", "Params"]
 class Shifted(NamedTuple):
     """A model before and after all its trainings, in one language and ranking."""
 
-    setting: Setting
-    base: Measured
-    after: dict[Training, Measured]
+    setting: effects.Setting
+    base: effects.Measured
+    after: dict[Training, effects.Measured]
     params: Params
     weights: NDArray[np.float32]  # (groups, replicates)
 
@@ -89,7 +69,7 @@ class Shifted(NamedTuple):
         control = self.params.control
         for (corpus, share), mine in corpora.items():
             against = rows.baseline(mine, corpora.get((control, share)))
-            place = {"corpus": corpus, "share": share, "measure": MEASURES.index(measure)}
+            place = {"corpus": corpus, "share": share, "measure": rows.MEASURES.index(measure)}
             place |= {"articles": finite(mine.articles), "steps": finite(mine.steps)}
             place["seeds"] = len(mine.seeds)
             yield place, mine, Baseline() if corpus == control else against
@@ -140,10 +120,10 @@ def _shifted(
         found: list[Shifted] = []
         for name in (x for x in typicality.readings(before) if x in params.top_k):
             sizes = params.top_k[name], params.top_k_followed, params.recall_at
-            own = Setting(groups, name, *sizes, lexicon, single)
+            own = effects.Setting(groups, name, *sizes, lexicon, single)
             found.append(Shifted(own, own.measured(before), {}, params, weights))
-        for training, paths in trainings(folder / language, params.control).items():
-            lists = lists_after(paths, training, before)
+        for training, paths in effects.trainings(folder / language, params.control).items():
+            lists = effects.lists_after(paths, training, before)
             for shifted in found:
                 shifted.after[training] = shifted.setting.measured(lists, shifted.base)
         for shifted in found:
@@ -161,7 +141,7 @@ def _shifts(found: Shifted) -> pl.DataFrame:
         base, sizes = found.base.values[measure], found.base.sizes[measure]
         for place, own, against in found.against(measure):
             for category, inside in found.categories:
-                changes = judged(
+                changes = rows.judged(
                     base[inside],
                     own.of(inside),
                     against.of(inside),
@@ -175,7 +155,7 @@ def _shifts(found: Shifted) -> pl.DataFrame:
     above = pl.col("difference").abs() > pl.col("half_width_seeds")
     return table.with_columns(
         cluster=pl.lit("group"),
-        significant=((pl.col("p_bh") <= LEVEL) & above).fill_null(value=False),
+        significant=((pl.col("p_bh") <= rows.LEVEL) & above).fill_null(value=False),
     ).sort("corpus", "share", "category", "measure", "outcome")
 
 
@@ -183,11 +163,11 @@ def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
     """Yield the rows of representational similarity to the model before."""
     params, runs, base = found.params, list(found.against(EMOTION)), found.base.values[EMOTION]
     every = np.stack([base, *(after.values[EMOTION] for after in found.after.values())])
-    directed = (np.nan_to_num(every[..., WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
+    directed = (np.nan_to_num(every[..., rows.WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
     categories = {name: inside & directed for name, inside in found.categories[:-1]}
     controls = {p["share"]: i for i, (p, *_) in enumerate(runs) if p["corpus"] == params.control}
-    for measure, affects in ((FAITHFUL, WITHOUT_FEAR), (rows.CORRECTED, slice(None))):
-        diagonal = measure == FAITHFUL
+    for measure, affects in ((rows.FAITHFUL, rows.WITHOUT_FEAR), (rows.CORRECTED, slice(None))):
+        diagonal = measure == rows.FAITHFUL
 
         def profiles(
             own: Corpus, name: str, affects: list[int] | slice = affects
@@ -226,7 +206,7 @@ def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
                 sizes = [alike[name][i].groups for name in defined]
                 known = [tests[name] for name in defined]
                 tests[EVERY] = similarity.together(known, sizes, number, params.seed)
-            at = place | {"measure": MEASURES.index(measure), "outcome": "rho - 1"}
+            at = place | {"measure": rows.MEASURES.index(measure), "outcome": "rho - 1"}
             at["null"] = untested or rows.SWAPPED.format(number)
             for category, of in alike.items():
                 other = of[controls[place["share"]]] if control else None
@@ -246,11 +226,11 @@ def _seeds(found: Shifted) -> pl.DataFrame:
     parts = []
     for pair in combinations([t for t in found.after if t.corpus == found.params.control], 2):
         for category, inside in found.categories if pair[0].share == pair[1].share else ():
-            if 2 / 2 ** float(inside.sum()) > LEVEL:
+            if 2 / 2 ** float(inside.sum()) > rows.LEVEL:
                 continue
             one, other = (Corpus([1], found.after[t].values[EMOTION][None, inside]) for t in pair)
             against, of = Baseline(other, ""), (sizes[inside], found.weights[inside])
-            changes = judged(values[inside], one, against, *of, found.params)
+            changes = rows.judged(values[inside], one, against, *of, found.params)
             place = {"corpus": found.params.control, "share": pair[0].share, "category": category}
             place |= {"seed": pair[0].seed, "other_seed": pair[1].seed}
             parts.append(located(changes.with_columns(names).drop_nulls("p"), place))
@@ -268,11 +248,11 @@ def _runs(found: Shifted) -> pl.DataFrame:
                 counts = np.where(np.isnan(change), 0.0, sizes[inside])
                 means = {
                     "outcome": names,
-                    "base": weighted(base[inside], counts),
-                    "change": weighted(change, counts),
+                    "base": rows.weighted(base[inside], counts),
+                    "change": rows.weighted(change, counts),
                 }
                 place = training._asdict() | {"category": category}
-                place |= {"tuning_seed": training.seed, "measure": MEASURES.index(measure)}
+                place |= {"tuning_seed": training.seed, "measure": rows.MEASURES.index(measure)}
                 parts.append(located(pl.DataFrame(means), place))
     return rounded(pl.concat(parts), ("base", "change"), p=()).sort(
         "corpus", "share", "tuning_seed", "category", "measure", "outcome"
@@ -282,7 +262,7 @@ def _runs(found: Shifted) -> pl.DataFrame:
 def _groups(found: Shifted) -> pl.DataFrame:
     """Return the change of every group: of one there is a spread over seeds, and no test."""
     parts = []
-    for measure in (EMOTION, RETAINED):
+    for measure in (EMOTION, effects.RETAINED):
         base = found.base.values[measure]
         for place, own, (control, _) in found.against(measure):
             change = own.values - base
@@ -308,6 +288,6 @@ def _attributes(found: Shifted) -> pl.DataFrame:
     for corpus, runs in groupby(found.after, key=lambda t: t.corpus):
         every = list(runs)
         own = [found.after[t].top for t in every if t.share == every[-1].share]
-        words = words_moved(found.base.top, own, found.setting.lexicon)
+        words = effects.words_moved(found.base.top, own, found.setting.lexicon)
         parts.append(located(words, {"corpus": corpus, "share": every[-1].share}))
     return pl.concat(parts)

@@ -14,24 +14,9 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import keys, percentiles
 from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stats.tests import sign_flip_p
-from plumbline.probes.stereotypes import similarity
-from plumbline.probes.stereotypes.similarity import Exchanged, exchange, redrawn, rsa
-from plumbline.probes.stereotypes.training_effects import (
-    EMOTION,
-    OUTCOMES,
-    RECALL,
-    RETAINED,
-)
-from plumbline.probes.stereotypes.typicality import (
-    CATEGORY,
-    LANGUAGE,
-    LIMITS,
-    MODEL,
-    RANKING,
-    GroupBootstrap,
-    Reading,
-    number,
-)
+from plumbline.probes.stereotypes import similarity, typicality
+from plumbline.probes.stereotypes.training_effects import EMOTION, OUTCOMES, RECALL, RETAINED
+from plumbline.probes.stereotypes.typicality import GroupBootstrap, Reading, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,13 +38,13 @@ FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"  # with the diagonal and w
 MEASURES = (EMOTION, RECALL, RETAINED, FAITHFUL, CORRECTED)
 WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
 WHERE = (
-    *(MODEL, LANGUAGE, RANKING),
+    *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
     Column("corpus", "string", "outlet, or control, that the model was trained on"),
     Column("share", "float64", "part of its articles", minimum=0, maximum=1),
 )
 AT = tuple(column.name for column in WHERE)
 WHAT = (
-    CATEGORY,
+    typicality.CATEGORY,
     Column("measure", "label", "what is compared with the model before", labels=MEASURES),
     Column("outcome", "string", "affect; or config of `stereotypes` and k; or words followed"),
 )
@@ -74,7 +59,7 @@ SHIFTS = Schema.keyed(
     Column("steps", "float64", "steps of the training, mean of the trainings", minimum=1),
     number("spread", SPREAD),
     number("difference", "value minus that of the control at the same share; what p is a test of"),
-    *LIMITS,
+    *typicality.LIMITS,
     number("spread_difference", SPREAD),
     number(
         "half_width_seeds",
@@ -299,15 +284,15 @@ def likeness(base: Array, own: Corpus, weights: Weights, *, diagonal: bool) -> L
         Before; profiles must have a direction before and after all trainings.
     weights : (groups, replicates) array
     """
-    with np.errstate(invalid="ignore"):
-        values = np.array([rsa(base, x, diagonal=diagonal) for x in own.values])
-        drawn = np.stack([redrawn(base, x, weights, diagonal=diagonal) for x in own.values])
+    pairs = [(base, x) for x in own.values]
+    values = np.array([similarity.rsa(*pair, diagonal=diagonal) for pair in pairs])
+    drawn = np.stack([similarity.redrawn(*pair, weights, diagonal=diagonal) for pair in pairs])
     return Likeness(values, drawn, weights.sum(axis=0), len(base))
 
 
 def exchanged(
     base: Array, own: Corpus, control: Corpus, category: str, params: Params, *, diagonal: bool
-) -> Exchanged:
+) -> similarity.Exchanged:
     """Return the difference of two similarities in a category after exchanges of profiles.
 
     Trainings are paired in the order of their seeds, as many as both corpora have. Parameters as
@@ -315,8 +300,8 @@ def exchanged(
     """
     both = min(len(own.values), len(control.values))
     seed = [params.seed, int(keys([category])[0])]
-    values = own.values[:both], control.values[:both]
-    return exchange(base, *values, params.n_permutations_similarity, seed, diagonal=diagonal)
+    given = base, own.values[:both], control.values[:both], params.n_permutations_similarity
+    return similarity.exchange(*given, seed, diagonal=diagonal)
 
 
 def together(kept: Sequence[Likeness]) -> Likeness:

@@ -61,7 +61,6 @@ FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over"
 class GroupBootstrap(Resampling):
     """Tables whose intervals resample groups, or words."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
     n_permutations: int = Field(999, ge=99, description="of permutation tests that are not exact")
 
@@ -109,32 +108,27 @@ def readings(table: pl.DataFrame) -> list[str]:
     return [name for name, null in zip(READINGS, lacking, strict=True) if not null]
 
 
-def placed(table: pl.DataFrame, reading: str, by: tuple[str, ...] = LIST) -> pl.DataFrame:
+def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     """Add ``score`` and ``place``: the rank by it in the list, 1 the highest; ties by ``rank``.
 
     Tokens that are no whole words are left out in the readings of :data:`WHOLE`; the released code
     keeps them.
-
-    Parameters
-    ----------
-    by
-        Columns that name a list; more than :data:`LIST` where outputs have more, as those of
-        ``after_training``.
     """
-    descending = [*(False for _ in by), True, False]
     kept = table.filter("starts_word") if reading in WHOLE else table
+    order = [*LIST, "score", "rank"]
     ranked = kept.with_columns(score=SCORES[reading]).sort(
-        *by, "score", "rank", descending=descending
+        order, descending=[name == "score" for name in order]
     )
-    return ranked.with_columns(place=pl.int_range(1, pl.len() + 1).over(by))
+    return ranked.with_columns(place=pl.int_range(1, pl.len() + 1).over(LIST))
 
 
-def unions(placed: pl.DataFrame, k: int, by: tuple[str, ...] = LIST[:2]) -> pl.DataFrame:
+def unions(placed: pl.DataFrame, k: int) -> pl.DataFrame:
     """Return the different words among the first ``k`` of any template of a group.
 
     Returns
     -------
     DataFrame
-        The columns ``by`` and ``key``, sorted.
+        Columns category, group and ``key``, sorted.
     """
-    return placed.filter(pl.col("place") <= k).select(*by, "key").unique().sort(*by, "key")
+    own = [*LIST[:2], "key"]
+    return placed.filter(pl.col("place") <= k).select(own).unique().sort(own)

@@ -100,7 +100,6 @@ SCHEMAS = {
 class Params(Bootstrap):
     """Which waves are compared, and how."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     earlier: str = Field(description="folder of the snapshot of a wave")
     later: str = Field(description="folder of the snapshot of a later one")
 
