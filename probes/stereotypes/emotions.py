@@ -270,17 +270,15 @@ def _groups(found: Members, params: Params) -> pl.DataFrame:
         for each, n in zip(found.carrying.tolist(), covered.tolist(), strict=True)
         for hits in each
     ]
-    difference = [differences(found.share), *percentiles(drawn, params.confidence)]
-    columns = dict(zip(NUMBERS[3:], difference, strict=True)) | {"carrying": found.carrying}
+    apart = differences(found.share), *percentiles(drawn, params.confidence)
+    columns = dict(zip(NUMBERS, [*np.array(shares).T, *apart], strict=True))
+    columns["carrying"] = found.carrying
     columns["p"] = found.shuffled_p(params.n_permutations, params.seed)
     each = {"covered": covered, "n": covered, "words": words, "coverage": covered / words}
-    every = np.repeat(np.arange(len(words)), len(AFFECTS))
-    table = pl.DataFrame({name: values.ravel() for name, values in columns.items()})
-    table = table.hstack(pl.DataFrame(shares, NUMBERS[:3], orient="row")).hstack(
-        found.groups.with_columns(pl.Series(name, values) for name, values in each.items())[every]
-    )
+    table = found.groups.with_columns(pl.Series(name, of) for name, of in each.items())
+    table = table.join(pl.DataFrame({"name": AFFECTS}), how="cross", maintain_order="left_right")
     return _finished(
-        table,
+        table.with_columns(pl.Series(name, values.ravel()) for name, values in columns.items()),
         level=LEVELS.index("group"),
         cluster="word",
         method="Wilson score; of the difference: bootstrap percentile (Poisson weights)",

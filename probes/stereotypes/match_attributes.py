@@ -307,17 +307,15 @@ def attributes(folder: Path, language: str, *, flagged: bool) -> dict[str, dict[
             table = table.filter(pl.col("flags").list.set_difference([LONGER]).list.len() == 0)
         table = table.with_columns(target=folded("attribute"))
         first = pl.col("target").str.split(" ").list.first()
-        kinds = (
-            table.filter("single_word"),
-            table.filter(~pl.col("single_word")).with_columns(first),
-        )
-        found[config] = dict(zip(KINDS, (own.select(ATTRIBUTE) for own in kinds), strict=True))
+        longer = table.filter(~pl.col("single_word")).with_columns(first)
+        kinds = (own.select(ATTRIBUTE) for own in (table.filter("single_word"), longer))
+        found[config] = dict(zip(KINDS, kinds, strict=True))
     return found
 
 
-def pieces(outputs: Path, language: str) -> pl.DataFrame | None:
-    """Return in how many tokens the model writes each attribute; None where that is not known."""
+def pieces(outputs: Path, language: str) -> pl.DataFrame:
+    """Return target and pieces: in how many tokens the model writes attributes, where known."""
     path = outputs / VOCABULARY / f"{language}.parquet"
     if not path.is_file():
-        return None
+        return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})
     return pl.read_parquet(path).select("pieces", target=folded("attribute")).unique("target")

@@ -99,7 +99,7 @@ def shifts(tables: Tables) -> pl.DataFrame:
     scaled = pl.col("base", "value", "low", "high", "spread", *limits)
     emotion = pl.col("measure") == "emotion"
     moved = pl.col("significant").any().over("model", "language", "ranking", "measure", "category")
-    return table.with_columns(pl.when(emotion).then(100 * scaled).otherwise(scaled)).with_columns(
+    return table.with_columns(pl.when(emotion).then(scaled * 100).otherwise(scaled)).with_columns(
         largest=pl.col("share") == pl.col("share").max().over("model", "corpus"),
         shown=moved | (pl.col("category") == EVERY),
     )
@@ -135,7 +135,7 @@ def _fates(frame: pl.DataFrame) -> pl.DataFrame:
         found.append(own.sum().alias(fate))
         if fate != "retained":
             colours = (pl.col(colour).filter(own).mean() for colour in ("positive", "negative"))
-            found += [(100 * mean).name.prefix(f"{fate} ") for mean in colours]
+            found += [(mean * 100).name.prefix(f"{fate} ") for mean in colours]
     return frame.group_by("category", "corpus").agg(found).sort("category", "corpus")
 
 

@@ -133,7 +133,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             pieces = match_attributes.pieces(outputs, language)
             every = match_attributes.attributes(known, language, flagged=params.flagged)
             for config, attributes in every.items():
-                parts = list(_of_config(ranked, attributes, pieces, params))
+                written = {
+                    kind: own.join(pieces, on="target", how="left")
+                    for kind, own in attributes.items()
+                }
+                parts = list(_of_config(ranked, written, params))
                 for name, of in zip(("recall", "groups"), zip(*parts, strict=True), strict=False):
                     table = pl.concat(of) if name == "groups" else _adjusted(pl.concat(of))
                     tables[name].append(located(table, place | {"dataset": config}))
@@ -150,18 +154,13 @@ def _words(ranked: dict[str, Lists]) -> pl.DataFrame:
         lists.table.group_by("group", word="key").agg(pl.col("score").mean(), reading=pl.lit(name))
         for name, lists in ranked.items()
     )
-    readings = pl.DataFrame({"reading": typicality.READINGS})
-    wide = long.pivot(
-        "reading", on_columns=readings["reading"], index=["group", "word"], values="score"
-    )
-    return wide.sort("group", "word")
+    of = ["group", "word"]
+    wide = long.pivot("reading", on_columns=[*typicality.READINGS], index=of, values="score")
+    return wide.sort(of)
 
 
 def _of_config(
-    ranked: dict[str, Lists],
-    attributes: dict[str, pl.DataFrame],
-    pieces: pl.DataFrame | None,
-    params: Params,
+    ranked: dict[str, Lists], attributes: dict[str, pl.DataFrame], params: Params
 ) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
     """Yield the rows of categories and of groups, of all readings and kinds of attributes."""
     for kind, own in attributes.items():
@@ -174,19 +173,14 @@ def _of_config(
                 how = params.tested, params.n_permutations, params.seed
                 sought = found.attributes.select("row", "query", "target")
                 orders[lists.whole] = match_attributes.reordered(lists.table, sought, *how)
-            numbers = typicality.READINGS.index(reading), KINDS.index(kind)
-            place = dict(zip(("reading", "attributes"), numbers, strict=True))
-            parts = _of_reading(lists, found, own, pieces, params, orders[lists.whole])
+            place = {"reading": typicality.READINGS.index(reading)}
+            place["attributes"] = KINDS.index(kind)
+            parts = _of_reading(lists, found, own, params, orders[lists.whole])
             yield located(parts[0], place), located(parts[1], place)
 
 
 def _of_reading(
-    lists: Lists,
-    found: Found,
-    attributes: pl.DataFrame,
-    pieces: pl.DataFrame | None,
-    params: Params,
-    orders: Array,
+    lists: Lists, found: Found, attributes: pl.DataFrame, params: Params, orders: Array
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return a row for each k of each category and all of them; and the rows of the groups."""
     size, top_k = len(found.groups), params.top_k
@@ -218,6 +212,7 @@ def _of_reading(
             table.filter((pl.col("category") == category) | (category == EVERY))
             for table in (found.attributes, attributes)
         )
+        unknown = inside.select((pl.col("pieces") != 1).mean()).item()
         seen, total = hits[own].sum(axis=0), int(sizes[own].sum())
         nulls = {
             "other_groups": (elsewhere[own].sum(axis=0), exchanged, "p"),
@@ -233,7 +228,7 @@ def _of_reading(
             "n_attributes": total,
             "n_attributes_not_prompted": len(every) - len(inside),
             "share_ranked": float((place[own[row]] > 0).mean()),
-            "out_of_vocabulary": _unknown(inside, pieces),
+            "out_of_vocabulary": None if inside["pieces"].has_nulls() else finite(unknown),
             "n": int(own.sum()),
         }
         parts.append(located(pl.DataFrame(columns | recall._asdict()), facts))
@@ -247,14 +242,6 @@ def _of_reading(
         for k in params.tested
     ]
     return pl.concat(parts, how="vertical_relaxed"), pl.concat(groups)
-
-
-def _unknown(attributes: pl.DataFrame, pieces: pl.DataFrame | None) -> float | None:
-    """Return the share of attributes that are not one token; None where it is not known of all."""
-    if pieces is None:
-        return None
-    known = attributes.select("target").join(pieces, on="target", how="left")["pieces"]
-    return None if known.null_count() else finite(float((known != 1).mean()))  # type: ignore[arg-type]
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:

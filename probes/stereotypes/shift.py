@@ -18,7 +18,7 @@ from plumbline.probes.stats.estimate import adjusted, finite, rounded, typed
 from plumbline.probes.stereotypes import emotions, match_attributes, similarity, typicality
 from plumbline.probes.stereotypes import shift_rows as rows
 from plumbline.probes.stereotypes import training_effects as effects
-from plumbline.probes.stereotypes.shift_rows import SCHEMAS, Baseline, Corpus, Params
+from plumbline.probes.stereotypes.shift_rows import SCHEMAS, Corpus, Params
 from plumbline.probes.stereotypes.training_effects import EMOTION, GROUP, Training
 from plumbline.probes.stereotypes.typicality import EVERY, located
 
@@ -58,21 +58,22 @@ class Shifted(NamedTuple):
         each = [(str(name), of == name) for name in sorted(set(of.tolist()))]
         return [*each, (EVERY, np.ones(len(of), dtype=np.bool_))]
 
-    def against(self, measure: str) -> Iterator[tuple[dict[str, Any], Corpus, Baseline]]:
-        """Yield where rows belong, what was measured, and the control at the same share."""
-        corpora = {}
+    def corpora(self, measure: str) -> list[tuple[dict[str, Any], Corpus]]:
+        """Return where rows belong and what was measured, with the control at the same share."""
+        found, control = {}, self.params.control
         for key, own in groupby(self.after, key=lambda t: (t.corpus, t.share)):
             runs = list(own)
             values = np.stack([self.after[t].values[measure] for t in runs])
-            sizes = (float(np.mean(of)) for of in zip(*(t[3:] for t in runs), strict=True))
-            corpora[key] = Corpus([t.seed for t in runs], values, *sizes)
-        control = self.params.control
-        for (corpus, share), mine in corpora.items():
-            against = rows.baseline(mine, corpora.get((control, share)))
-            place = {"corpus": corpus, "share": share, "measure": rows.MEASURES.index(measure)}
-            place |= {"articles": finite(mine.articles), "steps": finite(mine.steps)}
-            place["seeds"] = len(mine.seeds)
-            yield place, mine, Baseline() if corpus == control else against
+            articles, steps = (float(np.mean([t[of] for t in runs])) for of in (3, 4))
+            place = {"corpus": key[0], "share": key[1], "measure": rows.MEASURES.index(measure)}
+            mine = Corpus([t.seed for t in runs], values, articles, steps)
+            place |= {"articles": finite(articles), "steps": finite(steps)}
+            found[key] = place | {"seeds": len(runs)}, mine
+        alone = {share: own for (corpus, share), (_, own) in found.items() if corpus == control}
+        return [
+            (place, own if corpus == control else own.against(alone.get(share)))
+            for (corpus, share), (place, own) in found.items()
+        ]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -139,16 +140,11 @@ def _shifts(found: Shifted) -> pl.DataFrame:
     parts = list(_similarities(found))
     for measure, names in found.setting.outcomes().items():
         base, sizes = found.base.values[measure], found.base.sizes[measure]
-        for place, own, against in found.against(measure):
+        for place, own in found.corpora(measure):
             for category, inside in found.categories:
-                changes = rows.judged(
-                    base[inside],
-                    own.of(inside),
-                    against.of(inside),
-                    sizes[inside],
-                    found.weights[inside],
-                    found.params,
-                ).with_columns(pl.Series("outcome", names))
+                given = base[inside], own.of(inside), sizes[inside], found.weights[inside]
+                changes = rows.judged(*given, found.params)
+                changes = changes.with_columns(pl.Series("outcome", names))
                 parts.append(located(changes, place | {"category": category}))
     table = adjusted(pl.concat(parts, how="diagonal_relaxed"), over=("measure",))
     table = rounded(table, NUMBERS)
@@ -161,58 +157,46 @@ def _shifts(found: Shifted) -> pl.DataFrame:
 
 def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
     """Yield the rows of representational similarity to the model before."""
-    params, runs, base = found.params, list(found.against(EMOTION)), found.base.values[EMOTION]
+    params, runs, base = found.params, found.corpora(EMOTION), found.base.values[EMOTION]
+    number = params.n_permutations_similarity
     every = np.stack([base, *(after.values[EMOTION] for after in found.after.values())])
     directed = (np.nan_to_num(every[..., rows.WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
     categories = {name: inside & directed for name, inside in found.categories[:-1]}
-    controls = {p["share"]: i for i, (p, *_) in enumerate(runs) if p["corpus"] == params.control}
-    for measure, affects in ((rows.FAITHFUL, rows.WITHOUT_FEAR), (rows.CORRECTED, slice(None))):
+    controls = {p["share"]: i for i, (p, _) in enumerate(runs) if p["corpus"] == params.control}
+    for measure, affects in ((rows.FAITHFUL, rows.WITHOUT_FEAR), (rows.CORRECTED, rows.ALL)):
         diagonal = measure == rows.FAITHFUL
-
-        def profiles(
-            own: Corpus, name: str, affects: list[int] | slice = affects
-        ) -> tuple[Array, Corpus]:
-            """Return those before and after, of a category."""
-            after = own.values[:, categories[name]][..., affects]
-            return base[categories[name]][:, affects], own._replace(values=after)
-
-        alike = {
-            name: [
-                rows.likeness(*profiles(own, name), found.weights[inside], diagonal=diagonal)
-                for _, own, _ in runs
+        alike: dict[str, list[rows.Likeness]] = {}
+        exchanges: dict[str, list[similarity.Exchanged | None]] = {}
+        for name, inside in categories.items():
+            before = base[inside][:, affects]
+            after = [own.of(inside, affects) for _, own in runs]
+            weights = found.weights[inside]
+            alike[name] = [rows.likeness(before, x, weights, diagonal=diagonal) for x in after]
+            exchanges[name] = [
+                rows.exchanged(before, x, name, params, diagonal=diagonal) for x in after
             ]
-            for name, inside in categories.items()
-        }
         defined = [  # the same for all, so that `all` compares means of the same categories
             name for name, of in alike.items() if not any(np.isnan(x.values).any() for x in of)
         ]
         if defined:
             each = zip(*(alike[name] for name in defined), strict=True)
+            tests = zip(*(exchanges[name] for name in defined), strict=True)
+            sizes = [alike[name][0].groups for name in defined]
             alike[EVERY] = [rows.together(of) for of in each]
-        for i, (place, own, (control, untested)) in enumerate(runs):
-            tests = {
-                name: rows.exchanged(
-                    *profiles(own, name),
-                    profiles(control, name)[1],
-                    name,
-                    params,
-                    diagonal=diagonal,
-                )
-                for name in categories
-                if control and not untested
-            }
-            number = params.n_permutations_similarity
-            if tests and defined:
-                sizes = [alike[name][i].groups for name in defined]
-                known = [tests[name] for name in defined]
-                tests[EVERY] = similarity.together(known, sizes, number, params.seed)
+            exchanges[EVERY] = [
+                similarity.together([x for x in of if x], sizes, number, params.seed)
+                if all(of)
+                else None
+                for of in tests
+            ]
+        for i, (place, own) in enumerate(runs):
             at = place | {"measure": rows.MEASURES.index(measure), "outcome": "rho - 1"}
-            at["null"] = untested or rows.SWAPPED.format(number)
+            at["null"] = own.untested or rows.SWAPPED.format(number)
             for category, of in alike.items():
-                other = of[controls[place["share"]]] if control else None
-                pairs = own.pairs(control) if control else []
-                p = tests[category].p() if tests else np.nan
-                row = rows.compared(of[i], other, pairs, p, params)
+                other = of[controls[place["share"]]] if own.control else None
+                test = exchanges[category][i]
+                p = test.p() if test else np.nan
+                row = rows.compared(of[i], other, own.pairs(), p, params)
                 yield located(row, at | {"category": category})
 
 
@@ -229,8 +213,9 @@ def _seeds(found: Shifted) -> pl.DataFrame:
             if 2 / 2 ** float(inside.sum()) > rows.LEVEL:
                 continue
             one, other = (Corpus([1], found.after[t].values[EMOTION][None, inside]) for t in pair)
-            against, of = Baseline(other, ""), (sizes[inside], found.weights[inside])
-            changes = rows.judged(values[inside], one, against, *of, found.params)
+            one = one._replace(control=other, untested="")
+            given = values[inside], one, sizes[inside], found.weights[inside]
+            changes = rows.judged(*given, found.params)
             place = {"corpus": found.params.control, "share": pair[0].share, "category": category}
             place |= {"seed": pair[0].seed, "other_seed": pair[1].seed}
             parts.append(located(changes.with_columns(names).drop_nulls("p"), place))
@@ -264,8 +249,8 @@ def _groups(found: Shifted) -> pl.DataFrame:
     parts = []
     for measure in (EMOTION, effects.RETAINED):
         base = found.base.values[measure]
-        for place, own, (control, _) in found.against(measure):
-            change = own.values - base
+        for place, own in found.corpora(measure):
+            change, control = own.values - base, own.control
             other = base * np.nan if control is None else (control.values - base).mean(axis=0)
             columns = {
                 "base": base,

@@ -36,6 +36,7 @@ APART = 0.05  # of the larger number of articles: corpora further apart are not 
 LEVEL = 0.05  # of p_bh
 FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"  # with the diagonal and without fear; neither
 MEASURES = (EMOTION, RECALL, RETAINED, FAITHFUL, CORRECTED)
+ALL = slice(None)
 WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
 WHERE = (
     *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
@@ -152,58 +153,50 @@ class Params(GroupBootstrap):
 
 
 class Corpus(NamedTuple):
-    """What a model was after the trainings on one corpus, by seed."""
+    """What a model was after the trainings on a corpus, by seed, and what it is judged against."""
 
     seeds: Sequence[int]
     values: Array  # (seeds, groups, outcomes); for rsa the outcomes are the affects
     articles: float = 0.0  # mean of the trainings
     steps: float = 0.0
-
-    def of(self, inside: NDArray[np.bool_]) -> Corpus:
-        """Return the values of some groups."""
-        return self._replace(values=self.values[:, inside])
-
-    def pairs(self, other: Corpus) -> list[tuple[int, int]]:
-        """Return where the seeds that both have stand in either."""
-        both = sorted(set(self.seeds) & set(other.seeds))
-        return [(self.seeds.index(seed), other.seeds.index(seed)) for seed in both]
-
-
-class Baseline(NamedTuple):
-    """What a corpus is judged against."""
-
     control: Corpus | None = None
     untested: str = THE_CONTROL  # why there is no p; empty: there is one
 
-    def of(self, inside: NDArray[np.bool_]) -> Baseline:
-        """Return the values of some groups."""
-        return self._replace(control=self.control and self.control.of(inside))
+    def of(self, inside: NDArray[np.bool_], outcomes: Sequence[int] | slice = ALL) -> Corpus:
+        """Return the values of some groups and outcomes."""
+        control = self.control and self.control.of(inside, outcomes)
+        return self._replace(values=self.values[:, inside][..., outcomes], control=control)
 
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return where the seeds that the control has too stand in either."""
+        other = self.control.seeds if self.control else []
+        both = sorted(set(self.seeds) & set(other))
+        return [(self.seeds.index(seed), other.index(seed)) for seed in both]
 
-def baseline(own: Corpus, control: Corpus | None) -> Baseline:
-    """Return the control of a corpus that is another, and whether the two may be compared.
+    def against(self, control: Corpus | None) -> Corpus:
+        """Return it with the control, another corpus, and whether the two may be compared.
 
-    Who reads more articles takes more steps, and moves further whatever they say: there is no test
-    where the numbers differ by more than 5% of the larger.
+        Who reads more articles takes more steps, and moves further whatever they say: there is no
+        test where the numbers differ by more than 5% of the larger.
 
-    Examples
-    --------
-    >>> hundred = Corpus([1], np.zeros((1, 2, 3)), 100)
-    >>> baseline(hundred._replace(articles=96), hundred).untested
-    ''
-    >>> baseline(hundred._replace(articles=94), hundred).untested
-    'none: trained on 94 articles, the control on 100'
-    """
-    if control is None:
-        return Baseline(None, NO_CONTROL)
-    larger = max(own.articles, control.articles)
-    if abs(own.articles - control.articles) > APART * larger:
-        return Baseline(control, UNEQUAL.format(own=own.articles, control=control.articles))
-    return Baseline(control, "")
+        Examples
+        --------
+        >>> hundred = Corpus([1], np.zeros((1, 2, 3)), 100)
+        >>> hundred._replace(articles=96).against(hundred).untested
+        ''
+        >>> hundred._replace(articles=94).against(hundred).untested
+        'none: trained on 94 articles, the control on 100'
+        """
+        if control is None:
+            return self._replace(untested=NO_CONTROL)
+        larger = max(self.articles, control.articles)
+        unequal = abs(self.articles - control.articles) > APART * larger
+        why = UNEQUAL.format(own=self.articles, control=control.articles) if unequal else ""
+        return self._replace(control=control, untested=why)
 
 
 def judged(
-    base: Array, own: Corpus, against: Baseline, sizes: Array, weights: Weights, params: Params
+    base: Array, own: Corpus, sizes: Array, weights: Weights, params: Params
 ) -> pl.DataFrame:
     """Return a row for each outcome: the mean change over groups, and that minus the control's.
 
@@ -211,8 +204,6 @@ def judged(
     ----------
     base : (groups, outcomes) array
         Before the training.
-    against
-        The trainings that ``own`` is judged against, and whether there is a test.
     sizes : (groups, outcomes) array
         How much a group counts for.
     weights : (groups, replicates) array
@@ -232,17 +223,17 @@ def judged(
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
     gap, gap_by_seed = np.full((3, base.shape[1]), np.nan), np.empty((0, base.shape[1]))
     p = gap[0]
-    if against.control is not None:
-        other = against.control.values - base
+    if own.control is not None:
+        other = own.control.values - base
         apart = change.mean(axis=0) - other.mean(axis=0)
         gap, _ = means(apart[None])
-        if pairs := own.pairs(against.control):
+        if pairs := own.pairs():
             _, gap_by_seed = means(np.stack([change[i] - other[j] for i, j in pairs]))
-        if not against.untested:
+        if not own.untested:
             tested = apart * np.where(sizes > 0, sizes, np.nan)
             p = sign_flip_p(tested, params.n_permutations, params.seed)
     found = _rows(weighted(base, sizes * present), *means(change), gap, gap_by_seed, p, params)
-    null = against.untested or FLIPPED.format(params.n_permutations)
+    null = own.untested or FLIPPED.format(params.n_permutations)
     return found.with_columns(
         n=pl.Series(present.sum(axis=0)), method=pl.lit(METHOD), null=pl.lit(null)
     )
@@ -291,16 +282,18 @@ def likeness(base: Array, own: Corpus, weights: Weights, *, diagonal: bool) -> L
 
 
 def exchanged(
-    base: Array, own: Corpus, control: Corpus, category: str, params: Params, *, diagonal: bool
-) -> similarity.Exchanged:
+    base: Array, own: Corpus, category: str, params: Params, *, diagonal: bool
+) -> similarity.Exchanged | None:
     """Return the difference of two similarities in a category after exchanges of profiles.
 
     Trainings are paired in the order of their seeds, as many as both corpora have. Parameters as
-    of :func:`likeness`; categories have random streams of their own.
+    of :func:`likeness`; categories have random streams of their own. None without a test.
     """
-    both = min(len(own.values), len(control.values))
+    if own.control is None or own.untested:
+        return None
+    both = min(len(own.values), len(own.control.values))
     seed = [params.seed, int(keys([category])[0])]
-    given = base, own.values[:both], control.values[:both], params.n_permutations_similarity
+    given = base, own.values[:both], own.control.values[:both], params.n_permutations_similarity
     return similarity.exchange(*given, seed, diagonal=diagonal)
 
 

@@ -49,7 +49,7 @@ WHERE = (
 )
 SCHEMAS = {
     "waves": Schema.keyed(
-        (*WHERE,),
+        WHERE,
         Column("n_queries", "int32", "queries that both waves put to the engine", minimum=0),
         Column("n_earlier", "int32", "suggestions in the earlier wave", minimum=0),
         Column("n_later", "int32", "suggestions in the later wave", minimum=0),
@@ -123,7 +123,7 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     locales, engines = (
         sorted(set(requests[0][part]) & set(requests[1][part])) for part in ("locales", "engines")
     )
-    found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
+    asked, found = [], []
     for language in locales:
         queries = _queries(waves, language)
         if queries.is_empty() or not engines:
@@ -132,23 +132,24 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
                 f"({language}); compare waves of the same groups and templates"
             )
         for part, name in (("locales", language), *(("engines", engine) for engine in engines)):
-            _require_alike(waves, part, name)
+            one, other = (request[part][name] for request in requests)
+            for field in sorted({*one, *other}):  # what differs is then not due to time alone
+                if one.get(field) != other.get(field):
+                    raise UserError(
+                        f"{waves[0].folder} has {part}.{name}.{field} {one.get(field)!r}, "
+                        f"{waves[1].folder} has {other.get(field)!r}: time is not all that "
+                        "changed; compare waves of the same requests"
+                    )
         first, second = (_completions(wave, language) for wave in waves)
         both = first.join(second, on=["engine", "query", "attribute"], how="full", coalesce=True)
-        both = both.rename({"rank": "rank_earlier", "rank_right": "rank_later"})
-        both = both.join(queries, on="query").with_columns(language=pl.lit(language))
-        ranked = [pl.col(f"rank_{name}").is_not_null() for name in ("earlier", "later")]
-        changes = pl.when(~ranked[0]).then(0).when(~ranked[1]).then(1).otherwise(2)  # of CHANGES
-        for engine in engines:
-            own = both.filter(engine=engine)
-            place = {"language": pl.lit(language), "engine": pl.lit(engine)}
-            rows = pl.DataFrame(list(_levels(own, queries, f"{language}/{engine}", params)))
-            found["waves"].append(rows.with_columns(**place))
-            found["suggestions"].append(own.with_columns(change=changes))
-    return {
-        name: typed(pl.concat(tables, how="vertical_relaxed"), schema).sort(schema.key)
-        for (name, schema), tables in zip(SCHEMAS.items(), found.values(), strict=True)
-    }
+        asked.append(pl.DataFrame({"engine": engines}).join(queries, how="cross"))
+        found.append(both.join(asked[-1], on=["engine", "query"]))
+    suggestions = pl.concat(found).rename({"rank": "rank_earlier", "rank_right": "rank_later"})
+    ranked = [pl.col(f"rank_{name}").is_not_null() for name in ("earlier", "later")]
+    changes = pl.when(~ranked[0]).then(0).when(~ranked[1]).then(1).otherwise(2)  # of CHANGES
+    rows = pl.DataFrame(_levels(suggestions, pl.concat(asked), params), infer_schema_length=None)
+    tables = {"waves": rows, "suggestions": suggestions.with_columns(change=changes)}
+    return {name: typed(tables[name], of).sort(of.key) for name, of in SCHEMAS.items()}
 
 
 def opened(params: Params) -> list[Snapshot]:
@@ -233,28 +234,15 @@ def jaccard_interval(
     return float(low), float(high)
 
 
-def _require_alike(waves: list[Snapshot], part: str, name: str) -> None:
-    """Refuse waves whose requests differ: what differs is then not due to time alone."""
-    one, other = (wave.manifest["request"][part][name] for wave in waves)
-    for field in sorted({*one, *other}):
-        if one.get(field) != other.get(field):
-            raise UserError(
-                f"{waves[0].folder} has {part}.{name}.{field} {one.get(field)!r}, "
-                f"{waves[1].folder} has {other.get(field)!r}: time is not all that changed; "
-                "compare waves of the same requests"
-            )
-
-
 def _queries(waves: list[Snapshot], language: str) -> pl.DataFrame:
-    """Return the queries of both waves, sorted by group and query."""
+    """Return the queries of both waves, with their language, sorted by group and query."""
     first, second = (stereotypes.queries_of(wave, language) for wave in waves)
     rows = [
         (query, q.category, q.group, q.template) for query, q in first.items() if query in second
     ]
-    columns = ["query", "category", "group", "template"]
-    return pl.DataFrame(rows, dict.fromkeys(columns, pl.String), orient="row").sort(
-        "group", "query"
-    )
+    columns = dict.fromkeys(("query", "category", "group", "template"), pl.String)
+    found = pl.DataFrame(rows, columns, orient="row").sort("group", "query")
+    return found.with_columns(language=pl.lit(language))
 
 
 def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
@@ -276,28 +264,26 @@ def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
-def _levels(
-    own: pl.DataFrame, queries: pl.DataFrame, key: str, params: Params
-) -> Iterator[dict[str, Any]]:
+def _levels(own: pl.DataFrame, asked: pl.DataFrame, params: Params) -> Iterator[dict[str, Any]]:
     """Yield the rows of the groups, of the categories, and of all together."""
+    at = ["language", "engine"]
+    place, group = [*at, "category", "template"], [*at, "category", "template", "group"]
     earlier, later = (pl.col(f"rank_{name}").is_not_null() for name in ("earlier", "later"))
-    counted = own.group_by("query").agg(
+    counted = own.group_by(*at, "query").agg(
         earlier=earlier.sum(),
         later=later.sum(),
         retained=(earlier & later).sum(),
         moved=(pl.col("rank_later") - pl.col("rank_earlier")).abs().sum(),
     )
     # completions shared with the later answers to other groups under the template
-    place = ["category", "template"]
     answers = own.filter(later).select(*place, "attribute", other="group")
     crossed = own.filter(earlier).join(answers, on=[*place, "attribute"])
     crossed = crossed.filter(pl.col("other") != pl.col("group"))
-    table = queries
-    for part in (counted, crossed.group_by("query").agg(shared=pl.len())):
-        table = table.join(part, on="query", how="left", maintain_order="left")
+    table = asked
+    for part in (counted, crossed.group_by(*at, "query").agg(shared=pl.len())):
+        table = table.join(part, on=[*at, "query"], how="left", maintain_order="left")
     table = table.with_columns(pl.col(*COUNTS[:-1]).fill_null(0).cast(pl.Int64))
     # of those answers: how many groups, and completions
-    group = [*place, "group"]
     others = pl.len().over(place) - pl.len().over(group)
     said = pl.col("later").sum().over(place) - pl.col("later").sum().over(group)
     table = table.with_columns(
@@ -309,16 +295,14 @@ def _levels(
 
     for by in (["category", "group"], ["category"], []):
         cluster, units = ("query", ["query"]) if "group" in by else ("group", ["category", "group"])
-        for names, part in table.group_by(by, maintain_order=True) if by else [((), table)]:
-            category, one = (*map(str, names), ALL, ALL)[:2]
+        for names, part in table.group_by(*at, *by, maintain_order=True):
+            where = (*map(str, names), ALL, ALL)[:4]
             sums = part.group_by(units, maintain_order=True).agg(pl.col(COUNTS).sum())
             either = (sums["earlier"] + sums["later"] - sums["retained"]).to_numpy()
-            kept, where = sums["retained"].to_numpy(), f"{key}/{category}/{one}"
-            low, high = jaccard_interval(kept, either, params, where) or (None, None)
+            kept = sums["retained"].to_numpy()
+            low, high = jaccard_interval(kept, either, params, "/".join(where)) or (None, None)
             total = part.select(pl.col(COUNTS).sum()).row(0, named=True)
-            yield {
-                "category": category,
-                "group": one,
+            yield dict(zip(SCHEMAS["waves"].key, where, strict=True)) | {
                 "n_queries": len(part),
                 **{f"n_{name}": total[name] for name in ("earlier", "later", "retained")},
                 "n_appeared": total["later"] - total["retained"],

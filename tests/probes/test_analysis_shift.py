@@ -27,7 +27,6 @@ from plumbline.probes.stereotypes.shift_rows import (
     CORRECTED,
     FAITHFUL,
     MEASURES,
-    Baseline,
     Corpus,
     exchanged,
     judged,
@@ -416,16 +415,22 @@ DRAWN = Params(
 )
 
 
-def rows_of(base, own, against, sizes):
+def rows_of(base, own, sizes, control=None):
     weights = DRAWN.weights([str(i) for i in range(len(base))])
-    return judged(base, own, against, sizes, weights, DRAWN).to_dicts()
+    if control is not None:
+        own = against(own, control)
+    return judged(base, own, sizes, weights, DRAWN).to_dicts()
+
+
+def against(own, control):
+    return own._replace(control=control, untested="")
 
 
 def test_groups_with_more_attributes_count_for_more_and_those_without_do_not():
     base = np.array([[0.5], [0.0], [np.nan], [0.2]])
     own = Corpus([1], np.array([[[1.0], [0.0], [np.nan], [0.9]]]))
     sizes = np.array([[2.0], [6.0], [0.0], [0.0]])
-    (seen,) = rows_of(base, own, Baseline(), sizes)
+    (seen,) = rows_of(base, own, sizes)
     assert seen["base"] == pytest.approx(0.125)
     assert seen["value"] == pytest.approx(0.125)
     assert (seen["n"], seen["p"]) == (2, None)
@@ -438,7 +443,7 @@ def test_intervals_cover_and_tests_reject_at_their_rate():
     base = rng.random((30, times))
     control = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
     own = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
-    rows = rows_of(base, own, Baseline(control, ""), np.ones_like(base))
+    rows = rows_of(base, own, np.ones_like(base), control)
     p = np.array([r["p"] for r in rows])
     assert abs((p <= 0.05).mean() - 0.05) < 4 * (0.05 * 0.95 / times) ** 0.5
     covered = np.mean([r["low"] <= 0.1 <= r["high"] for r in rows])
@@ -457,7 +462,7 @@ def test_trainings_that_move_all_groups_alike_have_small_p_and_do_not_pass_over_
         common = rng.normal(0, 0.1, (2, 1, times))
         return Corpus([1, 2], base + common + rng.normal(0, 0.05, (2, 12, times)))
 
-    rows = rows_of(base, corpus(), Baseline(corpus(), ""), np.ones_like(base))
+    rows = rows_of(base, corpus(), np.ones_like(base), corpus())
     assert np.mean([r["p"] <= 0.05 for r in rows]) > 0.5
     beyond = np.mean([abs(r["difference"]) > r["half_width_seeds"] for r in rows])
     assert beyond < 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5
@@ -477,7 +482,7 @@ def test_similarities_of_two_corpora_alike_are_told_apart_at_their_rate_at_most(
         one, two = (
             Corpus([1, 2], base[None] + rng.normal(0, 0.1, (2, *base.shape))) for _ in range(2)
         )
-        p.append(exchanged(base, one, two, "c", DRAWN, diagonal=diagonal).p())
+        p.append(exchanged(base, against(one, two), "c", DRAWN, diagonal=diagonal).p())
     assert min(p) >= 2 / 2**groups
     for level in (0.05, 0.3):
         assert np.mean(np.array(p) <= level) <= level + 4 * (level * (1 - level) / times) ** 0.5
@@ -490,6 +495,6 @@ def test_of_a_corpus_that_mixes_groups_similarity_differs_at_the_least_p_that_th
     base = rng.random((9, len(AFFECTS)))
     still = Corpus([1, 2], base[None] + rng.normal(0, 0.001, (2, *base.shape)))
     mixed = Corpus([1, 2], rng.random((2, *base.shape)))
-    seen = exchanged(base, mixed, still, "c", DRAWN, diagonal=False)
+    seen = exchanged(base, against(mixed, still), "c", DRAWN, diagonal=False)
     assert seen.seen < -0.5
     assert seen.p() == 2 / 2**9
