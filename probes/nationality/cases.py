@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -54,83 +54,71 @@ class Case(NamedTuple):
         return len(self.sentences), len(self.countries)
 
 
-class Predictions(NamedTuple):
-    """A classifier's predictions of texts."""
-
-    classes: tuple[str, ...]  # in the order of the model's config
-    texts: pl.DataFrame  # text, row
-    logprobs: NDArray[np.float64]  # (texts, classes)
-    tokens: NDArray[np.int64]  # (texts,)
-
-    @classmethod
-    def read(cls, folder: Path) -> Predictions:
-        """Read the outputs of the probe ``classification`` in one config."""
-        frame = pl.read_parquet(folder / "*.parquet")
-        classes = tuple(frame["class"].unique(maintain_order=True).to_list())
-        wide = frame.pivot(on="class", index=["text", "tokens"], values="logprob_nats").sort("text")
-        logprobs = wide.select(classes).to_numpy().astype(np.float64)
-        tokens = wide["tokens"].to_numpy().astype(np.int64)
-        return cls(classes, wide.select("text").with_row_index("row"), logprobs, tokens)
-
-    def contrast(self, positive: Sequence[str], negative: Sequence[str]) -> NDArray[np.float64]:
-        """Return P+ - P- and the probability of each class, (texts, measures)."""
-        shares = np.exp(self.logprobs)
-        signs = [float(c in positive) - float(c in negative) for c in self.classes]
-        return np.column_stack([shares @ np.array(signs), shares])
-
-    def rows(self, texts: pl.Series) -> NDArray[np.int64] | None:
-        """Return where texts stand; None if one was not classified."""
-        wanted = texts.alias("text").to_frame()
-        found = wanted.join(self.texts, on="text", how="left", maintain_order="left")["row"]
-        return None if found.null_count() else found.cast(pl.Int64).to_numpy()
-
-
-def sides(
-    key: str, model: str, classes: Sequence[str], known: Mapping[str, Sequence[str]]
-) -> list[str]:
-    """Return those of a model's classes that are on one side.
+def table(
+    countries: Sequence[str], of: str, names: Sequence[str] | range, columns: Mapping[str, Any]
+) -> pl.DataFrame:
+    """Return a row for each country and name, such as a class; nan is null.
 
     Parameters
     ----------
-    key
-        Where in params.yaml ``known`` stands.
-    known
-        Classes by model, or for those not named under ``other``, in any case.
-
-    Raises
-    ------
-    UserError
-        If the model has none of them.
+    of
+        What the column of the names is called.
+    columns
+        Arrays (countries, names), or what can be broadcast to it.
     """
-    names = {name.casefold() for name in known.get(model, known.get(OTHER, ()))}
-    if found := [name for name in classes if name.casefold() in names]:
-        return found
-    raise UserError(
-        f"{key}: none of the classes of {model} ({', '.join(classes)}); say which, under {model} "
-        f"or {OTHER}"
-    )
+    shape = len(countries), len(names)
+    keys = {"country": list(np.repeat(countries, shape[1])), of: list(names) * shape[0]}
+    values = {name: np.broadcast_to(own, shape).ravel() for name, own in columns.items()}
+    return pl.DataFrame(keys | values).fill_nan(None)
 
 
 def cases(
-    path: Path, predictions: Predictions, positive: Sequence[str], negative: Sequence[str]
+    path: Path, outputs: Path, model: str, known: Mapping[str, Mapping[str, Sequence[str]]]
 ) -> Iterator[Case]:
     """Yield the readings of a config that have rows.
+
+    Parameters
+    ----------
+    path
+        The config of the dataset.
+    outputs
+        What the probe ``classification`` has of it.
+    known
+        For each side, ``positive`` and ``negative``, its classes by model, or for those not named
+        under ``other``, in any case.
 
     Raises
     ------
     UserError
-        If a text was not classified.
+        If a side has none of the model's classes, or a text was not classified.
     """
+    frame = pl.read_parquet(outputs / "*.parquet")
+    classes = tuple(frame["class"].unique(maintain_order=True).to_list())
+    wide = frame.pivot(on="class", index=["text", "tokens"], values="logprob_nats").sort("text")
+    signs = np.zeros(len(classes))
+    for side, sign in (("positive", 1), ("negative", -1)):
+        of = {name.casefold() for name in known[side].get(model, known[side].get(OTHER, ()))}
+        there = np.array([name.casefold() in of for name in classes])
+        if not there.any():
+            raise UserError(
+                f"analysis.nationality.{side}: none of the classes of {model} "
+                f"({', '.join(classes)}); say which, under {model} or {OTHER}"
+            )
+        signs += sign * there
+    shares = np.exp(wide.select(classes).to_numpy().astype(np.float64))
+    measured = np.column_stack([shares @ signs, shares])
+    places = wide.select("text", "tokens").with_row_index("row")
     frame = pl.read_parquet(path).sort("id")
-    original = frame.select(reference_id="id", compared="text")
-    measured = predictions.contrast(positive, negative)
+    frame = frame.join(places, on="text", how="left", maintain_order="left")
+    original = frame.select("row", "tokens", reference_id="id", compared="text")
     for reading in COMPARED:
         own = frame.filter(pl.col("reading") == READINGS.index(reading))
-        own = own.join(original, on="reference_id", how="left", maintain_order="left")
+        own = own.join(
+            original, on="reference_id", how="left", maintain_order="left", suffix="_before"
+        )
         if own.is_empty():
             continue
-        after, before = (predictions.rows(own[side]) for side in ("text", "compared"))
-        if after is None or before is None:
+        if own["row"].null_count() or own["row_before"].null_count():
             raise UserError(
                 f"{path}: has texts that were not classified; run `make repro STAGE=classification`"
             )
@@ -138,7 +126,7 @@ def cases(
         countries, country = np.unique(own["country"].to_list(), return_inverse=True)
         yield Case(
             reading,
-            (CONTRAST, *predictions.classes),
+            (CONTRAST, *classes),
             countries.tolist(),
             sentences.tolist(),
             sentence,
@@ -147,9 +135,9 @@ def cases(
             own["name"].to_list(),
             own["text"].to_list(),
             own["compared"].to_list(),
-            measured[after],
-            measured[before],
-            (predictions.tokens[after] - predictions.tokens[before]).astype(np.float64),
+            measured[own["row"].to_numpy()],
+            measured[own["row_before"].to_numpy()],
+            (own["tokens"] - own["tokens_before"]).cast(pl.Float64).to_numpy(),
         )
 
 
@@ -163,10 +151,8 @@ def frequency(folder: Path, case: Case) -> NDArray[np.float64]:
         table = pl.read_parquet(folder / f"{country}.parquet", columns=["kind", "name", "rank"])
         for kind, name, rank in table.sort("kind", "name").iter_rows():
             ranks.setdefault((country, KINDS[kind]), {})[name.casefold()] = rank
-    each = [
-        (case.countries[c], str(gender), name.casefold())
-        for name, c, gender in zip(case.names, case.country, case.gender, strict=True)
-    ]
+    places, names = (case.countries[c] for c in case.country), map(str.casefold, case.names)
+    each = list(zip(places, map(str, case.gender), names, strict=True))
     known = {key: log_rank(ranks, *key) for key in set(each)}
     return np.array([known[key] for key in each])
 

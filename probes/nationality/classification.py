@@ -21,7 +21,7 @@ from plumbline.probes.nationality import texts
 from plumbline.probes.nationality.texts import amount
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
@@ -32,29 +32,26 @@ __all__ = ["amount"]
 INPUTS = ("counterfactuals", "names")
 VERB = "classify"
 PROMPT = "text"  # the column with the prompts
-SHARD = 20_000  # texts in a shard; part of the layout of the outputs
 BLOCK = 2_000  # texts in a table
 PIECES = "pieces"
 
-SCHEMA = Schema(
-    columns=(
+SCHEMA = Schema.keyed(
+    (
         Column("text", "string", "the text, exactly as the model got it; joins `counterfactuals`"),
         Column("class", "string", "label, as the model's config names it"),
-        Column("logprob_nats", "float64", "log-probability of the label", maximum=0),
-        Column("tokens", "int32", "tokens of the text, special ones included", minimum=1),
-        *MODEL,
     ),
-    key=("text", "class"),
+    Column("logprob_nats", "float64", "log-probability of the label", maximum=0),
+    Column("tokens", "int32", "tokens of the text, special ones included", minimum=1),
+    *MODEL,
 )
-HAVE = Schema(
-    columns=(
+HAVE = Schema.keyed(
+    (
         Column("country", "string", "config of `names`"),
         Column("kind", "label", "first name of men, of women, or last name", labels=KINDS),
         Column("name", "string", "a name that may be used"),
-        Column("tokens", "int32", "tokens of the name behind another word", minimum=0),
-        *MODEL,
     ),
-    key=("country", "kind", "name"),
+    Column("tokens", "int32", "tokens of the name behind another word", minimum=0),
+    *MODEL,
 )
 SCHEMAS = {"one a config of counterfactuals": SCHEMA, PIECES: HAVE}
 
@@ -63,6 +60,7 @@ class Params(texts.Params):
     """What is classified."""
 
     KEY: ClassVar = "probes.classification"
+    SHARD: ClassVar = 20_000
 
 
 def schema(config: str) -> Schema:
@@ -74,7 +72,7 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     """Return the shards: texts of each config, and the names of each country."""
     countries = parquet.configs(folders["names"])
     names = [Shard(PIECES, country, i, len(countries)) for i, country in enumerate(countries)]
-    return texts.shards(params, model, folders, SHARD) + names
+    return texts.shards(params, model, folders) + names
 
 
 def answer(
@@ -87,30 +85,20 @@ def answer(
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, Classifies)
-    if shard.config == PIECES:
-        yield _pieces(scorer, shard.part, folders["names"] / f"{shard.part}.parquet")
-    else:
-        own = shard.among(params.prompts(folders["counterfactuals"], shard.config))
-        yield from run(own, scorer)
-
-
-def run(prompts: Sequence[str], scorer: Classifies) -> Iterator[pa.Table]:
-    """Yield output rows for some texts, a row for each class."""
-    found = scorer.classify(prompts)
+    if shard.config == PIECES:  # how many tokens each name has that may be used
+        names = pl.read_parquet(folders["names"] / f"{shard.part}.parquet")
+        names = names.filter(pl.col("flags").list.len() == 0).sort("kind", "name")
+        have = names.select("kind", "name").to_dict(as_series=False) | {"country": shard.part}
+        have["tokens"] = scorer.lengths(have["name"])
+        yield rows(HAVE, scorer, len(names), have)
+        return
+    found = scorer.classify(shard.among(params.prompts(folders["counterfactuals"], shard.config)))
     while block := list(islice(found, BLOCK)):
-        labels = block[0].labels
+        classes = len(block[0].labels)
         columns = {
-            "text": [each.text for each in block for _ in labels],
+            "text": [each.text for each in block for _ in each.labels],
             "class": [label for each in block for label in each.labels],
             "logprob_nats": [value for each in block for value in each.logprobs_nats],
-            "tokens": [each.tokens for each in block for _ in labels],
+            "tokens": [each.tokens for each in block for _ in each.labels],
         }
-        yield rows(SCHEMA, scorer, len(block) * len(labels), columns)
-
-
-def _pieces(scorer: Classifies, country: str, path: Path) -> pa.Table:
-    """Return how many tokens each name of a country has that may be used."""
-    names = pl.read_parquet(path).filter(pl.col("flags").list.len() == 0).sort("kind", "name")
-    columns = names.select("kind", "name").to_dict(as_series=False) | {"country": country}
-    columns["tokens"] = scorer.lengths(columns["name"])
-    return rows(HAVE, scorer, len(names), columns)
+        yield rows(SCHEMA, scorer, len(block) * classes, columns)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from plumbline.builders.readers.name_lists import KINDS
-from plumbline.probes.stats.estimate import Estimate, adjusted, finite, rounded
+from plumbline.probes.stats.estimate import adjusted, finite, rounded
 from plumbline.probes.stats.linear import centred, dummies, mixed
 
 if TYPE_CHECKING:
@@ -50,22 +50,20 @@ def effects(case: Case, ranks: NDArray[np.float64], confidence: float) -> pl.Dat
     first, group = np.unique([name.split(" ", 1)[0] for name in case.names], return_inverse=True)
     fitted = mixed(outcome, design, group, confidence, absorbed=len(case.sentences))
     found = fitted.coefficients
-    rest: dict[str, Any] = {
-        "rows": len(labels),
-        "sd_names": finite(np.sqrt(fitted.between)),
-        "sd_rest": finite(np.sqrt(fitted.residual)),
-        "cluster": "first word of a name",
-    }
-    terms = [(f"country {c}", "0: the mean of the countries") for c in case.countries[:-1]]
-    terms += [(term, "0") for term, kept in zip(TERMS, varies, strict=True) if kept]
-    rows = [
-        Estimate(found.value[i], found.low[i], found.high[i], len(first), METHOD).row(
-            term=term, null=null, **rest
-        )
-        | {"p": float(found.p[i])}
-        for i, (term, null) in enumerate(terms)
-    ]
-    return rounded(adjusted(pl.DataFrame(rows, infer_schema_length=None)))
+    null = "0: the mean of the countries"
+    terms = {f"country {c}": null for c in case.countries[:-1]}
+    terms |= {term: "0" for term, kept in zip(TERMS, varies, strict=True) if kept}
+    columns = dict(zip(("value", "low", "high", "p"), found[:4], strict=True))
+    table = pl.DataFrame({"term": list(terms), "null": list(terms.values())} | columns)
+    table = table.with_columns(
+        rows=pl.lit(len(labels)),
+        sd_names=pl.lit(finite(np.sqrt(fitted.between))),
+        sd_rest=pl.lit(finite(np.sqrt(fitted.residual))),
+        n=pl.lit(len(first)),
+        cluster=pl.lit("first word of a name"),
+        method=pl.lit(METHOD),
+    )
+    return rounded(adjusted(table), ("value", "low", "high"))
 
 
 def confounders(folder: Path) -> pl.DataFrame:

@@ -7,34 +7,21 @@ tests, placebo swaps, and a mixed model with what is confounded with countries.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 from scipy.stats import t as student
 
 from plumbline.builders.core.errors import UserError
-from plumbline.probes.nationality.cases import (
-    COMPARED,
-    EVERY,
-    SEXES,
-    Predictions,
-    cases,
-    frequency,
-    sides,
-)
+from plumbline.probes.nationality import cases
+from plumbline.probes.nationality.cases import COMPARED, EVERY, SEXES, table
 from plumbline.probes.nationality.confounders import confounders, effects
-from plumbline.probes.nationality.perplexity_correlation import correlations, perplexities, scored
+from plumbline.probes.nationality.perplexity_correlation import beside_perplexity
 from plumbline.probes.nationality.schemas import SCHEMAS, Params
-from plumbline.probes.stats.counterfactual import (
-    confusion,
-    delta,
-    gather,
-    percentages,
-    redrawn,
-    redrawn_twice,
-)
-from plumbline.probes.stats.estimate import Estimate, adjusted, finite, rounded, typed
+from plumbline.probes.stats import counterfactual
+from plumbline.probes.stats.counterfactual import delta, gather, percentages
+from plumbline.probes.stats.estimate import adjusted, rounded, typed
 from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
@@ -53,6 +40,7 @@ OUTPUTS = ("classification",)
 BESIDE = ("perplexity",)  # probes that other models are put to
 TABLES = ()
 PIECES = "pieces"
+LIMITS = ("value", "low", "high")
 OVER_TEXTS = "bootstrap percentile (Poisson weights)"
 UNCHANGED = "0: original and counterfactual may be exchanged (signs flipped by source text)"
 __all__ = ["SCHEMAS", "Params"]
@@ -74,9 +62,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
     for model in inputs.models:
-        for name, table in _tables(inputs, model, params):
-            if len(table):
-                found[name].append(typed(table.with_columns(model=pl.lit(model)), SCHEMAS[name]))
+        for name, own in _tables(inputs, model, params):
+            if len(own):
+                found[name].append(typed(own.with_columns(model=pl.lit(model)), SCHEMAS[name]))
     return {name: pl.concat(tables) for name, tables in found.items() if tables}
 
 
@@ -84,48 +72,33 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
     """Yield the tables of a classifier by name, for each config and reading."""
     outputs, masked = inputs.outputs("classification", model), params.underlying.get(model)
     for config in sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != PIECES):
-        predictions = Predictions.read(outputs / config)
-        positive, negative = (
-            sides(f"analysis.nationality.{side}", model, predictions.classes, known)
-            for side, known in (("positive", params.positive), ("negative", params.negative))
-        )
         path = inputs.datasets["counterfactuals"] / f"{config}.parquet"
-        perplexity = _perplexity(inputs, masked, config)
-        for case in cases(path, predictions, positive, negative):
+        perplexity = None
+        if masked is not None:
+            folder = inputs.outputs("perplexity", masked) / config
+            if not folder.is_dir():
+                raise UserError(
+                    f"{folder}: nothing there; put {masked} under assignments.perplexity, {config} "
+                    "under probes.perplexity.targets, or take it out of "
+                    "analysis.nationality.underlying"
+                )
+            perplexity = pl.read_parquet(folder / "*.parquet")
+        known = {"positive": params.positive, "negative": params.negative}
+        for case in cases.cases(path, outputs / config, model, known):
             tables = {
                 "delta": _delta(case, params),
                 "changes": _changes(case, params),
                 "confusion": _confusion(case),
             }
             if case.reading != "placebo":
-                ranks = frequency(inputs.datasets["names"], case)
+                ranks = cases.frequency(inputs.datasets["names"], case)
                 tables["mixed"] = effects(case, ranks, params.confidence)
-                if perplexity is not None and scored(case, perplexity):
-                    tables["correlations"] = correlations(case, perplexity, params)
-                    tables["perplexities"] = perplexities(case, perplexity, params)
+                if perplexity is not None:
+                    tables |= beside_perplexity(case, perplexity, params)
             place = {"targets": config, "masked": masked, "reading": COMPARED.index(case.reading)}
             columns = [pl.lit(value).alias(name) for name, value in place.items()]
-            yield from ((name, table.with_columns(columns)) for name, table in tables.items())
+            yield from ((name, own.with_columns(columns)) for name, own in tables.items())
     yield "confounders", confounders(outputs / PIECES)
-
-
-def _perplexity(inputs: Inputs, masked: str | None, config: str) -> pl.DataFrame | None:
-    """Return what the masked model says of each text.
-
-    Raises
-    ------
-    UserError
-        If it has no outputs.
-    """
-    if masked is None:
-        return None
-    folder = inputs.outputs("perplexity", masked) / config
-    if not folder.is_dir():
-        raise UserError(
-            f"{folder}: nothing there; put {masked} under assignments.perplexity, {config} under "
-            "probes.perplexity.targets, or take it out of analysis.nationality.underlying"
-        )
-    return pl.read_parquet(folder / "*.parquet")
 
 
 def _genders(case: Case) -> Iterator[tuple[int, NDArray[np.bool_]]]:
@@ -138,52 +111,53 @@ def _genders(case: Case) -> Iterator[tuple[int, NDArray[np.bool_]]]:
 
 def _delta(case: Case, params: Params) -> pl.DataFrame:
     """Return the differences of probabilities, by country, gender and measure."""
-    result: list[dict[str, Any]] = []
     of_texts = params.weights(case.sentences)
     units, named = np.unique(case.names, return_inverse=True)
     first = np.array([name.split(" ", 1)[0] for name in case.names])
     of_names = _weights_of_names(units.tolist(), params)
+    several, tables = len(case.countries) > 1, []
     for gender, own in _genders(case):
         sentence, country, change = case.sentence[own], case.country[own], case.change[own]
         cells = gather(change, sentence, country, case.shape)
-        before = delta(gather(case.before[own], sentence, country, case.shape))
-        spread = delta(gather(np.abs(change), sentence, country, case.shape))
-        value = delta(cells)
-        low, high = params.limits(redrawn(cells, of_texts))
-        p = _flipped(cells.sums, params)
+        low, high = params.limits(counterfactual.redrawn(cells, of_texts))
         weights = of_texts[sentence] * of_names[named[own]]
-        drawn = _contrast(redrawn_twice(change, country, case.shape[1], weights))
-        contrast = _contrast(value)
-        countries = [country == c for c in range(case.shape[1])]
-        texts = [len(np.unique(sentence[there])) for there in countries]
-        names = [len(np.unique(first[own][there])) for there in countries]
-        freedom = np.maximum(1, np.minimum(texts, names) - 1)[:, None]
+        drawn = _contrast(counterfactual.redrawn_twice(change, country, case.shape[1], weights))
+        contrast = _contrast(delta(cells))
+        texts = (cells.counts > 0).sum(axis=0)[:, None]
+        names = np.array([[len(set(first[own & (case.country == c)]))] for c in range(len(texts))])
+        freedom = np.maximum(1, np.minimum(texts, names) - 1)
         with np.errstate(invalid="ignore", divide="ignore"):
             se = np.sqrt(np.nanmean((drawn - np.nanmean(drawn, 0)) ** 2, axis=0))
             ratio = np.where(se > 1e-9, np.abs(contrast) / se, 0.0)
-        p_country = 2 * student.sf(ratio, freedom)
         half = student.ppf((1 + params.confidence) / 2, freedom) * se
-        result += [
-            Estimate(value[c, m], low[c, m], high[c, m], texts[c], OVER_TEXTS).row(
-                cluster="source text",
-                null=UNCHANGED,
-                p=p[c, m],
-                country=case.countries[c],
-                gender=gender,
-                measure=case.measures[m],
-                rows=int(cells.counts[:, c].sum()),
-                names=names[c],
-                before=finite(before[c, m]),
-                spread=finite(spread[c, m]),
-                contrast=finite(contrast[c, m]),
-                contrast_low=finite(contrast[c, m] - half[c, m]),
-                contrast_high=finite(contrast[c, m] + half[c, m]),
-                p_country=p_country[c, m] if len(countries) > 1 else None,
-            )
-            for c, m in np.argwhere(~np.isnan(value)).tolist()
-        ]
-    table = adjusted(pl.DataFrame(result, infer_schema_length=None), over=("gender",))
-    return rounded(adjusted(table, "p_country", over=("gender",)), p=("p_country",))
+        columns = {
+            "value": delta(cells),
+            "low": low,
+            "high": high,
+            "n": texts,
+            "p": _flipped(cells.sums, params),
+            "rows": cells.counts.sum(axis=0)[:, None],
+            "names": names,
+            "before": delta(gather(case.before[own], sentence, country, case.shape)),
+            "spread": delta(gather(np.abs(change), sentence, country, case.shape)),
+            "contrast": contrast,
+            "contrast_low": contrast - half,
+            "contrast_high": contrast + half,
+            "p_country": 2 * student.sf(ratio, freedom) if several else np.array(np.nan),
+        }
+        found = table(case.countries, "measure", case.measures, columns).drop_nulls("value")
+        tables.append(found.with_columns(gender=pl.lit(gender)))
+    numbers = (*LIMITS, "before", "spread", "contrast", "contrast_low", "contrast_high")
+    found = adjusted(_told(tables, numbers), "p_country", over=("gender",))
+    return rounded(found, p=("p_country",))
+
+
+def _told(tables: Sequence[pl.DataFrame], numbers: Sequence[str]) -> pl.DataFrame:
+    """Round, adjust p over countries and measures, and tell what was resampled."""
+    facts = {"cluster": "source text", "method": OVER_TEXTS, "null": UNCHANGED}
+    return adjusted(rounded(pl.concat(tables), numbers), over=("gender",)).with_columns(
+        pl.lit(value).alias(name) for name, value in facts.items()
+    )
 
 
 def _flipped(sums: Array, params: Params) -> Array:
@@ -215,55 +189,36 @@ def _contrast(values: Array) -> Array:
     return found
 
 
-def _predicted(shares: Array) -> NDArray[np.int64]:
-    """Return the most probable class of each row; the first of equal ones."""
-    found: NDArray[np.int64] = shares[:, 1:].argmax(axis=1)
-    return found
-
-
 def _changes(case: Case, params: Params) -> pl.DataFrame:
     """Return how often each class is predicted, before and after."""
-    result: list[dict[str, Any]] = []
-    classes = case.measures[1:]
-    one = np.eye(len(classes))
+    classes, tables = case.measures[1:], []
     weights = params.weights(case.sentences)
+    after, before = (
+        np.eye(len(classes))[side[:, 1:].argmax(axis=1)] for side in (case.after, case.before)
+    )
     for gender, own in _genders(case):
-        before, after = (
-            gather(one[_predicted(side[own])], case.sentence[own], case.country[own], case.shape)
-            for side in (case.before, case.after)
-        )
-        value = percentages(before, after)
-        low, high = params.limits(percentages(before, after, weights))
-        p = _flipped(after.sums - before.sums, params)
-        n = (before.counts > 0).sum(axis=0)
-        result += [
-            Estimate(value[c, k], low[c, k], high[c, k], int(n[c]), OVER_TEXTS).row(
-                cluster="source text",
-                null=UNCHANGED,
-                p=p[c, k],
-                country=case.countries[c],
-                gender=gender,
-                **{"class": name},
-                before=int(before.sums[:, c, k].sum()),
-                after=int(after.sums[:, c, k].sum()),
-            )
-            for c in np.flatnonzero(n)
-            for k, name in enumerate(classes)
-        ]
-    return adjusted(pl.DataFrame(result, infer_schema_length=None), over=("gender",))
+        at = case.sentence[own], case.country[own], case.shape
+        old, new = gather(before[own], *at), gather(after[own], *at)
+        low, high = params.limits(percentages(old, new, weights))
+        columns = {
+            "value": percentages(old, new),
+            "low": low,
+            "high": high,
+            "n": (old.counts > 0).sum(axis=0)[:, None],
+            "p": _flipped(new.sums - old.sums, params),
+            "before": old.sums.sum(axis=0),
+            "after": new.sums.sum(axis=0),
+        }
+        found = table(case.countries, "class", classes, columns).filter(pl.col("n") > 0)
+        tables.append(found.with_columns(gender=pl.lit(gender)))
+    return _told(tables, LIMITS)
 
 
 def _confusion(case: Case) -> pl.DataFrame:
+    """Return which class became which; the most probable one, the first of equal ones."""
     classes = case.measures[1:]
-    before, after = _predicted(case.before), _predicted(case.after)
-    return pl.DataFrame(
-        [
-            {"country": country, "class_before": one, "class_after": other, "rows": int(n)}
-            for c, country in enumerate(case.countries)
-            for own in (case.country == c,)
-            for one, row in zip(
-                classes, confusion(before[own], after[own], len(classes)), strict=True
-            )
-            for other, n in zip(classes, row, strict=True)
-        ]
-    )
+    after, before = (side[:, 1:].argmax(axis=1) for side in (case.after, case.before))
+    of = (case.country == c for c in range(len(case.countries)))
+    counts = [counterfactual.confusion(before[own], after[own], len(classes)).ravel() for own in of]
+    columns = {"rows": np.array(counts), "class_before": np.repeat(classes, len(classes))}
+    return table(case.countries, "class_after", classes * len(classes), columns)

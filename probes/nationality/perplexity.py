@@ -12,46 +12,43 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import MODEL, Shard, rows
+from plumbline.probes.core.shards import MODEL, rows
 from plumbline.probes.models.scorer import Scorer, ScoresSentences
 from plumbline.probes.nationality import texts
-from plumbline.probes.nationality.texts import amount, language
+from plumbline.probes.nationality.texts import amount, language, shards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import pyarrow as pa
 
+    from plumbline.probes.core.shards import Shard
     from plumbline.probes.models.params import Model
 
-__all__ = ["amount"]
+__all__ = ["amount", "shards"]
 INPUTS = ("counterfactuals",)
 VERB = "pseudo_logprobs"
 PROMPT = "text"  # the column with the prompts
-SHARD = 5_000  # texts in a shard; part of the layout of the outputs
 BLOCK = 1_000  # texts in a table
 
-SCHEMA = Schema(
-    columns=(
-        Column("text", "string", "the text, exactly as the model got it; joins `counterfactuals`"),
-        Column("tokens", "int32", "tokens of the text, special ones left out", minimum=1),
-        Column("unknown", "int32", "those that the model has no symbol for", minimum=0),
-        Column(
-            "sum_original_nats",
-            "float64",
-            "sum over the tokens of the log-probability of each, it alone masked",
-            maximum=0,
-        ),
-        Column(
-            "sum_l2r_nats",
-            "float64",
-            "the same, with the pieces behind it masked that belong to its word",
-            maximum=0,
-        ),
-        *MODEL,
+SCHEMA = Schema.keyed(
+    (Column("text", "string", "the text, exactly as the model got it; joins `counterfactuals`"),),
+    Column("tokens", "int32", "tokens of the text, special ones left out", minimum=1),
+    Column("unknown", "int32", "those that the model has no symbol for", minimum=0),
+    Column(
+        "sum_original_nats",
+        "float64",
+        "sum over the tokens of the log-probability of each, it alone masked",
+        maximum=0,
     ),
-    key=("text",),
+    Column(
+        "sum_l2r_nats",
+        "float64",
+        "the same, with the pieces behind it masked that belong to its word",
+        maximum=0,
+    ),
+    *MODEL,
 )
 SCHEMAS = {"one a config of counterfactuals": SCHEMA}
 
@@ -60,16 +57,12 @@ class Params(texts.Params):
     """What is scored."""
 
     KEY: ClassVar = "probes.perplexity"
+    SHARD: ClassVar = 5_000
 
 
 def schema(_: str) -> Schema:
     """Return the schema of a config of the outputs."""
     return SCHEMA
-
-
-def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
-    """Return the shards: texts of each config."""
-    return texts.shards(params, model, folders, SHARD)
 
 
 def answer(
@@ -82,16 +75,10 @@ def answer(
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
     assert isinstance(scorer, ScoresSentences)
-    own = shard.among(params.prompts(folders["counterfactuals"], shard.config))
-    yield from run(own, scorer, language(shard.config))
-
-
-def run(prompts: Sequence[str], scorer: ScoresSentences, language: str = "") -> Iterator[pa.Table]:
-    """Yield output rows for some texts."""
-    each = iter(prompts)
-    while block := list(islice(each, BLOCK)):
+    prompts = iter(shard.among(params.prompts(folders["counterfactuals"], shard.config)))
+    while block := list(islice(prompts, BLOCK)):
         alone, words = (
-            list(scorer.pseudo_logprobs(block, method, language=language))
+            list(scorer.pseudo_logprobs(block, method, language=language(shard.config)))
             for method in ("original", "within_word_l2r")
         )
         columns = {

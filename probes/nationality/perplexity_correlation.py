@@ -9,18 +9,11 @@ import polars as pl
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.nationality.cases import EVERY
+from plumbline.probes.nationality.cases import table as cells
 from plumbline.probes.nationality.schemas import PERPLEXITIES, SCOPES
-from plumbline.probes.stats.counterfactual import (
-    Moments,
-    delta,
-    gather,
-    moments,
-    pooled,
-    redrawn,
-    scores,
-    within,
-)
-from plumbline.probes.stats.estimate import Estimate, adjusted
+from plumbline.probes.stats import counterfactual
+from plumbline.probes.stats.counterfactual import Moments, delta, gather, moments
+from plumbline.probes.stats.estimate import adjusted, rounded
 from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
@@ -40,46 +33,41 @@ METHODS = {
 }
 
 
-def scored(case: Case, table: pl.DataFrame) -> bool:
-    """Return whether the masked model scored the texts of a reading: it may be of some alone.
+def beside_perplexity(case: Case, table: pl.DataFrame, params: Params) -> dict[str, pl.DataFrame]:
+    """Return rows of ``correlations`` and ``perplexities`` for one config and reading.
+
+    Parameters
+    ----------
+    table
+        Outputs of the probe ``perplexity``: pseudo-log-likelihoods in nats. It may be of the texts
+        of some readings alone: nothing is returned for the others.
 
     Raises
     ------
     UserError
-        If it did not score the originals.
+        If the masked model did not score the originals.
     """
-    known = set(table["text"].to_list())
-    if case.reading != "placebo" and not set(case.compared) <= known:
+    place = {text: i for i, text in enumerate(table["text"].to_list())}
+    if case.reading != "placebo" and not place.keys() >= set(case.compared):
         raise UserError(
             "perplexity: originals were not scored; run `make repro STAGE=perplexity` again"
         )
-    return set(case.text) <= known
-
-
-def variants(case: Case, table: pl.DataFrame) -> tuple[Array, Array]:
-    """Return the pseudo-log-perplexities of the rows, and of what they are compared with.
-
-    Returns
-    -------
-    (rows, variants) arrays
-        Nats: sums and means over tokens, of either method.
-    """
+    if not place.keys() >= set(case.text):
+        return {}
     sums = table.select("sum_original_nats", "sum_l2r_nats").to_numpy()
-    tokens = table["tokens"].to_numpy()[:, None]
+    tokens = table["tokens"].to_numpy()[:, None]  # sums and means over tokens, of either method
     every = -np.stack([sums, sums / tokens], axis=-1).reshape(len(table), len(PERPLEXITIES))
-    place = {text: i for i, text in enumerate(table["text"].to_list())}
     after, before = (every[[place[text] for text in texts]] for texts in (case.text, case.compared))
-    return after, before
+    correlations = _correlations(case, after, before, params)
+    return {"correlations": correlations, "perplexities": _changes(case, after - before, params)}
 
 
-def correlations(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return rows of the table ``correlations`` for one config and reading."""
-    after, before = variants(case, table)
+def _correlations(case: Case, after: Array, before: Array, params: Params) -> pl.DataFrame:
     countries = [EVERY, *case.countries]
     weights = params.weights(case.sentences)
     _, once = np.unique(case.sentence, return_index=True)  # a row of each source text
     one = np.zeros(len(once), dtype=np.int64)  # a single group
-    result = []
+    tables = []
     for v, m in np.ndindex(len(PERPLEXITIES), len(case.measures)):
         (x, x0), (y, y0) = (after[:, v], before[:, v]), (case.after[:, m], case.before[:, m])
         whole = _moments(case, x, y)
@@ -89,50 +77,46 @@ def correlations(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFram
             "subtracted": _moments(case, x - x0, y - y0),
             "within": whole,
         }
-        for scope in SCOPES:
-            own, tested = parts[scope], scope == "within"
-            estimate = within if tested else pooled
-            value = estimate(own)
-            low, high = params.limits(estimate(own, weights))
-            n, p, null = (own.sums[..., 0] > 0).sum(axis=0), np.full(len(value), np.nan), ""
-            if tested:
-                z, weight = scores(own)
+        for scope, own in parts.items():
+            n, p, null = (own.sums[..., 0] > 0).sum(axis=0), np.array(np.nan), ""
+            estimate = counterfactual.pooled
+            if scope == "within":
+                z, weight = counterfactual.scores(own)
                 n, null = (weight > 0).sum(axis=0), " (signs flipped by source text)"
                 p = sign_flip_p(z * weight, params.n_permutations, params.seed)
-            result += [
-                Estimate(value[c], low[c], high[c], int(n[c]), METHODS[scope]).row(
-                    cluster="source text",
-                    null=f"0: no relation{null}",
-                    p=p[c],
-                    scope=SCOPES.index(scope),
-                    perplexity=v,
-                    country=countries[c],
-                    measure=case.measures[m],
+                estimate = counterfactual.within
+            limits = params.limits(estimate(own, weights))
+            columns = {"value": estimate(own), "low": limits[0], "high": limits[1], "n": n}
+            columns["p"] = np.broadcast_to(p, n.shape)
+            rows = {name: values[:, None] for name, values in columns.items()}
+            tables.append(
+                cells(countries[: len(n)], "measure", [case.measures[m]], rows).with_columns(
+                    scope=pl.lit(SCOPES.index(scope)),
+                    perplexity=pl.lit(v),
+                    method=pl.lit(METHODS[scope]),
+                    null=pl.lit(f"0: no relation{null}"),
+                    cluster=pl.lit("source text"),
                 )
-                for c in range(len(value))
-            ]
-    table = pl.DataFrame(result, infer_schema_length=None)
-    # the family: countries by measures, within each variant of perplexity
-    alone = table.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
-    return adjusted(alone, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
-
-
-def perplexities(case: Case, table: pl.DataFrame, params: Params) -> pl.DataFrame:
-    """Return rows of the table ``perplexities``: counterfactual minus original, by country."""
-    after, before = variants(case, table)
-    cells = gather(after - before, case.sentence, case.country, case.shape)
-    value, drawn = delta(cells) / 100, redrawn(cells, params.weights(case.sentences)) / 100
-    low, high = params.limits(drawn)
-    return pl.DataFrame(
-        [
-            Estimate(value[c, v], low[c, v], high[c, v], n, BOOTSTRAP).row(
-                cluster="source text", null="0: as likely", country=country, perplexity=v
             )
-            for c, country in enumerate(case.countries)
-            for n in (int((cells.counts[:, c] > 0).sum()),)
-            for v in range(len(PERPLEXITIES))
-        ],
-        infer_schema_length=None,
+    # the family: countries by measures, within each variant of perplexity
+    found = rounded(pl.concat(tables), ("value", "low", "high"))
+    found = found.with_columns(tested=pl.when(pl.col("country") != EVERY).then("p"))
+    return adjusted(found, "tested", over=("perplexity",)).with_columns(p_bh="tested_bh")
+
+
+def _changes(case: Case, change: Array, params: Params) -> pl.DataFrame:
+    """Return counterfactual minus original, by country."""
+    sums = gather(change, case.sentence, case.country, case.shape)
+    low, high = params.limits(counterfactual.redrawn(sums, params.weights(case.sentences)) / 100)
+    columns = {"value": delta(sums) / 100, "low": low, "high": high}
+    columns["n"] = (sums.counts > 0).sum(axis=0)[:, None]
+    found = cells(case.countries, "perplexity", range(len(PERPLEXITIES)), columns)
+    return rounded(found, ("value", "low", "high"), p=()).with_columns(
+        cluster=pl.lit("source text"),
+        method=pl.lit(BOOTSTRAP),
+        null=pl.lit("0: as likely"),
+        p=None,
+        p_bh=None,
     )
 
 

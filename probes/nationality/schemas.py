@@ -26,89 +26,80 @@ WHERE = (
 )
 COUNTRY = Column("country", "string", "of the names put in, ISO 3166; all: of any")
 GENDER = Column("gender", "label", "of the names put in", labels=SEXES)
+MASKED = Column("masked", "string", "the masked model whose perplexity it is")
+PERPLEXITY = Column(
+    "perplexity", "label", "variant, and sum or mean over tokens", labels=PERPLEXITIES
+)
 MEASURE = Column("measure", "string", "a class, or `positive minus negative`")
 
-DELTA = Schema(
-    columns=(
-        *WHERE,
-        COUNTRY,
-        GENDER,
-        MEASURE,
-        *ESTIMATE,
-        Column("rows", "int64", "counterfactuals", minimum=1),
-        Column("names", "int64", "distinct first words of names among them", minimum=1),
-        Column("before", "float64", "100 times the mean of what they are compared with"),
-        Column("spread", "float64", "mean distance from it, whatever the direction, in points"),
-        Column("contrast", "float64", "value minus the mean over all countries", nullable=True),
-        Column("contrast_low", "float64", "lower end over texts and names", nullable=True),
-        Column("contrast_high", "float64", "upper end over texts and names", nullable=True),
-        Column(
-            "p_country",
-            "float64",
-            "two-sided p of contrast: other texts and other names of the country might have been "
-            "drawn",
-            nullable=True,
-            minimum=0,
-            maximum=1,
-        ),
-        Column("p_country_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-        Column("family", "int64", "tests in the family: countries by measures", minimum=1),
+DELTA = Schema.keyed(
+    (*WHERE, COUNTRY, GENDER, MEASURE),
+    *ESTIMATE,
+    Column("rows", "int64", "counterfactuals", minimum=1),
+    Column("names", "int64", "distinct first words of names among them", minimum=1),
+    Column("before", "float64", "100 times the mean of what they are compared with"),
+    Column("spread", "float64", "mean distance from it, whatever the direction, in points"),
+    Column("contrast", "float64", "value minus the mean over all countries", nullable=True),
+    Column("contrast_low", "float64", "lower end over texts and names", nullable=True),
+    Column("contrast_high", "float64", "upper end over texts and names", nullable=True),
+    Column(
+        "p_country",
+        "float64",
+        "two-sided p of contrast: other texts and other names of the country might have been drawn",
+        nullable=True,
+        minimum=0,
+        maximum=1,
     ),
-    key=("model", "targets", "reading", "country", "gender", "measure"),
+    Column("p_country_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+    Column("family", "int64", "tests in the family: countries by measures", minimum=1),
 )
-CHANGES = Schema(
-    columns=(
+CHANGES = Schema.keyed(
+    (
         *WHERE,
         COUNTRY,
         GENDER,
         Column("class", "string", "the predicted class"),
-        *ESTIMATE,
-        Column("before", "int64", "rows whose original was predicted so", minimum=0),
-        Column("after", "int64", "rows that are predicted so", minimum=0),
-        Column("family", "int64", "tests in the family: countries by classes", minimum=1),
     ),
-    key=("model", "targets", "reading", "country", "gender", "class"),
+    *ESTIMATE,
+    Column("before", "int64", "rows whose original was predicted so", minimum=0),
+    Column("after", "int64", "rows that are predicted so", minimum=0),
+    Column("family", "int64", "tests in the family: countries by classes", minimum=1),
 )
-CONFUSION = Schema(
-    columns=(
+CONFUSION = Schema.keyed(
+    (
         *WHERE,
         COUNTRY,
         Column("class_before", "string", "class predicted of what is compared with"),
         Column("class_after", "string", "class predicted of the counterfactual"),
-        Column("rows", "int64", "counterfactuals", minimum=0),
     ),
-    key=("model", "targets", "reading", "country", "class_before", "class_after"),
+    Column("rows", "int64", "counterfactuals", minimum=0),
 )
-MIXED = Schema(
-    columns=(
+MIXED = Schema.keyed(
+    (
         *WHERE,
         Column("term", "string", "`country XX`, `tokens`, `log rank`"),
-        *ESTIMATE,
-        Column("rows", "int64", "counterfactuals", minimum=1),
-        Column("sd_names", "float64", "SD of the names' own intercepts, points", minimum=0),
-        Column("sd_rest", "float64", "SD of the rest, points", minimum=0),
     ),
-    key=("model", "targets", "reading", "term"),
+    *ESTIMATE,
+    Column("rows", "int64", "counterfactuals", minimum=1),
+    Column("sd_names", "float64", "SD of the names' own intercepts, points", minimum=0),
+    Column("sd_rest", "float64", "SD of the rest, points", minimum=0),
 )
-CONFOUNDERS = Schema(
-    columns=(
-        Column("model", "string", "name of the classifier in params.yaml"),
+CONFOUNDERS = Schema.keyed(
+    (
+        WHERE[0],
         Column("country", "string", "config of `names`, ISO 3166"),
         Column("kind", "string", "male, female or last"),
-        Column("names", "int64", "names that may be used", minimum=1),
-        Column("tokens", "float64", "mean tokens of a name behind another word", minimum=0),
-        Column("longest", "int64", "most tokens of a name", minimum=0),
     ),
-    key=("model", "country", "kind"),
+    Column("names", "int64", "names that may be used", minimum=1),
+    Column("tokens", "float64", "mean tokens of a name behind another word", minimum=0),
+    Column("longest", "int64", "most tokens of a name", minimum=0),
 )
 CORRELATIONS = Schema(
     columns=(
         *WHERE,
-        Column("masked", "string", "the masked model whose perplexity it is"),
+        MASKED,
         Column("scope", "label", "what is correlated; see Scopes", labels=SCOPES),
-        Column("perplexity", "label", "variant, and sum or mean over tokens", labels=PERPLEXITIES),
-        COUNTRY,
-        MEASURE,
+        *(PERPLEXITY, COUNTRY, MEASURE),
         *ESTIMATE,
     ),
     key=("model", "targets", "reading", "scope", "perplexity", "country", "measure"),
@@ -116,8 +107,8 @@ CORRELATIONS = Schema(
 CHANGED = Schema(
     columns=(
         *WHERE,
-        Column("masked", "string", "the masked model whose perplexity it is"),
-        Column("perplexity", "label", "variant, and sum or mean over tokens", labels=PERPLEXITIES),
+        MASKED,
+        PERPLEXITY,
         COUNTRY,
         *ESTIMATE,
     ),
@@ -137,7 +128,6 @@ SCHEMAS = {
 class Params(Resampling):
     """Classes, the masked models behind the classifiers, and how intervals and tests are made."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     underlying: dict[str, str] = Field(
         default_factory=dict,
         description="the masked model that each classifier was made of; without one there are no "

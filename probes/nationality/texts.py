@@ -23,6 +23,7 @@ class Params(Section):
     """Which texts a probe is about."""
 
     KEY: ClassVar[str]  # where they stand in params.yaml
+    SHARD: ClassVar[int]  # texts in a shard; part of the layout of the outputs
     version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the outputs")
     languages: list[str] = Field(min_length=1, description="languages of the texts")
     targets: list[str] = Field(min_length=1, description="configs of counterfactuals")
@@ -69,7 +70,7 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     return {config: len(params.prompts(folder, config)) for config in configs}
 
 
-def shards(params: Params, model: Model, folders: dict[str, Path], size: int) -> list[Shard]:
-    """Return the shards of all configs, of about so many texts each."""
+def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard]:
+    """Return the shards of all configs."""
     sizes = amount(params, model, folders)
-    return [shard for config, n in sizes.items() for shard in split(config, n, size)]
+    return [shard for config, n in sizes.items() for shard in split(config, n, params.SHARD)]

@@ -189,15 +189,12 @@ def texts(path: Path, corpus: str, share: float, seed: int) -> list[str]:
         If none are left.
     """
     frame = pl.read_parquet(path, columns=["outlet", "article", "text"])
-    frame = frame.filter(pl.col("outlet") == corpus).sort("article")
-    order = sorted(
-        range(len(frame)),
-        key=lambda i: hashlib.sha256(f"{seed} {frame['article'][i]}".encode()).digest(),
-    )
-    kept = order[: round(share * len(order))]
+    rows = frame.filter(outlet=corpus).sort("article").select("article", "text").rows()
+    rows.sort(key=lambda row: hashlib.sha256(f"{seed} {row[0]}".encode()).digest())
+    kept = [text for _, text in rows[: round(share * len(rows))]]
     if not kept:
         raise UserError(f"{path}: {share:g} of {corpus} is no article; take a larger share")
-    return [frame["text"][i] for i in kept]
+    return kept
 
 
 def _training_id(articles: list[str], tuning: Tuning, facts: dict[str, str | int]) -> str:

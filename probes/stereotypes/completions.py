@@ -7,6 +7,7 @@ taken in every reading. Choenni, Shutova and van Rooij (2021), section 4.1 and e
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from plumbline.probes.prompts.groups import DATASETS as INPUTS
 from plumbline.probes.prompts.groups import GROUP, Asking, masked, prompt, queries, suggestions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     import pyarrow as pa
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from plumbline.probes.models.params import Model
     from plumbline.probes.prompts.groups import Frames, Query
+
+    Array = NDArray[np.float64]
 
 __all__ = ["INPUTS"]
 VERB = "predict"
@@ -97,21 +100,20 @@ COLUMNS = (
 )
 SCHEMA = Schema(columns=COLUMNS, key=("category", "group", "query", "rank"))
 
-HAVE = Schema(
-    columns=(
+HAVE = Schema.keyed(
+    (
         Column("language", "string", "config of `social_groups`"),
         Column("attribute", "string", "an attribute of the dataset `stereotypes`, casefolded"),
-        Column(
-            "pieces",
-            "int32",
-            "tokens that the model writes it in, behind another word, in the spelling (small, "
-            "capital, as suggested) that takes fewest; 0 where it cannot write it. Only what is "
-            "one token can be predicted",
-            minimum=0,
-        ),
-        *MODEL,
     ),
-    key=("language", "attribute"),
+    Column(
+        "pieces",
+        "int32",
+        "tokens that the model writes it in, behind another word, in the spelling (small, "
+        "capital, as suggested) that takes fewest; 0 where it cannot write it. Only what is "
+        "one token can be predicted",
+        minimum=0,
+    ),
+    *MODEL,
 )
 
 SCHEMAS = {"one a language": SCHEMA, VOCABULARY: HAVE}
@@ -171,9 +173,10 @@ def answer(
     if shard.config == VOCABULARY:
         yield _vocabulary(scorer, shard.part, attributes(folders["stereotypes"], shard.part))
         return
-    every = queries(params, folders, shard.config)
-    groups = set(shard.among(list(dict.fromkeys((q.category, q.group) for q in every))))
-    own = [q for q in every if (q.category, q.group) in groups]
+    groups: dict[tuple[str, str], list[Query]] = {}
+    for query in queries(params, folders, shard.config):
+        groups.setdefault((query.category, query.group), []).append(query)
+    own = [query for of in shard.among(list(groups.values())) for query in of]
     frames, causal = params.frames[shard.config], model.kind == "causal"
     yield from run(own, frames, scorer, params.top_k, shard.config, causal=causal)
 
@@ -195,13 +198,40 @@ def run(
     ----------
     schema, further
         Columns :data:`COLUMNS`, and further ones that have one value in all rows.
+
+    Raises
+    ------
+    UserError
+        If the model has no sentence with as many masks as a group has tokens.
     """
     if not queries:
         return
     ending = "" if causal else frames.ending
     pieces = scorer.pieces(language)
     tokens, words = np.array(pieces.tokens, object), np.array(pieces.words, object)
-    priors = Priors(scorer, frames, language, causal=causal)
+
+    @cache
+    def prior(text: str) -> tuple[Array, int]:
+        """Return log-probabilities by token id, and how many tokens the prompt has."""
+        (block,) = scorer.predict([text], len(tokens), language=language)
+        values = np.empty(len(tokens))
+        values[block.ids[0]] = block.logprobs_nats[0]
+        return values, int(block.length[0])
+
+    def without(query: Query, length: int) -> Array:
+        """Return the prior of eq. 3: the group masked by as many masks as it has tokens."""
+        if causal:
+            return prior(prompt(query.template.replace(GROUP, frames.neutral[query.kind]), ""))[0]
+        masks = length - prior(prompt(masked(query.template, 1), ending))[1] + 1
+        for gap in (" ", ""):
+            found, size = prior(prompt(masked(query.template, masks, gap), ending))
+            if size == length:
+                return found
+        raise UserError(
+            f"models.{scorer.name}: {query.text!r} has {length} tokens, and no number of "
+            "masks for the group makes as many; take the model out of assignments.completions"
+        )
+
     rest = iter(queries)
     for block in scorer.predict(
         [prompt(q.text, ending) for q in queries], top_k, language=language
@@ -211,90 +241,34 @@ def run(
         ids, top = block.ids.ravel(), block.logprobs_nats
         kept = top - np.logaddexp.reduce(top, axis=1, keepdims=True)
         bare = np.where(pieces.bare[ids] < 0, pieces.unknown, pieces.bare[ids])
-        prior = [priors.of(q, int(size)) for q, size in zip(some, block.length, strict=True)]
-        one = None if causal else _chosen([priors.one(q.template) for q in some], block.ids)
-        released = None if causal or pieces.unknown < 0 else priors.released()[bare]
-        columns = {
-            "category": _repeated((q.category for q in some), k),
-            "group": _repeated((q.group for q in some), k),
-            "template": _repeated((q.template.lower() for q in some), k),
-            "query": _repeated((q.text.lower() for q in some), k),
-            "prompt": _repeated(block.prompts, k),
+        each = [without(q, int(size)) for q, size in zip(some, block.length, strict=True)]
+        one = [] if causal else [prior(prompt(masked(q.template, 1), ending))[0] for q in some]
+        released = not causal and pieces.unknown >= 0
+        facts = {
+            "category": [q.category for q in some],
+            "group": [q.group for q in some],
+            "template": [q.template.lower() for q in some],
+            "query": [q.text.lower() for q in some],
+            "prompt": block.prompts,
+            "unknown_pieces": block.unknown,
+        }
+        columns = {name: np.repeat(np.array(of, object), k) for name, of in facts.items()} | {
             "token": tokens[ids],
             "word": words[ids],
             "starts_word": pieces.starts[ids],
             "rank": np.tile(np.arange(1, k + 1), n),
             "logprob_nats": top.ravel(),
             "logprob_top_nats": np.minimum(kept, 0).round(DECIMALS).ravel(),
-            "prior_nats": _chosen(prior, block.ids),
-            "prior_one_nats": one,
-            "prior_released_nats": released,
-            "unknown_pieces": np.repeat(block.unknown, k),
+            "prior_nats": _chosen(each, block.ids),
+            "prior_one_nats": _chosen(one, block.ids) if one else None,
+            "prior_released_nats": prior(frames.released)[0][bare] if released else None,
         }
         yield rows(schema, scorer, n * k, columns | further)
 
 
-def _repeated(values: Iterable[str], times: int) -> NDArray[np.object_]:
-    return np.repeat(np.array(list(values), object), times)
-
-
-def _chosen(priors: Sequence[NDArray[np.float64]], ids: NDArray[np.int32]) -> NDArray[np.float64]:
+def _chosen(priors: Sequence[Array], ids: NDArray[np.int32]) -> Array:
     """Return the priors of the predicted tokens, in the order of the rows."""
     return np.concatenate([prior[chosen] for prior, chosen in zip(priors, ids, strict=True)])
-
-
-class Priors:
-    """Predictions without the group: log-probabilities of all tokens, (vocabulary,)."""
-
-    def __init__(self, scorer: Predicts, frames: Frames, language: str, *, causal: bool) -> None:
-        self.scorer, self.frames, self.language = scorer, frames, language
-        self.causal = causal
-        self._found: dict[str, tuple[NDArray[np.float64], int]] = {}
-
-    def of(self, query: Query, length: int) -> NDArray[np.float64]:
-        """Return the prior of eq. 3: the group masked by as many masks as it has tokens.
-
-        Parameters
-        ----------
-        length
-            Tokens of the prompt with the group.
-
-        Raises
-        ------
-        UserError
-            If the model has no such sentence.
-        """
-        if self.causal:
-            return self._ask(query.template.replace(GROUP, self.frames.neutral[query.kind]))[0]
-        _, with_one = self._ask(masked(query.template, 1))
-        masks = length - with_one + 1
-        for gap in (" ", ""):
-            found, tokens = self._ask(masked(query.template, masks, gap))
-            if tokens == length:
-                return found
-        raise UserError(
-            f"models.{self.scorer.name}: {query.text!r} has {length} tokens, and no number of "
-            "masks for the group makes as many; take the model out of assignments.completions"
-        )
-
-    def one(self, template: str) -> NDArray[np.float64]:
-        """Return the prior with one mask for the group."""
-        return self._ask(masked(template, 1))[0]
-
-    def released(self) -> NDArray[np.float64]:
-        """Return the prior of the released code: one frame for all, as it stands."""
-        return self._ask(self.frames.released, whole=True)[0]
-
-    def _ask(self, text: str, *, whole: bool = False) -> tuple[NDArray[np.float64], int]:
-        """Return log-probabilities by token id, and how many tokens the prompt has."""
-        written = text if whole else prompt(text, "" if self.causal else self.frames.ending)
-        if written not in self._found:
-            every = len(self.scorer.pieces(self.language).tokens)
-            (block,) = self.scorer.predict([written], every, language=self.language)
-            values = np.empty(every)
-            values[block.ids[0]] = block.logprobs_nats[0]
-            self._found[written] = values, int(block.length[0])
-        return self._found[written]
 
 
 def attributes(folder: Path, language: str) -> dict[str, set[str]]:

@@ -7,7 +7,7 @@ intervals and tests, for groups and categories.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,7 @@ from plumbline.probes.stats.estimate import ESTIMATE, adjusted, rounded, typed
 from plumbline.probes.stats.intervals import wilson
 from plumbline.probes.stats.tests import permutation_test
 from plumbline.probes.stereotypes import typicality
-from plumbline.probes.stereotypes.typicality import GroupBootstrap, folded
+from plumbline.probes.stereotypes.typicality import GroupBootstrap, Reading, folded, located, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from plumbline.probes.core.run_analysis import Inputs
 
     Array = NDArray[np.float64]
+    Integers = NDArray[np.int64]
 
 EACH = False
 DATASETS = ("emotions",)
@@ -40,14 +41,10 @@ TABLES = ()
 BLOCK = 256  # replicates held at once
 NEAR = 1e-9  # statistics as far from the mean as each other up to rounding count as equally far
 LEVELS = ("group", "category")
-LIMITS = ("value", "low", "high")
-DIFFERENCE = ("difference", "low_difference", "high_difference")
+NUMBERS = ("value", "low", "high", "difference", "low_difference", "high_difference")
 EMOTIONS = Schema(
     columns=(
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("language", "string", "language of the lists"),
-        Column("reading", "label", "what lists are ranked by", labels=typicality.READINGS),
-        Column("top_k", "int64", "words taken of each template's list", minimum=1),
+        *(typicality.MODEL, typicality.LANGUAGE, typicality.READING, typicality.TOP_K),
         Column(
             "level",
             "label",
@@ -60,37 +57,19 @@ EMOTIONS = Schema(
         Column("carrying", "int64", "words that carry it; of a group", nullable=True, minimum=0),
         Column("covered", "int64", "words that the lexicon has; of a group", nullable=True),
         Column("words", "int64", "different words; of a group", nullable=True, minimum=0),
-        Column("coverage", "float64", "share of the words that the lexicon has", nullable=True),
+        number("coverage", "share of the words that the lexicon has"),
         *ESTIMATE,
-        Column(
+        number(
             "difference",
-            "float64",
             "value minus the mean of all other groups, or of those outside of the category; what p "
             "is a test of",
-            nullable=True,
         ),
-        Column("low_difference", "float64", "lower end of its interval", nullable=True),
-        Column("high_difference", "float64", "upper end of it", nullable=True),
-        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1),
+        *typicality.LIMITS,
+        typicality.FAMILY,
     ),
     key=("model", "language", "reading", "level", "category", "group", "affect"),
 )
 SCHEMAS = {"emotions": EMOTIONS}
-
-
-class Profiles(NamedTuple):
-    """What the words of each group carry."""
-
-    carrying: NDArray[np.int64]  # (groups, affects) words of the group that carry the affect
-    covered: NDArray[np.int64]  # (groups,) words of the group that the lexicon has
-    words: NDArray[np.int64]  # (groups,) words of the group
-
-    @property
-    def share(self) -> Array:
-        """Return the profiles, (groups, affects) between 0 and 1; nan without covered words."""
-        with np.errstate(invalid="ignore"):
-            found: Array = self.carrying / self.covered[:, None]
-        return found
 
 
 def differences(share: Array) -> Array:
@@ -123,8 +102,22 @@ class Members(NamedTuple):
     groups: pl.DataFrame = pl.DataFrame()  # (groups,) rows that name them, sorted
     words: Sequence[str] = ()  # (words,) sorted
 
-    def profiles(self) -> Profiles:
-        """Count, for each group, its words that carry each affect.
+    @property
+    def carrying(self) -> Integers:
+        """Return how many words of each group carry each affect, (groups, affects)."""
+        kept = (self.members & self.known).astype(np.int64)
+        found: Integers = kept @ self.affects.astype(np.int64)
+        return found
+
+    @property
+    def covered(self) -> Integers:
+        """Return how many words of each group the lexicon has, (groups,)."""
+        found: Integers = (self.members & self.known).sum(axis=1)
+        return found
+
+    @property
+    def share(self) -> Array:
+        """Return the profiles, (groups, affects) between 0 and 1; nan without covered words.
 
         References
         ----------
@@ -135,13 +128,13 @@ class Members(NamedTuple):
         --------
         >>> members, affects = np.array([[1, 1, 1, 0]]), np.array([[1, 0], [0, 0], [0, 0], [1, 1]])
         >>> members, affects, known = (x == 1 for x in (members, affects, np.array([1, 1, 0, 1])))
-        >>> found = Members(members, affects, known).profiles()
-        >>> found.share.tolist(), found.covered.tolist(), found.words.tolist()
-        ([[0.5, 0.0]], [2], [3])
+        >>> found = Members(members, affects, known)
+        >>> found.share.tolist(), found.covered.tolist()
+        ([[0.5, 0.0]], [2])
         """
-        kept = self.members & self.known
-        carrying = kept.astype(np.int64) @ self.affects.astype(np.int64)
-        return Profiles(carrying, kept.sum(axis=1), self.members.sum(axis=1))
+        with np.errstate(invalid="ignore"):
+            found: Array = self.carrying / self.covered[:, None]
+        return found
 
     def redrawn(self, weights: NDArray[np.float32]) -> Array:
         """Return profiles with words drawn anew, (groups, affects, replicates).
@@ -156,11 +149,9 @@ class Members(NamedTuple):
         """
         kept = (self.members & self.known).astype(np.float32)
         total = (kept @ weights).astype(np.float64)
-        found = np.empty((len(kept), self.affects.shape[1], weights.shape[1]))
         with np.errstate(invalid="ignore"):
-            for a, carries in enumerate(self.affects.T):
-                found[:, a] = (kept[:, carries] @ weights[carries]) / total
-        return found
+            parts = [(kept[:, has] @ weights[has]) / total for has in self.affects.T]
+        return np.stack(parts, axis=1)
 
     def shuffled_p(self, n_permutations: int, seed: int) -> Array:
         """Test :func:`differences` of profiles; return p-values, (groups, affects).
@@ -214,24 +205,25 @@ def members(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Members:
     Parameters
     ----------
     unions
-        Column ``key``, and others that name a group; see ``typicality.unions``.
+        Columns that name a group, and ``key``, sorted; see ``typicality.unions``.
     """
     names = [name for name in unions.columns if name != "key"]
-    groups = unions.select(names).unique().sort(names).with_row_index("row")
-    words = unions.select("key").unique().sort("key").with_row_index("column")
-    cells = unions.join(groups, on=names).join(words, on="key")
+    groups = unions.select(names).unique(maintain_order=True)
+    words = unions.select("key").unique().sort("key")
+    cells = unions.join(groups.with_row_index("row"), on=names)
+    cells = cells.join(words.with_row_index("column"), on="key")
     found = np.zeros((len(groups), len(words)), dtype=np.bool_)
     found[cells["row"].to_numpy(), cells["column"].to_numpy()] = True
     looked = words.join(lexicon, on="key", how="left", maintain_order="left")
     known = looked[AFFECTS[0]].is_not_null().to_numpy()
     affects = looked.select(pl.col(AFFECTS).fill_null(value=False)).to_numpy()
-    return Members(found, affects, known, groups.drop("row"), words["key"].to_list())
+    return Members(found, affects, known, groups, words["key"].to_list())
 
 
 class Params(GroupBootstrap):
     """Which words are taken, and how intervals and tests are made."""
 
-    top_k: dict[Literal["probability", "faithful", "corrected", "corrected_one"], int] = Field(
+    top_k: dict[Reading, int] = Field(
         {"probability": 200},
         min_length=1,
         description="words of each list that are taken, by ranking; the paper: probability, 200",
@@ -256,14 +248,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             table = typicality.answers(outputs / language)
             for reading in (name for name in typicality.readings(table) if name in params.top_k):
                 ranked = typicality.placed(table, reading)
-                unions = typicality.unions(ranked, params.top_k[reading])
-                found = members(unions, words)
-                both = _groups(found, params), _categories(found, params)
-                part = pl.concat(both, how="diagonal")
+                found = members(typicality.unions(ranked, params.top_k[reading]), words)
                 place = {"model": model, "language": language, "top_k": params.top_k[reading]}
                 place["reading"] = typicality.READINGS.index(reading)
-                part = part.with_columns(**{name: pl.lit(value) for name, value in place.items()})
-                rows.append(typed(part, EMOTIONS))
+                parts = _groups(found, params), _categories(found, params)
+                rows += [typed(located(part, place), EMOTIONS) for part in parts]
     if not rows:
         raise UserError(
             "data/outputs/completions: no list in a language of the dataset emotions and a ranking "
@@ -274,25 +263,22 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
 
 def _groups(found: Members, params: Params) -> pl.DataFrame:
     """Return the rows of groups."""
-    counts = found.profiles()
     drawn = differences(found.redrawn(params.weights(found.words)))
-    apart = np.stack([differences(counts.share), *percentiles(drawn, params.confidence)])
-    p = found.shuffled_p(params.n_permutations, params.seed)
-    rows: list[dict[str, Any]] = []
-    for g, group in enumerate(found.groups.iter_rows(named=True)):
-        covered, words = int(counts.covered[g]), int(counts.words[g])
-        known = {"covered": covered, "n": covered, "words": words, "coverage": covered / words}
-        for a, carrying in enumerate(counts.carrying[g].tolist()):
-            share = wilson(carrying, covered, params.confidence)[:3] if covered else [None] * 3
-            rows.append(
-                group
-                | known
-                | {"affect": a, "carrying": carrying, "p": float(p[g, a])}
-                | dict(zip(LIMITS, share, strict=True))
-                | dict(zip(DIFFERENCE, apart[:, g, a], strict=True))
-            )
+    covered, words = found.covered, found.members.sum(axis=1)
+    shares = [
+        wilson(hits, n, params.confidence)[:3] if n else [np.nan] * 3
+        for each, n in zip(found.carrying.tolist(), covered.tolist(), strict=True)
+        for hits in each
+    ]
+    apart = differences(found.share), *percentiles(drawn, params.confidence)
+    columns = dict(zip(NUMBERS, [*np.array(shares).T, *apart], strict=True))
+    columns["carrying"] = found.carrying
+    columns["p"] = found.shuffled_p(params.n_permutations, params.seed)
+    each = {"covered": covered, "n": covered, "words": words, "coverage": covered / words}
+    table = found.groups.with_columns(pl.Series(name, of) for name, of in each.items())
+    table = table.join(pl.DataFrame({"name": AFFECTS}), how="cross", maintain_order="left_right")
     return _finished(
-        rows,
+        table.with_columns(pl.Series(name, values.ravel()) for name, values in columns.items()),
         level=LEVELS.index("group"),
         cluster="word",
         method="Wilson score; of the difference: bootstrap percentile (Poisson weights)",
@@ -302,32 +288,35 @@ def _groups(found: Members, params: Params) -> pl.DataFrame:
 
 def _categories(found: Members, params: Params) -> pl.DataFrame:
     """Return the rows of categories: means of their groups, compared with all other groups."""
-    counts = found.profiles()
-    defined = counts.covered > 0
-    share, groups = counts.share[defined], found.groups.filter(pl.Series(defined))
-    coverage = (counts.covered / counts.words)[defined]
+    defined = found.covered > 0
+    share, groups = found.share[defined], found.groups.filter(pl.Series(defined))
+    coverage = (found.covered / found.members.sum(axis=1))[defined]
     weights = params.weights(groups["group"].to_list()).astype(np.float64)
-    rows: list[dict[str, Any]] = []
+    weights = np.hstack([np.ones((len(groups), 1)), weights])
+
+    def means(part: NDArray[np.bool_]) -> Array:
+        """Return the mean of some groups, and that of each replicate, (affects, 1 + replicates)."""
+        with np.errstate(invalid="ignore"):
+            mean: Array = share[part].T @ weights[part] / weights[part].sum(axis=0)
+        return mean
+
+    parts = []
     for category in groups["category"].unique().sort():
         inside = (groups["category"] == category).to_numpy()
-        mean = _means(share[inside], weights[inside], params)
-        apart, p = np.full((3, len(AFFECTS)), np.nan), np.ones(len(AFFECTS))
+        own, p = means(inside), np.ones(len(AFFECTS))
+        apart = own - means(~inside)
         if not inside.all():
-            apart = _means(share, weights, params, inside)
-            parts = share[inside], share[~inside]
-            p = permutation_test(*parts, params.n_permutations, params.seed).p
-        known = {"category": category, "group": "", "n": int(inside.sum())}
-        known |= dict.fromkeys(("carrying", "covered", "words"))
-        known |= {"coverage": coverage[inside].mean()}
-        rows += [
-            known
-            | {"affect": a, "p": float(p[a])}
-            | dict(zip(LIMITS, mean[:, a], strict=True))
-            | dict(zip(DIFFERENCE, apart[:, a], strict=True))
-            for a in range(len(AFFECTS))
-        ]
+            sides = share[inside], share[~inside]
+            p = permutation_test(*sides, params.n_permutations, params.seed).p
+        limits = ((x[:, 0], *percentiles(x[:, 1:], params.confidence)) for x in (own, apart))
+        columns = dict(zip(NUMBERS, [x for of in limits for x in of], strict=True)) | {"p": p}
+        place = {"category": category, "group": "", "n": int(inside.sum())}
+        place["coverage"] = coverage[inside].mean()
+        parts.append(located(pl.DataFrame(columns), place))
     return _finished(
-        rows,
+        pl.concat(parts).with_columns(
+            pl.lit(None).alias(x) for x in ("carrying", "covered", "words")
+        ),
         level=LEVELS.index("category"),
         cluster="group",
         method="bootstrap percentile (Poisson weights)",
@@ -335,33 +324,8 @@ def _categories(found: Members, params: Params) -> pl.DataFrame:
     )
 
 
-def _means(
-    share: Array, weights: Array, params: Params, inside: NDArray[np.bool_] | None = None
-) -> Array:
-    """Return the mean of groups, or of those inside minus the others, and limits, (3, affects)."""
-
-    def mean(part: NDArray[np.bool_] | slice, by: Array) -> Array:
-        with np.errstate(invalid="ignore"):
-            found: Array = share[part].T @ by[part] / by[part].sum(axis=0)
-        return found
-
-    def estimate(by: Array) -> Array:
-        if inside is None:
-            return mean(slice(None), by)
-        return mean(inside, by) - mean(~inside, by)
-
-    limits = percentiles(estimate(weights), params.confidence)
-    return np.stack([estimate(np.ones((len(share), 1)))[:, 0], limits.low, limits.high])
-
-
-def _finished(rows: list[dict[str, Any]], **columns: Any) -> pl.DataFrame:
-    """Add what rows have in common, and p adjusted over all of them."""
-    table = adjusted(pl.DataFrame(rows, infer_schema_length=None))
-    return (
-        rounded(table, (*LIMITS, *DIFFERENCE, "coverage"))
-        .with_columns(
-            pl.col("carrying", "covered", "words").cast(pl.Int64),
-            **{name: pl.lit(value) for name, value in columns.items()},
-        )
-        .sort("category", "group", "affect")
-    )
+def _finished(table: pl.DataFrame, **columns: str | int) -> pl.DataFrame:
+    """Add affects and what rows have in common, and p adjusted over all of them."""
+    affect = pl.int_range(pl.len()) % len(AFFECTS)
+    table = rounded(adjusted(table.with_columns(affect=affect)), (*NUMBERS, "coverage"))
+    return located(table, columns).sort("category", "group", "affect")

@@ -52,23 +52,6 @@ class Null(NamedTuple):
         ]
 
 
-class Query(NamedTuple):
-    """One list: its candidates, and where the attributes sought in it stand."""
-
-    candidates: Integers  # (candidates,) numbers that name them; the order is of no account
-    sought: Sequence[Integers]  # for each attribute its positions in candidates; empty: not there
-
-
-class Exchange(NamedTuple):
-    """Hits of groups in each other's lists; the groups of one category, which swap theirs."""
-
-    pool: str  # category of their prompts
-    groups: list[int]  # (groups,) their rows in :class:`Found`
-    own: Integers  # (groups,) which lists are the group's own
-    table: Array  # (groups, lists, ranks)
-    expected: Array  # (groups, top_k) mean hits over all lists, at 1, 2, ...
-
-
 class Found(NamedTuple):
     """Attributes in queries that were put to the model, and where they stand."""
 
@@ -113,59 +96,45 @@ class Lists(NamedTuple):
         found = found.join(groups.with_row_index("row"), on=of).sort(*ATTRIBUTE)
         return Found(found, groups.select("category", "pool", group="own"))
 
-    def exchange(
+    def exchanges(
         self, found: Found, category: str, ranks: Sequence[int], top_k: int
-    ) -> Iterator[Exchange]:
+    ) -> Iterator[tuple[str, Integers, Integers, Array, Array]]:
         """Look the attributes of a category up in the lists of all groups, template by template.
 
-        Groups swap lists with those of the category of their prompts. A group that has prompts of
-        other templates has no hits there.
+        Groups swap lists with those of the category of their prompts, the pool. A group that has
+        prompts of other templates has no hits there.
+
+        Yields
+        ------
+        pool
+            Its name.
+        groups : (groups,) array
+            Rows in ``found.groups``.
+        own : (groups,) array
+            Which lists are the group's own.
+        table : (groups, lists, ranks) array
+            Hits at the ranks.
+        expected : (groups, top_k) array
+            Mean hits over all lists, at 1, 2, ...
         """
-        own = found.attributes.filter(pl.col("category") == category)
-        for (pool,), part in own.group_by("pool", maintain_order=True):
+        sought = found.attributes.filter(pl.col("category") == category)
+        for (pool,), part in sought.group_by("pool", maintain_order=True):
             best = self.best.filter(pl.col("category") == pool)
             names = self.lengths.filter(pl.col("category") == pool)["group"].unique().sort()
-            lists = pl.DataFrame({"other": names}).with_row_index("list")
-            groups = part.select("row", "own").unique().sort("row").with_row_index("at")
-            met = (
-                part.select("row", "template", "target")
-                .join(
-                    best.select("template", "place", other="group", target="key"),
-                    on=["template", "target"],
-                    maintain_order="left_right",
-                )
-                .join(groups, on="row", maintain_order="left")
-                .join(lists, on="other", maintain_order="left")
+            number = {name: i for i, name in enumerate(names)}
+            mine = part.select("row", "own").unique().sort("row").with_row_index("at")
+            met = part.join(mine, on="row").join(
+                best.select("template", "place", other="group", target="key"),
+                on=["template", "target"],
+                suffix="_other",
             )
-            g, h, place = (met[x].cast(pl.Int64).to_numpy() for x in ("at", "list", "place"))
-            table = np.zeros((len(groups), len(names), len(ranks)))
-            for t, rank in enumerate(ranks):
-                np.add.at(table[..., t], (g[place <= rank], h[place <= rank]), 1)
-            expected = hits(place, g, len(groups), top_k) / len(names)
-            mine = groups.join(lists, left_on="own", right_on="other", maintain_order="left")
-            rows, of = groups["row"].to_list(), mine["list"].cast(pl.Int64).to_numpy()
-            yield Exchange(str(pool), rows, of, table, expected)
-
-    def queries(self, found: Found) -> list[list[Query]]:
-        """Return, for each group, its lists and where its attributes stand in them."""
-        tokens = self.table.select("token").unique().sort("token").with_row_index("number")
-        coded = self.table.join(tokens, on="token").sort("query", "place")
-        at = pl.int_range(pl.len()).over("query")
-        coded = coded.select("query", pl.col("number").cast(pl.Int64), at=at, target="key")
-        listed = coded.group_by("query").agg("number")
-        candidates = dict(zip(listed["query"], listed["number"], strict=True))
-        own = found.attributes.select("row", "query", "target").with_row_index("attribute")
-        sought: dict[tuple[int, str], list[Integers]] = {
-            pair: [] for pair in own.select("row", "query").unique(maintain_order=True).iter_rows()
-        }
-        there = own.join(coded, on=["query", "target"]).sort("attribute", "at")
-        there = there.group_by("attribute", "row", "query", maintain_order=True).agg("at")
-        for row, query, places in there.select("row", "query", "at").iter_rows():
-            sought[row, query].append(np.array(places))
-        result: list[list[Query]] = [[] for _ in range(len(found.groups))]
-        for (row, query), places in sought.items():
-            result[row].append(Query(candidates[query].to_numpy(), places))
-        return result
+            lists = met["other"].replace_strict(number, return_dtype=pl.Int64).to_numpy()
+            at, place = (met[x].cast(pl.Int64).to_numpy() for x in ("at", "place_other"))
+            table = np.zeros((len(mine), len(names), len(ranks)))
+            np.add.at(table, (at, lists), place[:, None] <= np.array(ranks))
+            expected = hits(place, at, len(mine), top_k) / len(names)
+            own = mine["own"].replace_strict(number, return_dtype=pl.Int64).to_numpy()
+            yield str(pool), mine["row"].to_numpy(), own, table, expected
 
 
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:
@@ -248,7 +217,7 @@ def curve(
 
 
 def reordered(
-    groups: Sequence[Sequence[Query]], ranks: Sequence[int], draws: int, seed: int
+    lists: pl.DataFrame, sought: pl.DataFrame, ranks: Sequence[int], draws: int, seed: int
 ) -> Array:
     """Draw the hits of each group with its candidates in random order.
 
@@ -256,24 +225,32 @@ def reordered(
     of one group resemble each other, and orders drawn for each alone would vary too little. The
     mean is that of :func:`chance` in any case.
 
+    Parameters
+    ----------
+    lists
+        Candidates: columns query, token, and key, the word.
+    sought
+        Attributes: columns row, the number of the group, query, and target, the word.
+
     Returns
     -------
     (groups, draws, ranks) array
         Attributes at or above each of ``ranks``.
     """
-    found = np.zeros((len(groups), draws, len(ranks)))
-    for g, queries in enumerate(groups):
-        if not any(len(where) for query in queries for where in query.sought):
-            continue
-        every = np.unique(np.concatenate([query.candidates for query in queries]))
-        order = np.random.default_rng([seed, g]).random((len(every), draws), dtype=np.float32)
-        for query in queries:
-            here = order[np.searchsorted(every, query.candidates)].T.copy()  # (draws, candidates)
-            last = np.minimum(ranks, here.shape[1]) - 1
-            limits = np.sort(here, axis=1)[:, last]
-            for where in query.sought:
-                if len(where):
-                    found[g] += here[:, where].min(axis=1, keepdims=True) <= limits
+    number = (pl.col("token").rank("dense").over("row") - 1).cast(pl.Int64)
+    own = lists.join(sought.select("row", "query").unique(), on="query")
+    own = own.with_columns(number=number).sort("row", "query", "number")
+    targets = sought.group_by("row", "query").agg("target").rows_by_key(["row", "query"])
+    found = np.zeros((max(sought["row"].to_list()) + 1, draws, len(ranks)))
+    for (row,), of_group in own.group_by("row", maintain_order=True):
+        rng = np.random.default_rng([seed, int(str(row))])
+        order = rng.random((of_group["token"].n_unique(), draws), dtype=np.float32)
+        for (query,), part in of_group.group_by("query"):
+            here = order[part["number"]].T.copy()  # (draws, candidates)
+            limits = np.sort(here, axis=1)[:, np.minimum(ranks, len(part)) - 1]
+            for target in targets[row, query][0][0]:
+                if (where := (part["key"] == target).to_numpy()).any():
+                    found[row] += here[:, where].min(axis=1, keepdims=True) <= limits
     return found
 
 
@@ -330,17 +307,15 @@ def attributes(folder: Path, language: str, *, flagged: bool) -> dict[str, dict[
             table = table.filter(pl.col("flags").list.set_difference([LONGER]).list.len() == 0)
         table = table.with_columns(target=folded("attribute"))
         first = pl.col("target").str.split(" ").list.first()
-        kinds = (
-            table.filter("single_word"),
-            table.filter(~pl.col("single_word")).with_columns(first),
-        )
-        found[config] = dict(zip(KINDS, (own.select(ATTRIBUTE) for own in kinds), strict=True))
+        longer = table.filter(~pl.col("single_word")).with_columns(first)
+        kinds = (own.select(ATTRIBUTE) for own in (table.filter("single_word"), longer))
+        found[config] = dict(zip(KINDS, kinds, strict=True))
     return found
 
 
-def pieces(outputs: Path, language: str) -> pl.DataFrame | None:
-    """Return in how many tokens the model writes each attribute; None where that is not known."""
+def pieces(outputs: Path, language: str) -> pl.DataFrame:
+    """Return target and pieces: in how many tokens the model writes attributes, where known."""
     path = outputs / VOCABULARY / f"{language}.parquet"
     if not path.is_file():
-        return None
+        return pl.DataFrame(schema={"target": pl.String, "pieces": pl.Int32})
     return pl.read_parquet(path).select("pieces", target=folded("attribute")).unique("target")

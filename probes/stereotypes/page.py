@@ -22,28 +22,21 @@ STYLES = {  # of readings: grey or black, dashes
 }
 
 
-def ordered(names: list[str]) -> list[str]:
-    """Return categories by the alphabet, all together first."""
-    return sorted(set(names), key=lambda name: (name != EVERY, name))
-
-
 def _curves(own: pl.DataFrame, place: Place) -> str:
     """Draw recall at k, a panel for each category, a line for each reading."""
     single = kept(own, {"attributes": "single word"})
+    single = single.sort(pl.col("category") != EVERY, "category", "reading", "k")
     panels: dict[str, list[figures.Curve]] = {}
-    for category in ordered(single["category"].to_list()):
-        here = panels.setdefault(category, [])
-        for (reading,), part in parts(kept(single, {"category": category}), "reading"):
-            at = {name: values.to_list() for name, values in part.sort("k").to_dict().items()}
-            ends = (at["low"], at["high"]) if reading == "corrected" else ((), ())
-            plain = (at["k"], at["value"], *STYLES[reading], None, *ends)
-            here.append(figures.Curve(str(reading), *plain))
-            if reading == "corrected":
-                for name, label, dash in (
-                    ("random_order", "random order", "1 3"),
-                    ("other_groups", "other groups' lists", "6 2 1 2"),
-                ):
-                    here.append(figures.Curve(label, at["k"], at[name], "#000", dash))
+    for (category, reading), part in single.group_by("category", "reading", maintain_order=True):
+        at = {name: values.to_list() for name, values in part.to_dict().items()}
+        ends = (at["low"], at["high"]) if reading == "corrected" else ((), ())
+        plain = (at["k"], at["value"], *STYLES[str(reading)], None, *ends)
+        here = panels.setdefault(str(category), [])
+        here.append(figures.Curve(str(reading), *plain))
+        if reading == "corrected":
+            orders = figures.Curve("random order", at["k"], at["random_order"], "#000", "1 3")
+            others = ("other groups' lists", at["k"], at["other_groups"], "#000", "6 2 1 2")
+            here += [orders, figures.Curve(*others)]
     labels = ("k: words of each list", "recall")
     return figures.curves(panels, labels=labels, title=place.title, limits=(0, 1)) if panels else ""
 
@@ -60,19 +53,15 @@ def heat(name: str) -> Callable[[pl.DataFrame, Place], str]:
 
     def draw(own: pl.DataFrame, place: Place) -> str:
         affects = own["affect"].dtype.categories.to_list()  # type: ignore[attr-defined]
-        own = own.with_columns(sure=sure() & pl.col("value").is_not_null())
-        rows: list[str] = []
-        values: list[list[float | None]] = []
-        marked: set[tuple[int, int]] = set()
-        for (row,), part in parts(own, name):
-            by = {r["affect"]: r for r in part.to_dicts()}
-            marked |= {(len(rows), c) for c, a in enumerate(affects) if a in by and by[a]["sure"]}
-            known = {a: r["value"] for a, r in by.items() if r["value"] is not None}
-            values.append([100 * known[a] if a in known else None for a in affects])
-            rows.append(str(row))
+        cells = {(r[name], r["affect"]): r for r in own.with_columns(sure=sure()).to_dicts()}
+        rows = own[name].unique().sort().to_list()
+        every = [[cells.get((row, affect), {"value": None}) for affect in affects] for row in rows]
+        values = [[None if r["value"] is None else 100 * r["value"] for r in of] for of in every]
+        known = [(r, c) for r, of in enumerate(values) for c, x in enumerate(of) if x is not None]
+        marked = [(r, c) for r, c in known if every[r][c]["sure"]]
         title = f"{place.title}: {own['top_k'][0]} words"
         look = {"ends": (0.0, 70.0), "unit": "percent of covered words", "marked": marked}
-        return figures.heat(values, rows, affects, title=title, **look)  # type: ignore[arg-type]
+        return figures.heat(values, [*map(str, rows)], affects, title=title, **look)  # type: ignore[arg-type]
 
     return draw
 
@@ -89,12 +78,10 @@ def _largest(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _matrix(table: pl.DataFrame, place: Place) -> str:
     own = kept(table, {"reading": "corrected", "category": EVERY})
-    names = sorted({*own["first"], *own["second"]})
-    known = {
-        frozenset(pair): value for *pair, value in own.select("first", "second", "value").rows()
-    }
-    known |= {frozenset([name]): 1.0 for name in names}
-    values = [[known.get(frozenset([a, b])) for b in names] for a in names]
+    pairs = {(a, b): value for a, b, value in own.select("first", "second", "value").rows()}
+    names = sorted({name for pair in pairs for name in pair})
+    known = pairs | {(name, name): 1.0 for name in names}
+    values = [[known.get((a, b), known.get((b, a))) for b in names] for a in names]
     title = f"{place.title}, corrected, all categories"
     return figures.heat(values, names, names, ends=(-0.2, 1.0), title=title, numbers=True)
 
@@ -108,16 +95,11 @@ def shifts(tables: Tables) -> pl.DataFrame:
     table = tables.read("shift/shifts")
     if table.is_empty():
         return table
-    scaled = (
-        *("base", "value", "low", "high", "spread"),
-        *("difference", "low_difference", "high_difference"),
-    )
+    limits = ("difference", "low_difference", "high_difference")
+    scaled = pl.col("base", "value", "low", "high", "spread", *limits)
     emotion = pl.col("measure") == "emotion"
     moved = pl.col("significant").any().over("model", "language", "ranking", "measure", "category")
-    return table.with_columns(
-        pl.when(emotion).then(100 * pl.col(name)).otherwise(pl.col(name)).alias(name)
-        for name in scaled
-    ).with_columns(
+    return table.with_columns(pl.when(emotion).then(scaled * 100).otherwise(scaled)).with_columns(
         largest=pl.col("share") == pl.col("share").max().over("model", "corpus"),
         shown=moved | (pl.col("category") == EVERY),
     )
@@ -147,23 +129,14 @@ AFFECTS = (
 
 def _fates(frame: pl.DataFrame) -> pl.DataFrame:
     """Count the fates of words, and the percentage of colours among them."""
-    return (
-        frame.group_by("category", "corpus")
-        .agg(
-            *(
-                (pl.col("outcome") == fate).sum().alias(fate)
-                for fate in ("retained", "removed", "added")
-            ),
-            *(
-                (100 * pl.col(colour).filter(pl.col("outcome") == fate).mean()).alias(
-                    f"{fate} {colour}"
-                )
-                for fate in ("removed", "added")
-                for colour in ("positive", "negative")
-            ),
-        )
-        .sort("category", "corpus")
-    )
+    found = []
+    for fate in ("retained", "removed", "added"):
+        own = pl.col("outcome") == fate
+        found.append(own.sum().alias(fate))
+        if fate != "retained":
+            colours = (pl.col(colour).filter(own).mean() for colour in ("positive", "negative"))
+            found += [(mean * 100).name.prefix(f"{fate} ") for mean in colours]
+    return frame.group_by("category", "corpus").agg(found).sort("category", "corpus")
 
 
 def moved(tables: Tables) -> pl.DataFrame:
@@ -188,12 +161,11 @@ def lists(own: pl.DataFrame, place: Place) -> str:
     looks = {"removed": 'style="fill:#767676"', "added": 'font-weight="bold"', "retained": ""}
     panels = {}
     for (corpus,), part in parts(own, "corpus"):
-        sides = []
-        for at, gone in (("rank_before", "added"), ("rank_after", "removed")):
-            there = part.filter(pl.col("outcome") != gone).sort(at, "word")
-            sides.append(
-                [(w, looks[fate]) for w, fate in there.select("word", "outcome").iter_rows()]
-            )
+        before, after = (
+            part.filter(pl.col("outcome") != gone).sort(at, "word").select("word", "outcome").rows()
+            for at, gone in (("rank_before", "added"), ("rank_after", "removed"))
+        )
+        sides = [[(word, looks[fate]) for word, fate in side] for side in (before, after)]
         panels[f"before, after: {corpus}"] = (sides[0], sides[1])
     return figures.slopes(panels, f"{place.title}: {own['query'][0]}")
 

@@ -17,20 +17,12 @@ from plumbline.builders.core.schema import Column, Schema
 from plumbline.probes.stats.bootstrap import keys
 from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, rounded, typed
 from plumbline.probes.stereotypes import match_attributes, typicality
-from plumbline.probes.stereotypes.match_attributes import (
-    KINDS,
-    Found,
-    Lists,
-    Null,
-    chance,
-    curve,
-    exchanged,
-    hits,
-    reordered,
-)
-from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap
+from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists, Null
+from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap, located, number
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
@@ -42,10 +34,9 @@ DATASETS = ("stereotypes",)
 OUTPUTS = ("completions",)
 TABLES = ()
 WHERE = (
-    Column("model", "string", "name of the model in params.yaml"),
-    Column("language", "string", "language of the lists"),
+    *(typicality.MODEL, typicality.LANGUAGE),
     Column("dataset", "string", "config of `stereotypes` that the attributes are of"),
-    Column("reading", "label", "what lists are ranked by", labels=typicality.READINGS),
+    typicality.READING,
     Column(
         "attributes",
         "label",
@@ -54,65 +45,52 @@ WHERE = (
         labels=KINDS,
     ),
 )
+AT = tuple(column.name for column in WHERE)
 K = Column("k", "int64", "words taken of each list", minimum=1)
 HITS = Column("hits", "int64", "attributes among them", minimum=0)
-RECALL = Schema(
-    columns=(
-        *WHERE,
-        Column("category", "string", f"category of social groups, or {EVERY}"),
-        K,
-        HITS,
-        Column("n_attributes", "int64", "attributes in queries put to the model", minimum=1),
-        Column("n_attributes_not_prompted", "int64", "attributes in others, left out", minimum=0),
-        Column(
-            "share_ranked", "float64", "share of the attributes that are anywhere in their list"
-        ),
-        Column(
-            "out_of_vocabulary",
-            "float64",
-            "share that the model does not write as one token, so that no list can have it",
-            nullable=True,
-        ),
-        *ESTIMATE,
-        Column("other_groups", "float64", "mean recall with their lists, the null of p"),
-        Column("random_order", "float64", "mean recall with every list in random order"),
-        Column(
-            "p_random_order",
-            "float64",
-            "two-sided p of the recall under random order, one for all lists of a group",
-            nullable=True,
-            minimum=0,
-            maximum=1,
-        ),
-        Column("p_random_order_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-        Column("family", "int64", "tests in the families of p_bh and p_random_order_bh", minimum=1),
+RECALL = Schema.keyed(
+    (*WHERE, typicality.CATEGORY, K),
+    HITS,
+    Column("n_attributes", "int64", "attributes in queries put to the model", minimum=1),
+    Column("n_attributes_not_prompted", "int64", "attributes in others, left out", minimum=0),
+    Column("share_ranked", "float64", "share of the attributes that are anywhere in their list"),
+    number(
+        "out_of_vocabulary",
+        "share that the model does not write as one token, so that no list can have it",
     ),
-    key=("model", "language", "dataset", "reading", "attributes", "category", "k"),
+    *ESTIMATE,
+    Column("other_groups", "float64", "mean recall with their lists, the null of p"),
+    Column("random_order", "float64", "mean recall with every list in random order"),
+    Column(
+        "p_random_order",
+        "float64",
+        "two-sided p of the recall under random order, one for all lists of a group",
+        nullable=True,
+        minimum=0,
+        maximum=1,
+    ),
+    number("p_random_order_bh", "the same, Benjamini-Hochberg"),
+    Column("family", "int64", "tests in the families of p_bh and p_random_order_bh", minimum=1),
 )
-GROUPS = Schema(
-    columns=(
+GROUPS = Schema.keyed(
+    (
         *WHERE,
         Column("category", "string", "category of the group in the dataset"),
         Column("group", "string", "social group"),
         Column("pool", "string", "category of the prompts, within which lists are exchanged"),
         K,
-        HITS,
-        Column("n_attributes", "int64", "attributes of the group", minimum=1),
-        Column("other_groups", "float64", "mean share of hits in all lists of the pool"),
     ),
-    key=("model", "language", "dataset", "reading", "attributes", "category", "group", "pool", "k"),
+    HITS,
+    Column("n_attributes", "int64", "attributes of the group", minimum=1),
+    Column("other_groups", "float64", "mean share of hits in all lists of the pool"),
 )
-WORDS = Schema(
-    columns=(
+WORDS = Schema.keyed(
+    (
         *WHERE[:2],
         Column("group", "string", "social group"),
         Column("word", "string", "the word, casefolded"),
-        *(
-            Column(name, "float64", "mean score over the lists that have it, nats", nullable=True)
-            for name in typicality.READINGS
-        ),
     ),
-    key=("model", "language", "group", "word"),
+    *(number(name, "mean score over the lists that have it, nats") for name in typicality.READINGS),
 )
 SCHEMAS = {"recall": RECALL, "groups": GROUPS, "words": WORDS}
 
@@ -148,18 +126,21 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     for model in inputs.models:
         outputs = inputs.outputs("completions", model)
         for language in typicality.languages(outputs):
-            place = {"model": pl.lit(model), "language": pl.lit(language)}
+            place = {"model": model, "language": language}
             answers = typicality.answers(outputs / language)
             ranked = {name: Lists.of(answers, name) for name in typicality.readings(answers)}
-            tables["words"].append(_words(ranked).with_columns(**place))
+            tables["words"].append(located(_words(ranked), place))
             pieces = match_attributes.pieces(outputs, language)
             every = match_attributes.attributes(known, language, flagged=params.flagged)
             for config, attributes in every.items():
-                rows, groups = _of_config(ranked, attributes, pieces, params)
-                place["dataset"] = pl.lit(config)
-                if rows:
-                    tables["recall"].append(_adjusted(pl.concat(rows)).with_columns(**place))
-                    tables["groups"].append(pl.concat(groups).with_columns(**place))
+                written = {
+                    kind: own.join(pieces, on="target", how="left")
+                    for kind, own in attributes.items()
+                }
+                parts = list(_of_config(ranked, written, params))
+                for name, of in zip(("recall", "groups"), zip(*parts, strict=True), strict=False):
+                    table = pl.concat(of) if name == "groups" else _adjusted(pl.concat(of))
+                    tables[name].append(located(table, place | {"dataset": config}))
     if not tables["recall"]:
         raise UserError(
             f"{known}: no attribute is in a query put to a model; see probes.completions.frames"
@@ -173,21 +154,15 @@ def _words(ranked: dict[str, Lists]) -> pl.DataFrame:
         lists.table.group_by("group", word="key").agg(pl.col("score").mean(), reading=pl.lit(name))
         for name, lists in ranked.items()
     )
-    wide = long.pivot(on="reading", index=["group", "word"], values="score")
-    lacking = [name for name in typicality.READINGS if name not in wide.columns]
-    return wide.with_columns(pl.lit(None, pl.Float64).alias(name) for name in lacking).sort(
-        "group", "word"
-    )
+    of = ["group", "word"]
+    wide = long.pivot("reading", on_columns=[*typicality.READINGS], index=of, values="score")
+    return wide.sort(of)
 
 
 def _of_config(
-    ranked: dict[str, Lists],
-    attributes: dict[str, pl.DataFrame],
-    pieces: pl.DataFrame | None,
-    params: Params,
-) -> tuple[list[pl.DataFrame], list[pl.DataFrame]]:
-    """Return the rows of categories and of groups, of all readings and kinds of attributes."""
-    rows, groups = [], []
+    ranked: dict[str, Lists], attributes: dict[str, pl.DataFrame], params: Params
+) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Yield the rows of categories and of groups, of all readings and kinds of attributes."""
     for kind, own in attributes.items():
         orders: dict[bool, Array] = {}  # of the same candidates, in whatever reading
         for reading, lists in ranked.items():
@@ -195,128 +170,84 @@ def _of_config(
             if found.attributes.is_empty():
                 continue
             if lists.whole not in orders:
-                orders[lists.whole] = reordered(
-                    lists.queries(found), params.tested, params.n_permutations, params.seed
-                )
-            place = {
-                "reading": pl.lit(typicality.READINGS.index(reading)),
-                "attributes": pl.lit(KINDS.index(kind)),
-            }
-            some, of_groups = _of_reading(lists, found, own, pieces, params, orders[lists.whole])
-            rows.append(some.with_columns(**place))
-            groups.append(of_groups.with_columns(**place))
-    return rows, groups
+                how = params.tested, params.n_permutations, params.seed
+                sought = found.attributes.select("row", "query", "target")
+                orders[lists.whole] = match_attributes.reordered(lists.table, sought, *how)
+            place = {"reading": typicality.READINGS.index(reading)}
+            place["attributes"] = KINDS.index(kind)
+            parts = _of_reading(lists, found, own, params, orders[lists.whole])
+            yield located(parts[0], place), located(parts[1], place)
 
 
 def _of_reading(
-    lists: Lists,
-    found: Found,
-    attributes: pl.DataFrame,
-    pieces: pl.DataFrame | None,
-    params: Params,
-    orders: Array,
+    lists: Lists, found: Found, attributes: pl.DataFrame, params: Params, orders: Array
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return a row for each k of each category and all of them; and the rows of the groups."""
     size, top_k = len(found.groups), params.top_k
     row, place = found.column("row"), found.column("place")
-    counted, sizes = hits(place, row, size, top_k), np.bincount(row, minlength=size)
-    random = np.zeros((size, top_k))
-    np.add.at(random, row, chance(found.column("listed"), found.column("length"), top_k))
+    hits = match_attributes.hits(place, row, size, top_k)
+    sizes = np.bincount(row, minlength=size)
+    random, elsewhere = np.zeros((size, top_k)), np.zeros((size, top_k))
+    chance = match_attributes.chance(found.column("listed"), found.column("length"), top_k)
+    np.add.at(random, row, chance)
     at = np.array(params.tested) - 1
     weights = params.weights(found.groups["group"].to_list())
     of = found.groups["category"].to_numpy()
-    elsewhere = np.full((size, len(at)), np.nan)
-    swapped = {
-        name: _exchanged(lists, found, name, params, elsewhere) for name in sorted(set(of.tolist()))
-    }
-    whole = np.sum([e for e, _ in swapped.values()], axis=0)
-    drawn = np.sum([null.drawn for _, null in swapped.values()], axis=0)
-    swapped[EVERY] = whole, Null(whole[at], drawn)
-    result = []
-    for category, (expected, null) in swapped.items():
+    drawn = {}
+    for category in sorted(set(of.tolist())):
+        outcomes = []
+        for pool, groups_of, mine, table, mean in lists.exchanges(
+            found, category, params.tested, top_k
+        ):  # each with permutations of its own: exchanges that do not depend on each other
+            elsewhere[groups_of] = mean
+            seed = (params.seed, *map(int, keys([f"{category}\t{pool}"])))
+            null = match_attributes.exchanged(table, mine, params.n_permutations, seed)
+            outcomes.append(null.drawn)
+        drawn[category] = np.sum(outcomes, axis=0)
+    drawn[EVERY] = np.sum(list(drawn.values()), axis=0)
+    parts = []
+    for category, exchanged in drawn.items():
         own = (of == category) | (category == EVERY)
         inside, every = (
             table.filter((pl.col("category") == category) | (category == EVERY))
             for table in (found.attributes, attributes)
         )
-        seen, total = counted[own].sum(axis=0), int(sizes[own].sum())
-        by_chance = random[own].sum(axis=0)
-        ordered = Null(by_chance[at], orders[own].sum(axis=0))
-        recall = curve(counted[own], sizes[own], weights[own], params.confidence)
-        columns = {
-            "k": np.arange(1, top_k + 1),
-            "hits": seen,
-            "other_groups": expected / total,
-            "random_order": by_chance / total,
-            "p": _at(params, null.p(seen[at])),
-            "p_random_order": _at(params, ordered.p(seen[at])),
+        unknown = inside.select((pl.col("pieces") != 1).mean()).item()
+        seen, total = hits[own].sum(axis=0), int(sizes[own].sum())
+        nulls = {
+            "other_groups": (elsewhere[own].sum(axis=0), exchanged, "p"),
+            "random_order": (random[own].sum(axis=0), orders[own].sum(axis=0), "p_random_order"),
         }
-        result.append(
-            pl.DataFrame(columns | recall._asdict()).with_columns(
-                category=pl.lit(category),
-                n_attributes=pl.lit(total),
-                n_attributes_not_prompted=pl.lit(len(every) - len(inside)),
-                share_ranked=pl.lit(float((place[own[row]] > 0).mean())),
-                out_of_vocabulary=pl.lit(_unknown(inside, pieces), dtype=pl.Float64),
-                n=pl.lit(int(own.sum())),
-            )
-        )
+        columns = {"k": np.arange(1, top_k + 1), "hits": seen}
+        for name, (expected, outcomes, test) in nulls.items():
+            p = dict(zip(params.tested, Null(expected[at], outcomes).p(seen[at]), strict=True))
+            columns |= {name: expected / total, test: [p.get(k) for k in columns["k"].tolist()]}
+        recall = match_attributes.curve(hits[own], sizes[own], weights[own], params.confidence)
+        facts = {
+            "category": category,
+            "n_attributes": total,
+            "n_attributes_not_prompted": len(every) - len(inside),
+            "share_ranked": float((place[own[row]] > 0).mean()),
+            "out_of_vocabulary": None if inside["pieces"].has_nulls() else finite(unknown),
+            "n": int(own.sum()),
+        }
+        parts.append(located(pl.DataFrame(columns | recall._asdict()), facts))
     groups = [
         found.groups.with_columns(
             k=pl.lit(k),
-            hits=pl.Series(counted[:, k - 1]),
+            hits=pl.Series(hits[:, k - 1]),
             n_attributes=pl.Series(sizes),
-            other_groups=pl.Series(elsewhere[:, i] / sizes),
+            other_groups=pl.Series(elsewhere[:, k - 1] / sizes),
         )
-        for i, k in enumerate(params.tested)
+        for k in params.tested
     ]
-    return pl.concat(result), pl.concat(groups)
-
-
-def _exchanged(
-    lists: Lists, found: Found, category: str, params: Params, elsewhere: Array
-) -> tuple[Array, Null]:
-    """Return the mean hits of a category at each k with lists exchanged, and their null.
-
-    Each category and pool has permutations of its own, so that their sums are those of exchanges
-    within categories that do not depend on each other. ``elsewhere`` gets each group's mean hits.
-    """
-    expected = np.zeros(params.top_k)
-    mean, drawn = (
-        np.zeros(len(params.tested)),
-        np.zeros((params.n_permutations, len(params.tested))),
-    )
-    for swap in lists.exchange(found, category, params.tested, params.top_k):
-        (part,) = keys([f"{category}\t{swap.pool}"])
-        seed = (params.seed, int(part))
-        outcomes = exchanged(swap.table, swap.own, params.n_permutations, seed)
-        elsewhere[swap.groups] = swap.table.mean(axis=1)
-        expected += swap.expected.sum(axis=0)
-        mean += outcomes.expected
-        drawn += outcomes.drawn
-    return expected, Null(mean, drawn)
-
-
-def _at(params: Params, values: list[float]) -> pl.Series:
-    """Return a column with values at the tested k, null at the others."""
-    place = dict(zip(params.tested, values, strict=True))
-    return pl.Series([place.get(k) for k in range(1, params.top_k + 1)], dtype=pl.Float64)
-
-
-def _unknown(attributes: pl.DataFrame, pieces: pl.DataFrame | None) -> float | None:
-    """Return the share of attributes that are not one token; None where it is not known of all."""
-    if pieces is None:
-        return None
-    known = attributes.select("target").join(pieces, on="target", how="left")["pieces"]
-    return None if known.null_count() else finite(float((known != 1).mean()))  # type: ignore[arg-type]
+    return pl.concat(parts, how="vertical_relaxed"), pl.concat(groups)
 
 
 def _adjusted(table: pl.DataFrame) -> pl.DataFrame:
     """Round, and adjust p over all that was tested of a model and a config of the dataset."""
     columns = ("value", "low", "high", "other_groups", "random_order", "share_ranked")
     table = rounded(adjusted(adjusted(table), "p_random_order"), columns, ("p", "p_random_order"))
-    return table.with_columns(
-        cluster=pl.lit("group"),
-        method=pl.lit("bootstrap percentile (Poisson weights)"),
-        null=pl.lit("lists exchanged between the groups of the category"),
-    ).sort("reading", "attributes", "category", "k")
+    facts = {"cluster": "group", "method": "bootstrap percentile (Poisson weights)"}
+    facts["null"] = "lists exchanged between the groups of the category"
+    return located(table, facts).sort("reading", "attributes", "category", "k")

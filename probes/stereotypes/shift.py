@@ -7,41 +7,20 @@ judged against a control corpus about other things, since any training shifts a 
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from itertools import combinations, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.stats.estimate import adjusted, finite, rounded, typed
-from plumbline.probes.stereotypes import (
-    emotions,
-    match_attributes,
-    shift_rows,
-    training_effects,
-    typicality,
-)
-from plumbline.probes.stereotypes.shift_rows import (
-    LEVEL,
-    MEASURES,
-    SCHEMAS,
-    Baseline,
-    Corpus,
-    Resampled,
-    judged,
-    weighted,
-)
-from plumbline.probes.stereotypes.similarity import together
-from plumbline.probes.stereotypes.training_effects import (
-    EMOTION,
-    GROUP,
-    Measured,
-    Setting,
-    measured,
-)
-from plumbline.probes.stereotypes.typicality import EVERY, GroupBootstrap
+from plumbline.probes.stereotypes import emotions, match_attributes, similarity, typicality
+from plumbline.probes.stereotypes import shift_rows as rows
+from plumbline.probes.stereotypes import training_effects as effects
+from plumbline.probes.stereotypes.shift_rows import SCHEMAS, Corpus, Params
+from plumbline.probes.stereotypes.training_effects import EMOTION, GROUP, Training
+from plumbline.probes.stereotypes.typicality import EVERY, located
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,72 +28,52 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.stereotypes.similarity import Exchanged
-    from plumbline.probes.stereotypes.training_effects import Training
+
+    Array = NDArray[np.float64]
 
 EACH = False
 DATASETS = ("emotions", "stereotypes")
 OUTPUTS = ("after_training", "completions")
 TABLES = ()
-__all__ = ["SCHEMAS"]
-
-
-class Params(GroupBootstrap):
-    """What is measured, and how intervals and tests are made."""
-
-    top_k: dict[Literal["probability", "faithful", "corrected", "corrected_one"], int] = Field(
-        {"probability": 200},
-        min_length=1,
-        description="words of each list in a profile, by ranking; the paper: probability, 200",
-    )
-    top_k_followed: int = Field(15, ge=1, description="words of each list followed one by one")
-    recall_at: list[int] = Field([10, 50], min_length=1, description="k of the recall compared")
-    flagged: bool = Field(default=True, description="whether attributes with a flag are sought too")
-    control: str = Field("control", description="corpus that the others are judged against")
-    n_permutations: int = Field(
-        9999, ge=99, description="sign patterns over groups, where not all are tried"
-    )
-    n_permutations_similarity: int = Field(
-        999, ge=99, description="exchanges of profiles in a similarity, where not all are tried"
-    )
-    n_bootstrap: int = Field(500, ge=100, description="bootstrap replicates over groups")
+NUMBERS = (
+    *("base", "value", "low", "high", "spread", "half_width_seeds"),
+    *("difference", "low_difference", "high_difference", "spread_difference"),
+)
+__all__ = ["SCHEMAS", "Params"]
 
 
 class Shifted(NamedTuple):
     """A model before and after all its trainings, in one language and ranking."""
 
-    groups: pl.DataFrame
-    base: Measured
-    after: dict[Training, Measured]
-    names: dict[str, list[str]]  # outcomes of each measure
-    lexicon: pl.DataFrame
-    control: str
-    by: Resampled
+    setting: effects.Setting
+    base: effects.Measured
+    after: dict[Training, effects.Measured]
+    params: Params
+    weights: NDArray[np.float32]  # (groups, replicates)
 
     @property
     def categories(self) -> list[tuple[str, NDArray[np.bool_]]]:
         """Return every category and all of them together, and which groups are in it."""
-        of = self.groups["category"].to_numpy()
+        of = self.setting.groups["category"].to_numpy()
         each = [(str(name), of == name) for name in sorted(set(of.tolist()))]
         return [*each, (EVERY, np.ones(len(of), dtype=np.bool_))]
 
-    def against(self, measure: str) -> Iterator[tuple[float, str, Corpus, Baseline]]:
-        """Yield share, corpus, what was measured, and the control at the same share."""
-        runs: dict[tuple[float, str], list[Training]] = {}
-        for training in self.after:
-            runs.setdefault((training.share, training.corpus), []).append(training)
-        corpora = {
-            key: Corpus(
-                [t.seed for t in own],
-                np.stack([self.after[t].values[measure] for t in own]),
-                float(np.mean([t.articles for t in own])),
-                float(np.mean([t.steps for t in own])),
-            )
-            for key, own in runs.items()
-        }
-        for (share, corpus), own in corpora.items():
-            against = shift_rows.baseline(own, corpora.get((share, self.control)))
-            yield share, corpus, own, Baseline() if corpus == self.control else against
+    def corpora(self, measure: str) -> list[tuple[dict[str, Any], Corpus]]:
+        """Return where rows belong and what was measured, with the control at the same share."""
+        found, control = {}, self.params.control
+        for key, own in groupby(self.after, key=lambda t: (t.corpus, t.share)):
+            runs = list(own)
+            values = np.stack([self.after[t].values[measure] for t in runs])
+            articles, steps = (float(np.mean([t[of] for t in runs])) for of in (3, 4))
+            place = {"corpus": key[0], "share": key[1], "measure": rows.MEASURES.index(measure)}
+            mine = Corpus([t.seed for t in runs], values, articles, steps)
+            place |= {"articles": finite(articles), "steps": finite(steps)}
+            found[key] = place | {"seeds": len(runs)}, mine
+        alone = {share: own for (corpus, share), (_, own) in found.items() if corpus == control}
+        return [
+            (place, own if corpus == control else own.against(alone.get(share)))
+            for (corpus, share), (place, own) in found.items()
+        ]
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
@@ -130,12 +89,11 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     parts = {"shifts": _shifts, "runs": _runs, "groups": _groups}
     parts |= {"attributes": _attributes, "seeds": _seeds}
     for model in inputs.models:
-        for language, ranking, found in _shifted(inputs, model, params):
-            place = {"model": pl.lit(model), "language": pl.lit(language)}
-            place["ranking"] = pl.lit(typicality.READINGS.index(ranking))
+        for place, found in _shifted(inputs, model, params):
             for name, part in parts.items():
                 if len(table := part(found)):
-                    tables[name].append(typed(table.with_columns(**place), SCHEMAS[name]))
+                    own = located(table, place | {"model": model})
+                    tables[name].append(typed(own, SCHEMAS[name]))
     if not tables["shifts"]:
         raise UserError(
             "data/outputs/after_training: no list in a language of the dataset emotions and a "
@@ -144,8 +102,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     return {name: pl.concat(parts) for name, parts in tables.items() if parts}
 
 
-def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, str, Shifted]]:
-    """Yield language, ranking and measures; the lists of one training in memory at a time."""
+def _shifted(
+    inputs: Inputs, model: str, params: Params
+) -> Iterator[tuple[dict[str, Any], Shifted]]:
+    """Yield measures by language and ranking; the lists of one training in memory at a time."""
     folder = inputs.outputs("after_training", model)
     for language in typicality.languages(folder):
         lexicon = emotions.lexicon(inputs.datasets["emotions"], language)
@@ -153,30 +113,23 @@ def _shifted(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, 
             continue
         before = typicality.answers(inputs.outputs("completions", model) / language)
         groups = before.select(GROUP).unique().sort(GROUP)
-        by = Resampled(
-            params.weights(groups["group"].to_list()),
-            params.n_permutations,
-            params.confidence,
-            params.seed,
-            params.n_permutations_similarity,
-        )
+        weights = params.weights(groups["group"].to_list())
         known = match_attributes.attributes(
             inputs.datasets["stereotypes"], language, flagged=params.flagged
         )
         single = {config: kinds[match_attributes.KINDS[0]] for config, kinds in known.items()}
-        followed, ranks = params.top_k_followed, params.recall_at
-        found: dict[str, tuple[Setting, Shifted]] = {}
-        for name in typicality.readings(before):
-            if name in params.top_k:
-                own = Setting(name, params.top_k[name], followed, ranks, lexicon, single)
-                base, names = measured(before, groups, own), training_effects.outcomes(own)
-                found[name] = own, Shifted(groups, base, {}, names, lexicon, params.control, by)
-        done = training_effects.trainings(folder / language, params.control)
-        for training, paths in done.items():
-            lists = training_effects.lists_after(paths, training, before)
-            for own, shifted in found.values():
-                shifted.after[training] = measured(lists, groups, own, shifted.base)
-        yield from ((language, name, shifted) for name, (_, shifted) in found.items())
+        found: list[Shifted] = []
+        for name in (x for x in typicality.readings(before) if x in params.top_k):
+            sizes = params.top_k[name], params.top_k_followed, params.recall_at
+            own = effects.Setting(groups, name, *sizes, lexicon, single)
+            found.append(Shifted(own, own.measured(before), {}, params, weights))
+        for training, paths in effects.trainings(folder / language, params.control).items():
+            lists = effects.lists_after(paths, training, before)
+            for shifted in found:
+                shifted.after[training] = shifted.setting.measured(lists, shifted.base)
+        for shifted in found:
+            ranking = typicality.READINGS.index(shifted.setting.ranking)
+            yield {"language": language, "ranking": ranking}, shifted
 
 
 def _shifts(found: Shifted) -> pl.DataFrame:
@@ -184,83 +137,67 @@ def _shifts(found: Shifted) -> pl.DataFrame:
 
     p is adjusted over all corpora, shares, categories and outcomes of one measure.
     """
-    rows: list[dict[str, Any]] = []
-    for measure, names in found.names.items():
+    parts = list(_similarities(found))
+    for measure, names in found.setting.outcomes().items():
         base, sizes = found.base.values[measure], found.base.sizes[measure]
-        for share, corpus, own, against in found.against(measure):
-            place = _place(share, corpus, own, measure)
+        for place, own in found.corpora(measure):
             for category, inside in found.categories:
-                changes = judged(
-                    base[inside],
-                    own.of(inside),
-                    against.of(inside),
-                    sizes[inside],
-                    found.by.of(inside),
-                )
-                for name, row in zip(names, changes, strict=True):
-                    rows.append(place | {"category": category, "outcome": name} | row)
-    rows += _similarities(found)
-    table = rounded(adjusted(pl.DataFrame(rows, infer_schema_length=None), over=("measure",)))
-    above = pl.col("difference").cast(pl.Float64).abs() > pl.col("half_width_seeds").cast(
-        pl.Float64
-    )
+                given = base[inside], own.of(inside), sizes[inside], found.weights[inside]
+                changes = rows.judged(*given, found.params)
+                changes = changes.with_columns(pl.Series("outcome", names))
+                parts.append(located(changes, place | {"category": category}))
+    table = adjusted(pl.concat(parts, how="diagonal_relaxed"), over=("measure",))
+    table = rounded(table, NUMBERS)
+    above = pl.col("difference").abs() > pl.col("half_width_seeds")
     return table.with_columns(
         cluster=pl.lit("group"),
-        significant=((pl.col("p_bh") <= LEVEL) & above).fill_null(value=False),
+        significant=((pl.col("p_bh") <= rows.LEVEL) & above).fill_null(value=False),
     ).sort("corpus", "share", "category", "measure", "outcome")
 
 
-def _place(share: float, corpus: str, own: Corpus, measure: str) -> dict[str, Any]:
-    place = {"corpus": corpus, "share": share, "measure": MEASURES.index(measure)}
-    sizes = {"articles": finite(own.articles), "steps": finite(own.steps)}
-    return place | sizes | {"seeds": len(own.seeds)}
-
-
-def _similarities(found: Shifted) -> Iterator[dict[str, Any]]:
+def _similarities(found: Shifted) -> Iterator[pl.DataFrame]:
     """Yield the rows of representational similarity to the model before."""
-    base, by = found.base.values[EMOTION], found.by
-    every = [base, *(after.values[EMOTION] for after in found.after.values())]
-    directed = np.stack([shift_rows.directed(shares) for shares in every]).all(axis=0)
+    params, runs, base = found.params, found.corpora(EMOTION), found.base.values[EMOTION]
+    number = params.n_permutations_similarity
+    every = np.stack([base, *(after.values[EMOTION] for after in found.after.values())])
+    directed = (np.nan_to_num(every[..., rows.WITHOUT_FEAR]).sum(axis=-1) > 0).all(axis=0)
     categories = {name: inside & directed for name, inside in found.categories[:-1]}
-    for reading in (shift_rows.FAITHFUL, shift_rows.CORRECTED):
-        faithful = reading == shift_rows.FAITHFUL
-        alike = {
-            (share, corpus): {
-                name: shift_rows.likeness(base, own, inside, by, faithful=faithful)
-                for name, inside in categories.items()
-            }
-            for share, corpus, own, _ in found.against(EMOTION)
-        }
+    controls = {p["share"]: i for i, (p, _) in enumerate(runs) if p["corpus"] == params.control}
+    for measure, affects in ((rows.FAITHFUL, rows.WITHOUT_FEAR), (rows.CORRECTED, rows.ALL)):
+        diagonal = measure == rows.FAITHFUL
+        alike: dict[str, list[rows.Likeness]] = {}
+        exchanges: dict[str, list[similarity.Exchanged | None]] = {}
+        for name, inside in categories.items():
+            before = base[inside][:, affects]
+            after = [own.of(inside, affects) for _, own in runs]
+            weights = found.weights[inside]
+            alike[name] = [rows.likeness(before, x, weights, diagonal=diagonal) for x in after]
+            exchanges[name] = [
+                rows.exchanged(before, x, name, params, diagonal=diagonal) for x in after
+            ]
         defined = [  # the same for all, so that `all` compares means of the same categories
-            name
-            for name in categories
-            if not any(np.isnan(parts[name].values).any() for parts in alike.values())
+            name for name, of in alike.items() if not any(np.isnan(x.values).any() for x in of)
         ]
-        for parts in alike.values():
-            if defined:
-                parts[EVERY] = shift_rows.together([parts[name] for name in defined])
-        for share, corpus, own, (control, untested) in found.against(EMOTION):
-            tests: dict[str, Exchanged] = {}
-            if control and not untested:
-                for name, inside in categories.items():
-                    tests[name] = shift_rows.exchanged(
-                        base, own, control, inside, by, name, faithful=faithful
-                    )
-                if defined:
-                    sizes = [alike[share, corpus][name].groups for name in defined]
-                    parts_of = [tests[name] for name in defined]
-                    number = by.n_permutations_similarity
-                    tests[EVERY] = together(parts_of, sizes, number, by.seed)
-            null = untested or shift_rows.SWAPPED.format(by.n_permutations_similarity)
-            for category, one in alike[share, corpus].items():
-                other = alike[share, found.control][category] if control else None
-                pairs = own.pairs(control) if control else []
-                p = tests[category].p() if tests else None
-                yield (
-                    _place(share, corpus, own, reading)
-                    | {"category": category, "outcome": "rho - 1"}
-                    | shift_rows.compared(one, other, pairs, by, null, p)
-                )
+        if defined:
+            each = zip(*(alike[name] for name in defined), strict=True)
+            tests = zip(*(exchanges[name] for name in defined), strict=True)
+            sizes = [alike[name][0].groups for name in defined]
+            alike[EVERY] = [rows.together(of) for of in each]
+            exchanges[EVERY] = [
+                similarity.together([x for x in of if x], sizes, number, params.seed)
+                if all(of)
+                else None
+                for of in tests
+            ]
+        for i, (place, own) in enumerate(runs):
+            at = place | {"measure": rows.MEASURES.index(measure), "outcome": "rho - 1"}
+            at["null"] = own.untested or rows.SWAPPED.format(number)
+            for category, of in alike.items():
+                other = of[controls[place["share"]]] if own.control else None
+                test = exchanges[category][i]
+                p = test.p() if test else np.nan
+                row = rows.compared(of[i], other, own.pairs(), p, params)
+                yield located(row, at | {"category": category})
 
 
 def _seeds(found: Shifted) -> pl.DataFrame:
@@ -269,43 +206,40 @@ def _seeds(found: Shifted) -> pl.DataFrame:
     Only emotions, in all groups and in categories that are large enough for a p of ``LEVEL``.
     """
     values, sizes = found.base.values[EMOTION], found.base.sizes[EMOTION]
-    categories = [(c, x) for c, x in found.categories if 2 / 2 ** float(x.sum()) <= LEVEL]
-    rows: list[dict[str, Any]] = []
-    for pair in combinations([t for t in found.after if t.corpus == found.control], 2):
-        if pair[0].share != pair[1].share:
-            continue
-        for category, inside in categories:
+    names = pl.Series("outcome", found.setting.outcomes()[EMOTION])
+    parts = []
+    for pair in combinations([t for t in found.after if t.corpus == found.params.control], 2):
+        for category, inside in found.categories if pair[0].share == pair[1].share else ():
+            if 2 / 2 ** float(inside.sum()) > rows.LEVEL:
+                continue
             one, other = (Corpus([1], found.after[t].values[EMOTION][None, inside]) for t in pair)
-            changes = judged(
-                values[inside], one, Baseline(other, ""), sizes[inside], found.by.of(inside)
-            )
-            rows += [
-                {name: row[name] for name in ("n", "difference", "p")}
-                | {"corpus": found.control, "share": pair[0].share, "category": category}
-                | {"outcome": outcome, "seed": pair[0].seed, "other_seed": pair[1].seed}
-                for outcome, row in zip(found.names[EMOTION], changes, strict=True)
-                if row["p"] is not None
-            ]
-    return rounded(pl.DataFrame(rows, infer_schema_length=None)) if rows else pl.DataFrame()
+            one = one._replace(control=other, untested="")
+            given = values[inside], one, sizes[inside], found.weights[inside]
+            changes = rows.judged(*given, found.params)
+            place = {"corpus": found.params.control, "share": pair[0].share, "category": category}
+            place |= {"seed": pair[0].seed, "other_seed": pair[1].seed}
+            parts.append(located(changes.with_columns(names).drop_nulls("p"), place))
+    return rounded(pl.concat(parts), ("difference",)) if parts else pl.DataFrame()
 
 
 def _runs(found: Shifted) -> pl.DataFrame:
     """Return the change of each training, without similarities."""
-    rows = []
-    for measure, names in found.names.items():
+    parts = []
+    for measure, names in found.setting.outcomes().items():
         base, sizes = found.base.values[measure], found.base.sizes[measure]
         for category, inside in found.categories:
             for training, after in found.after.items():
                 change = (after.values[measure] - base)[inside]
                 counts = np.where(np.isnan(change), 0.0, sizes[inside])
-                start, moved = weighted(base[inside], counts), weighted(change, counts)
-                place = training._asdict() | {"tuning_seed": training.seed}
-                place |= {"category": category, "measure": MEASURES.index(measure)}
-                rows += [
-                    place | {"outcome": name, "base": finite(b), "change": finite(c)}
-                    for name, b, c in zip(names, start, moved, strict=True)
-                ]
-    return pl.DataFrame(rows, infer_schema_length=None).sort(
+                means = {
+                    "outcome": names,
+                    "base": rows.weighted(base[inside], counts),
+                    "change": rows.weighted(change, counts),
+                }
+                place = training._asdict() | {"category": category}
+                place |= {"tuning_seed": training.seed, "measure": rows.MEASURES.index(measure)}
+                parts.append(located(pl.DataFrame(means), place))
+    return rounded(pl.concat(parts), ("base", "change"), p=()).sort(
         "corpus", "share", "tuning_seed", "category", "measure", "outcome"
     )
 
@@ -313,31 +247,22 @@ def _runs(found: Shifted) -> pl.DataFrame:
 def _groups(found: Shifted) -> pl.DataFrame:
     """Return the change of every group: of one there is a spread over seeds, and no test."""
     parts = []
-    for measure in (EMOTION, training_effects.RETAINED):
+    for measure in (EMOTION, effects.RETAINED):
         base = found.base.values[measure]
-        for share, corpus, own, (control, _) in found.against(measure):
-            change = own.values - base
-            apart = np.full_like(base, np.nan)
-            if control is not None:
-                apart = change.mean(axis=0) - (control.values - base).mean(axis=0)
+        for place, own in found.corpora(measure):
+            change, control = own.values - base, own.control
+            other = base * np.nan if control is None else (control.values - base).mean(axis=0)
             columns = {
                 "base": base,
                 "change": change.mean(axis=0),
                 "smallest": change.min(axis=0),
                 "largest": change.max(axis=0),
-                "difference": apart,
+                "difference": change.mean(axis=0) - other,
             }
-            parts += [
-                found.groups.with_columns(
-                    *(pl.Series(key, values[:, o]) for key, values in columns.items()),
-                    corpus=pl.lit(corpus),
-                    share=pl.lit(share),
-                    measure=pl.lit(MEASURES.index(measure)),
-                    outcome=pl.lit(name),
-                    seeds=pl.lit(len(own.seeds)),
-                )
-                for o, name in enumerate(found.names[measure])
-            ]
+            for o, name in enumerate(found.setting.outcomes()[measure]):
+                own_columns = [pl.Series(key, values[:, o]) for key, values in columns.items()]
+                table = found.setting.groups.with_columns(own_columns)
+                parts.append(located(table, place | {"outcome": name}))
     table = rounded(pl.concat(parts), tuple(columns), p=())
     return table.sort("corpus", "share", *GROUP, "measure", "outcome")
 
@@ -345,9 +270,9 @@ def _groups(found: Shifted) -> pl.DataFrame:
 def _attributes(found: Shifted) -> pl.DataFrame:
     """Return what becomes of every followed word at each corpus's largest share (Figure 7)."""
     parts = []
-    for corpus in sorted({t.corpus for t in found.after}):
-        share = max(t.share for t in found.after if t.corpus == corpus)
-        own = [a.top for t, a in found.after.items() if (t.corpus, t.share) == (corpus, share)]
-        words = training_effects.words_moved(found.base.top, own, found.lexicon)
-        parts.append(words.with_columns(corpus=pl.lit(corpus), share=pl.lit(share)))
+    for corpus, runs in groupby(found.after, key=lambda t: t.corpus):
+        every = list(runs)
+        own = [found.after[t].top for t in every if t.share == every[-1].share]
+        words = effects.words_moved(found.base.top, own, found.setting.lexicon)
+        parts.append(located(words, {"corpus": corpus, "share": every[-1].share}))
     return pl.concat(parts)

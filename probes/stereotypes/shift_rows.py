@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import polars as pl
+from pydantic import Field
 from scipy.stats import t as student
 
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stats.bootstrap import keys, percentiles
-from plumbline.probes.stats.estimate import ESTIMATE, finite
+from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stats.tests import sign_flip_p
-from plumbline.probes.stereotypes import similarity
-from plumbline.probes.stereotypes.similarity import Exchanged, exchange, redrawn, rsa
-from plumbline.probes.stereotypes.training_effects import (
-    EMOTION,
-    GROUP,
-    OUTCOMES,
-    RECALL,
-    RETAINED,
-)
-from plumbline.probes.stereotypes.typicality import EVERY, READINGS
+from plumbline.probes.stereotypes import similarity, typicality
+from plumbline.probes.stereotypes.training_effects import EMOTION, OUTCOMES, RECALL, RETAINED
+from plumbline.probes.stereotypes.typicality import GroupBootstrap, Reading, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+    Weights = NDArray[np.float32]
 
-FEAR = AFFECTS.index("fear")
 FLIPPED = "these trainings: groups' outlet and control exchanged, {} sign patterns or all"
 SWAPPED = "these trainings: groups' outlet and control profiles exchanged, {} patterns or all"
 METHOD = "bootstrap percentile (Poisson weights)"
@@ -39,59 +34,45 @@ NO_CONTROL = "none: no training on the control at this share"
 UNEQUAL = "none: trained on {own:g} articles, the control on {control:g}"
 APART = 0.05  # of the larger number of articles: corpora further apart are not compared
 LEVEL = 0.05  # of p_bh
-FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"
+FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"  # with the diagonal and without fear; neither
 MEASURES = (EMOTION, RECALL, RETAINED, FAITHFUL, CORRECTED)
+ALL = slice(None)
+WITHOUT_FEAR = [a for a, name in enumerate(AFFECTS) if name != "fear"]
 WHERE = (
-    Column("model", "string", "name of the model in params.yaml"),
-    Column("language", "string", "language of the lists"),
-    Column("ranking", "label", "what lists are ranked by", labels=READINGS),
+    *(typicality.MODEL, typicality.LANGUAGE, typicality.RANKING),
     Column("corpus", "string", "outlet, or control, that the model was trained on"),
     Column("share", "float64", "part of its articles", minimum=0, maximum=1),
 )
+AT = tuple(column.name for column in WHERE)
 WHAT = (
-    Column("category", "string", f"category of social groups, or {EVERY}"),
+    typicality.CATEGORY,
     Column("measure", "label", "what is compared with the model before", labels=MEASURES),
     Column("outcome", "string", "affect; or config of `stereotypes` and k; or words followed"),
 )
-SIZES = (
-    Column("articles", "float64", "articles trained on, mean of the trainings", minimum=1),
-    Column("steps", "float64", "steps of the training, mean of the trainings", minimum=1),
-)
 SPREAD = "standard deviation of it over seeds; null with one seed"
 
-SHIFTS = Schema(
-    columns=(
-        *WHERE,
-        *WHAT,
-        Column("base", "float64", "mean before the training", nullable=True),
-        *ESTIMATE,
-        Column("seeds", "int64", "trainings that value is the mean of", minimum=1),
-        *SIZES,
-        Column("spread", "float64", SPREAD, nullable=True),
-        Column(
-            "difference",
-            "float64",
-            "value minus that of the control at the same share; what p is a test of",
-            nullable=True,
-        ),
-        Column("low_difference", "float64", "lower end of its interval", nullable=True),
-        Column("high_difference", "float64", "upper end of it", nullable=True),
-        Column("spread_difference", "float64", SPREAD, nullable=True),
-        Column(
-            "half_width_seeds",
-            "float64",
-            "half the width of Student's interval of the difference over the seeds that both have; "
-            "null with one seed",
-            nullable=True,
-        ),
-        Column(
-            "significant",
-            "bool",
-            f"p_bh is at most {LEVEL} and the difference further from 0 than half_width_seeds",
-        ),
-        Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0),
+SHIFTS = Schema.keyed(
+    (*WHERE, *WHAT),
+    number("base", "mean before the training"),
+    *ESTIMATE,
+    Column("seeds", "int64", "trainings that value is the mean of", minimum=1),
+    Column("articles", "float64", "articles trained on, mean of the trainings", minimum=1),
+    Column("steps", "float64", "steps of the training, mean of the trainings", minimum=1),
+    number("spread", SPREAD),
+    number("difference", "value minus that of the control at the same share; what p is a test of"),
+    *typicality.LIMITS,
+    number("spread_difference", SPREAD),
+    number(
+        "half_width_seeds",
+        "half the width of Student's interval of the difference over the seeds that both have; "
+        "null with one seed",
     ),
-    key=("model", "language", "ranking", "corpus", "share", "category", "measure", "outcome"),
+    Column(
+        "significant",
+        "bool",
+        f"p_bh is at most {LEVEL} and the difference further from 0 than half_width_seeds",
+    ),
+    Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0),
 )
 RUNS = Schema(
     columns=(
@@ -100,168 +81,180 @@ RUNS = Schema(
         Column("articles", "int32", "articles trained on", minimum=1),
         Column("steps", "int32", "steps of the training", minimum=1),
         *WHAT,
-        Column("base", "float64", "mean before the training", nullable=True),
-        Column("change", "float64", "mean after it, minus base", nullable=True),
+        number("base", "mean before the training"),
+        number("change", "mean after it, minus base"),
     ),
-    key=(*SHIFTS.key[:5], "tuning_seed", *SHIFTS.key[5:]),
+    key=(*AT, "tuning_seed", "category", "measure", "outcome"),
 )
-GROUPS = Schema(
-    columns=(
+GROUPS = Schema.keyed(
+    (
         *WHERE,
         Column("category", "string", "category of social groups"),
         Column("group", "string", "social group"),
         *WHAT[1:],
-        Column("base", "float64", "before the training", nullable=True),
-        Column("change", "float64", "mean over seeds of after minus before", nullable=True),
-        Column("smallest", "float64", "of the changes of all seeds", nullable=True),
-        Column("largest", "float64", "of them", nullable=True),
-        Column("seeds", "int64", "trainings", minimum=1),
-        Column("difference", "float64", "change minus that by the control", nullable=True),
     ),
-    key=("model", "language", "ranking", "corpus", "share", *GROUP, "measure", "outcome"),
+    number("base", "before the training"),
+    number("change", "mean over seeds of after minus before"),
+    number("smallest", "of the changes of all seeds"),
+    number("largest", "of them"),
+    Column("seeds", "int64", "trainings", minimum=1),
+    number("difference", "change minus that by the control"),
 )
-SEEDS = Schema(
-    columns=(
+SEEDS = Schema.keyed(
+    (
         *WHERE,
-        Column("category", "string", f"category of social groups, or {EVERY}"),
-        *WHAT[2:],
+        WHAT[0],
+        WHAT[2],
         Column("seed", "int32", "seed of a training on the control"),
         Column("other_seed", "int32", "seed of another, in the place of its control"),
-        Column("n", "int64", "groups", minimum=1),
-        Column("difference", "float64", "change by the one minus that by the other", nullable=True),
-        Column(
-            "p", "float64", "of it, tested as corpora are: no corpus differs", minimum=0, maximum=1
-        ),
     ),
-    key=(*SHIFTS.key[:6], "outcome", "seed", "other_seed"),
+    Column("n", "int64", "groups", minimum=1),
+    number("difference", "change by the one minus that by the other"),
+    Column("p", "float64", "of it, tested as corpora are: no corpus differs", minimum=0, maximum=1),
 )
-ATTRIBUTES = Schema(
-    columns=(
+ATTRIBUTES = Schema.keyed(
+    (
         *WHERE,
         *(Column(n, "string", d) for n, d in (("category", "category"), ("group", "social group"))),
         Column("query", "string", "the template with the group"),
         Column("word", "string", "the word, casefolded"),
-        Column("outcome", "label", "of the word among the followed ones", labels=OUTCOMES),
-        Column("rank_before", "int64", "rank before the training; null: not there", nullable=True),
-        Column("rank_after", "float64", "mean rank after it, where there", nullable=True),
-        Column("seeds_with", "int64", "trainings after which it is there", minimum=0),
-        Column("seeds", "int64", "trainings", minimum=1),
-        Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
-        Column("negative", "bool", "the lexicon calls it negative", nullable=True),
     ),
-    key=("model", "language", "ranking", "corpus", "share", *GROUP, "query", "word"),
+    Column("outcome", "label", "of the word among the followed ones", labels=OUTCOMES),
+    Column("rank_before", "int64", "rank before the training; null: not there", nullable=True),
+    number("rank_after", "mean rank after it, where there"),
+    Column("seeds_with", "int64", "trainings after which it is there", minimum=0),
+    Column("seeds", "int64", "trainings", minimum=1),
+    Column("positive", "bool", "the lexicon calls it positive; null: not in it", nullable=True),
+    Column("negative", "bool", "the lexicon calls it negative", nullable=True),
 )
-SCHEMAS = {
-    "shifts": SHIFTS,
-    "runs": RUNS,
-    "groups": GROUPS,
-    "attributes": ATTRIBUTES,
-    "seeds": SEEDS,
-}
+SCHEMAS = {"shifts": SHIFTS, "runs": RUNS, "groups": GROUPS}
+SCHEMAS |= {"attributes": ATTRIBUTES, "seeds": SEEDS}
 
 
-class Resampled(NamedTuple):
-    """How groups are resampled."""
+class Params(GroupBootstrap):
+    """What is measured, and how intervals and tests are made."""
 
-    weights: NDArray[np.float32]  # (groups, replicates)
-    n_permutations: int
-    confidence: float
-    seed: int
-    n_permutations_similarity: int = 999
-
-    def of(self, inside: NDArray[np.bool_]) -> Resampled:
-        """Return the weights of some groups."""
-        return self._replace(weights=self.weights[inside])
+    top_k: dict[Reading, int] = Field(
+        {"probability": 200},
+        min_length=1,
+        description="words of each list in a profile, by ranking; the paper: probability, 200",
+    )
+    top_k_followed: int = Field(15, ge=1, description="words of each list followed one by one")
+    recall_at: list[int] = Field([10, 50], min_length=1, description="k of the recall compared")
+    flagged: bool = Field(default=True, description="whether attributes with a flag are sought too")
+    control: str = Field("control", description="corpus that the others are judged against")
+    n_permutations: int = Field(
+        9999, ge=99, description="sign patterns over groups, where not all are tried"
+    )
+    n_permutations_similarity: int = Field(
+        999, ge=99, description="exchanges of profiles in a similarity, where not all are tried"
+    )
+    n_bootstrap: int = Field(500, ge=100, description="bootstrap replicates over groups")
 
 
 class Corpus(NamedTuple):
-    """What a model was after the trainings on one corpus, by seed."""
+    """What a model was after the trainings on a corpus, by seed, and what it is judged against."""
 
     seeds: Sequence[int]
     values: Array  # (seeds, groups, outcomes); for rsa the outcomes are the affects
     articles: float = 0.0  # mean of the trainings
     steps: float = 0.0
-
-    def of(self, inside: NDArray[np.bool_]) -> Corpus:
-        """Return the values of some groups."""
-        return self._replace(values=self.values[:, inside])
-
-    def pairs(self, other: Corpus) -> list[tuple[int, int]]:
-        """Return where the seeds that both have stand in either."""
-        both = sorted(set(self.seeds) & set(other.seeds))
-        return [(self.seeds.index(seed), other.seeds.index(seed)) for seed in both]
-
-
-class Baseline(NamedTuple):
-    """What a corpus is judged against."""
-
     control: Corpus | None = None
     untested: str = THE_CONTROL  # why there is no p; empty: there is one
 
-    def of(self, inside: NDArray[np.bool_]) -> Baseline:
-        """Return the values of some groups."""
-        return self._replace(control=self.control and self.control.of(inside))
+    def of(self, inside: NDArray[np.bool_], outcomes: Sequence[int] | slice = ALL) -> Corpus:
+        """Return the values of some groups and outcomes."""
+        control = self.control and self.control.of(inside, outcomes)
+        return self._replace(values=self.values[:, inside][..., outcomes], control=control)
 
+    def pairs(self) -> list[tuple[int, int]]:
+        """Return where the seeds that the control has too stand in either."""
+        other = self.control.seeds if self.control else []
+        both = sorted(set(self.seeds) & set(other))
+        return [(self.seeds.index(seed), other.index(seed)) for seed in both]
 
-def baseline(own: Corpus, control: Corpus | None) -> Baseline:
-    """Return the control of a corpus that is another, and whether the two may be compared.
+    def against(self, control: Corpus | None) -> Corpus:
+        """Return it with the control, another corpus, and whether the two may be compared.
 
-    Who reads more articles takes more steps, and moves further whatever they say: there is no test
-    where the numbers differ by more than 5% of the larger.
+        Who reads more articles takes more steps, and moves further whatever they say: there is no
+        test where the numbers differ by more than 5% of the larger.
 
-    Examples
-    --------
-    >>> hundred = Corpus([1], np.zeros((1, 2, 3)), 100)
-    >>> baseline(hundred._replace(articles=96), hundred).untested
-    ''
-    >>> baseline(hundred._replace(articles=94), hundred).untested
-    'none: trained on 94 articles, the control on 100'
-    """
-    if control is None:
-        return Baseline(None, NO_CONTROL)
-    larger = max(own.articles, control.articles)
-    if abs(own.articles - control.articles) > APART * larger:
-        return Baseline(control, UNEQUAL.format(own=own.articles, control=control.articles))
-    return Baseline(control, "")
+        Examples
+        --------
+        >>> hundred = Corpus([1], np.zeros((1, 2, 3)), 100)
+        >>> hundred._replace(articles=96).against(hundred).untested
+        ''
+        >>> hundred._replace(articles=94).against(hundred).untested
+        'none: trained on 94 articles, the control on 100'
+        """
+        if control is None:
+            return self._replace(untested=NO_CONTROL)
+        larger = max(self.articles, control.articles)
+        unequal = abs(self.articles - control.articles) > APART * larger
+        why = UNEQUAL.format(own=self.articles, control=control.articles) if unequal else ""
+        return self._replace(control=control, untested=why)
 
 
 def judged(
-    base: Array, own: Corpus, against: Baseline, sizes: Array, by: Resampled
-) -> list[dict[str, Any]]:
+    base: Array, own: Corpus, sizes: Array, weights: Weights, params: Params
+) -> pl.DataFrame:
     """Return a row for each outcome: the mean change over groups, and that minus the control's.
 
     Parameters
     ----------
     base : (groups, outcomes) array
         Before the training.
-    against
-        The trainings that ``own`` is judged against, and whether there is a test.
     sizes : (groups, outcomes) array
         How much a group counts for.
+    weights : (groups, replicates) array
+        How often a group is drawn.
     """
+
+    def means(change: Array) -> tuple[Array, Array]:
+        """Return the mean over seeds and groups with limits, (3, outcomes), and of each seed."""
+        mean = change.mean(axis=0)
+        counts = np.where(np.isnan(mean), 0.0, sizes)
+        with np.errstate(invalid="ignore"):
+            drawn = ((np.nan_to_num(mean) * counts).T @ weights) / (counts.T @ weights)
+        by_seed = np.stack([weighted(one, counts) for one in change])
+        return np.stack([weighted(mean, counts), *percentiles(drawn, params.confidence)]), by_seed
+
     change = own.values - base
-    mean, by_seed = _means(change, sizes, by)
     present = ~np.isnan(change).any(axis=0) & (sizes > 0)
-    start = weighted(base, sizes * present)
     gap, gap_by_seed = np.full((3, base.shape[1]), np.nan), np.empty((0, base.shape[1]))
     p = gap[0]
-    if against.control is not None:
-        other = against.control.values - base
+    if own.control is not None:
+        other = own.control.values - base
         apart = change.mean(axis=0) - other.mean(axis=0)
-        gap, _ = _means(apart[None], sizes, by)
-        if pairs := own.pairs(against.control):
-            _, gap_by_seed = _means(np.stack([change[i] - other[j] for i, j in pairs]), sizes, by)
-        if not against.untested:
+        gap, _ = means(apart[None])
+        if pairs := own.pairs():
+            _, gap_by_seed = means(np.stack([change[i] - other[j] for i, j in pairs]))
+        if not own.untested:
             tested = apart * np.where(sizes > 0, sizes, np.nan)
-            p = sign_flip_p(tested, by.n_permutations, by.seed)
-            p = np.where(np.isnan(gap[0]), np.nan, p)
-    null = against.untested or FLIPPED.format(by.n_permutations)
-    return [
-        _row(start[o], mean[:, o], by_seed[:, o], gap[:, o], gap_by_seed[:, o], by.confidence)
-        | {"n": int(present[:, o].sum()), "method": METHOD, "null": null}
-        | {"p": None if np.isnan(p[o]) else float(p[o])}
-        for o in range(base.shape[1])
-    ]
+            p = sign_flip_p(tested, params.n_permutations, params.seed)
+    found = _rows(weighted(base, sizes * present), *means(change), gap, gap_by_seed, p, params)
+    null = own.untested or FLIPPED.format(params.n_permutations)
+    return found.with_columns(
+        n=pl.Series(present.sum(axis=0)), method=pl.lit(METHOD), null=pl.lit(null)
+    )
+
+
+def _rows(
+    base: Array,
+    mean: Array,
+    by_seed: Array,
+    gap: Array,
+    gap_by_seed: Array,
+    p: Array,
+    params: Params,
+) -> pl.DataFrame:
+    """Return a row for each outcome, the last axis of all arrays; the first is limits or seeds."""
+    columns = dict(zip(("base", "value", "low", "high"), [base, *mean], strict=True))
+    columns |= dict(zip(("difference", "low_difference", "high_difference"), gap, strict=True))
+    columns["spread"], columns["spread_difference"] = _sd(by_seed), _sd(gap_by_seed)
+    columns["half_width_seeds"] = half_width(gap_by_seed, params.confidence)
+    columns["p"] = np.where(np.isnan(gap[0]), np.nan, p)
+    return pl.DataFrame(columns).with_columns(pl.col("p").fill_nan(None))
 
 
 class Likeness(NamedTuple):
@@ -273,61 +266,35 @@ class Likeness(NamedTuple):
     groups: int
 
 
-def likeness(
-    base: Array, own: Corpus, inside: NDArray[np.bool_], by: Resampled, *, faithful: bool
-) -> Likeness:
+def likeness(base: Array, own: Corpus, weights: Weights, *, diagonal: bool) -> Likeness:
     """Compare profiles with those before the training, among the groups of one category.
 
     Parameters
     ----------
-    inside : (groups,) array
-        The groups; their profiles must have a direction before and after all trainings.
-    faithful
-        With the diagonal and without fear, as published; else without diagonal, and all affects.
+    base : (groups, affects) array
+        Before; profiles must have a direction before and after all trainings.
+    weights : (groups, replicates) array
     """
-    dimensions = _dimensions(faithful=faithful)
-    weights = by.weights[inside]
-    first = base[inside][:, dimensions]
-    after = [x[inside][:, dimensions] for x in own.values]
-    with np.errstate(invalid="ignore"):
-        values = np.array([rsa(first, x, diagonal=faithful) for x in after])
-        drawn = np.stack([redrawn(first, x, weights, diagonal=faithful) for x in after])
-    return Likeness(values, drawn, weights.sum(axis=0), int(inside.sum()))
+    pairs = [(base, x) for x in own.values]
+    values = np.array([similarity.rsa(*pair, diagonal=diagonal) for pair in pairs])
+    drawn = np.stack([similarity.redrawn(*pair, weights, diagonal=diagonal) for pair in pairs])
+    return Likeness(values, drawn, weights.sum(axis=0), len(base))
 
 
 def exchanged(
-    base: Array,
-    own: Corpus,
-    control: Corpus,
-    inside: NDArray[np.bool_],
-    by: Resampled,
-    category: str,
-    *,
-    faithful: bool,
-) -> Exchanged:
+    base: Array, own: Corpus, category: str, params: Params, *, diagonal: bool
+) -> similarity.Exchanged | None:
     """Return the difference of two similarities in a category after exchanges of profiles.
 
     Trainings are paired in the order of their seeds, as many as both corpora have. Parameters as
-    of :func:`likeness`; categories have random streams of their own.
+    of :func:`likeness`; categories have random streams of their own. None without a test.
     """
-    dimensions = _dimensions(faithful=faithful)
-    first, one, other = (
-        x[..., inside, :][..., dimensions] for x in (base, own.values, control.values)
-    )
-    both = min(len(one), len(other))
-    seed = [by.seed, int(keys([category])[0])]
-    number = by.n_permutations_similarity
-    return exchange(first, one[:both], other[:both], number, seed, diagonal=faithful)
-
-
-def _dimensions(*, faithful: bool) -> list[int]:
-    return [a for a in range(len(AFFECTS)) if not (faithful and a == FEAR)]
-
-
-def directed(shares: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which profiles have a direction, with fear left out too."""
-    carried = np.nan_to_num(np.delete(shares, FEAR, axis=1)).sum(axis=1)
-    return np.asarray(carried > 0, dtype=np.bool_)
+    if own.control is None or own.untested:
+        return None
+    both = min(len(own.values), len(own.control.values))
+    seed = [params.seed, int(keys([category])[0])]
+    given = base, own.values[:both], own.control.values[:both], params.n_permutations_similarity
+    return similarity.exchange(*given, seed, diagonal=diagonal)
 
 
 def together(kept: Sequence[Likeness]) -> Likeness:
@@ -345,71 +312,53 @@ def compared(
     own: Likeness,
     control: Likeness | None,
     pairs: Sequence[tuple[int, int]],
-    by: Resampled,
-    null: str,
-    p: float | None = None,
-) -> dict[str, Any]:
+    p: float,
+    params: Params,
+) -> pl.DataFrame:
     """Return the row of a similarity: rho - 1, and that minus the control's.
 
     Parameters
     ----------
     pairs
         The trainings of both with the same seed.
-    null, p
-        What the difference is judged against; see :func:`exchanged`.
+    p
+        Of the difference, nan without a test; see :func:`exchanged`.
     """
-    mean = _drawn(own.values.mean() - 1, own.drawn.mean(axis=0) - 1, by.confidence)
-    gap, differ = np.full(3, np.nan), np.empty(0)
+
+    def limits(value: float, drawn: Array) -> Array:
+        return np.stack([[value], *percentiles(drawn[None], params.confidence)])
+
+    mean = limits(own.values.mean() - 1, own.drawn.mean(axis=0) - 1)
+    gap, by_seed = np.full((3, 1), np.nan), np.empty((0, 1))
     if control is not None:
         drawn = own.drawn.mean(axis=0) - control.drawn.mean(axis=0)
-        gap = _drawn(own.values.mean() - control.values.mean(), drawn, by.confidence)
-        differ = np.array([own.values[i] - control.values[j] for i, j in pairs])
-    return _row(1.0, mean, own.values, gap, differ, by.confidence) | {
-        "n": own.groups,
-        "method": similarity.METHOD,
-        "null": null,
-        "p": None if np.isnan(gap[0]) else p,
-    }
+        gap = limits(own.values.mean() - control.values.mean(), drawn)
+        by_seed = np.array([[own.values[i] - control.values[j]] for i, j in pairs]).reshape(-1, 1)
+    one = np.ones(1)
+    found = _rows(one, mean, own.values[:, None], gap, by_seed, p * one, params)
+    return found.with_columns(n=pl.lit(own.groups), method=pl.lit(similarity.METHOD))
 
 
-def half_width(by_seed: Array, confidence: float) -> float:
-    """Return half the width of Student's interval of the mean of some differences, by seed.
+def half_width(by_seed: Array, confidence: float) -> Array:
+    """Return half the width of Student's interval of the mean of differences, (seeds, ...).
 
     nan with fewer than two seeds.
 
     Examples
     --------
-    >>> round(half_width(np.array([-0.5, 0.5]) * 2**0.5, 0.95), 3)
-    8.985
+    >>> half_width(np.array([[-0.5], [0.5]]) * 2**0.5, 0.95).round(3).tolist()
+    [8.985]
     """
     n = len(by_seed)
-    if n < 2:
-        return float("nan")
-    return float(student.ppf((1 + confidence) / 2, n - 1) * _sd(by_seed) / n**0.5)
+    reach = student.ppf((1 + confidence) / 2, n - 1) if n > 1 else np.nan
+    found: Array = reach * _sd(by_seed) / max(n, 1) ** 0.5
+    return found
 
 
-def _row(
-    base: float, mean: Array, by_seed: Array, gap: Array, gap_by_seed: Array, confidence: float
-) -> dict[str, Any]:
-    names = ("value", "low", "high", "difference", "low_difference", "high_difference")
-    return dict(zip(names, map(finite, [*mean, *gap]), strict=True)) | {
-        "base": finite(base),
-        "spread": finite(_sd(by_seed)),
-        "spread_difference": finite(_sd(gap_by_seed)),
-        "half_width_seeds": finite(half_width(gap_by_seed, confidence)),
-    }
-
-
-def _means(change: Array, sizes: Array, by: Resampled) -> tuple[Array, Array]:
-    """Return the mean over seeds and groups with limits, (3, outcomes), and that of each seed."""
-    mean = change.mean(axis=0)
-    counts = np.where(np.isnan(mean), 0.0, sizes)
-    summed = np.nan_to_num(mean) * counts
-    with np.errstate(invalid="ignore"):
-        drawn = (summed.T @ by.weights) / (counts.T @ by.weights)
-    limits = percentiles(drawn, by.confidence)
-    by_seed = np.stack([weighted(one, counts) for one in change])
-    return np.stack([weighted(mean, counts), limits.low, limits.high]), by_seed
+def _sd(by_seed: Array) -> Array:
+    """Return the standard deviation over seeds, the first axis."""
+    alone = len(by_seed) < 2
+    return np.full(by_seed.shape[1:], np.nan) if alone else by_seed.std(axis=0, ddof=1)
 
 
 def weighted(values: Array, counts: Array) -> Array:
@@ -417,12 +366,3 @@ def weighted(values: Array, counts: Array) -> Array:
     with np.errstate(invalid="ignore"):
         found: Array = (np.nan_to_num(values) * counts).sum(axis=0) / counts.sum(axis=0)
     return found
-
-
-def _drawn(value: float, drawn: Array, confidence: float) -> Array:
-    limits = percentiles(drawn[None], confidence)
-    return np.array([value, limits.low[0], limits.high[0]])
-
-
-def _sd(values: Array) -> float:
-    return float(values.std(ddof=1)) if len(values) > 1 else float("nan")

@@ -12,8 +12,8 @@ import polars as pl
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.emotions.build import AFFECTS
-from plumbline.probes.stereotypes import emotions, typicality
-from plumbline.probes.stereotypes.match_attributes import Lists, hits
+from plumbline.probes.stereotypes import typicality
+from plumbline.probes.stereotypes.match_attributes import Lists
 from plumbline.probes.stereotypes.typicality import LIST, folded
 
 if TYPE_CHECKING:
@@ -25,19 +25,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 GROUP = ("category", "group")
+WORD = (*GROUP, "query", "key")
 EMOTION, RECALL, RETAINED = "emotion", "recall", "retained"
 OUTCOMES = ("added", "retained", "removed")
-
-
-class Setting(NamedTuple):
-    """What is measured, and with what."""
-
-    ranking: str  # of typicality.READINGS
-    k: int  # words of each list that make a profile
-    top: int  # words of each list that are followed one by one
-    ranks: list[int]  # at which recall is taken
-    lexicon: pl.DataFrame  # as emotions.lexicon returns it
-    attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes
 
 
 class Measured(NamedTuple):
@@ -48,86 +38,62 @@ class Measured(NamedTuple):
     top: pl.DataFrame  # category, group, query, key, place: the followed words, each once
 
 
-def outcomes(setting: Setting) -> dict[str, list[str]]:
-    """Return the names of the outcomes of each measure."""
-    found = [f"{config}@{k}" for config in sorted(setting.attributes) for k in setting.ranks]
-    return {EMOTION: list(AFFECTS), RECALL: found, RETAINED: [f"top {setting.top}"]}
+class Setting(NamedTuple):
+    """What is measured, and with what."""
 
+    groups: pl.DataFrame  # category and group, in the order of results
+    ranking: str  # of typicality.READINGS
+    k: int  # words of each list that make a profile
+    top: int  # words of each list that are followed one by one
+    ranks: list[int]  # at which recall is taken
+    lexicon: pl.DataFrame  # as emotions.lexicon returns it
+    attributes: Mapping[str, pl.DataFrame]  # by config of the dataset stereotypes
 
-def measured(
-    answers: pl.DataFrame, groups: pl.DataFrame, setting: Setting, base: Measured | None = None
-) -> Measured:
-    """Measure the lists of one model.
+    def outcomes(self) -> dict[str, list[str]]:
+        """Return the names of the outcomes of each measure."""
+        found = [f"{config}@{k}" for config in sorted(self.attributes) for k in self.ranks]
+        return {EMOTION: list(AFFECTS), RECALL: found, RETAINED: [f"top {self.top}"]}
 
-    Parameters
-    ----------
-    answers
-        Lists as :func:`plumbline.probes.stereotypes.typicality.answers` returns them.
-    groups
-        Category and group, in the order that results are to have.
-    base
-        The same model before the training, which ``retained`` is compared with; None: itself.
-    """
-    ranked = typicality.placed(answers, setting.ranking)
-    found = emotions.members(typicality.unions(ranked, setting.k), setting.lexicon)
-    shares = np.full((len(groups), len(AFFECTS)), np.nan)
-    shares[_rows(found.groups, groups)] = found.profiles().share
-    top = (
-        ranked.filter(pl.col("place") <= setting.top)
-        .group_by(*GROUP, "query", "key")
-        .agg(pl.col("place").min())
-        .sort(*GROUP, "query", "place")
-    )
-    recall, sizes = _recall(answers, groups, setting)
-    retained = _retained(top if base is None else base.top, top, groups)
-    once = np.ones((len(groups), 1))
-    return Measured(
-        {EMOTION: shares, RECALL: recall, RETAINED: retained},
-        {EMOTION: np.repeat(once, len(AFFECTS), axis=1), RECALL: sizes, RETAINED: once},
-        top,
-    )
+    def measured(self, answers: pl.DataFrame, base: Measured | None = None) -> Measured:
+        """Measure the lists of one model.
 
+        Parameters
+        ----------
+        answers
+            Lists as :func:`plumbline.probes.stereotypes.typicality.answers` returns them.
+        base
+            The same model before the training, which ``retained`` is compared with; None: itself.
+        """
+        ranked = typicality.placed(answers, self.ranking)
+        known = typicality.unions(ranked, self.k).join(self.lexicon, on="key")
+        top = ranked.filter(pl.col("place") <= self.top).group_by(WORD).agg(pl.col("place").min())
+        top = top.sort(*GROUP, "query", "place")
+        before = top if base is None else base.top
+        there = top.select(*WORD, there=pl.lit(value=True))
+        per_query = before.join(there, on=WORD, how="left").group_by(*GROUP, "query")
+        stays = per_query.agg(pl.col("there").is_not_null().mean()).sort(*GROUP, "query")
+        lists, found = Lists.of(answers, self.ranking), [np.empty((len(self.groups), 0))] * 2
+        for _, attributes in sorted(self.attributes.items()):
+            hits = [pl.col("place").is_between(1, k).sum().alias(f"{k}") for k in self.ranks]
+            met = lists.find(attributes).attributes.group_by(category="pool", group="own")
+            of_each = self._aligned(met.agg(pl.len(), *hits))
+            sizes = np.repeat(np.nan_to_num(of_each[:, :1]), len(self.ranks), axis=1)
+            recall = of_each[:, 1:] / of_each[:, :1]
+            found = [np.hstack(pair) for pair in zip(found, (recall, sizes), strict=True)]
+        values = {
+            EMOTION: self._aligned(known.group_by(GROUP).agg(pl.col(AFFECTS).mean())),
+            RECALL: found[0],
+            RETAINED: self._aligned(
+                stays.group_by(GROUP, maintain_order=True).agg(pl.col("there").mean())
+            ),
+        }
+        sizes_of = {name: np.ones(of.shape) for name, of in values.items()} | {RECALL: found[1]}
+        return Measured(values, sizes_of, top)
 
-def _rows(some: pl.DataFrame, groups: pl.DataFrame) -> NDArray[np.int64]:
-    """Return where the groups of a table stand among all."""
-    place = groups.select(GROUP).with_row_index("row")
-    joined = some.join(place, on=GROUP, how="left", maintain_order="left")
-    return joined["row"].to_numpy().astype(np.int64)
-
-
-def _recall(answers: pl.DataFrame, groups: pl.DataFrame, setting: Setting) -> tuple[Array, Array]:
-    """Return the share of each group's attributes found at each rank, and how many it has."""
-    width = len(setting.ranks)
-    shape = (len(groups), width * len(setting.attributes))
-    counts, sizes = np.zeros(shape), np.zeros(shape)
-    lists = Lists.of(answers, setting.ranking)
-    at = np.array(setting.ranks) - 1
-    for number, (_, attributes) in enumerate(sorted(setting.attributes.items())):
-        found = lists.find(attributes)
-        if found.attributes.is_empty():
-            continue
-        row, place = found.column("row"), found.column("place")
-        own = _rows(found.groups.select("group", category="pool"), groups)
-        size = np.bincount(row, minlength=len(own))
-        columns = slice(number * width, (number + 1) * width)
-        np.add.at(counts[:, columns], own, hits(place, row, len(own), max(setting.ranks))[:, at])
-        np.add.at(sizes[:, columns], own, np.repeat(size[:, None], width, axis=1))
-    with np.errstate(invalid="ignore"):
-        return counts / sizes, sizes
-
-
-def _retained(before: pl.DataFrame, after: pl.DataFrame, groups: pl.DataFrame) -> Array:
-    """Return which share of the words followed before is among them after, mean of the queries."""
-    stays = before.join(
-        after.select("query", *GROUP, "key", there=pl.lit(value=True)),
-        on=[*GROUP, "query", "key"],
-        how="left",
-    )
-    per = stays.group_by(*GROUP, "query").agg(pl.col("there").is_not_null().mean())
-    per = per.sort(*GROUP, "query").group_by(GROUP, maintain_order=True).agg(pl.col("there").mean())
-    found = np.full((len(groups), 1), np.nan)
-    found[_rows(per, groups), 0] = per["there"].to_numpy()
-    return found
+    def _aligned(self, some: pl.DataFrame) -> Array:
+        """Return the numbers of some groups in the order of all; nan of the others."""
+        every = self.groups.join(some, on=GROUP, how="left", maintain_order="left")
+        return every.drop(GROUP).cast(pl.Float64).to_numpy()
 
 
 def words_moved(
@@ -143,23 +109,19 @@ def words_moved(
     before, after
         ``Measured.top`` before, and after the training with each seed.
     """
-    key = [*GROUP, "query", "key"]
-    counted = (
-        pl.concat(after)
-        .group_by(key)
-        .agg(seeds_with=pl.len(), rank_after=(pl.col("place").sum() / pl.len()).round(6))
-    )
-    joined = before.rename({"place": "rank_before"}).join(
-        counted, on=key, how="full", coalesce=True
-    )
+    there = pl.concat(after).group_by(WORD)
+    mean = (pl.col("place").sum() / pl.len()).round(6)
     known = pl.col("rank_before").is_not_null()
-    stays = pl.col("seeds_with").fill_null(0) * 2 > len(after)
+    stays = pl.col("seeds_with") * 2 > len(after)
     added, retained, removed = range(len(OUTCOMES))
     outcome = pl.when(known & stays).then(retained).when(known).then(removed).otherwise(added)
     return (
-        joined.filter(known | stays)
-        .with_columns(pl.col("seeds_with").fill_null(0), outcome=outcome, seeds=pl.lit(len(after)))
+        before.rename({"place": "rank_before"})
+        .join(there.agg(seeds_with=pl.len(), rank_after=mean), on=WORD, how="full", coalesce=True)
+        .with_columns(pl.col("seeds_with").fill_null(0), seeds=pl.lit(len(after)))
+        .filter(known | stays)
         .join(lexicon.select("key", "positive", "negative"), on="key", how="left")
+        .with_columns(outcome=outcome)
         .rename({"key": "word"})
         .sort(*GROUP, "query", "word")
     )
@@ -209,10 +171,8 @@ def lists_after(paths: Sequence[Path], training: Training, before: pl.DataFrame)
     UserError
         If they are not of the same queries, or of another length.
     """
-    own = pl.all_horizontal(
-        pl.col(name) == value for name, value in zip(COLUMNS[:3], training, strict=False)
-    )
-    table = pl.concat(pl.scan_parquet(path).filter(own) for path in paths).drop(COLUMNS).collect()
+    own = dict(zip(COLUMNS[:3], training, strict=False))
+    table = pl.concat(pl.scan_parquet(path).filter(**own) for path in paths).drop(COLUMNS).collect()
     one, two = (x.group_by(LIST).agg(pl.col("rank").max()).sort(LIST) for x in (before, table))
     if not one.equals(two):
         raise UserError(

@@ -6,17 +6,18 @@ Typicality is the logarithm of P(word | group) / P(word | group masked), in nats
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.schema import Column
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
 from plumbline.probes.stats.estimate import Resampling
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -33,18 +34,44 @@ READINGS = tuple(SCORES)
 WHOLE = ("corrected", "corrected_one")  # readings of words alone, without pieces of longer ones
 LIST = ("category", "group", "query")  # what names a list
 EVERY = "all"  # categories together
+Reading = Literal["probability", "faithful", "corrected", "corrected_one"]
+
+
+def number(name: str, description: str) -> Column:
+    """Return a column of numbers, null where there is none."""
+    return Column(name, "float64", description, nullable=True)
+
+
+# columns of the study's tables
+MODEL = Column("model", "string", "name of the model in params.yaml")
+LANGUAGE = Column("language", "string", "language of the lists")
+READING, RANKING = (
+    Column(name, "label", "what lists are ranked by", labels=READINGS)
+    for name in ("reading", "ranking")
+)
+TOP_K = Column("top_k", "int64", "words taken of each template's list", minimum=1)
+CATEGORY = Column("category", "string", f"category of social groups, or {EVERY}")
+LIMITS = (
+    number("low_difference", "lower end of its interval"),
+    number("high_difference", "upper end of it"),
+)
+FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1)
 
 
 class GroupBootstrap(Resampling):
     """Tables whose intervals resample groups, or words."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates")
     n_permutations: int = Field(999, ge=99, description="of permutation tests that are not exact")
 
     def weights(self, units: Sequence[str]) -> NDArray[np.float32]:
         """Return how often each group or word is in each replicate, (units, replicates)."""
         return poisson(bits(keys(units), self.n_bootstrap, self.seed))
+
+
+def located(table: pl.DataFrame, place: Mapping[str, Any]) -> pl.DataFrame:
+    """Add columns that have one value in all rows."""
+    return table.with_columns(pl.lit(value).alias(name) for name, value in place.items())
 
 
 def languages(outputs: Path) -> list[str]:
@@ -81,32 +108,27 @@ def readings(table: pl.DataFrame) -> list[str]:
     return [name for name, null in zip(READINGS, lacking, strict=True) if not null]
 
 
-def placed(table: pl.DataFrame, reading: str, by: tuple[str, ...] = LIST) -> pl.DataFrame:
+def placed(table: pl.DataFrame, reading: str) -> pl.DataFrame:
     """Add ``score`` and ``place``: the rank by it in the list, 1 the highest; ties by ``rank``.
 
     Tokens that are no whole words are left out in the readings of :data:`WHOLE`; the released code
     keeps them.
-
-    Parameters
-    ----------
-    by
-        Columns that name a list; more than :data:`LIST` where outputs have more, as those of
-        ``after_training``.
     """
-    descending = [*(False for _ in by), True, False]
     kept = table.filter("starts_word") if reading in WHOLE else table
+    order = [*LIST, "score", "rank"]
     ranked = kept.with_columns(score=SCORES[reading]).sort(
-        *by, "score", "rank", descending=descending
+        order, descending=[name == "score" for name in order]
     )
-    return ranked.with_columns(place=pl.int_range(1, pl.len() + 1).over(by))
+    return ranked.with_columns(place=pl.int_range(1, pl.len() + 1).over(LIST))
 
 
-def unions(placed: pl.DataFrame, k: int, by: tuple[str, ...] = LIST[:2]) -> pl.DataFrame:
+def unions(placed: pl.DataFrame, k: int) -> pl.DataFrame:
     """Return the different words among the first ``k`` of any template of a group.
 
     Returns
     -------
     DataFrame
-        The columns ``by`` and ``key``, sorted.
+        Columns category, group and ``key``, sorted.
     """
-    return placed.filter(pl.col("place") <= k).select(*by, "key").unique().sort(*by, "key")
+    own = [*LIST[:2], "key"]
+    return placed.filter(pl.col("place") <= k).select(own).unique().sort(own)

@@ -48,43 +48,40 @@ WHERE = (
     Column("group", "string", "the group; `*`: all of the category"),
 )
 SCHEMAS = {
-    "waves": Schema(
-        columns=(
-            *WHERE,
-            Column("n_queries", "int32", "queries that both waves put to the engine", minimum=0),
-            Column("n_earlier", "int32", "suggestions in the earlier wave", minimum=0),
-            Column("n_later", "int32", "suggestions in the later wave", minimum=0),
-            Column("n_appeared", "int32", "only in the later wave", minimum=0),
-            Column("n_vanished", "int32", "only in the earlier wave", minimum=0),
-            Column("n_retained", "int32", "in both", minimum=0),
-            Column(
-                "rank_change",
-                "float64",
-                "mean distance between the ranks of what is in both, in places",
-                nullable=True,
-                minimum=0,
-            ),
-            Column(
-                "jaccard",
-                "float64",
-                "retained over retained, appeared and vanished, summed over queries; null: none",
-                nullable=True,
-                minimum=0,
-                maximum=1,
-            ),
-            Column("jaccard_low", "float64", "lower end of its interval", nullable=True),
-            Column("jaccard_high", "float64", "upper end of its interval", nullable=True),
-            Column("cluster", "string", "what was resampled: query (of one group) or group"),
-            Column("clusters", "int32", "how many of them; no interval from fewer than two"),
-            Column(
-                "jaccard_null",
-                "float64",
-                "the same between each query's earlier suggestions and the later ones of every "
-                "other group of the category under the same template",
-                nullable=True,
-            ),
+    "waves": Schema.keyed(
+        WHERE,
+        Column("n_queries", "int32", "queries that both waves put to the engine", minimum=0),
+        Column("n_earlier", "int32", "suggestions in the earlier wave", minimum=0),
+        Column("n_later", "int32", "suggestions in the later wave", minimum=0),
+        Column("n_appeared", "int32", "only in the later wave", minimum=0),
+        Column("n_vanished", "int32", "only in the earlier wave", minimum=0),
+        Column("n_retained", "int32", "in both", minimum=0),
+        Column(
+            "rank_change",
+            "float64",
+            "mean distance between the ranks of what is in both, in places",
+            nullable=True,
+            minimum=0,
         ),
-        key=("language", "engine", "category", "group"),
+        Column(
+            "jaccard",
+            "float64",
+            "retained over retained, appeared and vanished, summed over queries; null: none",
+            nullable=True,
+            minimum=0,
+            maximum=1,
+        ),
+        Column("jaccard_low", "float64", "lower end of its interval", nullable=True),
+        Column("jaccard_high", "float64", "upper end of its interval", nullable=True),
+        Column("cluster", "string", "what was resampled: query (of one group) or group"),
+        Column("clusters", "int32", "how many of them; no interval from fewer than two"),
+        Column(
+            "jaccard_null",
+            "float64",
+            "the same between each query's earlier suggestions and the later ones of every "
+            "other group of the category under the same template",
+            nullable=True,
+        ),
     ),
     "suggestions": Schema(
         columns=(
@@ -103,7 +100,6 @@ SCHEMAS = {
 class Params(Bootstrap):
     """Which waves are compared, and how."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     earlier: str = Field(description="folder of the snapshot of a wave")
     later: str = Field(description="folder of the snapshot of a later one")
 
@@ -124,34 +120,36 @@ def run(_inputs: Inputs | None, params: Params) -> dict[str, pl.DataFrame]:
     """
     waves = opened(params)
     requests = [wave.manifest["request"] for wave in waves]
-    found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
-    for language in sorted(set(requests[0]["locales"]) & set(requests[1]["locales"])):
+    locales, engines = (
+        sorted(set(requests[0][part]) & set(requests[1][part])) for part in ("locales", "engines")
+    )
+    asked, found = [], []
+    for language in locales:
         queries = _queries(waves, language)
-        engines = sorted(set(requests[0]["engines"]) & set(requests[1]["engines"]))
         if queries.is_empty() or not engines:
             raise UserError(
                 f"{params.earlier} and {params.later}: no engine got the same query in both "
                 f"({language}); compare waves of the same groups and templates"
             )
-        _require_alike(waves, "locales", language)
-        for engine in engines:
-            _require_alike(waves, "engines", engine)
+        for part, name in (("locales", language), *(("engines", engine) for engine in engines)):
+            one, other = (request[part][name] for request in requests)
+            for field in sorted({*one, *other}):  # what differs is then not due to time alone
+                if one.get(field) != other.get(field):
+                    raise UserError(
+                        f"{waves[0].folder} has {part}.{name}.{field} {one.get(field)!r}, "
+                        f"{waves[1].folder} has {other.get(field)!r}: time is not all that "
+                        "changed; compare waves of the same requests"
+                    )
         first, second = (_completions(wave, language) for wave in waves)
         both = first.join(second, on=["engine", "query", "attribute"], how="full", coalesce=True)
-        both = both.rename({"rank": "rank_earlier", "rank_right": "rank_later"})
-        both = both.join(queries, on="query").filter(pl.col("engine").is_in(engines))
-        for engine in engines:
-            own = both.filter(engine=engine)
-            place = {"language": pl.lit(language), "engine": pl.lit(engine)}
-            rows = pl.DataFrame(list(_levels(own, queries, f"{language}/{engine}", params)))
-            found["waves"].append(rows.with_columns(**place))
-            found["suggestions"].append(_suggestions(own).with_columns(**place))
-    return {
-        name: typed(pl.concat(tables, how="vertical_relaxed"), SCHEMAS[name]).sort(
-            SCHEMAS[name].key
-        )
-        for name, tables in found.items()
-    }
+        asked.append(pl.DataFrame({"engine": engines}).join(queries, how="cross"))
+        found.append(both.join(asked[-1], on=["engine", "query"]))
+    suggestions = pl.concat(found).rename({"rank": "rank_earlier", "rank_right": "rank_later"})
+    ranked = [pl.col(f"rank_{name}").is_not_null() for name in ("earlier", "later")]
+    changes = pl.when(~ranked[0]).then(0).when(~ranked[1]).then(1).otherwise(2)  # of CHANGES
+    rows = pl.DataFrame(_levels(suggestions, pl.concat(asked), params), infer_schema_length=None)
+    tables = {"waves": rows, "suggestions": suggestions.with_columns(change=changes)}
+    return {name: typed(tables[name], of).sort(of.key) for name, of in SCHEMAS.items()}
 
 
 def opened(params: Params) -> list[Snapshot]:
@@ -236,27 +234,15 @@ def jaccard_interval(
     return float(low), float(high)
 
 
-def _require_alike(waves: list[Snapshot], part: str, name: str) -> None:
-    """Refuse waves whose requests differ: what differs is then not due to time alone."""
-    one, other = (wave.manifest["request"][part][name] for wave in waves)
-    for field in sorted({*one, *other}):
-        if one.get(field) != other.get(field):
-            raise UserError(
-                f"{waves[0].folder} has {part}.{name}.{field} {one.get(field)!r}, "
-                f"{waves[1].folder} has {other.get(field)!r}: time is not all that changed; "
-                "compare waves of the same requests"
-            )
-
-
 def _queries(waves: list[Snapshot], language: str) -> pl.DataFrame:
-    """Return the queries of both waves, sorted by group and query."""
+    """Return the queries of both waves, with their language, sorted by group and query."""
     first, second = (stereotypes.queries_of(wave, language) for wave in waves)
     rows = [
-        {"query": query, "category": q.category, "group": q.group, "template": q.template}
-        for query, q in first.items()
-        if query in second
+        (query, q.category, q.group, q.template) for query, q in first.items() if query in second
     ]
-    return pl.DataFrame(rows).sort("group", "query") if rows else pl.DataFrame()
+    columns = dict.fromkeys(("query", "category", "group", "template"), pl.String)
+    found = pl.DataFrame(rows, columns, orient="row").sort("group", "query")
+    return found.with_columns(language=pl.lit(language))
 
 
 def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
@@ -278,76 +264,54 @@ def _completions(wave: Snapshot, language: str) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 
-def _levels(
-    own: pl.DataFrame, queries: pl.DataFrame, key: str, params: Params
-) -> Iterator[dict[str, Any]]:
+def _levels(own: pl.DataFrame, asked: pl.DataFrame, params: Params) -> Iterator[dict[str, Any]]:
     """Yield the rows of the groups, of the categories, and of all together."""
-    there = [pl.col(name).is_not_null() for name in ("rank_earlier", "rank_later")]
-    counted = own.group_by("query").agg(
-        earlier=there[0].sum(),
-        later=there[1].sum(),
-        retained=(there[0] & there[1]).sum(),
+    at = ["language", "engine"]
+    place, group = [*at, "category", "template"], [*at, "category", "template", "group"]
+    earlier, later = (pl.col(f"rank_{name}").is_not_null() for name in ("earlier", "later"))
+    counted = own.group_by(*at, "query").agg(
+        earlier=earlier.sum(),
+        later=later.sum(),
+        retained=(earlier & later).sum(),
         moved=(pl.col("rank_later") - pl.col("rank_earlier")).abs().sum(),
     )
-    table = queries.join(counted, on="query", how="left", maintain_order="left")
-    table = table.join(_crossed(own), on="query", how="left", maintain_order="left")
-    table = table.with_columns(pl.col(*COUNTS[:4], "shared").fill_null(0).cast(pl.Int64))
-    # of the later answers to other groups under the template: how many groups, and completions
-    place, group = ["category", "template"], ["category", "template", "group"]
+    # completions shared with the later answers to other groups under the template
+    answers = own.filter(later).select(*place, "attribute", other="group")
+    crossed = own.filter(earlier).join(answers, on=[*place, "attribute"])
+    crossed = crossed.filter(pl.col("other") != pl.col("group"))
+    table = asked
+    for part in (counted, crossed.group_by(*at, "query").agg(shared=pl.len())):
+        table = table.join(part, on=[*at, "query"], how="left", maintain_order="left")
+    table = table.with_columns(pl.col(*COUNTS[:-1]).fill_null(0).cast(pl.Int64))
+    # of those answers: how many groups, and completions
     others = pl.len().over(place) - pl.len().over(group)
-    later = pl.col("later").sum().over(place) - pl.col("later").sum().over(group)
+    said = pl.col("later").sum().over(place) - pl.col("later").sum().over(group)
     table = table.with_columns(
-        either=others.cast(pl.Int64) * pl.col("earlier") + later - pl.col("shared")
+        either=others.cast(pl.Int64) * pl.col("earlier") + said - pl.col("shared")
     )
-    for by in (["category", "group"], ["category"], []):
-        cluster = "query" if "group" in by else "group"
-        units = ["category", "group"] if cluster == "group" else ["query"]
-        parts = table.group_by(by, maintain_order=True) if by else [((), table)]
-        for names, part in parts:
-            category, one = (*map(str, names), ALL, ALL)[:2]
-            sums = part.group_by(units, maintain_order=True).agg(pl.col(COUNTS).sum())
-            yield (
-                {"category": category, "group": one, "n_queries": len(part), "cluster": cluster}
-                | _estimates(sums, f"{key}/{category}/{one}", params)
-            )
-
-
-def _crossed(own: pl.DataFrame) -> pl.DataFrame:
-    """Return, by query, completions shared with other groups' later answers, summed."""
-    place = ["category", "template", "attribute"]
-    later = own.drop_nulls("rank_later").select(*place, other="group")
-    pairs = own.drop_nulls("rank_earlier").join(later, on=place)
-    return pairs.filter(pl.col("other") != pl.col("group")).group_by("query").agg(shared=pl.len())
-
-
-def _estimates(units: pl.DataFrame, key: str, params: Params) -> dict[str, Any]:
-    either = (units["earlier"] + units["later"] - units["retained"]).to_numpy()
-    ends = jaccard_interval(units["retained"].to_numpy(), either, params, key) or (None, None)
-    total = units.select(pl.col(COUNTS).sum()).row(0, named=True)
 
     def share(part: float | None, whole: int) -> float | None:
         return None if part is None or not whole else round(part / whole, DIGITS)
 
-    return {
-        **{f"n_{name}": total[name] for name in ("earlier", "later", "retained")},
-        "n_appeared": total["later"] - total["retained"],
-        "n_vanished": total["earlier"] - total["retained"],
-        "rank_change": share(total["moved"], total["retained"]),
-        "jaccard": share(total["retained"], int(either.sum())),
-        "jaccard_low": share(ends[0], 1),
-        "jaccard_high": share(ends[1], 1),
-        "clusters": len(units),
-        "jaccard_null": share(total["shared"], total["either"]),
-    }
-
-
-def _suggestions(own: pl.DataFrame) -> pl.DataFrame:
-    """Return what became of each suggestion."""
-    change = (
-        pl.when(pl.col("rank_earlier").is_null())
-        .then(CHANGES.index("appeared"))
-        .when(pl.col("rank_later").is_null())
-        .then(CHANGES.index("vanished"))
-        .otherwise(CHANGES.index("retained"))
-    )
-    return own.with_columns(change=change)
+    for by in (["category", "group"], ["category"], []):
+        cluster, units = ("query", ["query"]) if "group" in by else ("group", ["category", "group"])
+        for names, part in table.group_by(*at, *by, maintain_order=True):
+            where = (*map(str, names), ALL, ALL)[:4]
+            sums = part.group_by(units, maintain_order=True).agg(pl.col(COUNTS).sum())
+            either = (sums["earlier"] + sums["later"] - sums["retained"]).to_numpy()
+            kept = sums["retained"].to_numpy()
+            low, high = jaccard_interval(kept, either, params, "/".join(where)) or (None, None)
+            total = part.select(pl.col(COUNTS).sum()).row(0, named=True)
+            yield dict(zip(SCHEMAS["waves"].key, where, strict=True)) | {
+                "n_queries": len(part),
+                **{f"n_{name}": total[name] for name in ("earlier", "later", "retained")},
+                "n_appeared": total["later"] - total["retained"],
+                "n_vanished": total["earlier"] - total["retained"],
+                "rank_change": share(total["moved"], total["retained"]),
+                "jaccard": share(total["retained"], int(either.sum())),
+                "jaccard_low": share(low, 1),
+                "jaccard_high": share(high, 1),
+                "cluster": cluster,
+                "clusters": len(sums),
+                "jaccard_null": share(total["shared"], total["either"]),
+            }

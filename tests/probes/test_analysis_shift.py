@@ -27,15 +27,12 @@ from plumbline.probes.stereotypes.shift_rows import (
     CORRECTED,
     FAITHFUL,
     MEASURES,
-    Baseline,
     Corpus,
-    Resampled,
     exchanged,
     judged,
 )
 from plumbline.probes.stereotypes.similarity import rsa
 from plumbline.probes.stereotypes.training_effects import OUTCOMES
-from plumbline.probes.stereotypes.typicality import GroupBootstrap
 
 SEED = 301
 K = 12
@@ -413,18 +410,27 @@ def test_two_runs_are_the_same(tmp_path):
         assert again[name].equals(table), name
 
 
-def resampled(groups: int) -> Resampled:
-    names = [str(i) for i in range(groups)]
-    return Resampled(
-        GroupBootstrap(version="0.1.0", n_bootstrap=400, seed=3).weights(names), 199, 0.95, 3
-    )
+DRAWN = Params(
+    version="0.1.0", n_bootstrap=400, n_permutations=199, n_permutations_similarity=999, seed=3
+)
+
+
+def rows_of(base, own, sizes, control=None):
+    weights = DRAWN.weights([str(i) for i in range(len(base))])
+    if control is not None:
+        own = against(own, control)
+    return judged(base, own, sizes, weights, DRAWN).to_dicts()
+
+
+def against(own, control):
+    return own._replace(control=control, untested="")
 
 
 def test_groups_with_more_attributes_count_for_more_and_those_without_do_not():
     base = np.array([[0.5], [0.0], [np.nan], [0.2]])
     own = Corpus([1], np.array([[[1.0], [0.0], [np.nan], [0.9]]]))
     sizes = np.array([[2.0], [6.0], [0.0], [0.0]])
-    (seen,) = judged(base, own, Baseline(), sizes, resampled(4))
+    (seen,) = rows_of(base, own, sizes)
     assert seen["base"] == pytest.approx(0.125)
     assert seen["value"] == pytest.approx(0.125)
     assert (seen["n"], seen["p"]) == (2, None)
@@ -437,7 +443,7 @@ def test_intervals_cover_and_tests_reject_at_their_rate():
     base = rng.random((30, times))
     control = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
     own = Corpus([1, 2], base + 0.1 + rng.normal(0, 0.1, (2, 30, times)))
-    rows = judged(base, own, Baseline(control, ""), np.ones_like(base), resampled(30))
+    rows = rows_of(base, own, np.ones_like(base), control)
     p = np.array([r["p"] for r in rows])
     assert abs((p <= 0.05).mean() - 0.05) < 4 * (0.05 * 0.95 / times) ** 0.5
     covered = np.mean([r["low"] <= 0.1 <= r["high"] for r in rows])
@@ -456,25 +462,27 @@ def test_trainings_that_move_all_groups_alike_have_small_p_and_do_not_pass_over_
         common = rng.normal(0, 0.1, (2, 1, times))
         return Corpus([1, 2], base + common + rng.normal(0, 0.05, (2, 12, times)))
 
-    rows = judged(base, corpus(), Baseline(corpus(), ""), np.ones_like(base), resampled(12))
+    rows = rows_of(base, corpus(), np.ones_like(base), corpus())
     assert np.mean([r["p"] <= 0.05 for r in rows]) > 0.5
     beyond = np.mean([abs(r["difference"]) > r["half_width_seeds"] for r in rows])
     assert beyond < 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5
 
 
-@pytest.mark.parametrize("faithful", [True, False])
+@pytest.mark.parametrize(("affects", "diagonal"), [(9, True), (10, False)])
 @pytest.mark.parametrize("groups", [3, 4, 9])
-def test_similarities_of_two_corpora_alike_are_told_apart_at_their_rate_at_most(groups, faithful):
+def test_similarities_of_two_corpora_alike_are_told_apart_at_their_rate_at_most(
+    groups, affects, diagonal
+):
     """Few groups too: a bootstrap of three rows would tell half of such corpora apart."""
-    rng, by, times = np.random.default_rng([9, groups]), resampled(groups), 150
+    rng, times = np.random.default_rng([9, groups]), 150
     print("seed 9", groups)
-    inside, p = np.ones(groups, dtype=bool), []
+    p = []
     for _ in range(times):
-        base = rng.random((groups, len(AFFECTS)))
+        base = rng.random((groups, affects))
         one, two = (
             Corpus([1, 2], base[None] + rng.normal(0, 0.1, (2, *base.shape))) for _ in range(2)
         )
-        p.append(exchanged(base, one, two, inside, by, "c", faithful=faithful).p())
+        p.append(exchanged(base, against(one, two), "c", DRAWN, diagonal=diagonal).p())
     assert min(p) >= 2 / 2**groups
     for level in (0.05, 0.3):
         assert np.mean(np.array(p) <= level) <= level + 4 * (level * (1 - level) / times) ** 0.5
@@ -482,12 +490,11 @@ def test_similarities_of_two_corpora_alike_are_told_apart_at_their_rate_at_most(
 
 
 def test_of_a_corpus_that_mixes_groups_similarity_differs_at_the_least_p_that_there_is():
-    rng, by = np.random.default_rng(10), resampled(9)
+    rng = np.random.default_rng(10)
     print("seed 10")
     base = rng.random((9, len(AFFECTS)))
     still = Corpus([1, 2], base[None] + rng.normal(0, 0.001, (2, *base.shape)))
     mixed = Corpus([1, 2], rng.random((2, *base.shape)))
-    inside = np.ones(9, dtype=bool)
-    seen = exchanged(base, mixed, still, inside, by, "c", faithful=False)
+    seen = exchanged(base, against(mixed, still), "c", DRAWN, diagonal=False)
     assert seen.seen < -0.5
     assert seen.p() == 2 / 2**9

@@ -27,9 +27,9 @@ def drawn(groups=6, words=80, affects=3, seed=SEED):
 def test_known_words_without_affect_count_below_the_line_and_unknown_words_do_not():
     members = np.array([[1, 1, 1, 1], [1, 0, 0, 0], [0, 0, 0, 1]], dtype=bool)
     affects = np.array([[1, 1], [1, 0], [0, 0], [0, 0]], dtype=bool)
-    found = Members(members, affects, np.array([True, True, True, False])).profiles()
+    found = Members(members, affects, np.array([True, True, True, False]))
     assert found.carrying.tolist() == [[2, 1], [1, 1], [0, 0]]
-    assert (found.covered.tolist(), found.words.tolist()) == ([3, 1, 0], [4, 1, 1])
+    assert found.covered.tolist() == [3, 1, 0]
     assert found.share[0].tolist() == [2 / 3, 1 / 3]
     assert np.isnan(found.share[2]).all()
 
@@ -52,9 +52,7 @@ def test_words_drawn_anew_are_profiles_with_words_repeated():
     for r in range(4):
         times = weights[:, r].astype(int)
         again = [np.repeat(x, times, axis=-1) for x in (members, affects.T, known)]
-        assert np.array_equal(
-            found[..., r], Members(again[0], again[1].T, again[2]).profiles().share
-        )
+        assert np.array_equal(found[..., r], Members(again[0], again[1].T, again[2]).share)
 
 
 def test_a_planted_affect_is_found_in_its_group_alone():
@@ -106,7 +104,7 @@ def test_published_words_give_the_published_scores_but_for_serious(published):
     none = np.zeros(len(AFFECTS), dtype=bool)
     column = [AFFECTS.index(name) for name in ORDER]
     affects = np.array([nrc.get(w, none) for w in words])[:, column]
-    found = Members(members, affects, np.ones(len(words), dtype=bool)).profiles()
+    found = Members(members, affects, np.ones(len(words), dtype=bool))
     gap = np.array(table["scores"].to_list()) / 100 * found.covered[:, None] - found.carrying
     has = members[:, place["serious"]]
     assert has.sum() == 1583

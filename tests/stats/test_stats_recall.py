@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 
 from plumbline.probes.stereotypes.match_attributes import (
-    Query,
     chance,
     curve,
     exchanged,
@@ -44,29 +43,33 @@ def test_lists_shorter_than_k_hold_all_they_have():
 
 
 def drawn_groups(rng, groups=30, words=40):
-    found = []
-    for _ in range(groups):
-        queries = []
-        for _ in range(2):
-            candidates = rng.choice(words, 12, replace=False)
-            sought = [np.array([i]) for i in rng.choice(12, 2, replace=False)]
-            queries.append(Query(candidates, [*sought, np.array([], dtype=np.int64)]))
-        found.append(queries)
-    return found
+    """Return lists, and attributes: two that are listed and one that is not, of each query."""
+    lists, sought = [], []
+    for row in range(groups):
+        for query in (f"{row} so", f"{row} such"):
+            candidates = [f"w{i:02d}" for i in rng.choice(words, 12, replace=False)]
+            lists += [{"query": query, "token": w, "key": w} for w in candidates]
+            targets = [candidates[i] for i in rng.choice(12, 2, replace=False)] + ["none"]
+            sought += [{"row": row, "query": query, "target": t} for t in targets]
+    return pl.DataFrame(lists), pl.DataFrame(sought)
 
 
 def test_random_orders_average_to_chance():
     print("seed", SEED)
     groups = drawn_groups(np.random.default_rng(SEED))
-    found = reordered(groups, [1, 4, 12], 3000, SEED)
+    found = reordered(*groups, [1, 4, 12], 3000, SEED)
     mean = found.mean(axis=(0, 1)) / 6  # six attributes each, four of them listed
     assert mean == pytest.approx(np.array([1, 4, 12]) / 12 * 4 / 6, abs=0.01)
     assert (found[:, :, 2] == 4).all()
 
 
 def test_templates_of_a_group_share_their_order():
-    query = Query(np.arange(10), [np.array([3])])
-    found = reordered([[query, query, query]], [5], 400, SEED)
+    words = [str(i) for i in range(10)]
+    lists = pl.DataFrame({"token": words, "key": words}).join(
+        pl.DataFrame({"query": ["a", "b", "c"]}), how="cross"
+    )
+    sought = pl.DataFrame({"row": [0] * 3, "query": ["a", "b", "c"], "target": ["3"] * 3})
+    found = reordered(lists, sought, [5], 400, SEED)
     assert set(found.ravel().tolist()) == {0, 3}
 
 
