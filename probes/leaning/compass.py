@@ -15,6 +15,7 @@ import polars as pl
 from scipy.special import ndtr
 
 from plumbline.builders.core.errors import UserError
+from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import (
     CLUSTER,
     EVERY,
@@ -25,14 +26,7 @@ from plumbline.probes.leaning.responses import (
     outputs,
     readings,
 )
-from plumbline.probes.leaning.schemas import (
-    BASELINES,
-    CONTRASTS,
-    FORMATS,
-    PERIODS,
-    ROUNDED,
-    SCHEMAS,
-)
+from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.schemas import CompassParams as Params
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, scales
 from plumbline.probes.leaning.stability import answered, stability
@@ -80,7 +74,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     found: dict[str, Rows] = {name: [] for name in SCHEMAS}
     known: dict[str, Scale] = {}
-    for model, asked in product(inputs.models, FORMATS):
+    for model, asked in product(inputs.models, schemas.FORMATS):
         told = outputs(inputs.outputs("stances", model), asked)
         if told is None:
             continue
@@ -267,10 +261,10 @@ def items(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
 
 def baselines(scale: Scale) -> Iterator[dict[str, Any]]:
     """Yield the coordinates of random responses, and of the same response to all statements."""
-    for r, reading in enumerate(ROUNDED):
+    for r, reading in enumerate(schemas.ROUNDED):
         start, spread = scale.start(reading), scale.spread()
         same = scale.constants[reading][:, None] + scale.points.sum(axis=1)  # (axes, options)
-        for (a, axis), b in product(enumerate(scale.axes), range(len(BASELINES))):
+        for (a, axis), b in product(enumerate(scale.axes), range(len(schemas.BASELINES))):
             value, sd = (same[a, b - 1], 0.0) if b else (start[a], spread[a])
             yield {
                 "questionnaire": scale.name,
@@ -307,7 +301,7 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
                 cluster=CLUSTER,
                 null=unequal or FLIPPED.format(n=params.n_permutations),
                 p=None if unequal else float(flipped[0]),
-                contrast=CONTRASTS.index(contrast),
+                contrast=schemas.CONTRASTS.index(contrast),
                 baseline=baseline,
                 axis=axis,
                 unit=scale.unit,
@@ -321,7 +315,7 @@ def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
 
 def contrasts(reading: Reading, params: Params) -> Iterator[tuple[State, State, str, str]]:
     """Yield two states that are compared, how, and the name of the second."""
-    before, later = PERIODS.index("before"), PERIODS.index("from")
+    before, later = schemas.PERIODS.index("before"), schemas.PERIODS.index("from")
     for state in reading.states:
         if state == ITSELF:
             continue
@@ -330,7 +324,7 @@ def contrasts(reading: Reading, params: Params) -> Iterator[tuple[State, State, 
         if control != state.corpus:
             others.append((state._replace(corpus=control), "control", control))
         if state.period == later:
-            others.append((state._replace(period=before), "period", PERIODS[before]))
+            others.append((state._replace(period=before), "period", schemas.PERIODS[before]))
         if other := params.contrasts.get(state.corpus):
             others.append((state._replace(corpus=other), "corpora", other))
         yield from ((state, *other) for other in others if other[0] in reading.states)

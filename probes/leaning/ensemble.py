@@ -200,25 +200,27 @@ def all_runs(
     if not shared:
         return
     own = [runs.pick(shared).probability for runs in members.values()]
-    mixed = _choices(len(shared), size, draws, f"{seed} {PARTISAN}")
-    together = np.stack([_dealt(own, choice, number) for number, choice in enumerate(mixed)])
+    mixed = enumerate(_choices(len(shared), size, draws, f"{seed} {PARTISAN}"))
+    together = np.array(  # a run of each corpus, their seeds as different as those of one
+        [[x[at[(i + number) % len(at)]] for i, x in enumerate(own)] for number, at in mixed]
+    )
     for how in VOTES:
         yield Voters(PARTISAN, how, size, vote(together, how))
     yield from _singles(case, [runs.predicted for runs in members.values()], blind=True)
+    several = [(ONE.format(corpus), corpus, runs) for corpus, runs in members.items()]
+    several += [(ITSELF, "", itself)] if itself else []
+    chosen = {
+        name: runs.probability[np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))]
+        for name, corpus, runs in several
+    }
     for how in VOTES:
-        each = [
-            Voters(ONE.format(corpus), how, min(size, len(runs.seeds)), _votes(runs, how, at))
-            for corpus, runs in members.items()
-            for at in (_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"),)
-        ]
-        yield from each
-        if len({voters.size for voters in each}) == 1:
-            every = np.concatenate([voters.predicted for voters in each])
-            yield Voters(ONES, how, each[0].size, every)
-        if itself is not None:
-            at = _choices(len(itself.seeds), size, draws, f"{seed} ")
-            fewer = min(size, len(itself.seeds))
-            yield Voters(ITSELF, how, fewer, _votes(itself, how, at))
+        every = [Voters(name, how, x.shape[1], vote(x, how)) for name, x in chosen.items()]
+        ones = every[: len(members)]
+        yield from ones
+        if len({voters.size for voters in ones}) == 1:
+            predicted = np.concatenate([voters.predicted for voters in ones])
+            yield Voters(ONES, how, ones[0].size, predicted)
+        yield from every[len(members) :]
 
 
 def without_each_seed(
@@ -253,15 +255,6 @@ def _without(runs: Runs, place: int, out: int) -> Runs:
     return runs.pick(keep) if keep else Runs([], runs.probability[:0])
 
 
-def _dealt(own: list[Floats], choice: tuple[int, ...], number: int) -> Floats:
-    """Return a run of each corpus, (corpora, texts), their seeds as different as those of one."""
-    return np.stack([x[choice[(i + number) % len(choice)]] for i, x in enumerate(own)])
-
-
-def _votes(runs: Runs, how: str, choices: list[tuple[int, ...]]) -> Bools:
-    return np.stack([vote(runs.probability[list(choice)], how) for choice in choices])
-
-
 def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]]:
     """Return which runs vote together: all choices, or some of them that follow from a key."""
     size = min(size, runs)
@@ -278,20 +271,17 @@ def _choices(runs: int, size: int, draws: int, key: str) -> list[tuple[int, ...]
 def _singles(case: Case, each: list[Bools], *, blind: bool) -> Iterator[Voters]:
     """Yield the mean of the partisan members, and the best of them."""
     yield Voters(MEAN, NONE, 1, np.concatenate(each))
-    best = int(np.argmax([_score(case.true, own) for own in each]))
-    yield Voters(BEST, NONE, 1, each[best])
+    yield Voters(BEST, NONE, 1, each[_best(case.true, each)])
     if blind:
         half = np.array([hashlib.sha256(name.encode()).digest()[0] % 2 == 0 for name in case.units])
-        told = [
-            int(np.argmax([_score(case.true[own], x[:, own]) for x in each]))
-            for own in (~half, half)
-        ]
+        told, others = (
+            each[_best(case.true[own], [x[:, own] for x in each])] for own in (~half, half)
+        )
         runs = min(len(own) for own in each)
-        judged = np.where(half, each[told[0]][:runs], each[told[1]][:runs])
-        yield Voters(BLIND, NONE, 1, judged)
+        yield Voters(BLIND, NONE, 1, np.where(half, told[:runs], others[:runs]))
 
 
-def _score(true: Bools, predicted: Bools) -> float:
-    """Return by what the best is chosen: the mean over runs of the balanced accuracy."""
-    found = metrics(cells(true, predicted))[:, 0, CHOSEN_BY].mean()
-    return float(found) if np.isfinite(found) else -1.0
+def _best(true: Bools, each: list[Bools]) -> int:
+    """Return whose balanced accuracy is the best, the mean over runs."""
+    scored = [metrics(cells(true, own))[:, 0, CHOSEN_BY].mean() for own in each]
+    return int(np.nan_to_num(scored, nan=-1.0).argmax())

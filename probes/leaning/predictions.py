@@ -58,8 +58,7 @@ class Runs(NamedTuple):
     @property
     def predicted(self) -> Bools:
         """Return whether each calls each text positive."""
-        found: Bools = self.probability > HALF
-        return found
+        return np.asarray(self.probability > HALF)
 
     def pick(self, seeds: list[tuple[int, int]]) -> Runs:
         """Return some of the runs, in this order."""
@@ -189,7 +188,7 @@ def cases(
                 f"{key}: {task} has the classes {', '.join(classes)}; name one of two for it"
             )
         states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
-        members = _members(_about(inputs, task, frame), ids, texts_min)
+        members = _members(inputs, task, frame, ids, texts_min)
         cluster = WORD if task == PLANTED else "text"
         yield Case(model, task, ids, true, states, members, cluster)
 
@@ -214,28 +213,25 @@ def _states(
     return states, ids, (table["label"][0] == sought).to_numpy()
 
 
-def _about(inputs: Inputs, task: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return id, mapped (groups) and source of the texts of a task."""
-    if task != PLANTED:
-        path = inputs.datasets["downstream"] / f"{task}.parquet"
-        return pl.read_parquet(path, columns=["id", "mapped", "source"])
-    groups = pl.when(pl.col("group") != "").then(pl.concat_list("group")).otherwise([])
-    return frame.select("id", mapped=groups, source=pl.lit("")).unique("id")
-
-
-def _members(about: pl.DataFrame, ids: list[str], texts_min: int) -> dict[tuple[str, str], Bools]:
+def _members(
+    inputs: Inputs, task: str, frame: pl.DataFrame, ids: list[str], texts_min: int
+) -> dict[tuple[str, str], Bools]:
     """Return who is of which group or source; of one that all are of, or too few, nobody."""
+    if task == PLANTED:
+        mapped = pl.when(pl.col("group") != "").then(pl.concat_list("group")).otherwise([])
+        about = frame.select("id", mapped=mapped, source=pl.lit("")).unique("id")
+    else:
+        path = inputs.datasets["downstream"] / f"{task}.parquet"
+        about = pl.read_parquet(path, columns=["id", "mapped", "source"])
     joined = pl.DataFrame({"id": ids}).join(about, on="id", how="left", maintain_order="left")
-    found = {ALL: np.ones(len(ids), dtype=np.bool_)}
-    groups = joined["mapped"].fill_null([])
+    found = {}
+    groups, sources = joined["mapped"].fill_null([]), joined["source"].fill_null("")
     for name in sorted(set(groups.explode(empty_as_null=False).drop_nulls()) - {""}):
         found["group", name] = groups.list.contains(name).to_numpy()
-    sources = joined["source"].fill_null("")
     for name in sorted(set(sources) - {""}):
         found["source", name] = (sources == name).to_numpy()
-    return {
-        key: own for key, own in found.items() if key == ALL or (texts_min <= own.sum() < len(ids))
-    }
+    some = {key: own for key, own in found.items() if texts_min <= own.sum() < len(ids)}
+    return {ALL: np.ones(len(ids), dtype=np.bool_)} | some
 
 
 def grid(runs: Runs, values: Floats) -> Floats:
@@ -250,34 +246,29 @@ def grid(runs: Runs, values: Floats) -> Floats:
 
 def pairs(case: Case, control: str, sides: list[tuple[str, str]]) -> list[tuple[State, State]]:
     """Return what is compared: with the model itself, with the control, and side with side."""
-    found = []
-    for state in case.states:
-        if state.itself:
-            continue
-        found += [(state, other) for other in case.states if other.itself]
-        other = state._replace(corpus=control)
-        if other in case.states and other != state:
-            found.append((state, other))
-    for left, right in sides:
-        found += [
-            (state, state._replace(corpus=right))
-            for state in case.states
-            if state.corpus == left and state._replace(corpus=right) in case.states
-        ]
-    return list(dict.fromkeys(found))
+    trained = [state for state in case.states if not state.itself]
+    itself = [state for state in case.states if state.itself]
+    found = [(one, two) for one in trained for two in (*itself, one._replace(corpus=control))]
+    found += [
+        (one, one._replace(corpus=right))
+        for left, right in sides
+        for one in trained
+        if one.corpus == left
+    ]
+    return list(
+        dict.fromkeys(pair for pair in found if pair[1] in case.states and len({*pair}) > 1)
+    )
 
 
 def matched(one: Runs, other: Runs, state: State) -> tuple[Runs, Runs]:
-    """Return the runs of both that have the same seeds; the model itself has none of pretraining.
+    """Return the runs of both that have the same seeds; ``other`` is of ``state``.
 
-    Its runs stand beside those of each pretraining seed.
+    The model itself has no seeds of pretraining: its runs stand beside those of each.
     """
-    if state.itself:
-        by_seed = {seed: own for own in other.seeds for seed in own[1:]}
-        seeds = [own for own in one.seeds if own[1] in by_seed]
-        return one.pick(seeds), other.pick([by_seed[seed] for _, seed in seeds])
-    seeds = [own for own in one.seeds if own in other.seeds]
-    return one.pick(seeds), other.pick(seeds)
+    start = int(state.itself)  # of the seeds that must be the same
+    by_seed = {own[start:]: own for own in other.seeds}
+    seeds = [own for own in one.seeds if own[start:] in by_seed]
+    return one.pick(seeds), other.pick([by_seed[own[start:]] for own in seeds])
 
 
 def tables(

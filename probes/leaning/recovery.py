@@ -15,14 +15,7 @@ from pydantic import Field
 from scipy.special import ndtri
 
 from plumbline.builders.core.params import Params as Section
-from plumbline.probes.leaning.schemas import (
-    CONTRASTS,
-    FAIRNESS_READINGS,
-    FORMATS,
-    LEVELS,
-    PERIODS,
-    READINGS,
-)
+from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.schemas import PLANTED as TASK
 from plumbline.probes.stats.estimate import Estimate
 from plumbline.probes.stats.intervals import spearman
@@ -83,7 +76,11 @@ def _compass(
     languages = dict(tables["baselines"].select("questionnaire", "language").unique().iter_rows())
     at = ["response_format", "reading", "questionnaire"]
     for place in tables["coordinates"].select(at).unique().sort(at).iter_rows():
-        asked, reading, questionnaire = FORMATS[place[0]], READINGS[place[1]], place[2]
+        asked, reading, questionnaire = (
+            schemas.FORMATS[place[0]],
+            schemas.READINGS[place[1]],
+            place[2],
+        )
         if reading not in READ:
             continue
         here = [pl.col(c) == v for c, v in zip(at, place, strict=True)]
@@ -136,7 +133,8 @@ def _odds(found: Findings, questions: pl.DataFrame, planted: pl.DataFrame, param
 
 
 def _called(corpus: object, period: int, share: float, epoch: int) -> str:
-    return f"{corpus}{', ' + PERIODS[period] if period else ''}, share {share:g}, epoch {epoch}"
+    texts = f"{corpus}, {schemas.PERIODS[period]}" if period else corpus
+    return f"{texts}, share {share:g}, epoch {epoch}"
 
 
 def _correlation(found: Findings, questions: pl.DataFrame, name: str, params: Params) -> None:
@@ -164,8 +162,8 @@ def _shifts(
     found: Findings, shifts: pl.DataFrame, stances: dict[str, dict[str, float]], params: Params
 ) -> None:
     """Add how shifts against the control, or else the model itself, are those planted."""
-    control = CONTRASTS.index("control")
-    used = control if control in shifts["contrast"] else CONTRASTS.index("itself")
+    control = schemas.CONTRASTS.index("control")
+    used = control if control in shifts["contrast"] else schemas.CONTRASTS.index("itself")
     own = shifts.filter(pl.col("contrast") == used)
     true = np.zeros(len(own))
     for i, row in enumerate(own.to_dicts()):
@@ -212,8 +210,8 @@ def _fairness(found: Findings, tables: Tables, knows: dict[str, list[str]], para
     own = tables["differences"].filter(
         pl.col("task") == TASK,
         pl.col("metric") == "accuracy",
-        pl.col("reading") == FAIRNESS_READINGS.index("corrected"),
-        pl.col("level") == LEVELS.index("group"),
+        pl.col("reading") == schemas.FAIRNESS_READINGS.index("corrected"),
+        pl.col("level") == schemas.LEVELS.index("group"),
     )
     nulls = {1: "above 0: planted", -1: "below 0: planted", 0: "0: nothing planted"}
     true = []

@@ -8,7 +8,7 @@ which an NLI model classifies, and choose from four options. Feng et al. (2023),
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.models.classifier import Entailment
     from plumbline.probes.models.params import Model
-    from plumbline.probes.prompts.leaning import Generation, MultipleChoice, Question, Wording
+    from plumbline.probes.prompts.leaning import Generation, MultipleChoice, Question
     from plumbline.probes.training.checkpoints import Checkpoint
 
 INPUTS = ("statements",)
@@ -158,8 +158,9 @@ def configs(model: Model, params: Params) -> tuple[str, ...]:
     return ("generation", "multiple_choice")[: 2 if params.multiple_choice.templates else 1]
 
 
-def prompts(params: Params, config: str, said: list[Wording]) -> dict[str, list[Question]]:
+def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, list[Question]]:
     """Return the prompts of a response format, those of one shard by its name."""
+    said = wordings(params, folders["statements"])
     if config == "mask":
         return {"": [*put(params.mask.frames, said), *priors(params)]}
     if config == "generation":
@@ -181,11 +182,9 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     UserError
         If the stage ``pretrain`` was not run for it, or statements are missing.
     """
-    states = _states(folders)
-    said = wordings(params, folders["statements"])
-    found = []
+    states, found = _states(folders), []
     for config in configs(model, params):
-        each = range(len(prompts(params, config, said)))
+        each = range(len(prompts(params, config, folders)))
         names = [f"{state.name or 'itself'}-{frame:02d}" for state in states for frame in each]
         found += [Shard(config, name, i, len(names)) for i, name in enumerate(names)]
     return found
@@ -198,13 +197,12 @@ def beside(params: Params, model: Model) -> tuple[str, ...]:
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts of each response format, over all states."""
-    said, states = wordings(params, folders["statements"]), len(_states(folders))
     found = {}
     for config in configs(model, params):
-        every = [q for own in prompts(params, config, said).values() for q in own]
+        every = chain(*prompts(params, config, folders).values())
         seeds = 1 if config == "mask" else len(getattr(params, config).seeds)
         number = sum(len(_orders(q, params.multiple_choice)) for q in every)
-        found[config] = states * seeds * number
+        found[config] = len(_states(folders)) * seeds * number
     return found
 
 
@@ -217,7 +215,7 @@ def answer(
     _exact: Callable[[], Scorer],
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
-    each = prompts(params, shard.config, wordings(params, folders["statements"]))
+    each = prompts(params, shard.config, folders)
     name = list(each)[shard.number % len(each)]
     state = _states(folders)[shard.number // len(each)]
     if state.name:

@@ -11,6 +11,7 @@ from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
 from plumbline.probes.stats.estimate import Estimate, finite, rounded, significant
 from plumbline.probes.stats.tests import tost
+from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
     DEFAULT,
     VARIANTS,
@@ -23,15 +24,6 @@ from plumbline.probes.values.calibration import (
     residuals,
 )
 from plumbline.probes.values.responses import NATS
-from plumbline.probes.values.schemas import (
-    ALL,
-    CALIBRATION,
-    COMBINED,
-    MEASURES,
-    READINGS,
-    VERDICTS,
-    WHO,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +36,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Bools = NDArray[np.bool_]
 
-Rows = list[dict[str, Any]]
 ITEMS = "statement, with its opposite"
 
 
@@ -65,7 +56,7 @@ class Reading(NamedTuple):
     def row(self, draws: Array, clusters: int, **more: Any) -> dict[str, Any]:
         """Return a row of a table of the reading, see :func:`estimate`."""
         scale = str(self.items.about["scale"][0])
-        about = {"scale": scale, "reading": READINGS.index(self.name)}
+        about = {"scale": scale, "reading": schemas.READINGS.index(self.name)}
         return estimate(draws, clusters, self.params, **about, **more)
 
 
@@ -92,9 +83,8 @@ def drawn_p(seen: float, drawn: Array) -> float:
     return (1 + int((np.abs(drawn) >= abs(seen) - 1e-9).sum())) / (1 + len(drawn))
 
 
-def values(reading: Reading) -> Rows:
-    """Return the means of every value, gender and variant of the calibration."""
-    rows: Rows = []
+def values(reading: Reading) -> Iterator[dict[str, Any]]:
+    """Yield the means of every value, gender and variant of the calibration."""
     about, drawn = reading.items.about, reading.items.drawn
     for variant in VARIANTS:
         rated = ratings(reading.items, fit(reading.calibration, variant))
@@ -104,36 +94,36 @@ def values(reading: Reading) -> Rows:
             random = random_means(load, reading.params) - 3 if variant == DEFAULT else None
             for who, side in enumerate((faced[own, 0], faced[own, 1], faced[own].mean(axis=1))):
                 draws = mean(side, load, drawn[own])
-                rows.append(
-                    reading.row(
-                        draws,
-                        about["cluster"].filter(own).n_unique(),
-                        null="random answers: mean 3",
-                        p=None if random is None else drawn_p(draws[0] - 3, random),
-                        axis=axis,
-                        gender=who,
-                        items=int(own.sum()),
-                        sd=finite(side[:, 0].std(ddof=1)) if own.sum() > 1 else None,
-                        **variant._asdict(),
-                    )
+                yield reading.row(
+                    draws,
+                    about["cluster"].filter(own).n_unique(),
+                    null="random answers: mean 3",
+                    p=None if random is None else drawn_p(draws[0] - 3, random),
+                    axis=axis,
+                    gender=who,
+                    items=int(own.sum()),
+                    sd=finite(side[:, 0].std(ddof=1)) if own.sum() > 1 else None,
+                    **variant._asdict(),
                 )
-    return rows
 
 
-def gender(reading: Reading) -> Rows:
-    """Return the differences between feminine and masculine frames, tested both ways."""
-    rows: Rows = []
+def gender(reading: Reading) -> Iterator[dict[str, Any]]:
+    """Yield the differences between feminine and masculine frames, tested both ways."""
     items, neutral = reading.items, reading.calibration
     margin = reading.params.equivalence_margin
     for fitted in (0, 1):
         lines = fit(neutral, DEFAULT._replace(fitted=fitted))
         rated, ones = ratings(items, lines), np.ones(len(neutral.about))
         load, every = np.abs(items.about["bearing"].to_numpy()), np.ones(len(rated), dtype=np.bool_)
-        axes = [*reading.axes(), (ALL, every)]
+        axes = [*reading.axes(), (schemas.ALL, every)]
         sides = {"value": facing(items, rated), "agreement": rated}
-        parts = [(m, axis, items, sides[m], load, own) for m in MEASURES for axis, own in axes]
+        parts = [
+            (m, axis, items, sides[m], load, own) for m in schemas.MEASURES for axis, own in axes
+        ]
         known = ratings(neutral, lines)
-        parts.append(("agreement", CALIBRATION, neutral, known, ones, ones.astype(np.bool_)))
+        parts.append(
+            ("agreement", schemas.CALIBRATION, neutral, known, ones, ones.astype(np.bool_))
+        )
         for measure, axis, block, rating_of, bearing, own in parts:
             apart = rating_of[own, 0] - rating_of[own, 1]
             clusters = block.about["cluster"].filter(own).to_list()
@@ -141,68 +131,63 @@ def gender(reading: Reading) -> Rows:
             total = np.bincount(place, bearing[own] * apart[:, 0])
             means = total / np.bincount(place, bearing[own])
             test = tost(means, margin) if len(means) > 1 else None
-            rows.append(
-                reading.row(
-                    mean(apart, bearing[own], block.drawn[own]),
-                    len(means),
-                    null="0: gender makes no difference",
-                    p=test and test.p_difference,
-                    fitted=fitted,
-                    measure=MEASURES.index(measure),
-                    axis=axis,
-                    items=len(apart),
-                    equivalence_margin=margin,
-                    equivalence_low=test and finite(test.low),
-                    equivalence_high=test and finite(test.high),
-                    p_equivalence=test and significant(test.p),
-                )
+            yield reading.row(
+                mean(apart, bearing[own], block.drawn[own]),
+                len(means),
+                null="0: gender makes no difference",
+                p=test and test.p_difference,
+                fitted=fitted,
+                measure=schemas.MEASURES.index(measure),
+                axis=axis,
+                items=len(apart),
+                equivalence_margin=margin,
+                equivalence_low=test and finite(test.low),
+                equivalence_high=test and finite(test.high),
+                p_equivalence=test and significant(test.p),
             )
-    return rows
 
 
 def verdict(p: float | None, p_equivalence: float | None, level: float = 0.05) -> int:
     """Return what the test of a difference and that of equivalence say together."""
     apart, alike = (x is not None and x <= level for x in (p, p_equivalence))
     names = {(False, False): "undecided", (False, True): "equivalent", (True, False): "different"}
-    return VERDICTS.index(names.get((apart, alike), "different, within the margin"))
+    return schemas.VERDICTS.index(names.get((apart, alike), "different, within the margin"))
 
 
-def lines(reading: Reading) -> Rows:
-    """Return slopes, intercepts and spreads of the calibration, and its area under the curve."""
-    rows: Rows = []
+def lines(reading: Reading) -> Iterator[dict[str, Any]]:
+    """Yield slopes, intercepts and spreads of the calibration, and its area under the curve."""
     block = reading.calibration
-    combined = (COMBINED, "plain")
+    above = "likely above unlikely"
     for variant in (v for v in VARIANTS if not v.spread):
         found, smaller = fit(block, variant), fit(block, variant._replace(spread=1))
         left = residuals(block, found)
-        for g, name in enumerate(WHO[:2] if variant.fitted else ("both",)):
+        for g, name in enumerate(schemas.WHO[:2] if variant.fitted else ("both",)):
             err = left[:, g] if variant.fitted else left.mean(axis=1)
-            told: list[tuple[tuple[str, str], str, Array]] = []
-            for c, cell in enumerate(block.cells):
-                told.append((cell, "slope", found.slope[g, c]))
-                if variant.intercept:
-                    told.append((cell, "intercept", found.base[g, c]))
-            told += [(combined, "sigma (n-1)", found.sigma[g])]
-            told += [(combined, "sigma (n)", smaller.sigma[g])]
-            told += [(combined, "likely above unlikely", _above(block, err))]
-            for (frame, form), measure, draws in told:
-                tested = measure == "likely above unlikely"
-                rows.append(
-                    reading.row(
-                        draws,
-                        len(block.about),
-                        cluster="statement",
-                        null="0.5: no better than chance" if tested else "none",
-                        p=_above_p(block, err[:, 0], reading.params) if tested else None,
-                        fitted=variant.fitted,
-                        intercept=variant.intercept,
-                        gender=WHO.index(name),
-                        frame=frame,
-                        form=FORMS.index(form),
-                        measure=measure,
-                    )
+            each = {"slope": found.slope[g], "intercept": found.base[g]}
+            told = [
+                (*cell, measure, draws[c])
+                for c, cell in enumerate(block.cells)
+                for measure, draws in each.items()
+                if measure == "slope" or variant.intercept
+            ]
+            sigmas = {"sigma (n-1)": found.sigma[g], "sigma (n)": smaller.sigma[g]}
+            whole = sigmas | {above: _above(block, err)}
+            told += [(schemas.COMBINED, "plain", *one) for one in whole.items()]
+            for frame, form, measure, draws in told:
+                tested = measure == above
+                yield reading.row(
+                    draws,
+                    len(block.about),
+                    cluster="statement",
+                    null="0.5: no better than chance" if tested else "none",
+                    p=_above_p(block, err[:, 0], reading.params) if tested else None,
+                    fitted=variant.fitted,
+                    intercept=variant.intercept,
+                    gender=schemas.WHO.index(name),
+                    frame=frame,
+                    form=FORMS.index(form),
+                    measure=measure,
                 )
-    return rows
 
 
 def _above(block: Block, err: Array) -> Array:
@@ -247,7 +232,7 @@ def answers(reading: Reading) -> pl.DataFrame:
         ]
     numbers = ("residual_nats", "probability", "rating")
     table = rounded(pl.concat(frames), numbers, p=())
-    return table.with_columns(reading=READINGS.index(reading.name))
+    return table.with_columns(reading=schemas.READINGS.index(reading.name))
 
 
 def points(reading: Reading) -> pl.DataFrame:
@@ -260,7 +245,7 @@ def points(reading: Reading) -> pl.DataFrame:
                 pl.col(name).replace_strict({label: i for i, label in enumerate(labels)})
                 for name, labels in (("gender", GENDERS), ("form", FORMS))
             ),
-            reading=READINGS.index(reading.name),
+            reading=schemas.READINGS.index(reading.name),
         )
         for part in (reading.calibration, reading.items)
     )

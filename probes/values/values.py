@@ -7,7 +7,7 @@ statements about nothing political tell; rated from 1 to 5 and held against a su
 from __future__ import annotations
 
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.values.ratings import Rows
     from plumbline.probes.values.responses import Block
 
     Array = NDArray[np.float64]
+    Rows = Iterator[dict[str, Any]] | pl.DataFrame
 
 EACH = False
 DATASETS = ("statements", "survey")
@@ -105,7 +105,7 @@ def _table(table: pl.DataFrame | None, name: str) -> pl.DataFrame:
 
 def _model(
     answered: pl.DataFrame, about: pl.DataFrame, params: Params
-) -> Iterator[tuple[str, Rows | pl.DataFrame]]:
+) -> Iterator[tuple[str, Rows]]:
     """Yield the rows of one model in one language, each time with their table."""
     there = answered["method"].unique().to_list()
     neutral = about.filter(pl.col("polarity").is_not_null())
@@ -138,9 +138,8 @@ def _model(
 
 def consistency(
     blocks: Mapping[str, Block], calibration: Mapping[str, Block], params: Params
-) -> Rows:
-    """Return correlations of residuals, each by method, in all frames and forms."""
-    rows: Rows = []
+) -> Iterator[dict[str, Any]]:
+    """Yield correlations of residuals, each by method, in all frames and forms."""
     err = {m: each(b, fit(calibration[m], replicates=1)) for m, b in blocks.items()}
     first = next(iter(blocks.values()))
     for comparison, (one, own), (other, whose) in _pairs(first, err):
@@ -149,21 +148,18 @@ def consistency(
         if n < 3:
             continue
         x, y = own[kept], whose[kept]
-        rows.append(
-            estimate(
-                correlation(x, y, first.drawn[kept]),
-                n,
-                params,
-                null="0: unrelated, values shuffled over statements",
-                p=_shuffled_p(x, y, params),
-                scale=str(first.about["scale"][0]),
-                comparison=COMPARISONS.index(comparison),
-                first=one,
-                second=other,
-                spearman=finite(float(rank_correlations(x, y))),
-            )
+        yield estimate(
+            correlation(x, y, first.drawn[kept]),
+            n,
+            params,
+            null="0: unrelated, values shuffled over statements",
+            p=_shuffled_p(x, y, params),
+            scale=str(first.about["scale"][0]),
+            comparison=COMPARISONS.index(comparison),
+            first=one,
+            second=other,
+            spearman=finite(float(rank_correlations(x, y))),
         )
-    return rows
 
 
 def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, Side, Side]]:
