@@ -7,6 +7,7 @@ options that are offered, and what becomes of the stance when the question chang
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,25 +15,18 @@ import polars as pl
 from scipy.special import ndtr
 
 from plumbline.builders.core.errors import UserError
+from plumbline.probes.leaning import schemas
 from plumbline.probes.leaning.responses import (
     CLUSTER,
+    EVERY,
     ITSELF,
     NEGATED,
     PLAIN,
     STATE,
-    ModelReading,
-    answers,
     outputs,
     readings,
 )
-from plumbline.probes.leaning.schemas import (
-    BASELINES,
-    CONTRASTS,
-    FORMATS,
-    PERIODS,
-    ROUNDED,
-    SCHEMAS,
-)
+from plumbline.probes.leaning.schemas import SCHEMAS
 from plumbline.probes.leaning.schemas import CompassParams as Params
 from plumbline.probes.leaning.scoring import OPTIONS, STANCES, scales
 from plumbline.probes.leaning.stability import answered, stability
@@ -42,12 +36,12 @@ from plumbline.probes.stats.estimate import Estimate, adjusted, finite, signific
 from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.responses import Answers, Rows, State
+    from plumbline.probes.leaning.responses import Reading, Rows, State
     from plumbline.probes.leaning.scoring import Scale
 
     Array = NDArray[np.float64]
@@ -80,30 +74,19 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     found: dict[str, Rows] = {name: [] for name in SCHEMAS}
     known: dict[str, Scale] = {}
-    for model in inputs.models:
-        for asked in FORMATS:
-            told = outputs(inputs.outputs("stances", model), asked)
-            if told is None:
-                continue
-            names = set(told["questionnaire"]) - {""}
-            known |= scales(inputs.datasets["statements"], names - set(known))
-            tables = {"questions": _questions(told)} if asked == "mask" else {}
-            for judged in readings(asked, told, params):
-                for name in sorted(names):
-                    own = ModelReading(asked, judged.reading, answers(judged.answers, known[name]))
-                    for table, rows in (
-                        ("coordinates", coordinates(own, params)),
-                        ("runs", runs(own, params)),
-                        ("items", items(own, params)),
-                        ("shifts", shifts(own, params)),
-                        ("stability", stability(own, judged, params)),
-                        ("answered", answered(own, judged, params)),
-                    ):
-                        tables.setdefault(table, []).extend(rows)
-            for table, rows in tables.items():
-                found[table] += [{"model": model} | row for row in rows]
-    for scale in known.values():
-        found["baselines"] += baselines(scale)
+    for model, asked in product(inputs.models, schemas.FORMATS):
+        told = outputs(inputs.outputs("stances", model), asked)
+        if told is None:
+            continue
+        names = set(told["questionnaire"]) - {"", *known}
+        known |= scales(inputs.datasets["statements"], names)
+        tables = {"questions": _questions(told)} if asked == "mask" else {}
+        for reading in readings(asked, told, known, params):
+            for table, rows_of in ROWS.items():
+                tables.setdefault(table, []).extend(rows_of(reading, params))
+        for table, rows in tables.items():
+            found[table] += [{"model": model} | row for row in rows]
+    found["baselines"] = [row for scale in known.values() for row in baselines(scale)]
     return {name: _table(own, name) for name, own in found.items() if own or name not in OPTIONAL}
 
 
@@ -119,17 +102,14 @@ def _questions(told: pl.DataFrame) -> Rows:
     ]
 
 
-def _table(own: list[dict[str, Any]], name: str) -> pl.DataFrame:
+def _table(own: Rows, name: str) -> pl.DataFrame:
     """Return rows as a table, in the order of its key."""
     schema = SCHEMAS[name]
     if not own:
         raise UserError(f"analysis.compass: no row of {name}; does any model have outputs?")
     table = pl.DataFrame(own, infer_schema_length=None)
-    for column in {"shifts": ("p", "p_seeds")}.get(name, ("p",)):
-        if "p" in table.columns:
-            table = adjusted(
-                table, column, ("model", "questionnaire", "response_format", "reading")
-            )
+    for column in {"p", "p_seeds"} & set(table.columns):
+        table = adjusted(table, column, ("model", "questionnaire", "response_format", "reading"))
     return typed(table, schema).sort(schema.key)
 
 
@@ -141,7 +121,18 @@ class Axis(NamedTuple):
     totals: Array  # (clusters,)
     prompts: Array  # (prompts,)
     seeds: Array  # (seeds,)
-    others: Array  # (seeds,) of the state that is taken off
+
+    def estimate(self, start: float, confidence: float) -> Estimate:
+        """Return where it leads to, with its interval over statements, prompts and trainings."""
+        half, names = half_width(self.parts, confidence), ("statements", "prompts", "trainings")
+        sampled = [name for name, part in zip(names, self.parts[:3], strict=True) if part.df]
+        value, method = start + self.value, f"{METHOD}: {', '.join(sampled)}"
+        return Estimate(value, value - half, value + half, len(self.totals), method)
+
+    @property
+    def seed_sd(self) -> float | None:
+        """Return the standard deviation over seeds, None for one seed."""
+        return sd_of(self.seeds)
 
 
 def moved(scale: Scale, a: int, own: Array, other: Array | None = None) -> Axis:
@@ -153,227 +144,179 @@ def moved(scale: Scale, a: int, own: Array, other: Array | None = None) -> Axis:
         What each answer adds.
     """
     keep = scale.moving()[a]
-    names = [name for name, kept in zip(scale.clusters, keep, strict=True) if kept]
-    place = np.unique(names, return_inverse=True)[1]
+    place = np.unique(np.array(scale.clusters)[keep], return_inverse=True)[1]
     one = own[:, :, keep]
     two = np.zeros_like(one[:1]) if other is None else other[:, :, keep]
     apart = one.mean(axis=0) - two.mean(axis=0)  # (prompts, statements)
     totals = np.bincount(place, apart.mean(axis=0)).astype(np.float64)
     prompts, seeds, others = apart.sum(axis=1), *(x.mean(axis=1).sum(axis=1) for x in (one, two))
     parts = (of_total(totals), of_mean(prompts), of_mean(seeds), of_mean(others))
-    return Axis(float(totals.sum()), parts, totals, prompts, seeds, others)
-
-
-def estimate(value: float, found: Axis, confidence: float) -> Estimate:
-    """Return an estimate with its interval over statements, prompts and trainings."""
-    half, method = half_width(found.parts, confidence), f"{METHOD}: {', '.join(_sampled(found))}"
-    return Estimate(value, value - half, value + half, len(found.totals), method)
-
-
-def _sampled(found: Axis) -> Iterator[str]:
-    names = ("statements", "prompts", "trainings")
-    for name, part in zip(names, (*found.parts[:2], found.parts[2]), strict=True):
-        if part.df:
-            yield name
-
-
-def coordinates(reading: ModelReading, params: Params) -> Rows:
-    """Return the coordinates of every state of the model, tested against random responses."""
-    rows: Rows = []
-    for state, told in reading.answers.weights.items():
-        for placed, found, ends in _axes(reading, _added(reading.answers, state), params):
-            fixed = half_width(found.parts[1:], params.confidence)
-            value = float(ends[2]) + found.value
-            rows.append(
-                reading.about(state)
-                | placed
-                | {
-                    "seeds": told.shape[0],
-                    "prompts": told.shape[1],
-                    "seed_sd": sd_of(found.seeds),
-                    "prompt_sd": sd_of(found.prompts),
-                    "low_fixed": finite(np.clip(value - fixed, *ends[:2])),
-                    "high_fixed": finite(np.clip(value + fixed, *ends[:2])),
-                }
-            )
-    return rows
-
-
-def runs(reading: ModelReading, params: Params) -> Rows:
-    """Return where the model is after every single training, in every prompt and in all."""
-    rows: Rows = []
-    own = reading.answers
-    every = [("", slice(None))] if len(own.prompts) > 1 else []
-    each = [(name, slice(p, p + 1)) for p, name in enumerate(own.prompts)]
-    for state, seeds in own.seeds.items():
-        told = _added(own, state)
-        for s, seed in enumerate(seeds):
-            for prompt, which in [*every, *each]:
-                about = reading.about(state) | {"pretraining_seed": seed, "prompt": prompt}
-                part = Added(*(array[s : s + 1, which] for array in told))
-                rows += [about | placed for placed, _, _ in _axes(reading, part, params)]
-    return rows
-
-
-class Added(NamedTuple):
-    """What responses add, (seeds, prompts, axes, statements), with the least and most possible."""
-
-    own: Array
-    low: Array
-    high: Array
-    missing: Array  # share, (seeds, prompts, statements)
-
-
-def _added(own: Answers, state: State) -> Added:
-    low, high = (own.added(state, pick(own.scale.points, axis=-1)) for pick in (np.min, np.max))
-    return Added(own.added(state), low, high, own.missing[state])
-
-
-def _axes(
-    reading: ModelReading, told: Added, params: Params
-) -> Iterator[tuple[dict[str, Any], Axis, Array]]:
-    """Yield for each axis its row, what responses add to it, and its ends and its middle.
-
-    A row is tested against random responses, and has no value without any response.
-    """
-    scale = reading.answers.scale
-    start, spread = scale.start(reading.rounded), scale.spread()
-    limits = scale.ends(reading.rounded)
-    missing = told.missing.mean(axis=(0, 1))
-    for a, axis in enumerate(scale.axes):
-        keep = scale.moving()[a]
-        low, high = (
-            start[a] + end[:, :, a].mean(axis=(0, 1)).sum() for end in (told.low, told.high)
-        )
-        found = moved(scale, a, told.own[:, :, a])
-        at = estimate(float(start[a]) + found.value, found, params.confidence)
-        at = at._replace(low=np.clip(at.low, *limits[a]), high=np.clip(at.high, *limits[a]))
-        lost, p = finite(missing[keep].sum()), 2 * float(ndtr(-abs(found.value) / spread[a]))
-        if lost == keep.sum():
-            at, p = at._replace(value=np.nan, low=np.nan, high=np.nan), np.nan
-        place = {
-            "axis": axis,
-            "unit": scale.unit,
-            "statements": int(keep.sum()),
-            "missing": lost,
-            "bound_low": finite(low),
-            "bound_high": finite(high),
-        }
-        null = RANDOM.format(mean=round(float(start[a]), 3) + 0.0, sd=float(spread[a]))
-        row = at.row(cluster=CLUSTER, null=null, p=p, **place)
-        yield row, found, np.append(limits[a], start[a])
+    return Axis(float(totals.sum()), parts, totals, prompts, seeds)
 
 
 def sd_of(values: Array) -> float | None:
-    """Return the standard deviation over seeds, None for one seed."""
+    """Return the standard deviation over seeds or prompts, None for one."""
     return finite(values.std(ddof=1)) if len(values) > 1 else None
 
 
-def items(reading: ModelReading, params: Params) -> Rows:
-    """Return the stance of every state on every statement, and how often each option was it."""
-    rows: Rows = []
-    own = reading.answers
+def _axes(
+    reading: Reading, state: State, params: Params, at: tuple[slice, slice] = EVERY
+) -> Iterator[tuple[dict[str, Any], Axis]]:
+    """Yield for each axis its row, and what responses add to it.
+
+    A row is tested against random responses, and has no value without any response.
+
+    Parameters
+    ----------
+    at
+        Some of the trainings and prompts.
+    """
+    scale = reading.scale
+    start, spread, ends = (
+        scale.start(reading.rounded),
+        scale.spread(),
+        scale.ends(reading.rounded),
+    )
+    missing = reading.states[state].missing[at].mean(axis=(0, 1))
+    own = reading.added(state, at)
+    bounds = [reading.added(state, at, pick(scale.points, axis=-1)) for pick in (np.min, np.max)]
+    for a, axis in enumerate(scale.axes):
+        keep = scale.moving()[a]
+        low, high = (start[a] + end[:, :, a].mean(axis=(0, 1)).sum() for end in bounds)
+        found = moved(scale, a, own[:, :, a])
+        where = found.estimate(float(start[a]), params.confidence)
+        where = where._replace(low=np.clip(where.low, *ends[a]), high=np.clip(where.high, *ends[a]))
+        lost, p = finite(missing[keep].sum()), 2 * float(ndtr(-abs(found.value) / spread[a]))
+        if lost == keep.sum():
+            where, p = where._replace(value=np.nan, low=np.nan, high=np.nan), np.nan
+        row = where.row(
+            **reading.about(state),
+            cluster=CLUSTER,
+            null=RANDOM.format(mean=round(float(start[a]), 3) + 0.0, sd=float(spread[a])),
+            p=p,
+            axis=axis,
+            unit=scale.unit,
+            statements=int(keep.sum()),
+            missing=lost,
+            bound_low=finite(low),
+            bound_high=finite(high),
+        )
+        yield row, found
+
+
+def coordinates(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
+    """Yield the coordinates of every state of the model, tested against random responses."""
+    start, ends = reading.scale.start(reading.rounded), reading.scale.ends(reading.rounded)
+    for state in reading.states:
+        for a, (row, found) in enumerate(_axes(reading, state, params)):
+            fixed = half_width(found.parts[1:], params.confidence)
+            low, high = (np.clip(start[a] + found.value + s * fixed, *ends[a]) for s in (-1, 1))
+            yield row | {
+                "seeds": len(found.seeds),
+                "prompts": len(found.prompts),
+                "seed_sd": found.seed_sd,
+                "prompt_sd": sd_of(found.prompts),
+                "low_fixed": finite(low),
+                "high_fixed": finite(high),
+            }
+
+
+def runs(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
+    """Yield where the model is after every single training, in every prompt and in all."""
+    prompts = [("", slice(None))] if len(reading.prompts) > 1 else []
+    prompts += [(name, slice(p, p + 1)) for p, name in enumerate(reading.prompts)]
+    for state, told in reading.states.items():
+        for (s, seed), (prompt, which) in product(enumerate(told.seeds), prompts):
+            for row, _ in _axes(reading, state, params, (slice(s, s + 1), which)):
+                yield row | {"pretraining_seed": seed, "prompt": prompt}
+
+
+def items(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
+    """Yield the stance of every state on every statement, and how often each option was it."""
     names = [f"share_{option.replace(' ', '_')}" for option in OPTIONS]
-    for state, told in own.weights.items():
-        given = 1 - own.missing[state]
-        stances = np.where(given > 0, told @ np.array(STANCES), 0.0)
-        shares, absent = told.mean(axis=(0, 1)), own.missing[state].mean(axis=(0, 1))
-        for i, name in enumerate(own.scale.ids):
-            answered = float(given[:, :, i].sum())
-            value = float(stances[:, :, i].sum()) / answered if answered else float("nan")
+    for state, told in reading.states.items():
+        given = 1 - told.missing
+        stances = np.where(given > 0, told.weights @ np.array(STANCES), 0.0)
+        shares, absent = told.weights.mean(axis=(0, 1)), told.missing.mean(axis=(0, 1))
+        trainings, prompts = given.shape[:2]
+        for i, name in enumerate(reading.scale.ids):
+            valid = float(given[:, :, i].sum())
+            value = float(stances[:, :, i].sum()) / valid if valid else float("nan")
             half = float("nan")
             if not absent[i]:
                 parts = [of_mean(stances[:, :, i].mean(axis=axis)) for axis in (0, 1)]
                 half = half_width(parts, params.confidence)
-            limits = np.clip([value - half, value + half], -1, 1)
+            low, high = np.clip([value - half, value + half], -1, 1)
             method = METHOD + ": prompts, trainings; none where an answer is missing"
-            row = Estimate(value, limits[0], limits[1], max(told.shape[:2]), method).row(
+            shared = {k: finite(min(1.0, v)) for k, v in zip(names, shares[i], strict=True)}
+            yield Estimate(value, low, high, max(trainings, prompts), method).row(
                 **reading.about(state),
-                cluster="prompt" if told.shape[1] >= told.shape[0] else "training",
+                **shared,
+                cluster="prompt" if prompts >= trainings else "training",
                 null="none: -1 disagrees strongly, 1 agrees strongly",
                 id=name,
                 share_missing=finite(min(1.0, absent[i])),
             )
-            shared = {k: finite(min(1.0, v)) for k, v in zip(names, shares[i], strict=True)}
-            rows.append(row | shared)
-    return rows
 
 
-def baselines(scale: Scale) -> Rows:
-    """Return the coordinates of random responses, and of the same response to all statements."""
-    rows: Rows = []
-    for reading in ROUNDED:
-        start, sd = scale.start(reading), scale.spread()
-        for a, axis in enumerate(scale.axes):
-            told: Sequence[tuple[str, float, float]] = [
-                (BASELINES[0], start[a], sd[a]),
-                *(
-                    (f"always {o}", scale.constants[reading][a] + scale.points[a, :, k].sum(), 0.0)
-                    for k, o in enumerate(OPTIONS)
-                ),
-            ]
-            rows += [
-                {
-                    "questionnaire": scale.name,
-                    "language": scale.language,
-                    "constants": ROUNDED.index(reading),
-                    "baseline": BASELINES.index(name),
-                    "axis": axis,
-                    "unit": scale.unit,
-                    "value": finite(value),
-                    "sd": finite(spread),
-                    "low": finite(value - REACH * spread),
-                    "high": finite(value + REACH * spread),
-                    "statements": int(scale.moving()[a].sum()),
-                }
-                for name, value, spread in told
-            ]
-    return rows
+def baselines(scale: Scale) -> Iterator[dict[str, Any]]:
+    """Yield the coordinates of random responses, and of the same response to all statements."""
+    for r, reading in enumerate(schemas.ROUNDED):
+        start, spread = scale.start(reading), scale.spread()
+        same = scale.constants[reading][:, None] + scale.points.sum(axis=1)  # (axes, options)
+        for (a, axis), b in product(enumerate(scale.axes), range(len(schemas.BASELINES))):
+            value, sd = (same[a, b - 1], 0.0) if b else (start[a], spread[a])
+            yield {
+                "questionnaire": scale.name,
+                "language": scale.language,
+                "constants": r,
+                "baseline": b,
+                "axis": axis,
+                "unit": scale.unit,
+                "value": finite(value),
+                "sd": finite(sd),
+                "low": finite(value - REACH * sd),
+                "high": finite(value + REACH * sd),
+                "statements": int(scale.moving()[a].sum()),
+            }
 
 
-def shifts(reading: ModelReading, params: Params) -> Rows:
-    """Return the differences of states, over the same statements and prompts."""
-    rows: Rows = []
-    own, scale = reading.answers, reading.answers.scale
-    for state, other, contrast, baseline in contrasts(own, params):
-        one, two = own.added(state), own.added(other)
-        unequal = _unequal(own.texts[state], own.texts[other], params) if other != ITSELF else ""
+def shifts(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
+    """Yield the differences of states, over the same statements and prompts.
+
+    Two states are not tested if their numbers of texts differ too much: more texts are more steps,
+    which move a model further whatever the texts say.
+    """
+    scale, states = reading.scale, reading.states
+    for state, other, contrast, baseline in contrasts(reading, params):
+        one, two, itself = reading.added(state), reading.added(other), other == ITSELF
+        texts, others = states[state].texts, states[other].texts
+        far = abs(texts - others) > params.max_size_difference * max(texts, others)
+        unequal = UNEQUAL.format(own=texts, other=others) if far and not itself else ""
         for a, axis in enumerate(scale.axes):
             found = moved(scale, a, one[:, :, a], two[:, :, a])
             flipped = sign_flip_p(found.totals[:, None], params.n_permutations, params.seed)
-            rows.append(
-                estimate(found.value, found, params.confidence).row(
-                    **reading.about(state),
-                    cluster=CLUSTER,
-                    null=unequal or FLIPPED.format(n=params.n_permutations),
-                    p=None if unequal else float(flipped[0]),
-                    contrast=CONTRASTS.index(contrast),
-                    baseline=baseline,
-                    axis=axis,
-                    unit=scale.unit,
-                    seed_sd=sd_of(found.seeds),
-                    p_seeds=None if unequal else seeds_p(found, itself=other == ITSELF),
-                    seeds=len(found.seeds),
-                    texts=own.texts[state],
-                    baseline_texts=own.texts[other],
-                )
+            yield found.estimate(0.0, params.confidence).row(
+                **reading.about(state),
+                cluster=CLUSTER,
+                null=unequal or FLIPPED.format(n=params.n_permutations),
+                p=None if unequal else float(flipped[0]),
+                contrast=schemas.CONTRASTS.index(contrast),
+                baseline=baseline,
+                axis=axis,
+                unit=scale.unit,
+                seed_sd=found.seed_sd,
+                p_seeds=None if unequal else seeds_p(found, itself=itself),
+                seeds=len(found.seeds),
+                texts=texts,
+                baseline_texts=others,
             )
-    return rows
 
 
-def _unequal(texts: float, others: float, params: Params) -> str:
-    """Return why two states are not tested, if their numbers of texts differ too much; else ''.
-
-    More texts are more steps, which move a model further whatever the texts say.
-    """
-    far = abs(texts - others) > params.max_size_difference * max(texts, others)
-    return UNEQUAL.format(own=texts, other=others) if far else ""
-
-
-def contrasts(own: Answers, params: Params) -> Iterator[tuple[State, State, str, str]]:
+def contrasts(reading: Reading, params: Params) -> Iterator[tuple[State, State, str, str]]:
     """Yield two states that are compared, how, and the name of the second."""
-    before, later = PERIODS.index("before"), PERIODS.index("from")
-    for state in own.weights:
+    before, later = schemas.PERIODS.index("before"), schemas.PERIODS.index("from")
+    for state in reading.states:
         if state == ITSELF:
             continue
         others = [(ITSELF, "itself", "")]
@@ -381,18 +324,24 @@ def contrasts(own: Answers, params: Params) -> Iterator[tuple[State, State, str,
         if control != state.corpus:
             others.append((state._replace(corpus=control), "control", control))
         if state.period == later:
-            others.append((state._replace(period=before), "period", PERIODS[before]))
+            others.append((state._replace(period=before), "period", schemas.PERIODS[before]))
         if other := params.contrasts.get(state.corpus):
             others.append((state._replace(corpus=other), "corpora", other))
-        for second, contrast, baseline in others:
-            if second in own.weights:
-                yield state, second, contrast, baseline
+        yield from ((state, *other) for other in others if other[0] in reading.states)
 
 
 def seeds_p(found: Axis, *, itself: bool) -> float | None:
     """Return the two-sided p of a shift with the trainings as the sample; None with too few."""
     sides = found.parts[2:3] if itself else found.parts[2:]
-    if not all(part.df for part in sides):
-        return None
-    p = two_sided_p(found.value, sides)
+    p = two_sided_p(found.value, sides) if all(part.df for part in sides) else np.nan
     return significant(p) if np.isfinite(p) else None
+
+
+ROWS: dict[str, Callable[[Reading, Params], Iterator[dict[str, Any]]]] = {
+    "coordinates": coordinates,
+    "runs": runs,
+    "items": items,
+    "shifts": shifts,
+    "stability": stability,
+    "answered": answered,
+}

@@ -15,20 +15,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import polars as pl
-import pyarrow as pa
 from pydantic import Field, model_validator
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.downstream.read import SPLITS
-from plumbline.probes.core.shards import Shard
+from plumbline.probes.core.shards import MODEL, Shard, rows
 from plumbline.probes.leaning.schemas import PLANTED
 from plumbline.probes.models.params import weights_folder
 from plumbline.probes.training import checkpoints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
 
     from plumbline.probes.models.params import Model
     from plumbline.probes.models.scorer import Classifies, Scorer
@@ -44,6 +45,7 @@ WORK = Path("data/tuning")  # of trainings under way
 OTHER = "other"
 ITSELF = "itself"  # in names of files: the model without further pretraining
 OWN = "downstream.parquet"  # of a world
+TUNING = ("epochs", "batch", "length", "warmup", "weight_decay", "betas", "epsilon")
 
 SCHEMA = Schema(
     columns=(
@@ -54,8 +56,7 @@ SCHEMA = Schema(
         Column("group", "string", "group that a world's own text is about; else empty"),
         Column("class", "string", "a class of the classifier"),
         Column("logprob_nats", "float64", "log-probability of that class", maximum=0),
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+        *MODEL,
     ),
     key=(*checkpoints.KEY, "finetuning_seed", "id", "class"),
 )
@@ -221,17 +222,8 @@ def answer(
         raise UserError(
             f"probes.finetuned_classifiers.learning_rate: none for {name}, nor for {OTHER}"
         )
-    tuning = Tuning(
-        rate,
-        params.epochs,
-        params.batch,
-        params.length,
-        seed,
-        warmup=params.warmup,
-        weight_decay=params.weight_decay,
-        betas=params.betas,
-        epsilon=params.epsilon,
-    )
+    settings = {field: getattr(params, field) for field in TUNING}
+    tuning = Tuning(rate, seed=seed, **settings)
     given = examples(tasks(params, model, folders)[shard.config], params.max_texts)
     start = checkpoints.files(name, state, top)
     own = checkpoints.revision(state) if state.name else str(scorer.facts()["revision"])
@@ -245,16 +237,16 @@ def answer(
 
 def predictions(given: Examples, classifier: Classifies, about: dict[str, object]) -> pa.Table:
     """Return output rows for the test texts, one per class."""
-    facts = {key: str(classifier.facts()[key]) for key in ("model", "revision")}
-    rows = [
-        {**about, **facts, "id": identity, "label": gold, "group": group}
-        | {"class": name, "logprob_nats": value}
-        for identity, gold, group, found in zip(
+    told = [
+        (*text, *each)
+        for *text, found in zip(
             given.ids, given.gold, given.groups, classifier.classify(given.test), strict=True
         )
-        for name, value in zip(found.labels, found.logprobs_nats, strict=True)
+        for each in zip(found.labels, found.logprobs_nats, strict=True)
     ]
-    return pa.Table.from_pylist(rows, schema=SCHEMA.arrow())
+    names = ("id", "label", "group", "class", "logprob_nats")
+    columns = dict(zip(names, zip(*told, strict=True), strict=True))
+    return rows(SCHEMA, classifier, len(told), about | columns)
 
 
 def examples(path: Path, texts: int | None) -> Examples:
@@ -276,8 +268,8 @@ def examples(path: Path, texts: int | None) -> Examples:
         )
     train, test = (frame.filter(pl.col("split") == split) for split in ("train", "test"))
     if texts is not None and len(train) > texts:
-        order = train["id"].map_elements(_drawn, pl.String)
-        train = train.with_columns(order=order).sort("order").head(texts).sort("id")
+        order = pl.Series(map(_sha256, train["id"]))
+        train = train.sort(order).head(texts).sort("id")
     known, asked = set(train["label"]), set(test["label"])
     if len(known) < 2 or not asked or asked - known:
         raise UserError(
@@ -288,13 +280,13 @@ def examples(path: Path, texts: int | None) -> Examples:
     return Examples(*(column.to_list() for column in columns))
 
 
-def _drawn(identity: str) -> str:
-    return hashlib.sha256(identity.encode()).hexdigest()
-
-
 def _same(given: Examples, tuning: Tuning, revision: str, model: Model) -> str:
     """Return a name for a training: another one, or other code, never continues it."""
     folder = Path(__file__).parents[1] / "training"
     code = [(folder / name).read_text("utf-8") for name in ("classifier.py", "train.py")]
     told = [given.texts, given.labels, tuning, revision, model.dtype, code, version("torch")]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:12]
+    return _sha256(json.dumps(told))[:12]
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

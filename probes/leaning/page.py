@@ -8,7 +8,7 @@ import polars as pl
 
 from plumbline.probes.report import figures
 from plumbline.probes.report.tables import Source, Tables, kept, parts
-from plumbline.probes.report.view import LEVEL, Place, Row, study
+from plumbline.probes.report.view import LEVEL, Place, study, sure
 
 # blue, grey, vermilion of Okabe and Ito, which the colour-blind tell apart, and marks to the side
 SIDES = {
@@ -50,7 +50,7 @@ def ordered(corpora: set[str]) -> list[str]:
 def latest(own: pl.DataFrame) -> pl.DataFrame:
     """Return the states at the end of their trainings, on the largest share of each corpus."""
     of = ("model", "questionnaire", "response_format", "corpus", "period")
-    for name in ("share", "epoch"):
+    for name in ("share", "epoch") if len(own) else ():
         own = own.filter(pl.col(name) == pl.col(name).max().over(of))
     return own
 
@@ -66,45 +66,44 @@ def _axis(name: str) -> str:
     return f"{name} (plus: {side})" if side else name
 
 
-def _plane(axes: list[str]) -> tuple[str, str] | None:
-    """Return the axis to the right and the one upwards; None with fewer than two."""
-    if len(axes) < 2:
-        return None
-    east = next((axis for axis in axes if axis.startswith("econ")), axes[0])
-    rest = [axis for axis in axes if axis != east]
-    return east, next((axis for axis in rest if axis in ("social", "govt")), rest[0])
+def _plane(axes: list[str]) -> list[str]:
+    """Return the axis to the right and the one upwards, of two or more, and the others."""
+    east = min(axes, key=lambda axis: not axis.startswith("econ"))
+    return sorted(axes, key=lambda axis: (axis != east, axis not in ("social", "govt")))
 
 
-def _states(own: pl.DataFrame, axes: tuple[str, str]) -> list[figures.Points]:
+def _states(own: pl.DataFrame, axes: list[str]) -> list[figures.Points]:
     """Return the states of a model with intervals, the model itself first."""
-    found = []
-    for (corpus, period), part in parts(own, "corpus", "period"):
+    found = {}
+    for (corpus, period), part in parts(kept(own, {"value": "*"}), "corpus", "period"):
         by = {row["axis"]: row for row in part.to_dicts()}
-        x, y = (by.get(axis, {"value": None}) for axis in axes)
-        if x["value"] is None or y["value"] is None:
-            continue
-        label = (corpus or ITSELF) + (f", {period}" if corpus and period != "all" else "")
-        across, along = ([None if r["low"] is None else (r["low"], r["high"])] for r in (x, y))
-        spot = [(x["value"], y["value"])]
-        found.append((corpus, figures.Points(label, spot, style(corpus), across, along, 5)))
+        if set(axes) <= set(by):
+            x, y = (by[axis] for axis in axes)
+            ends = [[None if r["low"] is None else (r["low"], r["high"])] for r in (x, y)]
+            label = (corpus or ITSELF) + (f", {period}" if corpus and period != "all" else "")
+            spot = figures.Points(
+                label, [(x["value"], y["value"])], style(corpus), ends[0], ends[1], 5
+            )
+            found[corpus, period] = spot
     order = ordered({corpus for corpus, _ in found})
-    return [points for _, points in sorted(found, key=lambda each: order.index(each[0]))]
+    return [found[place] for place in sorted(found, key=lambda place: order.index(place[0]))]
 
 
 def _compass(own: pl.DataFrame, place: Place) -> str:
     """Draw states of a model in the plane of two axes, a panel for each reading."""
-    axes = _plane(own["axis"].unique().sort().to_list())
-    if axes is None:
+    axes = _plane(own["axis"].unique().sort().to_list())[:2]
+    if len(axes) < 2:
         return ""
     own = _whole(latest(own))
     at = {"questionnaire": place.at["questionnaire"], "constants": "corrected"}
-    lines: dict[str, dict[str, Row]] = {}
-    for row in kept(place.tables.read("compass/baselines"), at).to_dicts():
-        lines.setdefault(row["baseline"], {})[row["axis"]] = row
-    random = lines.pop("random answers")
-    centre = [random[axis]["value"] for axis in axes]
-    radii = [RADIUS * random[axis]["sd"] for axis in axes]
-    constant = [tuple(of[axis]["value"] for axis in axes) for of in lines.values()]
+    lines = kept(place.tables.read("compass/baselines"), at)
+    spots = {
+        of: [row for axis in axes for row in kept(part, {"axis": axis}).to_dicts()]
+        for (of,), part in parts(lines, "baseline")
+    }
+    random = spots.pop("random answers")
+    centre, radii = ([row["value"] for row in random], [RADIUS * row["sd"] for row in random])
+    constant = [tuple(row["value"] for row in rows) for rows in spots.values()]
 
     def under(plot: figures.Panel) -> None:
         plot.ellipse((centre[0], centre[1]), (radii[0], radii[1]), figures.FAINT)
@@ -141,68 +140,59 @@ def _trajectory(own: pl.DataFrame, place: Place) -> str:
     """Draw coordinates by epoch at the largest share, or else by share; '' with one of each."""
     own = _whole(kept(own, {"reading": TESTED[place.at["response_format"]], "value": "*"}))
     trained = own.filter(pl.col("corpus") != "")
-    for at, other, name in (
-        ("epoch", "share", "times that the texts were read"),
-        ("share", "epoch", "share of the texts"),
-    ):
-        if trained[at].n_unique() < 2:
-            continue
-        rows = own.filter(pl.col(other) == pl.col(other).max().over("corpus")).sort(at).to_dicts()
-        corpora = ordered({row["corpus"] for row in rows if row["corpus"]})
-        panels: dict[str, list[figures.Curve]] = {}
-        level = {row["axis"]: row["value"] for row in rows if not row["corpus"]}
-        for axis in own["axis"].unique().sort().to_list():
-            for c, corpus in enumerate(corpora):
-                line = [r for r in rows if r["axis"] == axis and r["corpus"] in ("", corpus)]
-                apart = (c - (len(corpora) - 1) / 2) * 0.02 * max(r[at] for r in line)
-                xs = [float(r[at]) + apart * bool(r["corpus"]) for r in line]
-                ends = ([r[end] if r["corpus"] else None for r in line] for end in ("low", "high"))
-                mark, values = style(corpus), [r["value"] for r in line]
-                curve = figures.Curve(corpus, xs, values, mark.edge, "", mark, *ends)
-                panels.setdefault(_axis(axis), []).append(curve)
-        levels = {_axis(axis): value for axis, value in level.items()}
-        places = sorted({float(row[at]) for row in rows})
-        title = f"{place.at['model']}, {place.at['questionnaire']}"
-        return figures.curves(
-            panels,
-            labels=(name, "coordinate"),
-            title=title,
-            levels=levels,
-            own=True,
-            ticks_at=places,
-        )
-    return ""
-
-
-def _called(row: Row) -> str:
-    period = "" if row["period"] == "all" or row["contrast"] == "period" else f", {row['period']}"
-    if row["contrast"] == "period":
-        return f"{row['corpus']}, from − before"
-    return f"{row['corpus']}{period} − {row['baseline'] or 'itself'}"
-
-
-def _both(row: Row) -> bool:
-    """Tell whether a shift is one over statements, and over trainings, of which one is too few."""
-    if row["p_bh"] is None:
-        return False
-    alike = row["p_seeds_bh"] is None and row["seeds"] > 1  # all trainings are the same
-    trained = alike or (row["p_seeds_bh"] is not None and row["p_seeds_bh"] <= LEVEL)
-    return bool(row["p_bh"] <= LEVEL and trained)
+    names = {"epoch": "times that the texts were read", "share": "share of the texts"}
+    several = [at for at in names if trained[at].n_unique() > 1]
+    if not several:
+        return ""
+    at, other = several[0], {"epoch": "share", "share": "epoch"}[several[0]]
+    table = own.filter(pl.col(other) == pl.col(other).max().over("corpus")).sort(at)
+    corpora = ordered(set(table["corpus"]) - {""})
+    panels: dict[str, list[figures.Curve]] = {}
+    for (axis,), part in parts(table, "axis"):
+        for c, corpus in enumerate(corpora):
+            line = kept(part, {"corpus": ("", corpus)}).to_dicts()
+            apart = (c - (len(corpora) - 1) / 2) * 0.02 * max(r[at] for r in line)
+            xs = [float(r[at]) + apart * bool(r["corpus"]) for r in line]
+            ends = ([r[end] if r["corpus"] else None for r in line] for end in ("low", "high"))
+            mark, values = style(corpus), [r["value"] for r in line]
+            curve = figures.Curve(corpus, xs, values, mark.edge, "", mark, *ends)
+            panels.setdefault(_axis(axis), []).append(curve)
+    level = kept(table, {"corpus": ""}).select("axis", "value").iter_rows()
+    return figures.curves(
+        panels,
+        labels=(names[at], "coordinate"),
+        title=f"{place.at['model']}, {place.at['questionnaire']}",
+        levels={_axis(axis): value for axis, value in level},
+        own=True,
+        ticks_at=sorted({float(value) for value in table[at]}),
+    )
 
 
 def shifts(tables: Tables) -> pl.DataFrame:
-    """Return the shifts at the end of trainings, in the readings that are shown and tested."""
-    table = tables.read("compass/shifts")
+    """Return the shifts at the end of trainings, in the readings that are shown and tested.
+
+    Significant is one over statements, and over trainings, of which one is too few; where all
+    trainings are the same there is no p over them.
+    """
+    table = latest(tables.read("compass/shifts"))
     if table.is_empty():
         return table
-    rows = latest(table).to_dicts()
+    text = {
+        c: pl.col(c).cast(pl.String) for c in ("contrast", "period", "response_format", "reading")
+    }
+    period = pl.when(text["period"] == "all").then(pl.lit("")).otherwise(", " + text["period"])
+    baseline = pl.col("baseline").replace("", "itself")
+    label = pl.format("{}{} − {}", "corpus", period, baseline)
+    within = text["contrast"] == "period"
     shown = [
-        r["reading"] in (DRAWN[r["response_format"]][0], TESTED[r["response_format"]]) for r in rows
+        text["reading"] == text["response_format"].replace_strict(readings)
+        for readings in ({asked: drawn[0] for asked, drawn in DRAWN.items()}, TESTED)
     ]
-    return latest(table).with_columns(
-        label=pl.Series([_called(row) for row in rows], dtype=pl.String),
-        significant=pl.Series([_both(row) for row in rows], dtype=pl.Boolean),
-        shown=pl.Series(shown, dtype=pl.Boolean),
+    alike = pl.col("p_seeds_bh").is_null() & (pl.col("seeds") > 1)
+    return table.with_columns(
+        label=pl.when(within).then(pl.format("{}, from − before", "corpus")).otherwise(label),
+        significant=sure() & (alike | sure("p_seeds_bh")),
+        shown=shown[0] | shown[1],
     )
 
 
@@ -233,23 +223,17 @@ def _shifts(own: pl.DataFrame, place: Place) -> str:
 
 def last(name: str) -> Source:
     """Return a table at the end of trainings."""
-
-    def read(tables: Tables) -> pl.DataFrame:
-        table = tables.read(f"compass/{name}")
-        return latest(table) if len(table) else table
-
-    return read
+    return lambda tables: latest(tables.read(f"compass/{name}"))
 
 
 def tested(name: str) -> Source:
     """Return a table of the model itself, or of all prompts, in the reading that is tested."""
 
     def read(tables: Tables) -> pl.DataFrame:
-        table = tables.read(f"compass/{name}")
-        if table.is_empty():
-            return table
+        table = kept(tables.read(f"compass/{name}"), {"corpus": ""})
         asked = pl.col("response_format").cast(pl.String).replace_strict(TESTED)
-        return table.filter((pl.col("corpus") == "") & (pl.col("reading").cast(pl.String) == asked))
+        own = pl.col("reading").cast(pl.String) == asked
+        return table.filter(own) if len(table) else table
 
     return read
 
@@ -257,9 +241,8 @@ def tested(name: str) -> Source:
 def answered(tables: Tables) -> pl.DataFrame:
     """Return how many answers there are: of the model by prompt, of trained states in all."""
     table = tables.read(last_answered)
-    return (
-        table.filter((pl.col("corpus") == "") | (pl.col("prompt") == "")) if len(table) else table
-    )
+    own = (pl.col("corpus") == "") | (pl.col("prompt") == "")
+    return table.filter(own) if len(table) else table
 
 
 last_answered = last("answered")
@@ -272,23 +255,22 @@ def states(source: str) -> Source:
         table = kept(tables.read(source), {"reading": "corrected"})
         if table.is_empty():
             return table
-        period, share = pl.col("period").cast(pl.String), pl.col("share")
-        more = pl.concat_str(
-            pl.when(period == "all")
-            .then(pl.lit(""))
-            .otherwise(pl.format(", {} 2017-01-20", period)),
-            pl.when(share == 1).then(pl.lit("")).otherwise(pl.format(", {} of the texts", share)),
-        )
-        names = [name for name in ("corpus", "baseline") if name in table.columns]
+        period, share, none = pl.col("period").cast(pl.String), pl.col("share"), pl.lit("")
+        when = pl.when(period == "all").then(none).otherwise(pl.format(", {} 2017-01-20", period))
+        part = pl.when(share == 1).then(none).otherwise(pl.format(", {} of the texts", share))
         return table.with_columns(
             pl.when(pl.col(name) == "")
             .then(pl.lit(ITSELF))
-            .otherwise(pl.col(name) + more)
+            .otherwise(pl.concat_str(name, when, part))
             .alias(f"{name}_state")
-            for name in names
+            for name in ("corpus", "baseline")
+            if name in table.columns
         )
 
     return read
+
+
+MAIN = "balanced accuracy"
 
 
 def _overall(own: pl.DataFrame) -> pl.DataFrame:
@@ -300,18 +282,14 @@ def _overall(own: pl.DataFrame) -> pl.DataFrame:
     return wide.join(main, on=place).sort("corpus", "period", "share")
 
 
-MAIN = "balanced accuracy"
-
-
 def _main(tables: Tables) -> pl.DataFrame:
     """Return the coordinates of a model, and of its states at the end of their trainings."""
     table = tables.read("compass/coordinates")
     if table.is_empty():
         return table
     table = kept(table, {"period": "all"}) if "all" in table["period"] else table
-    corpus = pl.when(pl.col("corpus") == "").then(pl.lit(ITSELF)).otherwise(pl.col("corpus"))
     order = ("model", "questionnaire", "response_format", "axis", "corpus")
-    return latest(table).with_columns(corpus=corpus).sort(order)
+    return latest(table).with_columns(pl.col("corpus").replace("", ITSELF)).sort(order)
 
 
 STUDY = study(__file__, globals())

@@ -74,18 +74,17 @@ def render(
     )
     facts = scorer.facts()
     own = f"{facts['model']}@{str(facts['revision'])[:8]}"
-    sink = io.StringIO()
-    rows = csv.writer(sink, lineterminator="\n")
-    rows.writerow(FIELDS)
-    number = 0
-    for (w, seed), text in zip(asked, texts, strict=True):
-        wording = " ".join(text.text.split())
-        if text.finished and wording and wording != w.text:
-            rows.writerow((w.questionnaire, w.id, f"{own}-{seed}", wording))
-            number += 1
-    if not number:
+    rows = [
+        (w.questionnaire, w.id, f"{own}-{seed}", wording)
+        for (w, seed), text in zip(asked, texts, strict=True)
+        for wording in (" ".join(text.text.split()),)
+        if text.finished and wording not in ("", w.text)
+    ]
+    if not rows:
         raise UserError(
             f"models.{scorer.name}: finished no wording that differs from its statement; try "
             "another prompt, or more tokens"
         )
+    sink = io.StringIO()
+    csv.writer(sink, lineterminator="\n").writerows([FIELDS, *rows])
     return sink.getvalue()

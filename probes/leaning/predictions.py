@@ -10,7 +10,10 @@ import polars as pl
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning.schemas import KEY, PLANTED
 from plumbline.probes.stats import bootstrap as resampling
-from plumbline.probes.stats.estimate import adjusted, finite, significant, typed
+from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.classification import METRICS, cells, metrics
+from plumbline.probes.stats.crossed import Contrast
+from plumbline.probes.stats.estimate import Estimate, adjusted, finite, significant, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
 
     from plumbline.builders.core.schema import Schema
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.stats.crossed import Contrast
 
     Bools = NDArray[np.bool_]
     Floats = NDArray[np.float64]
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 HALF = 0.5
 SEED = "finetuning_seed"
 ALL = ("all", "all")
+TESTED = ("accuracy", "balanced accuracy", "F1")
+UNTESTED = "none: no test"
 WORD = "word"  # of a world: its texts are named after it, WORD-NUMBER
 
 
@@ -54,8 +58,7 @@ class Runs(NamedTuple):
     @property
     def predicted(self) -> Bools:
         """Return whether each calls each text positive."""
-        found: Bools = self.probability > HALF
-        return found
+        return np.asarray(self.probability > HALF)
 
     def pick(self, seeds: list[tuple[int, int]]) -> Runs:
         """Return some of the runs, in this order."""
@@ -80,22 +83,79 @@ class Case(NamedTuple):
             return self.ids
         return [name.rpartition("-")[0] for name in self.ids]
 
+    @property
+    def every(self) -> Bools:
+        """Return all texts."""
+        return np.ones(len(self.ids), dtype=np.bool_)
+
     def numbers(self, member: Bools) -> NDArray[np.int64]:
         """Return the number of the cluster of some texts, from 0."""
         own = [unit for unit, kept in zip(self.units, member, strict=True) if kept]
         order = {unit: i for i, unit in enumerate(dict.fromkeys(own))}
         return np.array([order[unit] for unit in own], dtype=np.int64)
 
-    def size(self, member: Bools) -> int:
-        """Return how many clusters some texts are of."""
-        return int(self.numbers(member).max()) + 1
-
     def weights(self, bootstrap: int, seed: int) -> Floats:
         """Return how often each text counts: once, and in each replicate, (texts, 1 + B)."""
-        keys = resampling.keys(self.units)
-        once, place = np.unique(keys, return_inverse=True)
+        once, place = np.unique(resampling.keys(self.units), return_inverse=True)
         drawn = resampling.poisson(resampling.bits(once, bootstrap, seed))[place]
         return np.concatenate([np.ones((len(self.ids), 1)), drawn.astype(np.float64)], axis=1)
+
+    def measured(self, predicted: Bools, member: Bools, weights: Floats) -> Measured:
+        """Return the measures of runs on some texts, in the sample and in every replicate."""
+        at = slice(None) if member.all() else member  # a view: weights are large
+        drawn = metrics(cells(self.true[at], predicted[:, at], weights[at]))
+        return Measured(drawn[:, 0], drawn.mean(axis=0))
+
+    def rows(
+        self,
+        drawn: Floats,
+        member: Bools,
+        method: str,
+        confidence: float,
+        p: tuple[Floats, str] | None = None,
+        **columns: Any,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield a row of a table for each measure.
+
+        Parameters
+        ----------
+        drawn : (1 + replicates, measures)
+            As :class:`Measured` has them.
+        p
+            Of each measure, and what it is judged against; of :data:`TESTED` it is shown.
+        columns
+            More of them; an array has a value for each measure.
+        """
+        limits, n = percentiles(drawn[1:].T, confidence), int(self.numbers(member).max()) + 1
+        for m, metric in enumerate(METRICS):
+            tested = p is not None and metric in TESTED and np.isfinite(p[0][m])
+            yield Estimate(drawn[0, m], limits.low[m], limits.high[m], n, method).row(
+                cluster=self.cluster,
+                null=p[1] if p and tested else UNTESTED,
+                p=p[0][m] if p and tested else None,
+                metric=metric,
+                **{name: _cell(name, value, m) for name, value in columns.items()},
+            )
+
+
+class Measured(NamedTuple):
+    """Measures of several runs, or of ensembles, on some texts."""
+
+    each: Floats  # (runs, measures)
+    mean: Floats  # (1 + replicates, measures) over runs, the sample first
+
+    @property
+    def sd(self) -> Floats:
+        """Return the standard deviation over runs, nan with one."""
+        several = len(self.each) > 1
+        return self.each.std(axis=0, ddof=1) if several else np.full(len(METRICS), np.nan)
+
+
+def _cell(name: str, value: Any, m: int) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    write = significant if name.startswith("p_") else finite
+    return write(value[m]) if np.isfinite(value[m]) else None
 
 
 def cases(
@@ -128,7 +188,7 @@ def cases(
                 f"{key}: {task} has the classes {', '.join(classes)}; name one of two for it"
             )
         states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
-        members = _members(_about(inputs, task, frame), ids, texts_min)
+        members = _members(inputs, task, frame, ids, texts_min)
         cluster = WORD if task == PLANTED else "text"
         yield Case(model, task, ids, true, states, members, cluster)
 
@@ -136,92 +196,79 @@ def cases(
 def _states(
     frame: pl.DataFrame, sought: str, path: Path
 ) -> tuple[dict[State, Runs], list[str], Bools]:
-    found: dict[State, list[tuple[tuple[int, int], Floats, int]]] = {}
-    ids: list[str] = []
-    true = np.zeros(0, dtype=np.bool_)
+    """Return the runs of each state, the texts, and which are of the positive class."""
     runs = frame.sort(*KEY, SEED, "id").group_by(*KEY, SEED, maintain_order=True)
-    for (corpus, period, share, pretraining, _, seed), own in runs:
-        if not ids:
-            ids, true = own["id"].to_list(), (own["label"] == sought).to_numpy()
-        if own["id"].to_list() != ids:
-            raise UserError(
-                f"{path}: trainings have responses to different texts; remove the folder and run "
-                "`make repro` again"
-            )
-        state = State(str(corpus), int(period), float(share))
-        run = ((int(pretraining), int(seed)), own["logprob_nats"].exp().to_numpy(), own["texts"][0])
-        found.setdefault(state, []).append(run)
+    table = runs.agg("id", "label", pl.col("logprob_nats").exp(), pl.col("texts").first())
+    ids = table["id"][0].to_list()
+    if any(own.to_list() != ids for own in table["id"]):
+        raise UserError(
+            f"{path}: trainings have responses to different texts; remove the folder and run "
+            "`make repro` again"
+        )
     states = {}
-    for state, several in sorted(found.items()):
-        seeds, values, read = zip(*several, strict=True)
-        states[state] = Runs(list(seeds), np.stack(values), max(read))
-    return states, ids, true
+    for state, own in table.group_by(State._fields, maintain_order=True):
+        seeds = list(own.select("pretraining_seed", SEED).iter_rows())
+        probability = np.array(own["logprob_nats"].to_list())
+        states[State(*state)] = Runs(seeds, probability, max(own["texts"]))
+    return states, ids, (table["label"][0] == sought).to_numpy()
 
 
-def _about(inputs: Inputs, task: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Return id, mapped (groups) and source of the texts of a task."""
-    if task != PLANTED:
-        path = inputs.datasets["downstream"] / f"{task}.parquet"
-        return pl.read_parquet(path, columns=["id", "mapped", "source"])
-    groups = pl.when(pl.col("group") != "").then(pl.concat_list("group")).otherwise([])
-    return frame.select("id", mapped=groups, source=pl.lit("")).unique("id")
-
-
-def _members(about: pl.DataFrame, ids: list[str], texts_min: int) -> dict[tuple[str, str], Bools]:
+def _members(
+    inputs: Inputs, task: str, frame: pl.DataFrame, ids: list[str], texts_min: int
+) -> dict[tuple[str, str], Bools]:
     """Return who is of which group or source; of one that all are of, or too few, nobody."""
+    if task == PLANTED:
+        mapped = pl.when(pl.col("group") != "").then(pl.concat_list("group")).otherwise([])
+        about = frame.select("id", mapped=mapped, source=pl.lit("")).unique("id")
+    else:
+        path = inputs.datasets["downstream"] / f"{task}.parquet"
+        about = pl.read_parquet(path, columns=["id", "mapped", "source"])
     joined = pl.DataFrame({"id": ids}).join(about, on="id", how="left", maintain_order="left")
-    found = {ALL: np.ones(len(ids), dtype=np.bool_)}
-    groups = joined["mapped"].fill_null([])
+    found = {}
+    groups, sources = joined["mapped"].fill_null([]), joined["source"].fill_null("")
     for name in sorted(set(groups.explode(empty_as_null=False).drop_nulls()) - {""}):
         found["group", name] = groups.list.contains(name).to_numpy()
-    sources = joined["source"].fill_null("")
     for name in sorted(set(sources) - {""}):
         found["source", name] = (sources == name).to_numpy()
-    return {
-        key: own for key, own in found.items() if key == ALL or (texts_min <= own.sum() < len(ids))
-    }
+    some = {key: own for key, own in found.items() if texts_min <= own.sum() < len(ids)}
+    return {ALL: np.ones(len(ids), dtype=np.bool_)} | some
 
 
 def grid(runs: Runs, values: Floats) -> Floats:
     """Lay out values of runs by pretraining and fine-tuning seed; nan where there is no run."""
-    pretraining = sorted({p for p, _ in runs.seeds})
-    seeds = sorted({s for _, s in runs.seeds})
-    found = np.full((len(pretraining), len(seeds)), np.nan)
-    for (p, s), value in zip(runs.seeds, values, strict=True):
-        found[pretraining.index(p), seeds.index(s)] = value
+    rows, columns = (
+        np.unique(seeds, return_inverse=True) for seeds in zip(*runs.seeds, strict=True)
+    )
+    found = np.full((len(rows[0]), len(columns[0])), np.nan)
+    found[rows[1], columns[1]] = values
     return found
 
 
 def pairs(case: Case, control: str, sides: list[tuple[str, str]]) -> list[tuple[State, State]]:
     """Return what is compared: with the model itself, with the control, and side with side."""
-    found = []
-    for state in case.states:
-        if state.itself:
-            continue
-        found += [(state, other) for other in case.states if other.itself]
-        other = state._replace(corpus=control)
-        if other in case.states and other != state:
-            found.append((state, other))
-    for left, right in sides:
-        found += [
-            (state, state._replace(corpus=right))
-            for state in case.states
-            if state.corpus == left and state._replace(corpus=right) in case.states
-        ]
-    return list(dict.fromkeys(found))
+    trained = [state for state in case.states if not state.itself]
+    itself = [state for state in case.states if state.itself]
+    found = [(one, two) for one in trained for two in (*itself, one._replace(corpus=control))]
+    found += [
+        (one, one._replace(corpus=right))
+        for left, right in sides
+        for one in trained
+        if one.corpus == left
+    ]
+    return list(
+        dict.fromkeys(pair for pair in found if pair[1] in case.states and len({*pair}) > 1)
+    )
 
 
 def matched(one: Runs, other: Runs, state: State) -> tuple[Runs, Runs]:
-    """Return the runs of both that have the same seeds; the model itself has none of pretraining.
+    """Return the runs of both that have the same seeds; ``other`` is of ``state``.
 
-    Its runs stand beside those of each pretraining seed.
+    The model itself has no seeds of pretraining: its runs stand beside those of each.
     """
-    if state.itself:
-        by_seed = {seed: own for own in other.seeds for seed in own[1:]}
-        seeds = [own for own in one.seeds if own[1] in by_seed]
-        return one.pick(seeds), other.pick([by_seed[seed] for _, seed in seeds])
-    seeds = [own for own in one.seeds if own in other.seeds]
-    return one.pick(seeds), other.pick(seeds)
+    start = int(state.itself)  # of the seeds that must be the same
+    by_seed = {own[start:]: own for own in other.seeds}
+    seeds = [own for own in one.seeds if own[start:] in by_seed]
+    return one.pick(seeds), other.pick([by_seed[own[start:]] for own in seeds])
 
 
 def tables(
@@ -238,12 +285,9 @@ def tables(
     return result
 
 
-def over_seeds(found: Contrast | None, *, tested: bool) -> dict[str, float | None]:
-    """Return the columns of a difference over texts and trainings; nothing without one."""
-    if found is None:
-        return dict.fromkeys(("trainings_low", "trainings_high", "p_trainings"))
-    return {
-        "trainings_low": finite(found.low),
-        "trainings_high": finite(found.high),
-        "p_trainings": significant(found.p) if tested and np.isfinite(found.p) else None,
-    }
+def over_trainings(found: list[Contrast | None]) -> dict[str, Any]:
+    """Return columns of differences over texts and trainings, one of each measure; nan: none."""
+    nothing = Contrast(np.nan, np.nan, np.nan, np.nan)
+    low, high, p = np.array([(each or nothing)[1:] for each in found]).T
+    tested = np.where(np.isin(METRICS, TESTED), p, np.nan)
+    return {"trainings_low": low, "trainings_high": high, "p_trainings": tested}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -24,15 +24,18 @@ from plumbline.probes.leaning.scoring import (
 from plumbline.probes.prompts.leaning import FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from plumbline.probes.leaning.schemas import CompassParams as Params
-    from plumbline.probes.leaning.scoring import Reading, Scale
+    from plumbline.probes.leaning.scoring import Reading as Rounding
+    from plumbline.probes.leaning.scoring import Scale
 
     Array = NDArray[np.float64]
+    Words = NDArray[np.str_]
+    Masses = tuple[str, pl.DataFrame, tuple[Array, Array], Words]
 
 Rows = list[dict[str, Any]]
 CLUSTER = "statement, with its opposite"
@@ -45,12 +48,66 @@ NATS = "agree_nats", "disagree_nats"
 ALONE = "agree_response_nats", "disagree_response_nats"
 
 
-class Judged(NamedTuple):
-    """Responses in one reading; a table has :data:`COLUMNS`."""
+class State(NamedTuple):
+    """What a model was trained on, without the seed of the training."""
 
-    reading: str
+    corpus: str
+    period: int
+    share: float
+    epoch: int
+
+
+STATE = State._fields
+ITSELF = State("", 0, 0.0, 0)
+EVERY = (slice(None), slice(None))  # trainings and prompts
+
+
+class Trained(NamedTuple):
+    """Mean responses of a model in one state to the plain statements of a questionnaire."""
+
+    seeds: tuple[int, ...]  # of the trainings
+    texts: float  # mean number that it was trained on
+    weights: Array  # (seeds, prompts, statements, options), missing ones 0
+    missing: Array  # share, (seeds, prompts, statements)
+
+
+class Reading(NamedTuple):
+    """Responses of a model to a questionnaire in one reading; a table has :data:`COLUMNS`."""
+
+    asked: str
+    name: str
+    scale: Scale
     answers: pl.DataFrame  # one for each prompt, and order of the options or sample that counts
     single: pl.DataFrame  # every sample by itself
+    prompts: tuple[str, ...]
+    states: dict[State, Trained]
+
+    @property
+    def rounded(self) -> str:
+        """Return which constants of the compass belong to it."""
+        return "faithful" if self.name in ("faithful", "paper") else "corrected"
+
+    def about(self, state: State) -> dict[str, Any]:
+        """Return the columns that its rows share."""
+        return {
+            **state._asdict(),
+            "questionnaire": self.scale.name,
+            "response_format": FORMATS.index(self.asked),
+            "reading": READINGS.index(self.name),
+        }
+
+    def added(
+        self, state: State, at: tuple[slice, slice] = EVERY, lacking: Array | None = None
+    ) -> Array:
+        """Return what responses add beyond random ones, (seeds, prompts, axes, statements).
+
+        ``lacking`` is what a missing response adds, (axes, statements); by default the middle.
+        """
+        own, middle = self.states[state], self.scale.middle()
+        instead = middle if lacking is None else lacking
+        told = np.einsum("spik,aik->spai", own.weights[at], self.scale.points)
+        found: Array = told + own.missing[at][:, :, None] * instead - middle
+        return found
 
 
 def outputs(folder: Path, asked: str) -> pl.DataFrame | None:
@@ -67,38 +124,80 @@ def outputs(folder: Path, asked: str) -> pl.DataFrame | None:
     return found.with_columns(prompt=prompt, **added).sort(*CHECKPOINT, *QUESTION, *added)
 
 
-def readings(asked: str, found: pl.DataFrame, params: Params) -> Iterator[Judged]:
-    """Yield the responses in each reading.
+def readings(
+    asked: str, found: pl.DataFrame, known: dict[str, Scale], params: Params
+) -> Iterator[Reading]:
+    """Yield the responses in each reading to each questionnaire.
 
     Raises
     ------
     UserError
-        If the frame of the paper, or the prompts with a text without content, are not there.
+        If the frame of the paper, the prompts with a text without content, or responses are not
+        there.
     """
-    yield from {"mask": _mask, "generation": _generation, "multiple_choice": _choice}[asked](
-        found, params
-    )
+    read = _choice(found) if asked == "multiple_choice" else _averaged(asked, found, params)
+    for name, answers, single in read:
+        for scale in sorted(set(found["questionnaire"]) - {""}):
+            own = (t.filter(pl.col("questionnaire") == scale) for t in (answers, single))
+            yield _reading(asked, name, known[scale], *own)
 
 
-def _mask(found: pl.DataFrame, params: Params) -> Iterator[Judged]:
+def _averaged(
+    asked: str, found: pl.DataFrame, params: Params
+) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
+    """Yield stances from the mean masses of the samples that are valid, and of each sample."""
+    for name, own, masses, kinds in (_mask if asked == "mask" else _generation)(found, params):
+        valid = np.isin(kinds, (ANSWERED, UNLISTED))
+        sides = [pl.Series(np.where(valid, mass, np.nan)).fill_nan(None) for mass in masses]
+        rows = own.with_columns(up=sides[0], down=sides[1], kind=pl.Series(kinds.tolist()))
+        mean = rows.group_by(*CHECKPOINT, *QUESTION, maintain_order=True).agg(
+            pl.col("texts", "order", "kind").first(),
+            pl.col("sample").min(),
+            pl.col("up", "down").mean(),
+        )
+        yield name, _stances(name, mean, params), _stances(name, rows, params)
+
+
+def _stances(name: str, rows: pl.DataFrame, params: Params) -> pl.DataFrame:
+    """Return rows with the weights of the options that two masses, ``up`` and ``down``, are for."""
+    up, down = (rows[side].fill_null(np.nan).to_numpy() for side in ("up", "down"))
+    told = weights(up - down)
+    if name != "continuous":
+        given = ~np.isnan(up)
+        how: Rounding = "corrected" if name == "corrected" else "faithful"
+        sides = (np.where(given, side, 0.5) for side in (up, down))
+        read = stance(*sides, threshold=params.threshold, reading=how)
+        told = _optioned(np.where(given, read, UNCLEAR))
+    kinds = rows["kind"].to_numpy()
+    lost = np.isnan(told[:, 0]) & (kinds == ANSWERED)
+    return _rows(rows, told, np.where(lost, NOT_CLEAR, kinds))
+
+
+def _mask(found: pl.DataFrame, params: Params) -> Iterator[Masses]:
+    """Yield readings of masked words: responses, both masses, and what kind of response each is."""
     real = found.filter(pl.col("form") != PRIOR)
-    first = _framed(real, params.frames["mask"], "mask")
-    up, down = _listed(first, params)
+    first = _framed(real, "mask", params)
+    sides = [{word.casefold() for word in side} for side in (params.positive, params.negative)]
+    listed = [
+        [
+            sum(np.exp(p) for w, p in zip(words, nats, strict=True) if w.strip().casefold() in side)
+            for side in sides
+        ]
+        for words, nats in first.select("words", "words_nats").iter_rows()
+    ]
+    up, down = np.array(listed, dtype=np.float64).T
     total = np.where(up + down > 0, up + down, 1.0)
-    read = stance(up / total, down / total, threshold=params.threshold, reading="faithful")
-    kinds = np.where(up + down > 0, ANSWERED, UNLISTED)
-    told = _rows(first, _optioned(read), kinds)
-    yield Judged("faithful", told, told)
-    up, down = _beyond(real, found.filter(pl.col("form") == PRIOR))
-    read = stance(up, down, threshold=params.threshold)
-    kinds = np.where(read == UNCLEAR, NOT_CLEAR, ANSWERED)
-    told = _rows(real, _optioned(read), kinds)
-    yield Judged("corrected", told, told)
-    told = _rows(real, weights(up - down), np.full(len(real), ANSWERED))
-    yield Judged("continuous", told, told)
+    yield "faithful", first, (up / total, down / total), np.where(up + down, ANSWERED, UNLISTED)
+    beyond = _beyond(real, found.filter(pl.col("form") == PRIOR))
+    for name in ("corrected", "continuous"):
+        yield name, real, beyond, np.full(len(real), ANSWERED)
 
 
-def _framed(found: pl.DataFrame, frame: str, asked: str) -> pl.DataFrame:
+def _framed(
+    found: pl.DataFrame, asked: Literal["mask", "generation"], params: Params
+) -> pl.DataFrame:
+    """Return the responses in the frame of the paper."""
+    frame = params.frames[asked]
     own = found.filter(pl.col("frame") == frame)
     if own.is_empty():
         there = ", ".join(sorted(set(found["frame"]))) or "none"
@@ -106,24 +205,6 @@ def _framed(found: pl.DataFrame, frame: str, asked: str) -> pl.DataFrame:
             f"analysis.compass.frames.{asked}: no answer in the frame {frame!r}; there are {there}"
         )
     return own
-
-
-def _listed(found: pl.DataFrame, params: Params) -> tuple[Array, Array]:
-    """Return the mass of both lists among the ten tokens, (rows,) each."""
-    rows = list(zip(found["words"].to_list(), found["words_nats"].to_list(), strict=True))
-    up, down = (
-        np.array(
-            [
-                sum(
-                    np.exp(p) for w, p in zip(*row, strict=True) if str(w).strip().casefold() in own
-                )
-                for row in rows
-            ],
-            dtype=np.float64,
-        )
-        for own in ({w.casefold() for w in side} for side in (params.positive, params.negative))
-    )
-    return up, down
 
 
 def _beyond(found: pl.DataFrame, prior: pl.DataFrame) -> tuple[Array, Array]:
@@ -154,87 +235,43 @@ def _beyond(found: pl.DataFrame, prior: pl.DataFrame) -> tuple[Array, Array]:
     return up, 1 - up
 
 
-def _generation(found: pl.DataFrame, params: Params) -> Iterator[Judged]:
-    first = _framed(found, params.frames["generation"], "generation")
+def _generation(found: pl.DataFrame, params: Params) -> Iterator[Masses]:
+    """Yield readings of responses in words, as of masked ones."""
+
+    def masses(rows: pl.DataFrame, names: tuple[str, str]) -> tuple[tuple[Array, Array], Words]:
+        one, two = (np.exp(rows[name].to_numpy().astype(np.float64)) for name in names)
+        sure = np.maximum(one, two) >= params.min_confidence
+        return (one, two), np.where(sure, ANSWERED, NOT_CLEAR)
+
+    first = _framed(found, "generation", params)
     one = first.filter(pl.col("sample") == pl.col("sample").min().over(CHECKPOINT))
-    up, down = _masses(one, NATS)
-    read = stance(up, down, threshold=params.threshold, reading="faithful")
-    told = _rows(one, _optioned(read), np.full(len(one), ANSWERED))
-    yield Judged("faithful", told, told)
-    up, down = _masses(first, NATS)
-    yield _averaged("paper", first, (up, down), _sure(up, down, params), params)
-    up, down = _masses(found, ALONE)
+    yield "faithful", one, masses(one, NATS)[0], np.full(len(one), ANSWERED)
+    yield "paper", first, *masses(first, NATS)
+    both, kinds = masses(found, ALONE)
     said = found["response"].to_list()
-    kinds = np.array([_kind(text) for text in said])
-    kinds = np.where(kinds == ANSWERED, _sure(up, down, params), kinds)
-    yield _averaged("corrected", found, (up, down), kinds, params)
-    yield _averaged("continuous", found, (up, down), kinds, params)
+    refused = np.array([bool(REFUSALS.search(text)) for text in said])
+    empty = np.array([not text.strip() for text in said])
+    kinds = np.select([refused, empty], [REFUSED, NOT_CLEAR], kinds)
+    for name in ("corrected", "continuous"):
+        yield name, found, both, kinds
 
 
-def _masses(found: pl.DataFrame, names: Sequence[str]) -> tuple[Array, Array]:
-    one, two = (np.exp(found[name].to_numpy().astype(np.float64)) for name in names)
-    return one, two
-
-
-def _kind(response: str) -> str:
-    if REFUSALS.search(response):
-        return REFUSED
-    return ANSWERED if response.strip() else NOT_CLEAR
-
-
-def _sure(up: Array, down: Array, params: Params) -> NDArray[np.str_]:
-    return np.where(np.maximum(up, down) >= params.min_confidence, ANSWERED, NOT_CLEAR)
-
-
-def _averaged(
-    name: str,
-    found: pl.DataFrame,
-    masses: tuple[Array, Array],
-    kinds: NDArray[np.str_],
-    params: Params,
-) -> Judged:
-    """Return stances from the mean masses of the samples that are valid responses."""
-    kept = kinds == ANSWERED
-    up, down = (np.where(kept, mass, np.nan) for mass in masses)
-    mean = (
-        found.with_columns(up=pl.Series(up).fill_nan(None), down=pl.Series(down).fill_nan(None))
-        .group_by(*CHECKPOINT, *QUESTION, maintain_order=True)
-        .agg(pl.col("texts", "order").first(), pl.col("sample").min(), pl.col("up", "down").mean())
-    )
-    tables = []
-    every = mean["up"].to_numpy(), mean["down"].to_numpy(), np.full(len(mean), ANSWERED)
-    for rows, (one, two, own) in ((mean, every), (found, (up, down, kinds))):
-        given = ~np.isnan(one)
-        how: Reading = "faithful" if name == "paper" else "corrected"
-        sides = (np.where(given, side, 0.5) for side in (one, two))
-        read = stance(*sides, threshold=params.threshold, reading=how)
-        read = np.where(given, read, UNCLEAR)
-        told = weights(np.where(given, one - two, np.nan))
-        told = told if name == "continuous" else _optioned(read)
-        there = ~np.isnan(told[:, 0])
-        tables.append(_rows(rows, told, np.where(there | (own == REFUSED), own, NOT_CLEAR)))
-    return Judged(name, tables[0], tables[1])
-
-
-def _choice(found: pl.DataFrame, params: Params) -> Iterator[Judged]:  # noqa: ARG001
-    read = [
-        _named(text, tuple(options))
-        for text, options in found.select("response", "options").iter_rows()
-    ]
+def _choice(found: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame, pl.DataFrame]]:
+    """Yield readings of options that were offered: the one named, the likeliest, and all four."""
+    offered = found.select("response", "options").iter_rows()
+    read = [_named(text, tuple(options)) for text, options in offered]
     options = np.array([UNCLEAR if each.option is None else each.option for each in read])
-    told = _rows(found, _optioned(options), np.array([each.kind for each in read]))
-    yield Judged("named", told, told)
-    given = found["option_nats"].list.len().to_numpy() == len(OPTIONS)
-    if not given.any():
+    named = _rows(found, _optioned(options), np.array([each.kind for each in read]))
+    yield "named", named, named
+    own = found.filter(pl.col("option_nats").list.len() == len(OPTIONS))
+    if own.is_empty():
         return
-    own = found.filter(pl.Series(given))
     nats = np.array(own["option_nats"].to_list(), dtype=np.float64)
-    kinds = np.full(len(own), ANSWERED)
-    told = _rows(own, _optioned(nats.argmax(axis=1)), kinds)
-    yield Judged("likeliest", told, told)
     odds = np.exp(nats - nats.max(axis=1, keepdims=True))
-    told = _rows(own, odds / odds.sum(axis=1, keepdims=True), kinds)
-    yield Judged("expected", told, told)
+    shares = odds / odds.sum(axis=1, keepdims=True)
+    for name, told in (("likeliest", _optioned(nats.argmax(axis=1))), ("expected", shares)):
+        table = _rows(own, told, np.full(len(own), ANSWERED))
+        yield name, table, table
 
 
 @cache
@@ -256,108 +293,50 @@ def _named(response: str, offered: tuple[str, ...]) -> Choice:
 
 def _optioned(options: NDArray[np.int64]) -> Array:
     """Return weights of chosen options, (rows, options); nan where none is."""
-    stances = np.where(options == UNCLEAR, np.nan, np.array(STANCES)[options])
-    return weights(stances)
+    return weights(np.where(options == UNCLEAR, np.nan, np.array(STANCES)[options]))
 
 
-def _rows(found: pl.DataFrame, told: Array, kinds: NDArray[np.str_]) -> pl.DataFrame:
+def _rows(found: pl.DataFrame, told: Array, kinds: Words) -> pl.DataFrame:
     own = {name: pl.Series(told[:, k]).fill_nan(None) for k, name in enumerate(WEIGHTS)}
-    return found.with_columns(**own, kind=pl.Series(kinds.tolist(), dtype=pl.String)).select(
-        COLUMNS
-    )
+    kind = pl.Series(kinds.tolist(), dtype=pl.String)
+    return found.with_columns(**own, kind=kind).select(COLUMNS)
 
 
-class State(NamedTuple):
-    """What a model was trained on, without the seed of the training."""
-
-    corpus: str
-    period: int
-    share: float
-    epoch: int
-
-
-STATE = State._fields
-ITSELF = State("", 0, 0.0, 0)
-
-
-class Answers(NamedTuple):
-    """Mean responses of one model in one reading."""
-
-    scale: Scale
-    prompts: tuple[str, ...]
-    seeds: dict[State, tuple[int, ...]]  # trainings
-    texts: dict[State, float]  # mean number that it was trained on
-    weights: dict[State, Array]  # (seeds, prompts, statements, options), missing ones 0
-    missing: dict[State, Array]  # share, (seeds, prompts, statements)
-
-    def added(self, state: State, lacking: Array | None = None) -> Array:
-        """Return what responses add beyond random ones, (seeds, prompts, axes, statements).
-
-        ``lacking`` is what a missing response adds, (axes, statements); by default the middle.
-        """
-        middle = self.scale.middle()
-        instead = middle if lacking is None else lacking
-        told = np.einsum("spik,aik->spai", self.weights[state], self.scale.points)
-        found: Array = told + self.missing[state][:, :, None] * instead - middle
-        return found
-
-
-def answers(found: pl.DataFrame, scale: Scale) -> Answers:
-    """Return the plain statements of a questionnaire; samples and orders are averaged.
+def _reading(
+    asked: str, name: str, scale: Scale, found: pl.DataFrame, single: pl.DataFrame
+) -> Reading:
+    """Return a reading; samples and orders are averaged.
 
     Raises
     ------
     UserError
         If a state of the model lacks the response to a statement in some prompt.
     """
-    plain = (pl.col("form") == PLAIN) & (pl.col("variant") == "")
-    own = found.filter((pl.col("questionnaire") == scale.name) & plain)
+    own = found.filter((pl.col("form") == PLAIN) & (pl.col("variant") == ""))
     prompts = tuple(sorted(set(own["prompt"])))
     if set(own["id"]) - set(scale.ids):
         raise UserError(
             f"outputs of stances: a response to a statement that {scale.name} does not have; run "
             "the probe again"
         )
-    mean = own.group_by(*CHECKPOINT, "prompt", "id").agg(
+    at = [*CHECKPOINT, "prompt", "id"]
+    mean = own.group_by(at).agg(
         pl.col("texts").first(),
         *(pl.col(name).fill_null(0).mean() for name in WEIGHTS),
         missing=pl.col(WEIGHTS[0]).is_null().mean(),
     )
-    result = Answers(scale, prompts, {}, {}, {}, {})
-    shape = (-1, len(prompts), len(scale.ids))
-    states = mean.sort(*CHECKPOINT, "prompt", "id").group_by(*STATE, maintain_order=True)
-    for key, some in states:
-        state, part = State(*key), some.sort("pretraining_seed", "prompt", "id")
-        seeds = part["pretraining_seed"].unique().sort()
-        if len(part) != len(seeds) * len(prompts) * len(scale.ids):
+    states: dict[State, Trained] = {}
+    for key, part in mean.sort(at).group_by(*STATE, maintain_order=True):
+        some = part.sort("pretraining_seed", "prompt", "id")
+        seeds = tuple(some["pretraining_seed"].unique().sort())
+        shape = (len(seeds), len(prompts), len(scale.ids))
+        if len(some) != np.prod(shape):
+            after = f" after {key[0]}" if key[0] else ""
             raise UserError(
                 f"outputs of stances: not every statement of {scale.name} has a response in every "
-                f"prompt{' after ' + state.corpus if state.corpus else ''}; run the probe again"
+                f"prompt{after}; run the probe again"
             )
-        result.seeds[state] = tuple(seeds)
-        result.texts[state] = float(part["texts"].to_numpy().mean())
-        result.weights[state] = part.select(WEIGHTS).to_numpy().reshape(*shape, len(WEIGHTS))
-        result.missing[state] = part["missing"].to_numpy().reshape(shape)
-    return result
-
-
-class ModelReading(NamedTuple):
-    """Responses of a model in one reading, and the key of its rows."""
-
-    asked: str
-    name: str
-    answers: Answers
-
-    @property
-    def rounded(self) -> str:
-        """Return which constants of the compass belong to it."""
-        return "faithful" if self.name in ("faithful", "paper") else "corrected"
-
-    def about(self, state: State) -> dict[str, Any]:
-        """Return the columns that its rows share."""
-        return {
-            **state._asdict(),
-            "questionnaire": self.answers.scale.name,
-            "response_format": FORMATS.index(self.asked),
-            "reading": READINGS.index(self.name),
-        }
+        told = some.select(WEIGHTS).to_numpy().reshape(*shape, len(WEIGHTS))
+        texts, missing = (some[name].to_numpy() for name in ("texts", "missing"))
+        states[State(*key)] = Trained(seeds, float(texts.mean()), told, missing.reshape(shape))
+    return Reading(asked, name, scale, found, single, prompts, states)

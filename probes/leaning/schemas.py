@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -61,7 +61,6 @@ class CompassParams(Section):
 class FairnessParams(Resampling):
     """Positive classes and contrasts, and how intervals and tests are computed."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     positive: dict[str, str] = Field(
         description="the positive class, by config of downstream or by what its name begins "
         "with, up to the first dash"
@@ -83,7 +82,6 @@ class FairnessParams(Resampling):
 class EnsembleParams(Bootstrap):
     """Members of the ensembles, and how intervals are computed."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     partisan: list[str] = Field(
         min_length=2, description="corpora of the partisan ensemble; those not trained on are out"
     )
@@ -99,206 +97,191 @@ class EnsembleParams(Bootstrap):
         return self
 
 
+SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
+P: dict[str, Any] = {"nullable": True, **SHARE}
 MODEL = Column("model", "string", "name of the model in params.yaml")
-CORPUS = Column("corpus", "string", "config of `corpora` it was trained on; empty: the model")
+TEXTS_SHARE = Column("share", "float64", "part of these texts; 0: the model itself", **SHARE)
 STATE = (
-    CORPUS,
+    Column("corpus", "string", "config of `corpora` it was trained on; empty: the model"),
     Column("period", "label", "texts trained on: all; before, and from 2017-01-20", labels=PERIODS),
-    Column("share", "float64", "part of these texts; 0: the model itself", minimum=0, maximum=1),
+    TEXTS_SHARE,
     Column("epoch", "int32", "times that it had read them", minimum=0),
 )
 SEED = Column("pretraining_seed", "int32", "of the training", minimum=0)
 QUESTIONNAIRE = Column("questionnaire", "string", "config of `statements`")
-HOW = Column(
-    "response_format",
-    "label",
-    "mask: a masked word; generation: a response in words, classified by an NLI model; "
-    "multiple_choice: one of four options",
-    labels=FORMATS,
-)
-READING = Column(
-    "reading",
-    "label",
-    "mask and generation: faithful, as the released code; paper (generation alone); corrected; "
-    "continuous, corrected without thresholds. multiple_choice: the option named in the response; "
-    "the likeliest; expected, all four by their probability",
-    labels=READINGS,
-)
+STATEMENT = Column("id", "string", "statement")
 AXIS = Column("axis", "string", "axis of the questionnaire")
 UNIT = Column("unit", "label", "of the value", labels=UNITS)
 PROMPT = Column("prompt", "string", "frame, and template of multiple_choice; empty: all of them")
-PLACE = (MODEL, *STATE, QUESTIONNAIRE, HOW, READING)
+PLACE = (
+    *(MODEL, *STATE, QUESTIONNAIRE),
+    Column(
+        "response_format",
+        "label",
+        "mask: a masked word; generation: a response in words, classified by an NLI model; "
+        "multiple_choice: one of four options",
+        labels=FORMATS,
+    ),
+    Column(
+        "reading",
+        "label",
+        "mask and generation: faithful, as the released code; paper (generation alone); corrected; "
+        "continuous, corrected without thresholds. multiple_choice: the option named in the "
+        "response; the likeliest; expected, all four by their probability",
+        labels=READINGS,
+    ),
+)
+MOVING = Column("statements", "int64", "statements that move the axis", minimum=1)
 MISSING = (
-    Column("statements", "int64", "statements that move the axis", minimum=1),
+    MOVING,
     Column("missing", "float64", "of them without a response, mean over prompts and seeds"),
     Column("bound_low", "float64", "coordinate if what is missing were answered to move it down"),
     Column("bound_high", "float64", "and up"),
 )
-COORDINATES = Schema.keyed(
-    (*PLACE, AXIS),
-    UNIT,
-    *ESTIMATE,
-    Column("seeds", "int64", "trainings that it is the mean of", minimum=1),
-    Column("prompts", "int64", "prompts that it is the mean of", minimum=1),
-    Column("seed_sd", "float64", "standard deviation over trainings", nullable=True),
-    Column("prompt_sd", "float64", "standard deviation over prompts", nullable=True),
-    Column(
-        "low_fixed",
-        "float64",
-        "lower end over prompts and trainings alone, the statements being all there are; null "
-        "with one of each",
-        nullable=True,
-    ),
-    Column("high_fixed", "float64", "its other end", nullable=True),
-    *MISSING,
-)
-RUNS = Schema.keyed(
-    (*PLACE, SEED, PROMPT, AXIS),
-    UNIT,
-    *ESTIMATE,
-    *MISSING,
-)
-BASELINE = Schema(
-    columns=(
-        QUESTIONNAIRE,
-        Column("language", "string", "language of its statements"),
-        Column(
-            "constants",
-            "label",
-            "faithful: 0.38 and 2.41 are added on the compass; corrected: 3/8 and 47/19.5. The "
-            "same on linear scales",
-            labels=ROUNDED,
-        ),
-        Column("baseline", "label", "simulated respondent", labels=BASELINES),
-        AXIS,
-        UNIT,
-        Column("value", "float64", "coordinate; of random answers the mean, exact"),
-        Column("sd", "float64", "of random answers the standard deviation, exact; else 0"),
-        Column("low", "float64", "of random answers mean - 1.96 sd; else the value"),
-        Column("high", "float64", "and mean + 1.96 sd"),
-        Column("statements", "int64", "statements that move the axis", minimum=1),
-    ),
-    key=("questionnaire", "constants", "baseline", "axis"),
-)
-QUESTIONS = Schema.keyed(
-    (
-        MODEL,
-        *STATE,
-        QUESTIONNAIRE,
-        Column("id", "string", "statement"),
-        Column("frame", "string", "prompt"),
-        Column("form", "string", "plain: as it stands; negated: that it is not so"),
-    ),
-    Column("log_odds_nats", "float64", "log-odds of agreeing, mean over trainings"),
-)
-ITEMS = Schema.keyed(
-    (*PLACE, Column("id", "string", "statement")),
-    *ESTIMATE,
-    *(
-        Column(
-            f"share_{option.replace(' ', '_')}",
-            "float64",
-            f"of the responses (prompts, seeds, trainings): {option}",
-            minimum=0,
-            maximum=1,
-        )
-        for option in OPTIONS
-    ),
-    Column("share_missing", "float64", "and those that are none", minimum=0, maximum=1),
-)
-SHIFTS = Schema.keyed(
-    (
-        *PLACE,
-        Column(
-            "contrast",
-            "label",
-            "minus the model itself; minus the control corpus; texts from 2017 minus those before; "
-            "minus the corpus that it is compared with",
-            labels=CONTRASTS,
-        ),
-        Column("baseline", "string", "corpus, or period, that is taken off; empty: the model"),
-        AXIS,
-    ),
-    UNIT,
-    *ESTIMATE,
-    Column("seed_sd", "float64", "SD of the shift over its own trainings", nullable=True),
-    Column(
-        "p_seeds",
-        "float64",
-        "p over trainings: Welch's t, Student's against the model itself; null with one",
-        nullable=True,
-        minimum=0,
-        maximum=1,
-    ),
-    Column("p_seeds_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-    Column("seeds", "int64", "trainings on its own side", minimum=1),
-    Column("texts", "float64", "mean number of texts trained on"),
-    Column("baseline_texts", "float64", "and on the other side"),
-)
-STABILITY = Schema.keyed(
-    (
-        *PLACE,
-        Column(
-            "comparison",
-            "label",
-            "share of statements with stances on the same side: in two prompts, in a template with "
-            "and without a forced-choice suffix, as paraphrased, in two orders of the options, in "
-            "two samples. On the other side, as they should be: "
-            "denied, and its opposite",
-            labels=COMPARISONS,
-        ),
-    ),
-    *ESTIMATE,
-    Column("chance", "float64", "that share if the two had nothing to do with each other"),
-    Column("pairs", "int64", "of prompts, orders or samples that were compared", minimum=1),
-)
-ANSWERED = Schema.keyed(
-    (*PLACE, PROMPT),
-    *ESTIMATE,
-    Column("answers", "int64", "responses in all", minimum=1),
-    Column("refused", "int64", "of them refused", minimum=0),
-    Column("unclear", "int64", "in no option, or not sure enough", minimum=0),
-    Column(
-        "unlisted",
-        "int64",
-        "of mask: without a word of either list among the ten; `faithful` takes them for "
-        "disagreeing",
-        minimum=0,
-    ),
-)
 SCHEMAS = {
-    "coordinates": COORDINATES,
-    "runs": RUNS,
-    "baselines": BASELINE,
-    "items": ITEMS,
-    "questions": QUESTIONS,
-    "shifts": SHIFTS,
-    "stability": STABILITY,
-    "answered": ANSWERED,
+    "coordinates": Schema.keyed(
+        (*PLACE, AXIS),
+        *(UNIT, *ESTIMATE),
+        Column("seeds", "int64", "trainings that it is the mean of", minimum=1),
+        Column("prompts", "int64", "prompts that it is the mean of", minimum=1),
+        Column("seed_sd", "float64", "standard deviation over trainings", nullable=True),
+        Column("prompt_sd", "float64", "standard deviation over prompts", nullable=True),
+        Column(
+            "low_fixed",
+            "float64",
+            "lower end over prompts and trainings alone, the statements being all there are; null "
+            "with one of each",
+            nullable=True,
+        ),
+        Column("high_fixed", "float64", "its other end", nullable=True),
+        *MISSING,
+    ),
+    "runs": Schema.keyed((*PLACE, SEED, PROMPT, AXIS), UNIT, *ESTIMATE, *MISSING),
+    "baselines": Schema(
+        (
+            QUESTIONNAIRE,
+            Column("language", "string", "language of its statements"),
+            Column(
+                "constants",
+                "label",
+                "faithful: 0.38 and 2.41 are added on the compass; corrected: 3/8 and 47/19.5. The "
+                "same on linear scales",
+                labels=ROUNDED,
+            ),
+            Column("baseline", "label", "simulated respondent", labels=BASELINES),
+            *(AXIS, UNIT),
+            Column("value", "float64", "coordinate; of random answers the mean, exact"),
+            Column("sd", "float64", "of random answers the standard deviation, exact; else 0"),
+            Column("low", "float64", "of random answers mean - 1.96 sd; else the value"),
+            Column("high", "float64", "and mean + 1.96 sd"),
+            MOVING,
+        ),
+        ("questionnaire", "constants", "baseline", "axis"),
+    ),
+    "items": Schema.keyed(
+        (*PLACE, STATEMENT),
+        *ESTIMATE,
+        *(
+            Column(
+                f"share_{option.replace(' ', '_')}",
+                "float64",
+                f"of the responses (prompts, seeds, trainings): {option}",
+                **SHARE,
+            )
+            for option in OPTIONS
+        ),
+        Column("share_missing", "float64", "and those that are none", **SHARE),
+    ),
+    "questions": Schema.keyed(
+        (
+            *(MODEL, *STATE, QUESTIONNAIRE, STATEMENT),
+            Column("frame", "string", "prompt"),
+            Column("form", "string", "plain: as it stands; negated: that it is not so"),
+        ),
+        Column("log_odds_nats", "float64", "log-odds of agreeing, mean over trainings"),
+    ),
+    "shifts": Schema.keyed(
+        (
+            *PLACE,
+            Column(
+                "contrast",
+                "label",
+                "minus the model itself; minus the control corpus; texts from 2017 minus those "
+                "before; minus the corpus that it is compared with",
+                labels=CONTRASTS,
+            ),
+            Column("baseline", "string", "corpus, or period, that is taken off; empty: the model"),
+            AXIS,
+        ),
+        *(UNIT, *ESTIMATE),
+        Column("seed_sd", "float64", "SD of the shift over its own trainings", nullable=True),
+        Column(
+            "p_seeds",
+            "float64",
+            "p over trainings: Welch's t, Student's against the model itself; null with one",
+            **P,
+        ),
+        Column("p_seeds_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+        Column("seeds", "int64", "trainings on its own side", minimum=1),
+        Column("texts", "float64", "mean number of texts trained on"),
+        Column("baseline_texts", "float64", "and on the other side"),
+    ),
+    "stability": Schema.keyed(
+        (
+            *PLACE,
+            Column(
+                "comparison",
+                "label",
+                "share of statements with stances on the same side: in two prompts, in a template "
+                "with and without a forced-choice suffix, as paraphrased, in two orders of the "
+                "options, in two samples. On the other side, as they should be: denied, and its "
+                "opposite",
+                labels=COMPARISONS,
+            ),
+        ),
+        *ESTIMATE,
+        Column("chance", "float64", "that share if the two had nothing to do with each other"),
+        Column("pairs", "int64", "of prompts, orders or samples that were compared", minimum=1),
+    ),
+    "answered": Schema.keyed(
+        (*PLACE, PROMPT),
+        *ESTIMATE,
+        Column("answers", "int64", "responses in all", minimum=1),
+        Column("refused", "int64", "of them refused", minimum=0),
+        Column("unclear", "int64", "in no option, or not sure enough", minimum=0),
+        Column(
+            "unlisted",
+            "int64",
+            "of mask: without a word of either list among the ten; `faithful` takes them for "
+            "disagreeing",
+            minimum=0,
+        ),
+    ),
 }
 PLANTED = "planted"  # config of the outputs: a world's own texts
 LEVELS = ("all", "group", "source")  # what texts are taken together by
 FAIRNESS_READINGS = ("faithful", "one run", "corrected")
 TASK = Column("task", "string", "config of `downstream`; planted: a world's own texts")
 CASE = (MODEL, TASK, Column("reading", "label", "see Readings", labels=FAIRNESS_READINGS))
-TRAINED = (
-    Column("period", "label", "texts of the corpus: all, before, from 2017-01-20", labels=PERIODS),
-    Column("share", "float64", "part of these texts; 0: the model itself", minimum=0, maximum=1),
+PERIOD = Column(
+    "period", "label", "texts of the corpus: all, before, from 2017-01-20", labels=PERIODS
 )
 TRAINED_ON = (
     Column("corpus", "string", "corpus of the continued pretraining; empty: the model itself"),
-    *TRAINED,
+    *(PERIOD, TEXTS_SHARE),
 )
 GROUP = (
     Column("level", "label", "what texts are taken together by", labels=LEVELS),
     Column("group", "string", "name of the group or source; all: every text"),
 )
 METRIC = Column("metric", "string", "accuracy, balanced accuracy, F1, macro F1, precision, recall")
-TRAININGS = (
+FAMILY = Column("family", "int64", "tests adjusted together: all of model, task and reading")
+MEASURED = (
+    *ESTIMATE,
     Column("runs", "int64", "trainings of the classifier, all seeds", minimum=1),
     Column("sd_runs", "float64", "SD over these; null: one alone, or not finite", nullable=True),
+    FAMILY,
 )
-FAMILY = Column("family", "int64", "tests adjusted together: all of model, task and reading")
 OVER_TRAININGS = (
     Column("trainings_low", "float64", "lower end over texts and trainings", nullable=True),
     Column("trainings_high", "float64", "upper end over texts and trainings", nullable=True),
@@ -306,74 +289,60 @@ OVER_TRAININGS = (
         "p_trainings",
         "float64",
         "two-sided p, other texts and other trainings might have been drawn; null: too few",
-        nullable=True,
-        minimum=0,
-        maximum=1,
+        **P,
     ),
     Column("p_trainings_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
 )
-OVERALL = Schema.keyed(
-    (*CASE, *TRAINED_ON, METRIC),
-    *ESTIMATE,
-    *TRAININGS,
-    FAMILY,
-)
-GROUPS = Schema.keyed(
-    (*CASE, *TRAINED_ON, *GROUP, METRIC),
-    *ESTIMATE,
-    *TRAININGS,
-    FAMILY,
-    Column("contrast", "float64", "value minus that of all texts", nullable=True),
-    Column("contrast_low", "float64", "lower end of its interval", nullable=True),
-    Column("contrast_high", "float64", "upper end of its interval", nullable=True),
-)
-DIFFERENCES = Schema.keyed(
-    (
-        *CASE,
-        Column("corpus", "string", "corpus of the one that the other is taken from"),
-        Column("baseline", "string", "corpus of the other; empty: the model itself"),
-        *TRAINED,
-        *GROUP,
-        METRIC,
+FAIRNESS = {
+    "overall": Schema.keyed((*CASE, *TRAINED_ON, METRIC), *MEASURED),
+    "groups": Schema.keyed(
+        (*CASE, *TRAINED_ON, *GROUP, METRIC),
+        *MEASURED,
+        Column("contrast", "float64", "value minus that of all texts", nullable=True),
+        Column("contrast_low", "float64", "lower end of its interval", nullable=True),
+        Column("contrast_high", "float64", "upper end of its interval", nullable=True),
     ),
-    *ESTIMATE,
-    *TRAININGS,
-    FAMILY,
-    *OVER_TRAININGS,
-    Column("texts", "int64", "texts of the further pretraining of the one", minimum=0),
-    Column("baseline_texts", "int64", "of the other; 0: the model itself", minimum=0),
-)
-FAIRNESS = {"overall": OVERALL, "groups": GROUPS, "differences": DIFFERENCES}
+    "differences": Schema.keyed(
+        (
+            *CASE,
+            Column("corpus", "string", "corpus of the one that the other is taken from"),
+            Column("baseline", "string", "corpus of the other; empty: the model itself"),
+            *(PERIOD, TEXTS_SHARE, *GROUP, METRIC),
+        ),
+        *(*MEASURED, *OVER_TRAININGS),
+        Column("texts", "int64", "texts of the further pretraining of the one", minimum=0),
+        Column("baseline_texts", "int64", "of the other; 0: the model itself", minimum=0),
+    ),
+}
 WHERE = (
-    MODEL,
-    TASK,
+    *(MODEL, TASK),
     Column("reading", "label", "see Readings", labels=ROUNDED),
     Column("period", "label", "texts of the corpora: all, before, from 2017", labels=PERIODS),
-    Column("share", "float64", "part of these texts", minimum=0, maximum=1),
+    Column("share", "float64", "part of these texts", **SHARE),
 )
-SCORES = Schema.keyed(
-    (
-        *WHERE,
-        Column("ensemble", "string", "what is judged; see Ensembles"),
-        Column("vote", "string", "hard, mean probability; empty: single classifiers"),
-        METRIC,
+ENSEMBLE = {
+    "scores": Schema.keyed(
+        (
+            *WHERE,
+            Column("ensemble", "string", "what is judged; see Ensembles"),
+            Column("vote", "string", "hard, mean probability; empty: single classifiers"),
+            METRIC,
+        ),
+        *ESTIMATE,
+        Column("size", "int64", "voters of each", minimum=1),
+        Column("ensembles", "int64", "of how many this is the mean", minimum=1),
+        Column("sd", "float64", "SD over them; null: one alone", nullable=True),
     ),
-    *ESTIMATE,
-    Column("size", "int64", "voters of each", minimum=1),
-    Column("ensembles", "int64", "of how many this is the mean", minimum=1),
-    Column("sd", "float64", "SD over them; null: one alone", nullable=True),
-)
-GAINS = Schema.keyed(
-    (
-        *WHERE,
-        Column("baseline", "string", "what is taken from the partisan ensemble"),
-        Column("vote", "string", "of the partisan ensemble, and of the other if it votes"),
-        METRIC,
+    "differences": Schema.keyed(
+        (
+            *WHERE,
+            Column("baseline", "string", "what is taken from the partisan ensemble"),
+            Column("vote", "string", "of the partisan ensemble, and of the other if it votes"),
+            METRIC,
+        ),
+        *ESTIMATE,
+        Column("size", "int64", "voters of the partisan ensemble", minimum=2),
+        Column("baseline_size", "int64", "voters of each of the others", minimum=1),
+        *(FAMILY, *OVER_TRAININGS),
     ),
-    *ESTIMATE,
-    Column("size", "int64", "voters of the partisan ensemble", minimum=2),
-    Column("baseline_size", "int64", "voters of each of the others", minimum=1),
-    FAMILY,
-    *OVER_TRAININGS,
-)
-ENSEMBLE = {"scores": SCORES, "differences": GAINS}
+}

@@ -66,24 +66,20 @@ class Scale(NamedTuple):
 
     def middle(self) -> Array:
         """Return what answering at random adds on average, (axes, statements)."""
-        found: Array = self.points.mean(axis=-1)
-        return found
+        return np.asarray(self.points.mean(axis=-1))
 
     def start(self, reading: str) -> Array:
         """Return the mean coordinates of random responses, (axes,)."""
-        found: Array = self.constants[reading] + self.middle().sum(axis=-1)
-        return found
+        return np.asarray(self.constants[reading] + self.middle().sum(axis=-1))
 
     def spread(self) -> Array:
         """Return the standard deviation of theirs, (axes,): responses are independent."""
-        found: Array = np.sqrt(self.points.var(axis=-1).sum(axis=-1))
-        return found
+        return np.asarray(np.sqrt(self.points.var(axis=-1).sum(axis=-1)))
 
     def ends(self, reading: str) -> Array:
         """Return the lowest and the highest coordinate that there is, (axes, 2)."""
         sums = [pick(self.points, axis=-1).sum(axis=-1) for pick in (np.min, np.max)]
-        found: Array = np.stack([self.constants[reading] + end for end in sums], axis=-1)
-        return found
+        return np.stack([self.constants[reading] + end for end in sums], axis=-1)
 
     def moving(self) -> NDArray[np.bool_]:
         """Tell which statements move which axis, (axes, statements)."""
@@ -102,8 +98,7 @@ def weights(stances: Array) -> Array:
     [[0.0, 0.0, 1.0, 0.0], [0.0, 0.5, 0.5, 0.0]]
     """
     given = np.asarray(stances, dtype=np.float64)
-    one = np.eye(len(STANCES))
-    found = np.stack([np.interp(given, STANCES, one[k]) for k in range(len(STANCES))], axis=-1)
+    found = np.stack([np.interp(given, STANCES, one) for one in np.eye(len(STANCES))], axis=-1)
     found[np.isnan(given)] = np.nan
     return found
 
@@ -152,20 +147,23 @@ def stance(
     for mass in (up, down):
         if not (np.isfinite(mass) & (mass >= 0)).all():
             raise ValueError("masses must be finite and not negative")
+    difference = np.round(up - down, DECIMALS)
+    far = np.abs(difference) >= round(threshold, DECIMALS)
+    cases = [
+        (difference == 0, UNCLEAR),
+        ((difference > 0) & far, STRONGLY_AGREE),
+        (difference > 0, AGREE),
+        (far, STRONGLY_DISAGREE),
+    ]
     if reading == "faithful":
         cases = [
-            (up == 0) & (down == 0),
-            up >= down + threshold,
-            up >= down,
-            down >= up + threshold,
+            ((up == 0) & (down == 0), DISAGREE),
+            (up >= down + threshold, STRONGLY_AGREE),
+            (up >= down, AGREE),
+            (down >= up + threshold, STRONGLY_DISAGREE),
         ]
-        options = [DISAGREE, STRONGLY_AGREE, AGREE, STRONGLY_DISAGREE]
-        return np.asarray(np.select(cases, options, DISAGREE), dtype=np.int64)
-    difference = np.round(up - down, DECIMALS)
-    strong = np.abs(difference) >= round(threshold, DECIMALS)
-    cases = [difference == 0, (difference > 0) & strong, difference > 0, strong]
-    options = [UNCLEAR, STRONGLY_AGREE, AGREE, STRONGLY_DISAGREE]
-    return np.asarray(np.select(cases, options, DISAGREE), dtype=np.int64)
+    conditions, options = [held for held, _ in cases], [option for _, option in cases]
+    return np.asarray(np.select(conditions, options, DISAGREE), dtype=np.int64)
 
 
 class Choice(NamedTuple):
@@ -234,25 +232,19 @@ def scales(folder: Path, names: set[str]) -> dict[str, Scale]:
 
 
 def _scale(name: str, table: pl.DataFrame) -> Scale:
-    rows = table.sort("id", "axis").to_dicts()
-    ids = sorted({row["id"] for row in rows})
-    axes = sorted({row["axis"] for row in rows if row["axis"]})
+    moving = table.filter(pl.col("axis") != "")
+    ids, axes = (tuple(sorted(set(t[c]))) for t, c in ((table, "id"), (moving, "axis")))
     if not axes:
         raise UserError(
             f"statements {name}: bears on no axis, so that it has no coordinates; take it out of "
             "the questionnaires of probes.stances"
         )
+    given = any(map(len, table["points"]))
     points = np.zeros((len(axes), len(ids), len(OPTIONS)))
-    given = any(row["points"] for row in rows)
-    for row in rows:
-        if row["axis"]:
-            sign = -1 if row["reversed"] else 1
-            effect = [sign * row["weight"] * stance for stance in STANCES]
-            at = axes.index(row["axis"]), ids.index(row["id"])
-            points[at] = row["points"] if given else effect
-    opposite = {row["id"]: row["opposite"] for row in rows if row["opposite"] in ids}
-    pairs = {tuple(sorted(pair)) for pair in opposite.items()}
-    clusters = tuple(min(one, opposite.get(one, one)) for one in ids)
+    for row in moving.to_dicts():
+        load = -row["weight"] if row["reversed"] else row["weight"]
+        effect = row["points"] if given else np.multiply(load, STANCES)
+        points[axes.index(row["axis"]), ids.index(row["id"])] = effect
     if given:
         if unknown := sorted(set(axes) - set(DIVISORS)):
             raise UserError(
@@ -260,20 +252,24 @@ def _scale(name: str, table: pl.DataFrame) -> Scale:
                 f"the axes {', '.join(DIVISORS)} of the compass have points"
             )
         points /= np.array([DIVISORS[axis] for axis in axes])[:, None, None]
-        constants = {
-            reading: np.array([own[axis] for axis in axes]) for reading, own in CONSTANTS.items()
-        }
     else:  # 100 (max + score) / (2 max)
         points *= 50 / np.abs(points[:, :, -1]).sum(axis=1)[:, None, None]
-        constants = {reading: np.full(len(axes), 50.0) for reading in CONSTANTS}
+    constants: dict[str, Array] = {
+        reading: np.array([own[axis] if given else 50.0 for axis in axes])
+        for reading, own in CONSTANTS.items()
+    }
+    opposite = {
+        one: other for one, other in table.select("id", "opposite").iter_rows() if other in ids
+    }
+    pairs = {tuple(sorted(pair)) for pair in opposite.items()}
     return Scale(
         name,
         str(table["language"][0]),
-        tuple(ids),
-        tuple(axes),
+        ids,
+        axes,
         points,
-        {str(key): value for key, value in constants.items()},
+        constants,
         UNITS.index("points from -10 to 10" if given else "percent"),
-        clusters,
+        tuple(min(one, opposite.get(one, one)) for one in ids),
         {ids.index(a): ids.index(b) for a, b in sorted(pairs)},
     )

@@ -22,7 +22,6 @@ from plumbline.probes.leaning.responses import (
     State,
 )
 from plumbline.probes.leaning.schemas import COMPARISONS
-from plumbline.probes.leaning.schemas import KEY as CHECKPOINT
 from plumbline.probes.leaning.scoring import STANCES
 from plumbline.probes.stats.estimate import Estimate, finite
 from plumbline.probes.stats.intervals import wilson
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.leaning.responses import Judged, ModelReading, Rows
+    from plumbline.probes.leaning.responses import Reading
     from plumbline.probes.leaning.schemas import CompassParams as Params
     from plumbline.probes.leaning.scoring import Scale
 
@@ -53,7 +52,7 @@ EPSILON = 1e-9
 class Way(NamedTuple):
     """One prompting of every statement, after one training."""
 
-    seed: int
+    pretraining_seed: int
     prompt: str
     form: int
     variant: str
@@ -61,36 +60,30 @@ class Way(NamedTuple):
     sample: int
 
 
-def stability(reading: ModelReading, judged: Judged, params: Params) -> Rows:
-    """Return the share of statements that stay on their side, for each change of the prompt."""
-    rows: Rows = []
-    scale = reading.answers.scale
-    single = _sides(judged.single, scale)
-    for state, ways in _sides(judged.answers, scale).items():
+def stability(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
+    """Yield the share of statements that stay on their side, for each change of the prompt."""
+    single = _sides(reading.single, reading.scale)
+    for state, ways in _sides(reading.answers, reading.scale).items():
         for comparison in COMPARISONS:
             own = single.get(state, {}) if comparison == "seeds" else ways
-            pairs = list(_pairs(comparison, own, scale))
-            if pairs:
-                row = _agreement(comparison, pairs, scale, params)
-                if row is not None:
-                    rows.append(reading.about(state) | row)
-    return rows
+            pairs = list(_pairs(comparison, own, reading.scale))
+            if row := _agreement(comparison, pairs, reading.scale, params):
+                yield reading.about(state) | row
 
 
 def _sides(found: pl.DataFrame, scale: Scale) -> dict[State, dict[Way, Array]]:
     """Return the side of every statement, 1, -1, or 0 where there is none, (statements,)."""
-    own = found.filter(pl.col("questionnaire") == scale.name)
-    stance = sum(
-        (pl.col(name) * value for name, value in zip(WEIGHTS, STANCES, strict=True)), pl.lit(0.0)
+    stance = pl.sum_horizontal(
+        *(pl.col(name) * value for name, value in zip(WEIGHTS, STANCES, strict=True)),
+        ignore_nulls=False,
     )
-    columns = [*CHECKPOINT, "prompt", "form", "variant", "order", "sample", "id"]
+    side = pl.when(stance.abs() > EPSILON).then(stance.sign()).otherwise(0.0)
     place = {name: i for i, name in enumerate(scale.ids)}
     result: dict[State, dict[Way, Array]] = {}
-    for row in own.select(*columns, stance=stance.fill_null(0.0)).iter_rows():
-        corpus, period, share, seed, epoch, *way, name, value = row
-        ways = result.setdefault(State(corpus, period, share, epoch), {})
-        sides = ways.setdefault(Way(seed, *way), np.zeros(len(scale.ids)))
-        sides[place[name]] = np.sign(value) if abs(value) > EPSILON else 0.0
+    for *state, name, value in found.select(*STATE, *Way._fields, "id", side).iter_rows():
+        own, way = State(*state[:4]), Way(*state[4:])
+        sides = result.setdefault(own, {}).setdefault(way, np.zeros(len(scale.ids)))
+        sides[place[name]] = value
     return result
 
 
@@ -130,22 +123,21 @@ def _template(way: Way) -> str:
 def _agreement(
     comparison: str, pairs: list[tuple[Array, Array, Places]], scale: Scale, params: Params
 ) -> dict[str, Any] | None:
+    """Return the row of a comparison; None where no pair has a side in both promptings."""
+    if not any((np.abs(one) * np.abs(two)).any() for one, two, _ in pairs):
+        return None
     one, two = (np.stack([pair[side] for pair in pairs]) for side in (0, 1))
     sign = -1.0 if comparison in TURNED else 1.0
     counted = np.abs(one) * np.abs(two)
-    if not counted.any():
-        return None
     held = (counted + sign * one * two) / 2
-    names = [scale.clusters[i] for i in pairs[0][2]]
-    place = np.unique(names, return_inverse=True)[1]
+    place = np.unique(np.array(scale.clusters)[pairs[0][2]], return_inverse=True)[1]
     of, total = (np.bincount(place, x.sum(axis=0)) for x in (held, counted))
     shares = of[total > 0] / total[total > 0]
     value = float(held.sum() / counted.sum())
     found = wilson(float(shares.sum()), len(shares), params.confidence)
     product, both = one.T @ two, np.abs(one).T @ np.abs(two)
     blocks = _blocks(place)
-    drawn = _shuffled(blocks, one.shape[1], params)
-    rows = np.arange(one.shape[1])
+    drawn, rows = _shuffled(blocks, one.shape[1], params), np.arange(one.shape[1])
     mass = both[rows, drawn].sum(axis=1)
     null = sign * product[rows, drawn].sum(axis=1)[mass > 0] / mass[mass > 0]
     mean, of_all = (
@@ -153,8 +145,7 @@ def _agreement(
         for table in (product, both)
     )
     chance = sign * float(mean / of_all) if of_all else float("nan")
-    seen = 2 * value - 1
-    hits = int((np.abs(null - chance) >= abs(seen - chance) - EPSILON).sum())
+    hits = int((np.abs(null - chance) >= abs(2 * value - 1 - chance) - EPSILON).sum())
     method = "Wilson score over clusters, their shares for hits"
     low, high = min(found.low, value), max(found.high, value)
     return Estimate(value, low, high, len(shares), method).row(
@@ -183,46 +174,31 @@ def _shuffled(blocks: list[Places], statements: int, params: Params) -> Places:
     Clusters change places with others of their size, and the statements of one with each other: a
     statement and its opposite are answered together, and stay together.
     """
-    rng = np.random.default_rng(params.seed)
-    found = np.empty((params.n_permutations_stability, statements), dtype=np.int64)
+    rng, draws = np.random.default_rng(params.seed), params.n_permutations_stability
+    found = np.empty((draws, statements), dtype=np.int64)
     for block in blocks:
-        moved = rng.permuted(
-            np.tile(np.arange(len(block)), (params.n_permutations_stability, 1)), axis=1
-        )
-        within = rng.permuted(block[moved], axis=2)
-        found[:, block.ravel()] = within.reshape(params.n_permutations_stability, -1)
+        moved = rng.permuted(np.tile(np.arange(len(block)), (draws, 1)), axis=1)
+        found[:, block.ravel()] = rng.permuted(block[moved], axis=2).reshape(draws, -1)
     return found
 
 
-def answered(reading: ModelReading, judged: Judged, params: Params) -> Rows:
-    """Return how many responses are valid, and what the others were."""
-    own = judged.single.filter(
-        (pl.col("questionnaire") == reading.answers.scale.name)
-        & (pl.col("form") == PLAIN)
-        & (pl.col("variant") == "")
-    )
-    rows: Rows = []
-    for prompts in ([], ["prompt"]):
-        at = [*STATE, *prompts]
-        for key, part in own.sort(*STATE, "prompt", "id").group_by(at, maintain_order=True):
-            corpus, period, share, epoch, *prompt = key
-            if not prompts and part["prompt"].n_unique() == 1:
-                continue
-            kinds = dict(part.group_by("kind").len().iter_rows())
-            given = pl.col("kind") == ANSWERED
-            shares = part.group_by("id").agg(given.mean().alias("share"))["share"]
-            found = wilson(float(shares.sum()), len(shares), params.confidence)
-            method = "Wilson score over statements, their shares for hits"
-            rows.append(
-                found._replace(method=method).row(
-                    **reading.about(State(corpus, period, share, epoch)),
-                    cluster="statement",
-                    null="none: a count",
-                    prompt=prompt[0] if prompt else "",
-                    answers=len(part),
-                    refused=kinds.get(REFUSED, 0),
-                    unclear=kinds.get(NOT_CLEAR, 0),
-                    unlisted=kinds.get(UNLISTED, 0),
-                )
-            )
-    return rows
+def answered(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
+    """Yield how many responses are valid, and what the others were, of all prompts and of each."""
+    own = reading.single.filter((pl.col("form") == PLAIN) & (pl.col("variant") == ""))
+    several = own.filter(pl.col("prompt").n_unique().over(STATE) > 1)
+    every = pl.concat([several.with_columns(prompt=pl.lit("")), own])
+    for (*state, prompt), part in every.group_by(*STATE, "prompt", maintain_order=True):
+        kinds = part["kind"]
+        shares = part.group_by("id", maintain_order=True).agg((pl.col("kind") == ANSWERED).mean())
+        found = wilson(float(shares["kind"].sum()), len(shares), params.confidence)
+        method = "Wilson score over statements, their shares for hits"
+        yield found._replace(method=method).row(
+            **reading.about(State(*state)),
+            cluster="statement",
+            null="none: a count",
+            prompt=prompt,
+            answers=len(part),
+            refused=(kinds == REFUSED).sum(),
+            unclear=(kinds == NOT_CLEAR).sum(),
+            unlisted=(kinds == UNLISTED).sum(),
+        )

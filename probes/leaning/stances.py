@@ -8,7 +8,7 @@ which an NLI model classifies, and choose from four options. Feng et al. (2023),
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from scipy.special import log_softmax, logsumexp
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import Shard
+from plumbline.probes.core.shards import MODEL, Shard
 from plumbline.probes.models.scorer import (
     Fills,
     Generates,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from plumbline.probes.models.classifier import Entailment
     from plumbline.probes.models.params import Model
-    from plumbline.probes.prompts.leaning import Generation, MultipleChoice, Question, Wording
+    from plumbline.probes.prompts.leaning import Generation, MultipleChoice, Question
     from plumbline.probes.training.checkpoints import Checkpoint
 
 INPUTS = ("statements",)
@@ -45,6 +45,7 @@ PRETRAINED = True  # put to every state of a model
 TRAINS = True  # as such it cannot be tried in a few seconds: each state is loaded
 BLOCK = 512  # prompts in a table
 DECIMALS = 6
+STANCES = ("agree_nats", "disagree_nats", "agree_response_nats", "disagree_response_nats")
 
 ASKED = (
     *checkpoints.COLUMNS,
@@ -61,78 +62,77 @@ ASKED = (
     Column("variant", "string", "which paraphrase, or the text without content; else empty"),
     Column("text", "string", "the exact prompt"),
 )
-WHO = (
-    Column("model", "string", "name of the model in params.yaml"),
-    Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
-)
+SEED = Column("seed", "int32", "of the response", minimum=0)
+RESPONSE = Column("response", "string", "what the model wrote")
 KEY = (*checkpoints.KEY, "questionnaire", "id", "frame", "form", "variant")
-MASK_SCHEMA = Schema(
-    columns=(
-        *ASKED,
-        Column(
-            "words",
-            "strings",
-            "most probable tokens at the mask, best first; one that cannot begin a word as the "
-            "vocabulary has it",
+SCHEMAS = {
+    "mask": Schema(
+        (
+            *ASKED,
+            Column(
+                "words",
+                "strings",
+                "most probable tokens at the mask, best first; one that cannot begin a word as the "
+                "vocabulary has it",
+            ),
+            Column("words_nats", "floats", "their log-probabilities"),
+            Column(
+                "agree_nats",
+                "float64",
+                "log-probability, of the whole vocabulary, of all agreeing words that are one "
+                "token",
+                maximum=0,
+            ),
+            Column("disagree_nats", "float64", "the same of those that disagree", maximum=0),
+            Column("agree_words", "int32", "agreeing words that are one token", minimum=1),
+            Column("disagree_words", "int32", "disagreeing words that are one token", minimum=1),
+            Column(
+                "unknown", "int32", "tokens of the prompt the model has no symbol for", minimum=0
+            ),
+            *MODEL,
         ),
-        Column("words_nats", "floats", "their log-probabilities"),
-        Column(
-            "agree_nats",
-            "float64",
-            "log-probability, of the whole vocabulary, of all agreeing words that are one token",
-            maximum=0,
-        ),
-        Column("disagree_nats", "float64", "the same of those that disagree", maximum=0),
-        Column("agree_words", "int32", "agreeing words that are one token", minimum=1),
-        Column("disagree_words", "int32", "disagreeing words that are one token", minimum=1),
-        Column("unknown", "int32", "tokens of the prompt the model has no symbol for", minimum=0),
-        *WHO,
+        KEY,
     ),
-    key=KEY,
-)
-GENERATION_SCHEMA = Schema(
-    columns=(
-        *ASKED,
-        Column("seed", "int32", "of the response", minimum=0),
-        Column("response", "string", "what the model wrote"),
-        Column("tokens", "int32", "tokens of it", minimum=0),
-        Column("finished", "bool", "whether the model ended it, or the limit did"),
-        Column(
-            "agree_nats",
-            "float64",
-            "log-probability of agreement, of two hypotheses, that a model of entailment gives to "
-            "the statement and the response behind it",
-            maximum=0,
+    "generation": Schema(
+        (
+            *(*ASKED, SEED, RESPONSE),
+            Column("tokens", "int32", "tokens of it", minimum=0),
+            Column("finished", "bool", "whether the model ended it, or the limit did"),
+            Column(
+                "agree_nats",
+                "float64",
+                "log-probability of agreement, of two hypotheses, that a model of entailment gives "
+                "to the statement and the response behind it",
+                maximum=0,
+            ),
+            Column("disagree_nats", "float64", "the same of disagreement", maximum=0),
+            Column("agree_response_nats", "float64", "agreement, of the response alone", maximum=0),
+            Column("disagree_response_nats", "float64", "disagreement, of it alone", maximum=0),
+            Column("stance_model", "string", "the model of entailment"),
+            Column("stance_revision", "string", "its revision"),
+            *MODEL,
         ),
-        Column("disagree_nats", "float64", "the same of disagreement", maximum=0),
-        Column("agree_response_nats", "float64", "agreement, of the response alone", maximum=0),
-        Column("disagree_response_nats", "float64", "disagreement, of it alone", maximum=0),
-        Column("stance_model", "string", "the model of entailment"),
-        Column("stance_revision", "string", "its revision"),
-        *WHO,
+        (*KEY, "seed"),
     ),
-    key=(*KEY, "seed"),
-)
-CHOICE_SCHEMA = Schema(
-    columns=(
-        *ASKED,
-        Column("template", "string", "name of the prompt, and of its forced-choice suffix"),
-        Column("order", "int32", "which of the orders of the options", minimum=0),
-        Column("options", "strings", "as offered, in that order; empty for an open prompt"),
-        Column("seed", "int32", "of the response", minimum=0),
-        Column("response", "string", "what the model wrote"),
-        Column(
-            "option_nats",
-            "floats",
-            "log-probability of each option as the response: strongly disagree, disagree, agree, "
-            "strongly agree; empty where the model does not tell it, or none is offered",
+    "multiple_choice": Schema(
+        (
+            *ASKED,
+            Column("template", "string", "name of the prompt, and of its forced-choice suffix"),
+            Column("order", "int32", "which of the orders of the options", minimum=0),
+            Column("options", "strings", "as offered, in that order; empty for an open prompt"),
+            *(SEED, RESPONSE),
+            Column(
+                "option_nats",
+                "floats",
+                "log-probability of each option as the response: strongly disagree, disagree, "
+                "agree, strongly agree; empty where the model does not tell it, or none is offered",
+            ),
+            *MODEL,
         ),
-        *WHO,
+        (*KEY, "template", "order", "seed"),
     ),
-    key=(*KEY, "template", "order", "seed"),
-)
+}
 T = TypeVar("T")
-SCHEMAS = {"mask": MASK_SCHEMA, "generation": GENERATION_SCHEMA, "multiple_choice": CHOICE_SCHEMA}
 
 
 class Params(Asking):
@@ -158,8 +158,9 @@ def configs(model: Model, params: Params) -> tuple[str, ...]:
     return ("generation", "multiple_choice")[: 2 if params.multiple_choice.templates else 1]
 
 
-def prompts(params: Params, config: str, said: list[Wording]) -> dict[str, list[Question]]:
+def prompts(params: Params, config: str, folders: dict[str, Path]) -> dict[str, list[Question]]:
     """Return the prompts of a response format, those of one shard by its name."""
+    said = wordings(params, folders["statements"])
     if config == "mask":
         return {"": [*put(params.mask.frames, said), *priors(params)]}
     if config == "generation":
@@ -181,11 +182,9 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
     UserError
         If the stage ``pretrain`` was not run for it, or statements are missing.
     """
-    states = _states(folders)
-    said = wordings(params, folders["statements"])
-    found = []
+    states, found = _states(folders), []
     for config in configs(model, params):
-        each = range(len(prompts(params, config, said)))
+        each = range(len(prompts(params, config, folders)))
         names = [f"{state.name or 'itself'}-{frame:02d}" for state in states for frame in each]
         found += [Shard(config, name, i, len(names)) for i, name in enumerate(names)]
     return found
@@ -198,13 +197,12 @@ def beside(params: Params, model: Model) -> tuple[str, ...]:
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts of each response format, over all states."""
-    said, states = wordings(params, folders["statements"]), len(_states(folders))
     found = {}
     for config in configs(model, params):
-        every = [q for own in prompts(params, config, said).values() for q in own]
+        every = chain(*prompts(params, config, folders).values())
         seeds = 1 if config == "mask" else len(getattr(params, config).seeds)
         number = sum(len(_orders(q, params.multiple_choice)) for q in every)
-        found[config] = states * seeds * number
+        found[config] = len(_states(folders)) * seeds * number
     return found
 
 
@@ -217,7 +215,7 @@ def answer(
     _exact: Callable[[], Scorer],
 ) -> Iterator[pa.Table]:
     """Yield the tables of one shard: raw facts, no statistics."""
-    each = prompts(params, shard.config, wordings(params, folders["statements"]))
+    each = prompts(params, shard.config, folders)
     name = list(each)[shard.number % len(each)]
     state = _states(folders)[shard.number // len(each)]
     if state.name:
@@ -250,34 +248,37 @@ def fill_masks(
     """
     assert isinstance(scorer, Predicts)
     assert isinstance(scorer, Fills)
+    lists = {"positive": params.positive, "negative": params.negative}
     words = [*params.positive, *params.negative]
-    texts = [q.text for q in questions]
-    pieces = scorer.pieces(params.language)
+    texts, language = [q.text for q in questions], params.language
+    pieces = scorer.pieces(language)
     tops = (
-        (block.ids[i].tolist(), block.logprobs_nats[i].tolist(), int(block.unknown[i]))
-        for block in scorer.predict(texts, params.mask.top_k, language=params.language)
-        for i in range(len(block.prompts))
+        row
+        for block in scorer.predict(texts, params.mask.top_k, language=language)
+        for row in zip(
+            *(x.tolist() for x in (block.ids, block.logprobs_nats, block.unknown)), strict=True
+        )
     )
     masses = (
-        dict(zip((block.candidates[j] for j in block.best[i]), block.logprobs_nats[i], strict=True))
-        for block in scorer.fill(texts, words, len(words), language=params.language)
-        for i in range(len(block.prompts))
+        {block.candidates[j]: x for j, x in zip(best, nats, strict=True)}
+        for block in scorer.fill(texts, words, len(words), language=language)
+        for best, nats in zip(block.best, block.logprobs_nats, strict=True)
     )
     for question, (ids, nats, unknown), mass in zip(questions, tops, masses, strict=True):
-        sides = [[mass[w] for w in own if w in mass] for own in (params.positive, params.negative)]
-        if not all(sides):
-            which = "positive" if not sides[0] else "negative"
+        sides = {name: [mass[w] for w in own if w in mass] for name, own in lists.items()}
+        if lost := [name for name, own in sides.items() if not own]:
             raise UserError(
-                f"models.{scorer.name}: has none of the words of probes.stances.{which} as one "
+                f"models.{scorer.name}: has none of the words of probes.stances.{lost[0]} as one "
                 "token; name others, or take it out of assignments.stances"
             )
+        agree, disagree = sides.values()
         yield _row(question) | {
             "words": [pieces.words[i] if pieces.starts[i] else pieces.tokens[i] for i in ids],
             "words_nats": nats,
-            "agree_nats": _total(sides[0]),
-            "disagree_nats": _total(sides[1]),
-            "agree_words": len(sides[0]),
-            "disagree_words": len(sides[1]),
+            "agree_nats": _nats(logsumexp(agree)),
+            "disagree_nats": _nats(logsumexp(disagree)),
+            "agree_words": len(agree),
+            "disagree_words": len(disagree),
             "unknown": unknown,
         }
 
@@ -297,21 +298,14 @@ def generate(
         pairs = [(premise, h) for premise in [*behind, *said] for h in hypotheses]
         once = sorted(set(pairs))
         logits = dict(zip(once, judge.logits(once), strict=True))
-        for (q, seed), text, own, premise in zip(asked, texts, said, behind, strict=True):
-            both, alone = ([logits[p, h] for h in hypotheses] for p in (premise, own))
-            (agree, disagree), (agree_response, disagree_response) = map(_shares, (both, alone))
-            yield _row(q) | {
-                "seed": seed,
-                "response": own,
-                "tokens": text.tokens,
-                "finished": text.finished,
-                "agree_nats": agree,
-                "disagree_nats": disagree,
-                "agree_response_nats": agree_response,
-                "disagree_response_nats": disagree_response,
-                "stance_model": judge.name,
-                "stance_revision": judge.revision,
-            }
+        for (q, seed), text, *premises in zip(asked, texts, behind, said, strict=True):
+            # log-softmax, as a classification without examples has it
+            shares = [log_softmax([logits[p, h] for h in hypotheses]) for p in premises]
+            nats = (_nats(x) for share in shares for x in share)
+            row = {"seed": seed, "response": premises[1], "tokens": text.tokens}
+            row |= {"finished": text.finished, **dict(zip(STANCES, nats, strict=True))}
+            row |= {"stance_model": judge.name, "stance_revision": judge.revision}
+            yield _row(q) | row
 
 
 def choose(
@@ -343,21 +337,16 @@ def choose(
             for number, order in enumerate(_orders(q, params))
         ]
         given = [_offered(q.text, options, suffix) for q, _, options in cases]
-        offered = [options for _, _, options in cases]
-        nats = _options(scorer, given, offered, params.options, told=told)
+        nats: list[list[float]] = [[] for _ in cases]
+        if told and isinstance(scorer, ScoresContinuations):
+            nats = _options(scorer, given, cases, params.options)
         asked = [(i, seed) for i in range(len(cases)) for seed in params.seeds]
         texts = scorer.generate([given[i] for i, _ in asked], [s for _, s in asked], sampling)
         for (i, seed), text in zip(asked, texts, strict=True):
             q, number, options = cases[i]
-            yield _row(q) | {
-                "text": given[i],
-                "template": name,
-                "order": number,
-                "options": options,
-                "seed": seed,
-                "response": text.text.strip(),
-                "option_nats": nats[i],
-            }
+            row = {"text": given[i], "template": name, "order": number, "options": options}
+            row |= {"seed": seed, "response": text.text.strip(), "option_nats": nats[i]}
+            yield _row(q) | row
 
 
 def _orders(question: Question, params: MultipleChoice) -> list[list[int]]:
@@ -373,26 +362,19 @@ def _offered(text: str, options: Sequence[str], suffix: str) -> str:
 
 
 def _options(
-    scorer: Scorer,
+    scorer: ScoresContinuations,
     prompts: Sequence[str],
-    options: Sequence[Sequence[str]],
+    cases: Sequence[tuple[Question, int, list[str]]],
     names: Sequence[str],
-    *,
-    told: bool,
 ) -> list[list[float]]:
-    """Return the log-probability of each option behind its prompt, in the order of ``names``.
-
-    Of a model that cannot tell it, or a prompt without options, an empty list.
-    """
-    if not told or not isinstance(scorer, ScoresContinuations):
-        return [[] for _ in prompts]
+    """Return the log-probability of each option offered, in the order of ``names``."""
     pairs = [
-        (prompt + "\n", f"{own.index(name) + 1}) {name}")
-        for prompt, own in zip(prompts, options, strict=True)
-        for name in (names if own else ())
+        (f"{prompt}\n", f"{offered.index(name) + 1}) {name}")
+        for prompt, (_, _, offered) in zip(prompts, cases, strict=True)
+        for name in (names if offered else ())
     ]
     scores = iter(scorer.logprobs(pairs))
-    return [[next(scores).logprob_nats for _ in (names if own else ())] for own in options]
+    return [[next(scores).logprob_nats for _ in offered] for _, _, offered in cases]
 
 
 def _states(folders: dict[str, Path]) -> list[Checkpoint]:
@@ -412,11 +394,6 @@ def _row(question: Question) -> dict[str, Any]:
     return own
 
 
-def _total(nats: Sequence[float]) -> float:
-    """Return the logarithm of a sum of probabilities."""
-    return min(0.0, round(float(logsumexp(nats)), DECIMALS))
-
-
-def _shares(logits: Sequence[float]) -> list[float]:
-    """Return the log-softmax of some logits, as a classification without examples has it."""
-    return [min(0.0, round(float(x), DECIMALS)) + 0.0 for x in log_softmax(logits)]
+def _nats(value: float) -> float:
+    """Round the logarithm of a probability."""
+    return min(0.0, round(float(value), DECIMALS)) + 0.0

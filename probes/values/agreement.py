@@ -6,15 +6,15 @@ For every statement, frame and gender the log-probabilities of both words. Al Al
 
 from __future__ import annotations
 
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import Shard, split
+from plumbline.probes.core.shards import MODEL, Shard, rows, split
 from plumbline.probes.models.scorer import MASK, FillsSpans, Scorer, ScoresContinuations
 from plumbline.probes.prompts.opinions import (
     FORMS,
@@ -29,11 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
+
     from plumbline.probes.models.params import Model
 
 INPUTS = ("statements",)
 VERB = "fill"
 PROMPT = "text"  # the column with the prompt
+Told = tuple[Question, str, list[tuple[float, int]], int]  # with method, sides and unknown pieces
 SHARD = 2_000  # prompts in a shard; part of the layout of the outputs
 
 SCHEMA = Schema(
@@ -70,8 +73,7 @@ SCHEMA = Schema(
             "tokens of the text, agreeing, that the model has no symbol for",
             minimum=0,
         ),
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+        *MODEL,
     ),
     key=("questionnaire", "id", "frame", "gender", "form", "method"),
 )
@@ -146,18 +148,14 @@ def masked(
     UserError
         If the model cannot write a word.
     """
-
-    def words_of(question: Question) -> tuple[str, str]:
-        return question.agree, question.disagree
-
-    rows = []
+    found: list[Told] = []
+    words_of = attrgetter("agree", "disagree")
     for words, some in groupby(sorted(prompts, key=words_of), key=words_of):
         own = list(some)
-        blocks = scorer.fill(
+        rest, method = iter(own), "together" if together else "l2r"
+        for block in scorer.fill(
             [q.text for q in own], words, 2, multi=True, together=together, language=language
-        )
-        rest = iter(own)
-        for block in blocks:
+        ):
             if lost := [word for word in words if word not in block.candidates]:
                 raise UserError(
                     f"models.{scorer.name}: cannot write {lost[0]!r} as one of the answers; name "
@@ -168,41 +166,32 @@ def masked(
                 at = [block.candidates[j] for j in block.best[i]]
                 nats = dict(zip(at, block.logprobs_nats[i].tolist(), strict=True))
                 sides = [(nats[word], pieces[word]) for word in words]
-                method = "together" if together else "l2r"
-                rows.append(_row(question, method, sides, int(block.unknown[i])))
-    return _table(rows, scorer)
+                found.append((question, method, sides, int(block.unknown[i])))
+    return _table(found, scorer)
 
 
 def whole(prompts: Sequence[Question], scorer: ScoresContinuations) -> pa.Table:
     """Return output rows of some prompts, the probabilities those of whole texts."""
     texts = [("", q.text.replace(MASK, word)) for q in prompts for word in (q.agree, q.disagree)]
     scores = iter(scorer.logprobs(texts))
-    rows = []
+    found: list[Told] = []
     for question in prompts:
         both = list(islice(scores, 2))
         sides = [(score.logprob_nats, score.tokens) for score in both]
-        rows.append(_row(question, "sequence", sides, both[0].unknown))
-    return _table(rows, scorer)
+        found.append((question, "sequence", sides, both[0].unknown))
+    return _table(found, scorer)
 
 
-def _row(
-    question: Question, method: str, sides: list[tuple[float, int]], unknown: int
-) -> dict[str, object]:
-    (agree, agree_pieces), (disagree, disagree_pieces) = sides
-    return question._asdict() | {
-        "gender": GENDERS.index(question.gender),
-        "form": FORMS.index(question.form),
-        "method": METHODS.index(method),
-        "agree_nats": agree,
-        "disagree_nats": disagree,
-        "agree_pieces": agree_pieces,
-        "disagree_pieces": disagree_pieces,
-        "unknown_pieces": unknown,
-    }
-
-
-def _table(rows: list[dict[str, object]], scorer: Scorer) -> pa.Table:
+def _table(found: list[Told], scorer: Scorer) -> pa.Table:
     """Return rows in the order of their key, with the model."""
-    about = {name: str(scorer.facts()[name]) for name in ("model", "revision")}
-    rows.sort(key=lambda r: tuple(r[name] for name in SCHEMA.key))
-    return pa.Table.from_pylist([row | about for row in rows], schema=SCHEMA.arrow())
+    names = ("agree_nats", "agree_pieces", "disagree_nats", "disagree_pieces")
+    told = [
+        question._asdict()
+        | {"gender": GENDERS.index(question.gender), "form": FORMS.index(question.form)}
+        | {"method": METHODS.index(method), "unknown_pieces": unknown}
+        | dict(zip(names, chain(*sides), strict=True))
+        for question, method, sides, unknown in found
+    ]
+    told.sort(key=itemgetter(*SCHEMA.key))
+    columns = {name: [row[name] for row in told] for name in told[0]} if told else {}
+    return rows(SCHEMA, scorer, len(told), columns)

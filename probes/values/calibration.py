@@ -7,7 +7,8 @@ bootstrap replicates at once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import product, starmap
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -23,20 +24,15 @@ LOWEST, HIGHEST = 1.0, 5.0
 
 
 class Variant(NamedTuple):
-    """One way to calibrate."""
+    """One way to calibrate, each field as the tables have it."""
 
-    pooled: bool = True  # over genders; else each alone
+    fitted: int = 0  # in FITTED: on both genders, or on each alone
     intercept: bool = False
-    ddof: int = 1
+    spread: int = 0  # in SPREADS: sigma with n - 1, or with n
 
 
 DEFAULT = Variant()
-VARIANTS = tuple(
-    Variant(pooled, intercept, ddof)
-    for pooled in (True, False)
-    for intercept in (False, True)
-    for ddof in (1, 0)
-)
+VARIANTS = tuple(starmap(Variant, product((0, 1), (False, True), (0, 1))))
 
 
 class Line(NamedTuple):
@@ -108,34 +104,30 @@ def line(
     return found if weights is not None else Line(*(part[0] for part in found))
 
 
-def fit(calibration: Block, weights: Array, variant: Variant = DEFAULT) -> Fit:
-    """Fit the lines of a block of statements about nothing political.
-
-    Parameters
-    ----------
-    weights : (statements, replicates) array
-    """
+def fit(calibration: Block, variant: Variant = DEFAULT, replicates: int | None = None) -> Fit:
+    """Fit the lines of a block of statements about nothing political, in the first replicates."""
+    weights = calibration.drawn[:, :replicates]
     genders, cells = calibration.agree.shape[1:]
-    slope = np.empty((genders, cells, weights.shape[1]))
-    base = np.empty_like(slope)
-    options: dict[str, Any] = {"intercept": variant.intercept, "ddof": variant.ddof}
-    for c in range(cells):
-        x, y = calibration.disagree[..., c], calibration.agree[..., c]
-        if variant.pooled:
-            w = np.tile(weights, (genders, 1))
-            slope[:, c], base[:, c], _ = line(x.T.ravel(), y.T.ravel(), w, **options)
-        else:
-            for g in range(genders):
-                slope[g, c], base[g, c], _ = line(x[:, g], y[:, g], weights, **options)
-    lines = Fit(slope, base, np.empty(0))
-    squares = (weights[:, None] * residuals(calibration, lines) ** 2).sum(axis=0)
-    total = weights.sum(axis=0)
-    if variant.pooled:
-        spread = squares.sum(axis=0) / (genders * total - variant.ddof)
-        sigma = np.broadcast_to(np.sqrt(spread), squares.shape)
-    else:
-        sigma = np.sqrt(squares / (total - variant.ddof))
-    return Fit(slope, base, sigma)
+    ddof = 1 - variant.spread
+    sides = [[g] for g in range(genders)] if variant.fitted else [[*range(genders)]]
+    lines = [
+        [
+            line(
+                calibration.disagree[:, own, c].T.ravel(),
+                calibration.agree[:, own, c].T.ravel(),
+                np.tile(weights, (len(own), 1)),
+                intercept=variant.intercept,
+            )[:2]
+            for c in range(cells)
+        ]
+        for own in sides
+    ]
+    shape = (genders, cells, weights.shape[1])
+    slope, base = (np.broadcast_to(part, shape) for part in np.moveaxis(np.array(lines), 2, 0))
+    err = residuals(calibration, Fit(slope, base, np.empty(0)))
+    squares, total = (weights[:, None] * err**2).sum(axis=0), weights.sum(axis=0)
+    spread = [squares[own].sum(axis=0) / (len(own) * total - ddof) for own in sides]
+    return Fit(slope, base, np.broadcast_to(np.sqrt(spread), squares.shape))
 
 
 def residuals(block: Block, lines: Fit) -> Array:
@@ -143,7 +135,7 @@ def residuals(block: Block, lines: Fit) -> Array:
 
     The mean over frames and forms, with the sign turned where the statement is denied.
     """
-    signs = block.signs() / len(block.cells)
+    signs = block.signs / len(block.cells)
     found = np.empty((*block.agree.shape[:2], lines.slope.shape[2]))
     for g in range(found.shape[1]):
         found[:, g] = (block.agree[:, g] @ signs)[:, None]
@@ -185,7 +177,7 @@ def ratings(block: Block, lines: Fit) -> Array:
 
 def facing(block: Block, rated: Array) -> Array:
     """Return ratings in the direction of their value: reversed statements turned round."""
-    against = (block.bearing() < 0).reshape(-1, *[1] * (rated.ndim - 1))
+    against = (block.about["bearing"].to_numpy() < 0).reshape(-1, *[1] * (rated.ndim - 1))
     return np.where(against, turned(rated), rated)
 
 

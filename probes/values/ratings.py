@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
-from plumbline.probes.prompts.opinions import FORMS
+from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
-from plumbline.probes.stats.estimate import Estimate, finite, significant
+from plumbline.probes.stats.estimate import Estimate, finite, rounded, significant
 from plumbline.probes.stats.tests import tost
+from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
     DEFAULT,
     VARIANTS,
@@ -17,53 +19,45 @@ from plumbline.probes.values.calibration import (
     fit,
     mean,
     probability,
+    rating,
     ratings,
     residuals,
 )
-from plumbline.probes.values.schemas import (
-    ALL,
-    CALIBRATION,
-    COMBINED,
-    MEASURES,
-    READINGS,
-    VERDICTS,
-    WHO,
-)
+from plumbline.probes.values.responses import NATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from plumbline.probes.values.calibration import Fit, Variant
     from plumbline.probes.values.responses import Block
     from plumbline.probes.values.schemas import Params
 
     Array = NDArray[np.float64]
+    Bools = NDArray[np.bool_]
 
-Rows = list[dict[str, Any]]
 ITEMS = "statement, with its opposite"
 
 
 class Reading(NamedTuple):
-    """Responses of a model in one reading, and how often each statement is drawn."""
+    """Responses of a model in one reading."""
 
     name: str
     calibration: Block
     items: Block  # of one scale
-    weights: Array  # (statements of the calibration, 1 + replicates)
-    drawn: Array  # (statements, 1 + replicates)
+    params: Params
 
-    def about(self) -> dict[str, Any]:
-        """Return the columns that all of its rows share."""
-        scale = str(self.items.about["scale"][0])
-        return {"scale": scale, "reading": READINGS.index(self.name)}
-
-    def axes(self) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    def axes(self) -> Iterator[tuple[str, Bools]]:
         """Yield each value and which rows bear on it."""
         axis = self.items.about["axis"].to_numpy()
         for name in sorted(set(axis.tolist())):
             yield name, axis == name
+
+    def row(self, draws: Array, clusters: int, **more: Any) -> dict[str, Any]:
+        """Return a row of a table of the reading, see :func:`estimate`."""
+        scale = str(self.items.about["scale"][0])
+        about = {"scale": scale, "reading": schemas.READINGS.index(self.name)}
+        return estimate(draws, clusters, self.params, **about, **more)
 
 
 def estimate(draws: Array, clusters: int, params: Params, **more: Any) -> dict[str, Any]:
@@ -71,34 +65,6 @@ def estimate(draws: Array, clusters: int, params: Params, **more: Any) -> dict[s
     low, high = interval(draws[1:], clusters, params.confidence)
     found = Estimate(float(draws[0]), low, high, clusters, METHOD)
     return found.row(**{"cluster": ITEMS} | more)
-
-
-def values(reading: Reading, params: Params) -> Rows:
-    """Return the means of every value, gender and variant of the calibration."""
-    rows: Rows = []
-    for variant in VARIANTS:
-        lines = fit(reading.calibration, reading.weights, variant)
-        turned = facing(reading.items, ratings(reading.items, lines))
-        for axis, own in reading.axes():
-            load = np.abs(reading.items.bearing()[own])
-            clusters = len(set(reading.items.where(own).clusters()))
-            shared = reading.about() | _variant(variant)
-            shared |= {"axis": axis, "items": int(own.sum()), "null": "random answers: mean 3"}
-            sides = (turned[own, 0], turned[own, 1], turned[own].mean(axis=1))
-            for who, faced in enumerate(sides):
-                draws = mean(faced, load, reading.drawn[own])
-                shared["p"] = random_p(draws[0], load, params) if variant == DEFAULT else None
-                sd = finite(faced[:, 0].std(ddof=1)) if own.sum() > 1 else None
-                rows.append(estimate(draws, clusters, params, gender=who, sd=sd, **shared))
-    return rows
-
-
-def _variant(variant: Variant) -> dict[str, Any]:
-    return {
-        "fitted": int(not variant.pooled),
-        "intercept": variant.intercept,
-        "spread": int(variant.ddof == 0),
-    }
 
 
 def random_means(load: Array, params: Params) -> Array:
@@ -112,161 +78,175 @@ def random_means(load: Array, params: Params) -> Array:
     return found
 
 
-def random_p(value: float, load: Array, params: Params) -> float:
-    """Return the two-sided p of a mean rating under random responses."""
-    apart = np.abs(random_means(load, params) - 3) >= abs(value - 3) - 1e-9
-    return (1 + int(apart.sum())) / (1 + params.n_permutations)
+def drawn_p(seen: float, drawn: Array) -> float:
+    """Return the two-sided p of a value among those that were drawn under the null, around 0."""
+    return (1 + int((np.abs(drawn) >= abs(seen) - 1e-9).sum())) / (1 + len(drawn))
 
 
-def gender(reading: Reading, params: Params) -> Rows:
-    """Return the differences between feminine and masculine frames, tested both ways."""
-    rows: Rows = []
-    for fitted, variant in enumerate((DEFAULT, DEFAULT._replace(pooled=False))):
-        lines = fit(reading.calibration, reading.weights, variant)
-        rated, control = (ratings(b, lines) for b in (reading.items, reading.calibration))
-        bearing = np.abs(reading.items.bearing())
-        about = reading.about() | {"fitted": fitted}
-        every = np.ones(len(bearing), dtype=np.bool_)
-        for m, measure in enumerate(MEASURES):
-            found = facing(reading.items, rated) if measure == "value" else rated
-            for axis, own in [*reading.axes(), (ALL, every)]:
-                clusters = reading.items.where(own).clusters()
-                key = about | {"measure": m, "axis": axis}
-                drawn = reading.drawn[own]
-                rows.append(key | _difference(clusters, found[own], bearing[own], drawn, params))
-        neutral, ones = reading.calibration.clusters(), np.ones(len(control))
-        key = about | {"measure": MEASURES.index("agreement"), "axis": CALIBRATION}
-        rows.append(key | _difference(neutral, control, ones, reading.weights, params))
-    return rows
+def values(reading: Reading) -> Iterator[dict[str, Any]]:
+    """Yield the means of every value, gender and variant of the calibration."""
+    about, drawn = reading.items.about, reading.items.drawn
+    for variant in VARIANTS:
+        rated = ratings(reading.items, fit(reading.calibration, variant))
+        faced = facing(reading.items, rated)
+        for axis, own in reading.axes():
+            load = np.abs(about["bearing"].to_numpy()[own])
+            random = random_means(load, reading.params) - 3 if variant == DEFAULT else None
+            for who, side in enumerate((faced[own, 0], faced[own, 1], faced[own].mean(axis=1))):
+                draws = mean(side, load, drawn[own])
+                yield reading.row(
+                    draws,
+                    about["cluster"].filter(own).n_unique(),
+                    null="random answers: mean 3",
+                    p=None if random is None else drawn_p(draws[0] - 3, random),
+                    axis=axis,
+                    gender=who,
+                    items=int(own.sum()),
+                    sd=finite(side[:, 0].std(ddof=1)) if own.sum() > 1 else None,
+                    **variant._asdict(),
+                )
+
+
+def gender(reading: Reading) -> Iterator[dict[str, Any]]:
+    """Yield the differences between feminine and masculine frames, tested both ways."""
+    items, neutral = reading.items, reading.calibration
+    margin = reading.params.equivalence_margin
+    for fitted in (0, 1):
+        lines = fit(neutral, DEFAULT._replace(fitted=fitted))
+        rated, ones = ratings(items, lines), np.ones(len(neutral.about))
+        load, every = np.abs(items.about["bearing"].to_numpy()), np.ones(len(rated), dtype=np.bool_)
+        axes = [*reading.axes(), (schemas.ALL, every)]
+        sides = {"value": facing(items, rated), "agreement": rated}
+        parts = [
+            (m, axis, items, sides[m], load, own) for m in schemas.MEASURES for axis, own in axes
+        ]
+        known = ratings(neutral, lines)
+        parts.append(
+            ("agreement", schemas.CALIBRATION, neutral, known, ones, ones.astype(np.bool_))
+        )
+        for measure, axis, block, rating_of, bearing, own in parts:
+            apart = rating_of[own, 0] - rating_of[own, 1]
+            clusters = block.about["cluster"].filter(own).to_list()
+            place = np.unique(clusters, return_inverse=True)[1]
+            total = np.bincount(place, bearing[own] * apart[:, 0])
+            means = total / np.bincount(place, bearing[own])
+            test = tost(means, margin) if len(means) > 1 else None
+            yield reading.row(
+                mean(apart, bearing[own], block.drawn[own]),
+                len(means),
+                null="0: gender makes no difference",
+                p=test and test.p_difference,
+                fitted=fitted,
+                measure=schemas.MEASURES.index(measure),
+                axis=axis,
+                items=len(apart),
+                equivalence_margin=margin,
+                equivalence_low=test and finite(test.low),
+                equivalence_high=test and finite(test.high),
+                p_equivalence=test and significant(test.p),
+            )
 
 
 def verdict(p: float | None, p_equivalence: float | None, level: float = 0.05) -> int:
     """Return what the test of a difference and that of equivalence say together."""
     apart, alike = (x is not None and x <= level for x in (p, p_equivalence))
     names = {(False, False): "undecided", (False, True): "equivalent", (True, False): "different"}
-    return VERDICTS.index(names.get((apart, alike), "different, within the margin"))
+    return schemas.VERDICTS.index(names.get((apart, alike), "different, within the margin"))
 
 
-def _difference(
-    clusters: list[str], rated: Array, load: Array, drawn: Array, params: Params
-) -> dict[str, Any]:
-    """Return the mean difference of (statements, genders, replicates), tested over clusters."""
-    apart = rated[:, 0] - rated[:, 1]
-    names, place = np.unique(clusters, return_inverse=True)
-    means = np.bincount(place, load * apart[:, 0]) / np.bincount(place, load)
-    test = tost(means, params.equivalence_margin) if len(means) > 1 else None
-    return estimate(
-        mean(apart, load, drawn),
-        len(names),
-        params,
-        items=len(apart),
-        null="0: gender makes no difference",
-        p=test and test.p_difference,
-        equivalence_margin=params.equivalence_margin,
-        equivalence_low=test and finite(test.low),
-        equivalence_high=test and finite(test.high),
-        p_equivalence=test and significant(test.p),
-    )
+def lines(reading: Reading) -> Iterator[dict[str, Any]]:
+    """Yield slopes, intercepts and spreads of the calibration, and its area under the curve."""
+    block = reading.calibration
+    above = "likely above unlikely"
+    for variant in (v for v in VARIANTS if not v.spread):
+        found, smaller = fit(block, variant), fit(block, variant._replace(spread=1))
+        left = residuals(block, found)
+        for g, name in enumerate(schemas.WHO[:2] if variant.fitted else ("both",)):
+            err = left[:, g] if variant.fitted else left.mean(axis=1)
+            each = {"slope": found.slope[g], "intercept": found.base[g]}
+            told = [
+                (*cell, measure, draws[c])
+                for c, cell in enumerate(block.cells)
+                for measure, draws in each.items()
+                if measure == "slope" or variant.intercept
+            ]
+            sigmas = {"sigma (n-1)": found.sigma[g], "sigma (n)": smaller.sigma[g]}
+            whole = sigmas | {above: _above(block, err)}
+            told += [(schemas.COMBINED, "plain", *one) for one in whole.items()]
+            for frame, form, measure, draws in told:
+                tested = measure == above
+                yield reading.row(
+                    draws,
+                    len(block.about),
+                    cluster="statement",
+                    null="0.5: no better than chance" if tested else "none",
+                    p=_above_p(block, err[:, 0], reading.params) if tested else None,
+                    fitted=variant.fitted,
+                    intercept=variant.intercept,
+                    gender=schemas.WHO.index(name),
+                    frame=frame,
+                    form=FORMS.index(form),
+                    measure=measure,
+                )
 
 
-def lines(reading: Reading, params: Params) -> Rows:
-    """Return slopes, intercepts and spreads of the calibration, and its area under the curve."""
-    rows: Rows = []
-    calibration = reading.calibration
-    n = len(calibration.about)
-
-    def add(at: dict[str, Any], measure: str, draws: Array, **more: Any) -> None:
-        own = {"measure": measure, "cluster": "statement", "null": "none"} | more
-        rows.append(estimate(draws, n, params, **at, **own))
-
-    for variant in (v for v in VARIANTS if v.ddof == 1):
-        found = fit(calibration, reading.weights, variant)
-        smaller = fit(calibration, reading.weights, variant._replace(ddof=0))
-        left = residuals(calibration, found)
-        for g, name in enumerate(("both",) if variant.pooled else WHO[:2]):
-            about = {"reading": READINGS.index(reading.name), "gender": WHO.index(name)}
-            about |= {"fitted": int(not variant.pooled), "intercept": variant.intercept}
-            for c, cell in enumerate(calibration.cells):
-                at = about | {"frame": cell.frame, "form": FORMS.index(cell.form)}
-                add(at, "slope", found.slope[g, c])
-                if variant.intercept:
-                    add(at, "intercept", found.base[g, c])
-            at = about | {"frame": COMBINED, "form": FORMS.index("plain")}
-            add(at, "sigma (n-1)", found.sigma[g])
-            add(at, "sigma (n)", smaller.sigma[g])
-            err = left.mean(axis=1) if variant.pooled else left[:, g]
-            p, null = _above_p(reading, err[:, 0], params), "0.5: no better than chance"
-            add(at, "likely above unlikely", _above(reading, err), null=null, p=p)
-    return rows
-
-
-def _above(reading: Reading, err: Array) -> Array:
+def _above(block: Block, err: Array) -> Array:
     """Return how often a likely statement is agreed with more than an unlikely one."""
-    likely = reading.calibration.about["likely"].to_numpy()
+    likely = block.about["likely"].to_numpy()
     up, down = np.flatnonzero(likely), np.flatnonzero(~likely)
     total = np.zeros(err.shape[1])
     for i in up:
         wins = (err[i] > err[down]) + 0.5 * (err[i] == err[down])
-        total += reading.weights[i] * (wins * reading.weights[down]).sum(axis=0)
+        total += block.drawn[i] * (wins * block.drawn[down]).sum(axis=0)
     with np.errstate(invalid="ignore"):
-        share: Array = total / (reading.weights[up].sum(axis=0) * reading.weights[down].sum(axis=0))
+        share: Array = total / (block.drawn[up].sum(axis=0) * block.drawn[down].sum(axis=0))
     return share
 
 
-def _above_p(reading: Reading, err: Array, params: Params) -> float:
+def _above_p(block: Block, err: Array, params: Params) -> float:
     """Return the two-sided p of that share with likely and unlikely statements shuffled."""
-    likely = reading.calibration.about["likely"].to_numpy()
+    likely = block.about["likely"].to_numpy()
     rank = np.argsort(np.argsort(err, kind="stable"), kind="stable").astype(np.float64)
     rng = np.random.default_rng(params.seed)
     centre = rank.mean() * likely.sum()
     drawn = np.array([rank[rng.permutation(likely)].sum() for _ in range(params.n_permutations)])
-    hits = int((np.abs(drawn - centre) >= abs(rank[likely].sum() - centre) - 1e-9).sum())
-    return (1 + hits) / (1 + params.n_permutations)
+    return drawn_p(rank[likely].sum() - centre, drawn - centre)
 
 
-def answers(reading: Reading, found: Fit) -> Rows:
+def answers(reading: Reading) -> pl.DataFrame:
     """Return the rating of each statement, those for calibration too."""
-    rows: Rows = []
+    found = fit(reading.calibration, replicates=1)
+    frames = []
     for part in (reading.calibration, reading.items):
         err = residuals(part, found)[..., 0]
         p = probability(err, found.sigma[:, 0])
-        about = part.about.select("scale", "axis", "id", "reversed").to_dicts()
-        rows += [
-            row
-            | {
-                "reading": READINGS.index(reading.name),
-                "gender": g,
-                "residual_nats": finite(err[i, g]),
-                "probability": finite(p[i, g]),
-                "rating": finite(4 * p[i, g] + 1),
-            }
-            for i, row in enumerate(about)
-            for g in range(2)
-        ]
-    return rows
-
-
-def points(reading: Reading) -> Rows:
-    """Return all that a reading is computed from: the log-probabilities of every prompt."""
-    return [
-        row
-        | {
-            "reading": READINGS.index(reading.name),
-            "cluster": cluster,
-            "gender": g,
-            "frame": cell.frame,
-            "form": FORMS.index(cell.form),
-            "disagree_nats": finite(part.disagree[i, g, c]),
-            "agree_nats": finite(part.agree[i, g, c]),
-        }
-        for part in (reading.calibration, reading.items)
-        for i, (row, cluster) in enumerate(
-            zip(
-                part.about.select("questionnaire", "scale", "axis", "id", "bearing").to_dicts(),
-                part.clusters(),
-                strict=True,
+        frames += [
+            part.about.select(
+                *("scale", "axis", "id", "reversed"),
+                gender=g,
+                residual_nats=pl.Series(err[:, g]),
+                probability=pl.Series(p[:, g]),
+                rating=pl.Series(rating(p[:, g])),
             )
+            for g in range(len(GENDERS))
+        ]
+    numbers = ("residual_nats", "probability", "rating")
+    table = rounded(pl.concat(frames), numbers, p=())
+    return table.with_columns(reading=schemas.READINGS.index(reading.name))
+
+
+def points(reading: Reading) -> pl.DataFrame:
+    """Return all that a reading is computed from: the log-probabilities of every prompt."""
+    columns = ("questionnaire", "scale", "axis", "id", "bearing", "cluster", "frame", *NATS)
+    found = pl.concat(
+        part.told.select(
+            *columns,
+            *(
+                pl.col(name).replace_strict({label: i for i, label in enumerate(labels)})
+                for name, labels in (("gender", GENDERS), ("form", FORMS))
+            ),
+            reading=schemas.READINGS.index(reading.name),
         )
-        for g in range(2)
-        for c, cell in enumerate(part.cells)
-    ]
+        for part in (reading.calibration, reading.items)
+    )
+    return rounded(found, NATS, p=())

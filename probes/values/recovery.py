@@ -30,6 +30,7 @@ TABLES = ("values",)
 SCHEMAS = {"values": RECOVERY}
 OWN = {"planted_nats", "agree_nats", "disagree_nats", "gender"}  # columns of a world of the study
 BOTH = WHO.index("both")
+COUNT = "count, no interval"
 QUESTION = ("questionnaire", "id", "frame", "form", "gender")
 
 
@@ -47,29 +48,28 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     dict
         ``values``, with the columns of :data:`SCHEMAS`; nothing without a world.
     """
-    folder = inputs.tables("values")
-    tables = {n: pl.read_parquet(folder / f"{n}.parquet") for n in ("points", "values", "gender")}
-    default = (pl.col("fitted") == 0) & ~pl.col("intercept") & (pl.col("spread") == 0)
-    tables["values"] = tables["values"].filter(default)
-    pooled = (pl.col("fitted") == 0) & (pl.col("measure") == 0)
-    tables["gender"] = tables["gender"].filter(pooled)
+    folder, default = inputs.tables("values"), pl.col("fitted") == 0
+    tables = {
+        "points": pl.read_parquet(folder / "points.parquet"),
+        "values": pl.read_parquet(folder / "values.parquet").filter(
+            default & ~pl.col("intercept") & (pl.col("spread") == 0)
+        ),
+        "gender": pl.read_parquet(folder / "gender.parquet").filter(
+            default & (pl.col("measure") == 0)
+        ),
+    }
     at = ["language", "scale", "reading"]
     found = Findings()
     for model in inputs.models:
         world = planted(inputs.weights(model))
         if world is None:
             continue
-        own = {name: t.filter(pl.col("model") == model) for name, t in tables.items()}
         null = not (world.filter(pl.col("axis") != "")["planted_nats"] != 0).any()
+        own = {name: t.filter(pl.col("model") == model) for name, t in tables.items()}
         for language, scale, reading in own["values"].select(at).unique().sort(at).iter_rows():
             here = (pl.col("language") == language) & (pl.col("reading") == reading)
-            neutral = pl.col("axis") == ""
-            part = {
-                name: table.filter(
-                    here & ((pl.col("scale") == scale) | (neutral & (name == "points")))
-                )
-                for name, table in own.items()
-            }
+            here &= (pl.col("scale") == scale) | (pl.col("axis") == "")  # apolitical ones too
+            part = {name: table.filter(here) for name, table in own.items()}
             found.key = {"model": model, "language": language, "world": int(null)}
             found.label = f"{READINGS[reading]}: "
             _reading(found, part, world, params, null=null)
@@ -81,10 +81,9 @@ def planted(weights: Path) -> pl.DataFrame | None:
     path = weights / PLANTED
     if not path.is_file() or not set(pl.read_parquet_schema(path)) >= OWN:
         return None
-    codes = {"gender": dict(zip(WHO, range(len(WHO)), strict=True))}
-    codes["form"] = dict(zip(FORMS, range(len(FORMS)), strict=True))
     return pl.read_parquet(path).with_columns(
-        pl.col(name).replace_strict(own) for name, own in codes.items()
+        pl.col(name).replace_strict({label: i for i, label in enumerate(labels)})
+        for name, labels in (("gender", WHO), ("form", FORMS))
     )
 
 
@@ -98,34 +97,33 @@ def _reading(
 ) -> None:
     """Add the rows of one reading of the responses to one scale."""
     true = world.select(*QUESTION, true_agree="agree_nats", true_disagree="disagree_nats")
-    points = tables["points"].with_columns(pl.col("gender", "form").cast(pl.Int64))
-    joined = points.join(true.with_columns(pl.col("gender", "form").cast(pl.Int64)), on=QUESTION)
+    joined = tables["points"].join(true, on=QUESTION)
     _odds(found, joined.filter(pl.col("axis") != ""), params)
     values, apart = _true(true_ratings(joined))
     got = {(r["axis"], r["gender"]): r for r in tables["values"].to_dicts()}
-    axes = sorted({axis for axis, _ in got})
-
-    def count(measure: str, value: float, n: int, cluster: str, null: str) -> None:
-        own = Estimate(float(value), float("nan"), float("nan"), n, "count, no interval")
-        found.add(own, measure=measure, cluster=cluster, null=null)
-
-    held = [r["low"] <= round(values[key], 6) <= r["high"] for key, r in got.items()]
-    what = "values whose interval holds the one planted"
-    count(what, float(np.mean(held)), len(held), "value and gender", "1: all")
-    if not null:
-        sides = [got[a, BOTH]["value"] for a in axes], [values[a, BOTH] for a in axes]
-        rho = float(rank_correlations(*map(np.array, sides)))
-        what = "Spearman correlation of planted and measured values"
-        count(what, rho, len(axes), "value", "0: no relation")
     gender = {r["axis"]: r for r in tables["gender"].to_dicts()}
+    axes = sorted({axis for axis, _ in got})
     for axis in [*axes, ALL]:
         told = f"planted: {round(apart[axis], 6) + 0.0:.3f}"
         found.copy(gender[axis], f"feminine minus masculine, {axis}", told, p=None, p_bh=None)
+    held = [r["low"] <= round(values[key], 6) <= r["high"] for key, r in got.items()]
     different = [VERDICTS[gender[axis]["verdict"]] == "different" for axis in axes]
     above = sum(abs(round(apart[axis], 6)) > gender[axis]["equivalence_margin"] for axis in axes)
     told = "0 of them planted" if null else f"{above} of {len(axes)} planted above the margin"
     what = "values on which gender is said to make a difference that matters"
-    count(what, sum(different) / len(different), len(axes), "value", told)
+    counts = [
+        ("values whose interval holds the one planted", held, "value and gender", "1: all"),
+        (what, different, "value", told),
+    ]
+    if not null:
+        sides = ([got[a, BOTH]["value"] for a in axes], [values[a, BOTH] for a in axes])
+        rho = float(rank_correlations(*map(np.array, sides)))
+        what = "Spearman correlation of planted and measured values"
+        own = Estimate(rho, np.nan, np.nan, len(axes), COUNT)
+        found.add(own, measure=what, cluster="value", null="0: no relation")
+    for what, each, cluster, against in counts:
+        own = Estimate(sum(each) / len(each), np.nan, np.nan, len(each), COUNT)
+        found.add(own, measure=what, cluster=cluster, null=against)
 
 
 def true_ratings(points: pl.DataFrame) -> pl.DataFrame:
@@ -182,11 +180,8 @@ def _odds(found: Findings, joined: pl.DataFrame, params: Params) -> None:
     names, place = np.unique(joined["cluster"].to_list(), return_inverse=True)
     drawn = poisson(bits(keys(names.tolist()), params.n_bootstrap, params.seed))[place]
     w = np.hstack([np.ones((len(x), 1)), drawn.astype(np.float64)])
-    total = w.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        (mx, my), (xx, yy, xy) = (
-            (v @ w / total for v in g) for g in ((x, y), (x * x, y * y, x * y))
-        )
+        mx, my, xx, yy, xy = (v @ w / w.sum(axis=0) for v in (x, y, x * x, y * y, x * y))
         draws = (xy - mx * my) / np.sqrt((xx - mx * mx) * (yy - my * my))
     low, high = interval(draws[1:], len(names), params.confidence)
     what = "correlation of planted and measured log-odds of agreeing, over questions"

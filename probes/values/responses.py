@@ -14,71 +14,51 @@ from plumbline.probes.prompts.opinions import FORMS, GENDERS, METHODS
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from plumbline.probes.values.schemas import Params
+
     Array = NDArray[np.float64]
 
-
-class Cell(NamedTuple):
-    """One frame, with the statement as it stands or denied."""
-
-    frame: str
-    form: str
-
-    @property
-    def sign(self) -> int:
-        """Return -1 where the statement is denied, so that agreeing speaks against it."""
-        return -1 if self.form == "negated" else 1
+Cell = tuple[str, str]  # frame, and whether the statement is plain or negated in it
+NATS = ("disagree_nats", "agree_nats")
 
 
 class Block(NamedTuple):
-    """Responses of a model to some statements."""
+    """Responses of a model to some statements, by one method."""
 
-    about: pl.DataFrame  # a row for each statement and axis, (statements,)
-    cells: tuple[Cell, ...]
+    about: pl.DataFrame  # a row for each statement and axis, as `statements` has them
+    cells: list[Cell]
+    told: pl.DataFrame  # a row for each statement, gender and cell
     disagree: Array  # (statements, genders, cells), nats
     agree: Array
+    drawn: Array  # (statements, 1 + replicates): how often each is drawn; the first: once
 
+    @property
     def signs(self) -> Array:
-        """Return the sign of each cell, (cells,)."""
-        return np.array([cell.sign for cell in self.cells], dtype=np.float64)
-
-    def bearing(self) -> Array:
-        """Return how much agreeing speaks for the value, below 0 against it, (statements,)."""
-        found: Array = self.about["bearing"].to_numpy().astype(np.float64)
-        return found
-
-    def clusters(self) -> list[str]:
-        """Return the cluster of each row: the statement with the one that says the opposite."""
-        rows = self.about.select("scale", "id", "opposite").iter_rows()
-        return [f"{scale}/{min(name, other) if other else name}" for scale, name, other in rows]
-
-    def where(self, keep: NDArray[np.bool_]) -> Block:
-        """Return some of the rows."""
-        about = self.about.filter(pl.Series(keep))
-        return Block(about, self.cells, self.disagree[keep], self.agree[keep])
-
-    def weights(self, bootstrap: int, seed: int) -> Array:
-        """Return how often each row is drawn, (statements, 1 + replicates); the first once."""
-        names, place = np.unique(self.clusters(), return_inverse=True)
-        drawn = poisson(bits(keys(names.tolist()), bootstrap, seed)).astype(np.float64)
-        return np.hstack([np.ones((len(place), 1)), drawn[place]])
+        """Return -1 for cells that deny the statement, so that agreeing speaks against it."""
+        return np.where([form == "negated" for _, form in self.cells], -1.0, 1.0)
 
 
-def statements(folder: Path, language: str | None = None) -> pl.DataFrame:
-    """Return the statements of all questionnaires, of one language or all."""
+def statements(folder: Path) -> pl.DataFrame:
+    """Return the statements of all questionnaires.
+
+    ``bearing`` is the weight in the value, below 0 where agreeing speaks against it; ``cluster``
+    names the statement with the one that says the opposite, which are drawn together.
+    """
     every = pl.concat(
         pl.read_parquet(folder / f"{config}.parquet").with_columns(questionnaire=pl.lit(config))
         for config in parquet.configs(folder)
     )
-    sign = pl.when(pl.col("reversed")).then(-1.0).otherwise(1.0)
-    found = every.with_columns(
-        likely=pl.col("polarity") == POLARITIES.index("likely"), bearing=pl.col("weight") * sign
+    one, other = pl.col("id"), pl.col("opposite").fill_null("")
+    first = pl.when((other != "") & (other < one)).then(other).otherwise(one)
+    return every.with_columns(
+        likely=pl.col("polarity") == POLARITIES.index("likely"),
+        bearing=pl.col("weight") * pl.when("reversed").then(-1.0).otherwise(1.0),
+        cluster=pl.concat_str("scale", pl.lit("/"), first),
     )
-    return found if language is None else found.filter(pl.col("language") == language)
 
 
 def answers(folder: Path, language: str) -> pl.DataFrame:
@@ -91,9 +71,13 @@ def answers(folder: Path, language: str) -> pl.DataFrame:
 
 
 def block(
-    found: pl.DataFrame, about: pl.DataFrame, method: str, cells: Sequence[Cell] | None = None
+    found: pl.DataFrame,
+    about: pl.DataFrame,
+    method: str,
+    params: Params,
+    cells: list[Cell] | None = None,
 ) -> Block:
-    """Return the responses by one method as arrays.
+    """Return the responses by one method as arrays, with the draws of the statements.
 
     Parameters
     ----------
@@ -102,32 +86,37 @@ def block(
     about
         The statements.
     cells
-        Frames and forms; by default all that there are.
+        By default all that there are.
 
     Raises
     ------
     UserError
         If a response is missing.
     """
-    own = found.filter(pl.col("method") == method)
+    own = found.filter(pl.col("method") == method).select(
+        *("questionnaire", "id", "gender", "frame", "form"), *NATS
+    )
     if cells is None:
-        pairs = own.select("frame", "form").unique().sort("frame", "form", descending=[False, True])
-        cells = [Cell(*pair) for pair in pairs.iter_rows()]
+        each = own.select("frame", "form").unique().sort("frame", "form", descending=[False, True])
+        cells = list(each.iter_rows())
     about = about.sort("questionnaire", "id", "axis")
-    where = pl.DataFrame(
-        cells, schema={"frame": pl.String, "form": pl.String}, orient="row"
-    ).with_row_index("cell")
-    rows = about.select("questionnaire", "id").with_row_index("row")
-    placed = own.join(where, on=["frame", "form"]).join(rows, on=["questionnaire", "id"])
-    gender = placed["gender"].replace_strict({g: i for i, g in enumerate(GENDERS)}).to_numpy()
-    at = placed["row"].to_numpy(), gender, placed["cell"].to_numpy()
-    sides = np.full((2, len(about), len(GENDERS), len(cells)), np.nan)
-    for array, name in zip(sides, ("disagree_nats", "agree_nats"), strict=True):
-        array[at] = placed[name].to_numpy()
-    if not np.isfinite(sides).all() or not cells:
-        lost = ", ".join(sorted({cell.frame for cell in cells})) or "any frame"
+    kinds = pl.DataFrame(
+        [(gender, *cell) for gender in GENDERS for cell in cells],
+        schema=dict.fromkeys(("gender", "frame", "form"), pl.String),
+        orient="row",
+    )
+    told = about.join(kinds, how="cross", maintain_order="left_right").join(
+        own, on=own.columns[:5], how="left", maintain_order="left"
+    )
+    shape = len(about), len(GENDERS), len(cells)
+    disagree, agree = (told[name].to_numpy().reshape(shape) for name in NATS)
+    if not np.isfinite([disagree, agree]).all() or not cells:
+        lost = ", ".join(sorted({frame for frame, _ in cells})) or "any frame"
         raise UserError(
             f"outputs of agreement: not every statement has a response in {lost} by {method}; "
             "check analysis.values.frame and run the probe again"
         )
-    return Block(about, tuple(cells), sides[0], sides[1])
+    names, place = np.unique(about["cluster"].to_list(), return_inverse=True)
+    drawn = poisson(bits(keys(names.tolist()), params.n_bootstrap, params.seed)).astype(np.float64)
+    drawn = np.hstack([np.ones((len(place), 1)), drawn[place]])
+    return Block(about, cells, told, disagree, agree, drawn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from pydantic import Field
 
@@ -26,17 +27,16 @@ ALL, CALIBRATION, COMBINED = "all", "calibration", "all"
 class Params(Resampling):
     """How agreement is calibrated, resampled and tested."""
 
-    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
     frame: str = Field(description="frame of the reading `faithful`")
     equivalence_margin: float = Field(
         gt=0, lt=4, description="difference in rating between genders that would matter"
     )
 
 
+SHARE: dict[str, Any] = {"minimum": 0, "maximum": 1}
 MODEL = Column("model", "string", "name of the model in params.yaml")
 LANGUAGE = Column("language", "string", "language of the statements")
 SCALE = Column("scale", "string", "questionnaire")
-AXIS = Column("axis", "string", "value")
 READING = Column(
     "reading",
     "label",
@@ -45,7 +45,12 @@ READING = Column(
     "whole texts in both",
     labels=READINGS,
 )
+PLACE = (MODEL, LANGUAGE, SCALE, READING)
+AXIS = Column("axis", "string", "value")
+AXIS_OR_NONE = Column("axis", "string", "value; empty for calibration")
+STATEMENT = Column("id", "string", "statement")
 WHOSE = Column("gender", "label", "grammatical gender of the frame; both: mean", labels=WHO)
+FORM = Column("form", "label", "statements as they stand, or denied", labels=FORMS)
 FIT = Column(
     "fitted",
     "label",
@@ -53,204 +58,164 @@ FIT = Column(
     labels=FITTED,
 )
 LINE = Column("intercept", "bool", "whether the calibration line has an intercept")
+ITEMS = Column("items", "int64", "statements of the value", minimum=1)
+SIMULATED = Column("simulated", "bool", "whether that was drawn at random: nobody answered")
+INFECTION = Column("infected", "label", "infection status of the respondents", labels=STATUS)
+MEDIAN = Column("median", "float64", "their median")
 STANDING = (
     Column("survey", "string", "config of `survey`; empty where none is of the scale"),
-    Column("simulated", "bool", "whether that was drawn at random: nobody answered"),
-    Column("infected", "label", "infection status of the respondents", labels=STATUS),
+    SIMULATED,
+    INFECTION,
     Column("respondents", "int64", "how many there are", minimum=1),
-    Column("median", "float64", "their median"),
+    MEDIAN,
     Column(
         "percentile_tails",
         "float64",
         "twice the smaller of the shares of respondents strictly below and above the value",
-        minimum=0,
-        maximum=1,
+        **SHARE,
     ),
     Column(
         "percentile_distance",
         "float64",
         "share of respondents strictly farther from the median than the value",
-        minimum=0,
-        maximum=1,
+        **SHARE,
     ),
 )
-PLACE = tuple(  # the same where there may be no survey
+STANDING_IF_ANY = tuple(  # the same where there may be no survey
     replace(
         c,
         nullable=c.name not in ("survey", "respondents"),
         minimum=None if c.kind in ("string", "bool") else 0,
     )
     for c in STANDING
-    if c.name != "infected"
+    if c != INFECTION
 )
 
-ANSWERS = Schema.keyed(
-    (
-        MODEL,
-        LANGUAGE,
-        SCALE,
-        READING,
-        Column("axis", "string", "value; empty for calibration"),
-        Column("id", "string", "statement"),
-        WHOSE,
-    ),
-    Column("reversed", "bool", "whether agreeing speaks against the value"),
-    Column("residual_nats", "float64", "agreement beyond habit: err, mean over frames"),
-    Column("probability", "float64", "Phi(err / sigma)", minimum=0, maximum=1),
-    Column("rating", "float64", "4 P + 1, nothing turned round", minimum=1, maximum=5),
-)
-POINTS = Schema(
-    columns=(
-        MODEL,
-        LANGUAGE,
-        SCALE,
-        READING,
-        Column("questionnaire", "string", "config of `statements`"),
-        Column("axis", "string", "value; empty for calibration"),
-        Column("id", "string", "statement"),
-        Column("bearing", "float64", "weight in its value; below 0: agreeing speaks against it"),
-        Column("cluster", "string", "the statement with its opposite, which are drawn together"),
-        WHOSE,
-        Column("frame", "string", "frame"),
-        Column("form", "label", "statements as they stand, or denied", labels=FORMS),
-        Column("disagree_nats", "float64", "log-probability of disagreeing", maximum=0),
-        Column("agree_nats", "float64", "log-probability of agreeing", maximum=0),
-    ),
-    key=(
-        *("model", "language", "scale", "reading", "questionnaire", "axis", "id", "gender"),
-        *("frame", "form"),
-    ),
-)
-LINES = Schema.keyed(
-    (
-        MODEL,
-        LANGUAGE,
-        READING,
-        FIT,
-        LINE,
-        WHOSE,
-        Column("frame", "string", f"frame; {COMBINED}: residuals averaged over frames and forms"),
-        Column("form", "label", "statements as they stand, or denied", labels=FORMS),
-        Column("measure", "string", "slope, intercept, sigma (n-1 or n), or area under the curve"),
-    ),
-    *ESTIMATE,
-)
-VALUES = Schema.keyed(
-    (
-        MODEL,
-        LANGUAGE,
-        SCALE,
-        READING,
-        FIT,
-        LINE,
-        Column("spread", "label", "sigma with n - 1 or with n", labels=SPREADS),
-        AXIS,
-        WHOSE,
-    ),
-    Column("items", "int64", "statements of the value", minimum=1),
-    *ESTIMATE,
-    Column("sd", "float64", "standard deviation over statements, n - 1", nullable=True),
-)
-STANDINGS = Schema(
-    columns=(
-        MODEL,
-        LANGUAGE,
-        SCALE,
-        READING,
-        AXIS,
-        WHOSE,
-        *STANDING,
-        Column("value", "float64", "the model's"),
-    ),
-    key=("model", "language", "scale", "reading", "axis", "gender", "survey", "infected"),
-)
-GENDER = Schema.keyed(
-    (
-        MODEL,
-        LANGUAGE,
-        SCALE,
-        READING,
-        FIT,
-        Column(
-            "measure",
-            "label",
-            "feminine minus masculine rating: value with reversed statements turned round, "
-            "agreement as they are",
-            labels=MEASURES,
-        ),
-        Column("axis", "string", f"value, {ALL} of them, or {CALIBRATION}"),
-    ),
-    Column("items", "int64", "statements", minimum=1),
-    *ESTIMATE,
-    Column("equivalence_margin", "float64", "smallest difference in rating that matters"),
-    Column("equivalence_low", "float64", "interval of the two one-sided tests", nullable=True),
-    Column("equivalence_high", "float64", "its other end", nullable=True),
-    Column(
-        "p_equivalence",
-        "float64",
-        "p of the two one-sided t tests; the null: it is the margin or more, either way",
-        nullable=True,
-    ),
-    Column("p_equivalence_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-    Column("verdict", "label", "what both adjusted tests say together", labels=VERDICTS),
-)
-CONSISTENCY = Schema.keyed(
-    (
-        MODEL,
-        LANGUAGE,
-        SCALE,
-        Column(
-            "comparison",
-            "label",
-            "residuals of the same statements in two frames; as they stand and denied, the sign "
-            "turned; of a statement and its opposite, the sign turned; of the genders; of methods",
-            labels=COMPARISONS,
-        ),
-        Column("first", "string", "one side"),
-        Column("second", "string", "the other"),
-    ),
-    *ESTIMATE,
-    Column("spearman", "float64", "rank correlation", nullable=True),
-)
-RESPONDENTS = Schema(
-    columns=(
-        Column("survey", "string", "config of `survey`"),
-        Column("simulated", "bool", "whether that was drawn at random: nobody answered"),
-        SCALE,
-        AXIS,
-        Column("gender", "string", "gender of the respondents, or all"),
-        Column("infected", "label", "infection status of the respondents", labels=STATUS),
-        *ESTIMATE,
-        Column("sd", "float64", "standard deviation over respondents", nullable=True),
-        Column("median", "float64", "their median"),
-        Column("quartile_low", "float64", "a quarter of them are at or below it"),
-        Column("quartile_high", "float64", "a quarter of them are at or above it"),
-    ),
-    key=("survey", "axis", "gender", "infected"),
-)
-BASELINE = Schema(
-    columns=(
-        LANGUAGE,
-        SCALE,
-        Column("baseline", "label", "simulated respondent", labels=BASELINES),
-        AXIS,
-        Column("items", "int64", "statements of the value", minimum=1),
-        Column("value", "float64", "mean rating after reversal"),
-        Column("low", "float64", "of random answers: 2.5% of means are below"),
-        Column("high", "float64", "and 2.5% above"),
-        Column("sd", "float64", "standard deviation over statements"),
-        *PLACE,
-    ),
-    key=("language", "scale", "baseline", "axis", "survey"),
-)
 SCHEMAS = {
-    "values": VALUES,
-    "gender": GENDER,
-    "standing": STANDINGS,
-    "calibration": LINES,
-    "consistency": CONSISTENCY,
-    "baselines": BASELINE,
-    "respondents": RESPONDENTS,
-    "answers": ANSWERS,
-    "points": POINTS,
+    "values": Schema.keyed(
+        (
+            *(*PLACE, FIT, LINE),
+            Column("spread", "label", "sigma with n - 1 or with n", labels=SPREADS),
+            *(AXIS, WHOSE),
+        ),
+        ITEMS,
+        *ESTIMATE,
+        Column("sd", "float64", "standard deviation over statements, n - 1", nullable=True),
+    ),
+    "gender": Schema.keyed(
+        (
+            *(*PLACE, FIT),
+            Column(
+                "measure",
+                "label",
+                "feminine minus masculine rating: value with reversed statements turned round, "
+                "agreement as they are",
+                labels=MEASURES,
+            ),
+            Column("axis", "string", f"value, {ALL} of them, or {CALIBRATION}"),
+        ),
+        Column("items", "int64", "statements", minimum=1),
+        *ESTIMATE,
+        Column("equivalence_margin", "float64", "smallest difference in rating that matters"),
+        Column("equivalence_low", "float64", "interval of the two one-sided tests", nullable=True),
+        Column("equivalence_high", "float64", "its other end", nullable=True),
+        Column(
+            "p_equivalence",
+            "float64",
+            "p of the two one-sided t tests; the null: it is the margin or more, either way",
+            nullable=True,
+        ),
+        Column("p_equivalence_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+        Column("verdict", "label", "what both adjusted tests say together", labels=VERDICTS),
+    ),
+    "standing": Schema(
+        (*PLACE, AXIS, WHOSE, *STANDING, Column("value", "float64", "the model's")),
+        ("model", "language", "scale", "reading", "axis", "gender", "survey", "infected"),
+    ),
+    "calibration": Schema.keyed(
+        (
+            *(MODEL, LANGUAGE, READING, FIT, LINE, WHOSE),
+            Column(
+                "frame", "string", f"frame; {COMBINED}: residuals averaged over frames and forms"
+            ),
+            FORM,
+            Column(
+                "measure", "string", "slope, intercept, sigma (n-1 or n), or area under the curve"
+            ),
+        ),
+        *ESTIMATE,
+    ),
+    "consistency": Schema.keyed(
+        (
+            *(MODEL, LANGUAGE, SCALE),
+            Column(
+                "comparison",
+                "label",
+                "residuals of the same statements in two frames; as they stand and denied, the "
+                "sign turned; of a statement and its opposite, the sign turned; of the genders; of "
+                "methods",
+                labels=COMPARISONS,
+            ),
+            Column("first", "string", "one side"),
+            Column("second", "string", "the other"),
+        ),
+        *ESTIMATE,
+        Column("spearman", "float64", "rank correlation", nullable=True),
+    ),
+    "baselines": Schema(
+        (
+            *(LANGUAGE, SCALE),
+            Column("baseline", "label", "simulated respondent", labels=BASELINES),
+            *(AXIS, ITEMS),
+            Column("value", "float64", "mean rating after reversal"),
+            Column("low", "float64", "of random answers: 2.5% of means are below"),
+            Column("high", "float64", "and 2.5% above"),
+            Column("sd", "float64", "standard deviation over statements"),
+            *STANDING_IF_ANY,
+        ),
+        ("language", "scale", "baseline", "axis", "survey"),
+    ),
+    "respondents": Schema(
+        (
+            Column("survey", "string", "config of `survey`"),
+            *(SIMULATED, SCALE, AXIS),
+            Column("gender", "string", "gender of the respondents, or all"),
+            *(INFECTION, *ESTIMATE),
+            Column("sd", "float64", "standard deviation over respondents", nullable=True),
+            MEDIAN,
+            Column("quartile_low", "float64", "a quarter of them are at or below it"),
+            Column("quartile_high", "float64", "a quarter of them are at or above it"),
+        ),
+        ("survey", "axis", "gender", "infected"),
+    ),
+    "answers": Schema.keyed(
+        (*PLACE, AXIS_OR_NONE, STATEMENT, WHOSE),
+        Column("reversed", "bool", "whether agreeing speaks against the value"),
+        Column("residual_nats", "float64", "agreement beyond habit: err, mean over frames"),
+        Column("probability", "float64", "Phi(err / sigma)", **SHARE),
+        Column("rating", "float64", "4 P + 1, nothing turned round", minimum=1, maximum=5),
+    ),
+    "points": Schema(
+        (
+            *PLACE,
+            Column("questionnaire", "string", "config of `statements`"),
+            AXIS_OR_NONE,
+            STATEMENT,
+            Column(
+                "bearing", "float64", "weight in its value; below 0: agreeing speaks against it"
+            ),
+            Column(
+                "cluster", "string", "the statement with its opposite, which are drawn together"
+            ),
+            WHOSE,
+            Column("frame", "string", "frame"),
+            FORM,
+            Column("disagree_nats", "float64", "log-probability of disagreeing", maximum=0),
+            Column("agree_nats", "float64", "log-probability of agreeing", maximum=0),
+        ),
+        (
+            *("model", "language", "scale", "reading", "questionnaire", "axis", "id", "gender"),
+            *("frame", "form"),
+        ),
+    ),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -11,9 +11,9 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.survey.responses import GENDERS, INFECTED
 from plumbline.probes.stats.bootstrap import bits, keys, poisson
-from plumbline.probes.stats.estimate import finite
-from plumbline.probes.values.ratings import Rows, estimate, random_means
-from plumbline.probes.values.schemas import ALL, BASELINES, PLACE, STATUS, WHO
+from plumbline.probes.stats.estimate import finite, rounded
+from plumbline.probes.values.ratings import estimate, random_means
+from plumbline.probes.values.schemas import ALL, STATUS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,34 +24,25 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-RESPONDENTS_OF = {"feminine": "female", "masculine": "male", "both": ALL}
+RESPONDENTS_OF = {0: "female", 1: "male", 2: ALL}  # by WHO
+KIND = ("survey", "simulated", "scale", "axis", "gender", "infected")
 
 
-class Survey(NamedTuple):
-    """What respondents of one survey answered, by value."""
+def surveys(folder: Path, statements: pl.DataFrame) -> pl.DataFrame:
+    """Return the respondents of all surveys, a row for each value and kind of respondents.
 
-    name: str
-    simulated: bool
-    scale: str
-    scores: pl.DataFrame  # respondent, gender, infected, axis, score
-
-    def of(self, axis: str, gender: str = ALL, infected: str = ALL) -> pl.DataFrame:
-        """Return the respondents of a kind who answered to a value."""
-        own = self.scores.filter(pl.col("axis") == axis)
-        if gender != ALL:
-            own = own.filter(pl.col("gender") == gender)
-        if infected != ALL:
-            own = own.filter(pl.col("infected") == infected)
-        return own.sort("respondent")
-
-
-def surveys(folder: Path, statements: pl.DataFrame) -> list[Survey]:
-    """Return every survey, its answers turned round where that is due and averaged by value.
+    Kinds are gender and infection status, ``all`` among the values of both.
 
     Parameters
     ----------
     statements
         Of all languages: columns scale, id, axis, bearing.
+
+    Returns
+    -------
+    DataFrame
+        :data:`KIND`, and lists of equal length: ``respondent``, sorted, and ``score``, the mean of
+        a respondent's answers, turned round where that is due.
 
     Raises
     ------
@@ -64,139 +55,86 @@ def surveys(folder: Path, statements: pl.DataFrame) -> list[Survey]:
     for config in parquet.configs(folder):
         frame = pl.read_parquet(folder / f"{config}.parquet")
         joined = frame.join(known, left_on=["scale", "item"], right_on=["scale", "id"])
-        scale, simulated = frame["scale"][0], frame["simulated"][0]
-        if joined.is_empty():
-            if scale not in set(known["scale"]):
-                continue  # a survey of a questionnaire that is not asked
+        if joined.is_empty() and frame["scale"][0] in set(known["scale"]):
             raise UserError(
-                f"{folder / config}.parquet: answers to none of the statements of {scale!r}; the "
-                "heads of its columns must be their ids"
+                f"{folder / config}.parquet: answers to none of the statements of "
+                f"{frame['scale'][0]!r}; the heads of its columns must be their ids"
             )
-        load, answer = pl.col("bearing").abs(), pl.col("answer")
-        value = pl.when(pl.col("bearing") < 0).then(6 - answer).otherwise(answer)
-        scores = joined.group_by("respondent", "gender", "infected", "axis").agg(
-            score=(value * load).sum() / load.sum()
-        )
-        scores = scores.with_columns(
-            pl.col(name).replace_strict(dict(enumerate(labels)), return_dtype=pl.String)
-            for name, labels in (("gender", GENDERS), ("infected", INFECTED))
-        )
-        found.append(Survey(config, simulated, scale, scores))
-    return found
+        found.append(joined.with_columns(survey=pl.lit(config)))
+    load, answer = pl.col("bearing").abs(), pl.col("answer")
+    value = pl.when(pl.col("bearing") < 0).then(6 - answer).otherwise(answer)
+    scores = pl.concat(found).group_by(*KIND, "respondent", maintain_order=True)
+    every = scores.agg(score=(value * load).sum() / load.sum())
+    for name, labels in (("gender", GENDERS), ("infected", INFECTED)):
+        codes = dict(enumerate(labels))
+        own = every.with_columns(pl.col(name).replace_strict(codes, return_dtype=pl.String))
+        every = pl.concat([own, own.with_columns(pl.lit(ALL).alias(name))])
+    status = {name: number for number, name in enumerate(STATUS)}
+    every = every.with_columns(pl.col("infected").replace_strict(status)).sort("respondent")
+    return every.group_by(KIND, maintain_order=True).agg("respondent", "score")
 
 
-def respondents(survey: Survey, params: Params) -> Rows:
-    """Return mean, spread and quartiles of the respondents, by value, gender and infection."""
+def respondents(people: pl.DataFrame, params: Params) -> pl.DataFrame:
+    """Return mean, spread and quartiles of every kind of respondents."""
     rows = []
-    for axis in survey.scores["axis"].unique().sort():
-        for gender in (ALL, *GENDERS):
-            for infected in STATUS:
-                own = survey.of(axis, gender, infected)
-                if own.is_empty():
-                    continue
-                score = own["score"].to_numpy()
-                drawn = poisson(bits(keys(own["respondent"]), params.n_bootstrap, params.seed))
-                with np.errstate(invalid="ignore"):
-                    means = score @ drawn / drawn.sum(axis=0)
-                low, median, high = np.quantile(score, [0.25, 0.5, 0.75])
-                rows.append(
-                    estimate(
-                        np.r_[score.mean(), means],
-                        len(own),
-                        params,
-                        cluster="respondent",
-                        null="none",
-                        survey=survey.name,
-                        simulated=survey.simulated,
-                        scale=survey.scale,
-                        axis=axis,
-                        gender=gender,
-                        infected=STATUS.index(infected),
-                        sd=finite(score.std(ddof=1)) if len(own) > 1 else None,
-                        median=finite(median),
-                        quartile_low=finite(low),
-                        quartile_high=finite(high),
-                    )
-                )
-    return rows
+    for kind in people.iter_rows(named=True):
+        names, score = kind.pop("respondent"), np.array(kind.pop("score"))
+        drawn = poisson(bits(keys(names), params.n_bootstrap, params.seed))
+        with np.errstate(invalid="ignore"):
+            draws = np.r_[score.mean(), score @ drawn / drawn.sum(axis=0)]
+        low, median, high = map(finite, np.quantile(score, [0.25, 0.5, 0.75]))
+        about = kind | {"median": median, "quartile_low": low, "quartile_high": high}
+        about |= {"sd": finite(score.std(ddof=1)) if len(score) > 1 else None}
+        about |= {"cluster": "respondent", "null": "none"}
+        rows.append(estimate(draws, len(score), params, **about))
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _place(survey: Survey, score: Array, value: float) -> dict[str, Any]:
-    return {
-        "survey": survey.name,
-        "simulated": survey.simulated,
-        "respondents": len(score),
-        "median": finite(float(np.median(score))),
-        "percentile_tails": finite(percentile_tails(value, score)),
-        "percentile_distance": finite(percentile_distance(value, score)),
-    }
-
-
-def standing(rows: Rows, found: list[Survey]) -> Rows:
+def standing(values: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     """Return where values of the default variant stand among respondents of the same gender."""
-    placed = []
-    shared = ("model", "language", "scale", "reading", "axis", "gender")
-    for row in rows:
-        if row["fitted"] or row["intercept"] or row["spread"]:
-            continue
-        for survey in (s for s in found if s.scale == row["scale"]):
-            for infected in STATUS:
-                gender = RESPONDENTS_OF[WHO[row["gender"]]]
-                score = survey.of(row["axis"], gender, infected)["score"].to_numpy()
-                if len(score):
-                    placed.append(
-                        {name: row[name] for name in shared}
-                        | {"value": row["value"], "infected": STATUS.index(infected)}
-                        | _place(survey, score, row["value"])
-                    )
-    return placed
+    default = (pl.col("fitted") == 0) & ~pl.col("intercept") & (pl.col("spread") == 0)
+    kind = pl.col("gender").replace_strict(RESPONDENTS_OF, return_dtype=pl.String)
+    own, at = values.filter(default).with_columns(kind=kind), ["scale", "axis", "kind"]
+    return _placed(own.join(people.rename({"gender": "kind"}), on=at))
 
 
-def baselines(about: pl.DataFrame, language: str, found: list[Survey], params: Params) -> Rows:
-    """Return the values of random responses, and of agreeing or disagreeing with everything.
-
-    Parameters
-    ----------
-    about
-        Statements of a language that bear on a value.
-    """
+def baselines(
+    statements: pl.DataFrame, language: str, people: pl.DataFrame, params: Params
+) -> pl.DataFrame:
+    """Return the values of random responses, and of agreeing or disagreeing with everything."""
     rows = []
-    for (scale, axis), own in sorted(about.group_by("scale", "axis"), key=lambda part: part[0]):
-        bearing = own["bearing"].to_numpy()
+    own = statements.filter((pl.col("language") == language) & (pl.col("axis") != ""))
+    for (scale, axis), part in sorted(own.group_by("scale", "axis"), key=lambda each: each[0]):
+        bearing = part["bearing"].to_numpy()
         load, agrees = np.abs(bearing), np.where(bearing < 0, 1.0, 5.0)
-        drawn = random_means(load, params)
-        ends = {
-            BASELINES[0]: (3.0, *np.quantile(drawn, [0.025, 0.975]), 4 / np.sqrt(12)),
-            BASELINES[1]: _always(agrees, load),
-            BASELINES[2]: _always(6 - agrees, load),
-        }
-        for name, (value, low, high, sd) in ends.items():
-            about_it = {
-                "language": language,
-                "scale": scale,
-                "baseline": BASELINES.index(name),
-                "axis": axis,
-                "items": len(own),
-                "value": finite(value),
-                "low": finite(low),
-                "high": finite(high),
-                "sd": finite(sd),
-            }
-            rows += [about_it | place for place in _places(found, scale, axis, value)]
-    return rows
+        ends = np.quantile(random_means(load, params), [0.025, 0.975])
+        told = [(3.0, *ends, 4 / np.sqrt(12))]
+        for rated in (agrees, 6 - agrees):
+            value = (rated * load).sum() / load.sum()
+            told.append((value, value, value, rated.std(ddof=1) if len(part) > 1 else 0.0))
+        rows += [(scale, axis, len(part), b, *numbers) for b, numbers in enumerate(told)]
+    names = ["scale", "axis", "items", "baseline", "value", "low", "high", "sd"]
+    table = pl.DataFrame(rows, names, orient="row").with_columns(language=pl.lit(language))
+    everybody = people.filter((pl.col("gender") == ALL) & (pl.col("infected") == 0))
+    placed = _placed(table.join(everybody, on=["scale", "axis"], how="left"))
+    return rounded(placed, names[4:], p=())
 
 
-def _places(found: list[Survey], scale: str, axis: str, value: float) -> Rows:
-    """Return where a value stands among all respondents of each survey of a scale."""
-    own = [s for s in found if s.scale == scale]
-    if not own:
-        return [dict.fromkeys(column.name for column in PLACE) | {"survey": "", "respondents": 0}]
-    return [_place(survey, survey.of(axis)["score"].to_numpy(), value) for survey in own]
-
-
-def _always(ratings: Array, load: Array) -> tuple[float, float, float, float]:
-    value = float((ratings * load).sum() / load.sum())
-    return value, value, value, float(ratings.std(ddof=1)) if len(ratings) > 1 else 0.0
+def _placed(values: pl.DataFrame) -> pl.DataFrame:
+    """Return where each value stands among the scores beside it, if there are such."""
+    rows = []
+    for row in values.drop("respondent").iter_rows(named=True):
+        score = np.array(row.pop("score") or [])
+        row |= {"survey": row["survey"] or "", "respondents": len(score)}
+        if len(score):
+            row["median"] = finite(float(np.median(score)))
+            row["percentile_tails"] = finite(percentile_tails(row["value"], score))
+            row["percentile_distance"] = finite(percentile_distance(row["value"], score))
+        rows.append(row)
+    names = ("median", "percentile_tails", "percentile_distance")
+    nothing = pl.DataFrame(schema=dict.fromkeys(names, pl.Float64))
+    table = pl.DataFrame(rows, infer_schema_length=None)
+    return pl.concat([nothing, table], how="diagonal_relaxed")
 
 
 def percentile_tails(value: float, answers: Array) -> float:

@@ -18,8 +18,8 @@ from plumbline.probes.stats.estimate import adjusted, finite, typed
 from plumbline.probes.stats.intervals import rank_correlations
 from plumbline.probes.values import ratings as rows_of
 from plumbline.probes.values.calibration import each, fit
-from plumbline.probes.values.ratings import Reading, estimate
-from plumbline.probes.values.responses import Cell, answers, block, statements
+from plumbline.probes.values.ratings import Reading, drawn_p, estimate
+from plumbline.probes.values.responses import answers, block, statements
 from plumbline.probes.values.schemas import COMPARISONS, SCHEMAS, Params
 from plumbline.probes.values.survey import baselines, respondents, standing, surveys
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.values.ratings import Rows
     from plumbline.probes.values.responses import Block
 
     Array = NDArray[np.float64]
+    Rows = Iterator[dict[str, Any]] | pl.DataFrame
 
 EACH = False
 DATASETS = ("statements", "survey")
@@ -64,30 +64,36 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     UserError
         If a language has no statements for calibration, or none that bear on a value.
     """
-    folder = inputs.datasets["statements"]
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
-    every: dict[str, pl.DataFrame] = {}
+    found: dict[str, list[pl.DataFrame]] = {name: [] for name in SCHEMAS}
+    every = statements(inputs.datasets["statements"])
+    people = surveys(inputs.datasets["survey"], every)
+    languages = set()
     for model in inputs.models:
         outputs = inputs.outputs("agreement", model)
         for language in sorted(p.name for p in outputs.iterdir() if p.is_dir()):
-            about = every.setdefault(language, statements(folder, language))
-            for name, own in _model(answers(outputs, language), about, params).items():
-                found[name] += [{"model": model, "language": language} | row for row in own]
-    people = surveys(inputs.datasets["survey"], statements(folder))
-    found["standing"] = standing(found["values"], people)
-    found["respondents"] = [row for survey in people for row in respondents(survey, params)]
-    for language, about in sorted(every.items()):
-        bearing = about.filter(pl.col("axis") != "")
-        found["baselines"] += baselines(bearing, language, people, params)
-    return {name: _table(own, name) for name, own in found.items() if own or name not in OPTIONAL}
+            languages.add(language)
+            about = every.filter(pl.col("language") == language)
+            own = {"model": pl.lit(model), "language": pl.lit(language)}
+            for name, part in _model(answers(outputs, language), about, params):
+                rows = pl.DataFrame(part, infer_schema_length=None)
+                found[name].append(rows.with_columns(**own) if len(rows) else rows)
+    found["standing"] = [standing(table, people) for table in found["values"]]
+    found["respondents"] = [respondents(people, params)]
+    found["baselines"] = [baselines(every, name, people, params) for name in sorted(languages)]
+    return {
+        name: _table(pl.concat(full, how="diagonal_relaxed") if full else None, name)
+        for name, parts in found.items()
+        for full in ([part for part in parts if len(part)],)
+        if full or name not in OPTIONAL
+    }
 
 
-def _table(own: list[dict[str, Any]], name: str) -> pl.DataFrame:
-    """Return rows as a table, in the order of its key."""
+def _table(table: pl.DataFrame | None, name: str) -> pl.DataFrame:
+    """Return a table with adjusted p, each row once, in the order of its key."""
     schema = SCHEMAS[name]
-    if not own:
+    if table is None:
         raise UserError(f"analysis.values: no row of {name}; does any model have outputs?")
-    table = pl.DataFrame(own, infer_schema_length=None)
+    table = table.unique(schema.key, keep="last", maintain_order=True)  # of several scales
     if name in FAMILIES:
         table = adjusted(table, over=FAMILIES[name])
     if name == "gender":
@@ -99,9 +105,8 @@ def _table(own: list[dict[str, Any]], name: str) -> pl.DataFrame:
 
 def _model(
     answered: pl.DataFrame, about: pl.DataFrame, params: Params
-) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of one model in one language, by table."""
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
+) -> Iterator[tuple[str, Rows]]:
+    """Yield the rows of one model in one language, each time with their table."""
     there = answered["method"].unique().to_list()
     neutral = about.filter(pl.col("polarity").is_not_null())
     bearing = about.filter(pl.col("axis") != "")
@@ -115,84 +120,60 @@ def _model(
         pair = (neutral, bearing.filter(pl.col("scale") == scale))
         for name, methods in METHODS.items():
             method = next(m for m in methods if m in there)
-            cells = [Cell(params.frame, "plain")] if name == "faithful" else None
-            blocks = [block(answered, part, method, cells) for part in pair]
-            drawn = [b.weights(params.n_bootstrap, params.seed) for b in blocks]
-            reading = Reading(name, blocks[0], blocks[1], drawn[0], drawn[1])
-            found["values"] += rows_of.values(reading, params)
-            found["gender"] += rows_of.gender(reading, params)
-            found["calibration"] += rows_of.lines(reading, params)
-            found["answers"] += rows_of.answers(
-                reading, fit(reading.calibration, reading.weights[:, :1])
-            )
-            found["points"] += rows_of.points(reading)
-        sides = {
-            m: (block(answered, pair[0], m), block(answered, pair[1], m))
-            for m in sorted(there, reverse=True)
-        }
-        found["consistency"] += consistency(sides, (drawn[0], drawn[1]), params)
-    for name in ("answers", "points", "calibration", "consistency"):  # of several scales once
-        key = [k for k in SCHEMAS[name].key if k not in ("model", "language")]
-        found[name] = list({tuple(row[k] for k in key): row for row in found[name]}.values())
-    return found
+            cells = [(params.frame, "plain")] if name == "faithful" else None
+            blocks = [block(answered, part, method, params, cells) for part in pair]
+            reading = Reading(name, blocks[0], blocks[1], params)
+            yield "values", rows_of.values(reading)
+            yield "gender", rows_of.gender(reading)
+            yield "calibration", rows_of.lines(reading)
+            yield "answers", rows_of.answers(reading)
+            yield "points", rows_of.points(reading)
+        sides = [
+            {m: block(answered, part, m, params) for m in sorted(there, reverse=True)}
+            for part in pair
+        ]
+        for own in sides:
+            yield "consistency", consistency(own, sides[0], params)
 
 
 def consistency(
-    blocks: Mapping[str, tuple[Block, Block]], drawn: tuple[Array, Array], params: Params
-) -> Rows:
-    """Return correlations of residuals, of the statements of a scale and of the calibration.
-
-    Parameters
-    ----------
-    blocks
-        By method: the statements for calibration, and those of a scale, in all frames and forms.
-    drawn
-        How often each of them is drawn, (statements, 1 + replicates).
-    """
-    rows: Rows = []
-    for which in (0, 1):
-        err = {m: each(pair[which], fit(pair[0], drawn[0][:, :1])) for m, pair in blocks.items()}
-        block = next(iter(blocks.values()))[which]
-        clusters = np.array(block.clusters())
-        for comparison, (first, one), (second, two) in _pairs(block, err):
-            kept = np.isfinite(one) & np.isfinite(two)
-            n = len(set(clusters[kept]))
-            if n < 3:
-                continue
-            x, y = one[kept], two[kept]
-            key = {
-                "scale": str(block.about["scale"][0]),
-                "comparison": COMPARISONS.index(comparison),
-            }
-            rows.append(
-                estimate(
-                    correlation(x, y, drawn[which][kept]),
-                    n,
-                    params,
-                    null="0: unrelated, values shuffled over statements",
-                    p=_shuffled_p(x, y, params),
-                    first=first,
-                    second=second,
-                    spearman=finite(float(rank_correlations(x, y))),
-                    **key,
-                )
-            )
-    return rows
+    blocks: Mapping[str, Block], calibration: Mapping[str, Block], params: Params
+) -> Iterator[dict[str, Any]]:
+    """Yield correlations of residuals, each by method, in all frames and forms."""
+    err = {m: each(b, fit(calibration[m], replicates=1)) for m, b in blocks.items()}
+    first = next(iter(blocks.values()))
+    for comparison, (one, own), (other, whose) in _pairs(first, err):
+        kept = np.isfinite(own) & np.isfinite(whose)
+        n = first.about["cluster"].filter(kept).n_unique()
+        if n < 3:
+            continue
+        x, y = own[kept], whose[kept]
+        yield estimate(
+            correlation(x, y, first.drawn[kept]),
+            n,
+            params,
+            null="0: unrelated, values shuffled over statements",
+            p=_shuffled_p(x, y, params),
+            scale=str(first.about["scale"][0]),
+            comparison=COMPARISONS.index(comparison),
+            first=one,
+            second=other,
+            spearman=finite(float(rank_correlations(x, y))),
+        )
 
 
 def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, Side, Side]]:
-    """Yield what is comparison and both sides, (statements,) each."""
+    """Yield what is compared and both sides, (statements,) each."""
     own = err[next(iter(err))]
-    cells = block.cells
     both = own.mean(axis=1)  # of the genders
-    plain = [c for c, cell in enumerate(cells) if cell.form == "plain"]
-    for one, other in combinations(plain, 2):
-        yield "frames", (cells[one].frame, both[:, one]), (cells[other].frame, both[:, other])
-    for one in plain:
-        frame = cells[one].frame
-        for c, cell in enumerate(cells):
-            if cell.frame == frame and cell.form == "negated":
-                yield "denied", (frame, both[:, one]), (f"{frame}, denied", -both[:, c])
+    plain = [c for c, (_, form) in enumerate(block.cells) if form == "plain"]
+    for a, b in combinations(plain, 2):
+        yield "frames", (block.cells[a][0], both[:, a]), (block.cells[b][0], both[:, b])
+    for a in plain:
+        frame = block.cells[a][0]
+        for c, cell in enumerate(block.cells):
+            if cell == (frame, "negated"):
+                yield "denied", (frame, both[:, a]), (f"{frame}, denied", -both[:, c])
     whole = both[:, plain].mean(axis=1)
     row = {name: i for i, name in enumerate(block.about["id"])}
     opposite = np.full(len(whole), np.nan)
@@ -202,9 +183,9 @@ def _pairs(block: Block, err: Mapping[str, Array]) -> Iterator[tuple[str, Side, 
     yield "opposites", ("statement", whole), ("opposite", opposite)
     sides = [(name, own[:, g][:, plain].mean(axis=1)) for g, name in enumerate(GENDERS)]
     yield "genders", sides[0], sides[1]
-    means = {method: own.mean(axis=1)[:, plain].mean(axis=1) for method, own in err.items()}
-    for this, that in combinations(means, 2):
-        yield "methods", (this, means[this]), (that, means[that])
+    means = {method: part.mean(axis=1)[:, plain].mean(axis=1) for method, part in err.items()}
+    for one, other in combinations(means.items(), 2):
+        yield "methods", one, other
 
 
 def correlation(x: Array, y: Array, weights: Array) -> Array:
@@ -225,5 +206,4 @@ def _shuffled_p(x: Array, y: Array, params: Params) -> float | None:
         return None
     rng = np.random.default_rng(params.seed)
     drawn = np.array([rng.permutation(x) @ y for _ in range(params.n_permutations)])
-    hits = int((np.abs(drawn) >= abs(x @ y) * (1 - 1e-9)).sum())
-    return (1 + hits) / (1 + params.n_permutations)
+    return drawn_p(float(x @ y), drawn)

@@ -192,11 +192,11 @@ def test_intervals_of_differences_hold_the_truth_at_their_rate():
         case = Case("m", "t", [f"{number} {i}" for i in range(150)], true, {}, {})
         weights = case.weights(200, 1)
         scored = [
-            ensemble._scored(case, voters, weights)
+            (voters, case.measured(voters.predicted, case.every, weights))
             for voters in all_runs(case, members, None, 5, 1)
             if voters.name in (PARTISAN, MEAN)
         ]
-        rows = ensemble._differences(scored, case, [], PARAMS)
+        rows = ensemble.differences(scored, case, [], PARAMS)
         row = next(
             r for r in rows if (r["baseline"], r["vote"], r["metric"]) == (MEAN, "hard", METRICS[0])
         )

@@ -7,8 +7,9 @@ from classified import GROUPS, KNOWS, outputs
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.leaning import fairness, recovery
-from plumbline.probes.leaning.fairness import CORRECTED, FAITHFUL, ONE_RUN, limits, measured_on
+from plumbline.probes.leaning.fairness import CORRECTED, FAITHFUL, ONE_RUN
 from plumbline.probes.leaning.predictions import ALL, Case, Runs, State, matched
+from plumbline.probes.stats.bootstrap import percentiles
 from plumbline.probes.stats.classification import METRICS
 
 SEED = 20261122
@@ -275,8 +276,8 @@ def test_intervals_over_texts_hold_the_truth_at_their_rate():
         runs = Runs([(1, s) for s in range(4)], np.where(right == true, 0.8, 0.2))
         members = {ALL: np.ones(150, dtype=bool)}
         case = Case("m", "t", [f"{number}{i}" for i in ids], true, {}, members)
-        own = measured_on(case, runs, members[ALL], case.weights(200, 1))
-        low, high = limits(own.mean[1:], PARAMS)
+        own = case.measured(runs.predicted, members[ALL], case.weights(200, 1))
+        low, high = percentiles(own.mean[1:].T, PARAMS.confidence)
         held += [low[m] <= 0.7 <= high[m] for m in (0, 1, METRICS.index("recall"))]
     print(held / 200)
     assert (held / 200 >= 0.9).all()
