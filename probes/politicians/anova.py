@@ -88,7 +88,7 @@ TESTS = Schema(
         Column(
             "p", "float64", "of F, errors normal and equal", nullable=True, minimum=0, maximum=1
         ),
-        Column("p_bh", "float64", "Benjamini-Hochberg", nullable=True, minimum=0, maximum=1),
+        columns.share("p_bh", "Benjamini-Hochberg", nullable=True),
         columns.REASON,
         columns.TESTED,
     ),

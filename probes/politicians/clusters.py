@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.probes.politicians.pmi import READINGS
 from plumbline.probes.politicians.words import columns
@@ -46,45 +46,39 @@ JOINT = "together"
 GROUPS = (*GENDERS, JOINT)
 MEASURES = ("inertia", "silhouette", "stability", "gap")
 GROUP = Column("group", "label", "whose words: one gender's, or all together", labels=GROUPS)
-FITS = Schema(
-    columns=(
-        *columns.PLACE,
-        GROUP,
-        Column("clusters", "int32", "number of clusters", minimum=2),
-        Column("measure", "label", "what is measured", labels=MEASURES),
-        Column("words", "int64", "words in the group", minimum=1),
-        *ESTIMATE,
-        Column("chosen", "bool", "whether the number of clusters has the largest silhouette"),
-        Column("family", "int64", "tests in the family that p_bh is taken over", nullable=True),
-    ),
-    key=("language", "pos", "group", "clusters", "measure"),
+FITS = columns.schema(
+    "language pos group clusters measure",
+    *columns.PLACE,
+    GROUP,
+    Column("clusters", "int32", "number of clusters", minimum=2),
+    Column("measure", "label", "what is measured", labels=MEASURES),
+    Column("words", "int64", "words in the group", minimum=1),
+    *ESTIMATE,
+    Column("chosen", "bool", "whether the number of clusters has the largest silhouette"),
+    Column("family", "int64", "tests in the family that p_bh is taken over", nullable=True),
 )
-SHARES = Schema(
-    columns=(
-        *columns.PLACE,
-        Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
-        columns.GENDER,
-        Column("count", "int64", "words of this gender in the cluster", minimum=0),
-        Column("words", "int64", "words in the cluster", minimum=1),
-        Column("expected", "float64", "share of this gender among all words", minimum=0, maximum=1),
-        *ESTIMATE,
-        columns.FAMILY,
-    ),
-    key=("language", "pos", "part", "gender"),
+SHARES = columns.schema(
+    "language pos part gender",
+    *columns.PLACE,
+    Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
+    columns.GENDER,
+    Column("count", "int64", "words of this gender in the cluster", minimum=0),
+    Column("words", "int64", "words in the cluster", minimum=1),
+    columns.share("expected", "share of this gender among all words"),
+    *ESTIMATE,
+    columns.FAMILY,
 )
-WORDS = Schema(
-    columns=(
-        *columns.PLACE,
-        GROUP,
-        columns.WORD,
-        Column("gender", "label", "the gender that the word deviates to", labels=GENDERS),
-        Column("deviation_nats", "float64", "PMI with that gender, smoothed"),
-        Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
-        Column("silhouette", "float64", "of the word in it", minimum=-1, maximum=1),
-        Column("x", "float64", "first principal component of the group's states"),
-        Column("y", "float64", "second principal component"),
-    ),
-    key=("language", "pos", "group", "word"),
+WORDS = columns.schema(
+    "language pos group word",
+    *columns.PLACE,
+    GROUP,
+    columns.WORD,
+    Column("gender", "label", "the gender that the word deviates to", labels=GENDERS),
+    Column("deviation_nats", "float64", "PMI with that gender, smoothed"),
+    Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
+    Column("silhouette", "float64", "of the word in it", minimum=-1, maximum=1),
+    Column("x", "float64", "first principal component of the group's states"),
+    Column("y", "float64", "second principal component"),
 )
 SCHEMAS = {"fits": FITS, "shares": SHARES, "words": WORDS}
 

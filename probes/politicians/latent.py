@@ -46,50 +46,41 @@ FIT = (
     Column("l1", "float64", "weight of the L1 penalty", minimum=0),
     Column("posterior", "float64", "weight of the posterior regulariser", minimum=0),
 )
-LATENT = Schema(
-    columns=(
-        *columns.PLACE,
-        columns.WORD,
-        columns.LEMMA,
-        SENTIMENT,
-        columns.GENDER,
-        Column("rank", "int64", "by value, within gender and sentiment; 1: largest", minimum=1),
-        Column(
-            "q",
-            "float64",
-            "q(s | w), the share of this sentiment; null: the word is in no lexicon",
-            nullable=True,
-            minimum=0,
-            maximum=1,
-        ),
-        Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
-        Column("people", "int64", "people of this gender", minimum=1),
-        Column(
-            "value_faithful",
-            "float64",
-            "the same with nothing added to counts and L1 by its subgradient, as the paper has it",
-        ),
-        Column("seed_sd", "float64", "SD of the grid's average over seeds, nats", minimum=0),
-        Column("grid_sd", "float64", "SD over the weights, of means over seeds", minimum=0),
-        *ESTIMATE,
-        columns.FAMILY,
+LATENT = columns.schema(
+    "language pos word sentiment gender",
+    *columns.PLACE,
+    columns.WORD,
+    columns.LEMMA,
+    SENTIMENT,
+    columns.GENDER,
+    Column("rank", "int64", "by value, within gender and sentiment; 1: largest", minimum=1),
+    columns.share(
+        "q", "q(s | w), the share of this sentiment; null: the word is in no lexicon", nullable=True
     ),
-    key=("language", "pos", "word", "sentiment", "gender"),
+    Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
+    Column("people", "int64", "people of this gender", minimum=1),
+    Column(
+        "value_faithful",
+        "float64",
+        "the same with nothing added to counts and L1 by its subgradient, as the paper has it",
+    ),
+    Column("seed_sd", "float64", "SD of the grid's average over seeds, nats", minimum=0),
+    Column("grid_sd", "float64", "SD over the weights, of means over seeds", minimum=0),
+    *ESTIMATE,
+    columns.FAMILY,
 )
-FITS = Schema(
-    columns=(
-        *columns.PLACE,
-        *FIT,
-        Column("cross_entropy", "float64", "of observed and fitted shares, nats"),
-        Column("kl", "float64", "posterior regulariser without its weight, nats"),
-        Column("kl_word", "float64", "the same a word that has a q; null: none", nullable=True),
-        Column("zeros", "float64", "share of deviations that are 0", minimum=0, maximum=1),
-        Column("residual", "float64", "share of probability that still has to move", minimum=0),
-        Column("settled", "bool", f"residual at or below {SETTLED:g} in every seed"),
-        Column("words", "int64", "words in the model", minimum=1),
-        Column("words_q", "int64", "words with a q", minimum=0),
-    ),
-    key=("language", "pos", "l1", "posterior"),
+FITS = columns.schema(
+    "language pos l1 posterior",
+    *columns.PLACE,
+    *FIT,
+    Column("cross_entropy", "float64", "of observed and fitted shares, nats"),
+    Column("kl", "float64", "posterior regulariser without its weight, nats"),
+    Column("kl_word", "float64", "the same a word that has a q; null: none", nullable=True),
+    columns.share("zeros", "share of deviations that are 0"),
+    Column("residual", "float64", "share of probability that still has to move", minimum=0),
+    Column("settled", "bool", f"residual at or below {SETTLED:g} in every seed"),
+    Column("words", "int64", "words in the model", minimum=1),
+    Column("words_q", "int64", "words with a q", minimum=0),
 )
 WEIGHTED = Column("value", "float64", "deviation with these weights, mean over seeds, nats")
 STARTED = Column("value", "float64", "deviation from this start, mean over the weights, nats")

@@ -17,7 +17,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
-from plumbline.probes.politicians.words.columns import REASON, TESTED
+from plumbline.probes.politicians.words import columns
 from plumbline.probes.stats.classification import (
     Agreement,
     Chance,
@@ -70,30 +70,21 @@ AGREEMENT = Schema(
     columns=(
         *PLACE,
         Column("words", "int64", "words of the lexicon, phrases with them", minimum=0),
-        Column(
-            "unknown",
-            "float64",
-            "share of the testing texts without any word of it",
-            minimum=0,
-            maximum=1,
-        ),
+        columns.share("unknown", "share of the testing texts without any word of it"),
         Column("under", "float64", "means under it are negative", nullable=True),
         Column("over", "float64", "means over it are positive", nullable=True),
-        Column(
+        columns.share(
             "chance",
-            "float64",
             "expected value if the same labels were dealt out to the texts at random",
             nullable=True,
-            minimum=0,
-            maximum=1,
         ),
         *ESTIMATE,
-        REASON,
-        TESTED,
+        columns.REASON,
+        columns.TESTED,
     ),
     key=tuple(c.name for c in PLACE),
 )
-DIFFERENCES = Schema((*PLACE, *ESTIMATE, TESTED), key=AGREEMENT.key)
+DIFFERENCES = Schema((*PLACE, *ESTIMATE, columns.TESTED), key=AGREEMENT.key)
 SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
 NULLABLE = {"under", "over", "chance", "reason"}  # that no row may have
 
@@ -119,10 +110,7 @@ class Evaluation(NamedTuple):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Evaluate the lexica of every language that has labelled texts, corpus by corpus.
 
-    Returns
-    -------
-    dict
-        ``agreement`` and ``differences``; columns as in :data:`SCHEMAS`.
+    The tables are ``agreement`` and ``differences``; columns as in :data:`SCHEMAS`.
 
     Raises
     ------
@@ -164,8 +152,8 @@ def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
             f"{path}: no lexica for the labelled texts in {language!r}; add the language to "
             "datasets.lexica.languages, or take it out of datasets.labelled_texts.languages"
         )
-    columns = ["word", "q_positive", "q_negative", "score", "view_names", "view_scores"]
-    frame = pl.read_parquet(path, columns=columns)
+    read = ["word", "q_positive", "q_negative", "score", "view_names", "view_scores"]
+    frame = pl.read_parquet(path, columns=read)
     side = frame["q_positive"] - frame["q_negative"]
     found = {
         ("combination", "combination"): dict(zip(frame["word"], side, strict=True)),
@@ -304,11 +292,11 @@ def _compare(
         )
     level, nan = params.confidence, float("nan")
 
-    def add(table: str, key: tuple[str, str], of: Iterable[Estimate], **columns: Any) -> None:
+    def add(table: str, key: tuple[str, str], of: Iterable[Estimate], **more: Any) -> None:
         """Add a row for each measure; a list has the value of each."""
         for measure, estimate in enumerate(of):
             own: dict[str, Any] = {
-                k: v[measure] if isinstance(v, list) else v for k, v in columns.items()
+                k: v[measure] if isinstance(v, list) else v for k, v in more.items()
             }
             own |= {"kind": KINDS.index(key[0]), "lexicon": key[1], "measure": measure}
             tables[table].add(estimate, cluster="text", **own)

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap
@@ -32,21 +32,19 @@ READINGS = ("plug-in", "smoothed")
 METHODS = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
 EXACT = "exact"
 READING = Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=READINGS)
-PMI = Schema(
-    columns=(
-        *columns.PLACE,
-        columns.WORD,
-        columns.LEMMA,
-        columns.GENDER,
-        READING,
-        Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
-        Column("count_all", "int64", "people in whose list the word is", minimum=1),
-        Column("people", "int64", "people of this gender", minimum=1),
-        Column("list_length", "int64", "words in the list of each", minimum=1),
-        *ESTIMATE,
-        columns.FAMILY,
-    ),
-    key=("language", "pos", "word", "gender", "reading"),
+PMI = columns.schema(
+    "language pos word gender reading",
+    *columns.PLACE,
+    columns.WORD,
+    columns.LEMMA,
+    columns.GENDER,
+    READING,
+    Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
+    Column("count_all", "int64", "people in whose list the word is", minimum=1),
+    Column("people", "int64", "people of this gender", minimum=1),
+    Column("list_length", "int64", "words in the list of each", minimum=1),
+    *ESTIMATE,
+    columns.FAMILY,
 )
 SCHEMAS = {"pmi": PMI}
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.probes.politicians import pmi
 from plumbline.probes.politicians.pmi import EXACT, READING, rows
 from plumbline.probes.politicians.words import columns, word_counts
@@ -29,23 +29,21 @@ EACH = False
 DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 TABLES = ()
-POOLED = Schema(
-    columns=(
-        Column("group", "string", "name of the group of models in params.yaml"),
-        Column("models", "int64", "models of the group with outputs in the language", minimum=1),
-        columns.LANGUAGE,
-        columns.PART,
-        columns.WORD,
-        columns.LEMMA,
-        columns.GENDER,
-        READING,
-        Column("count", "int64", "lists of people of this gender that have the word", minimum=0),
-        Column("count_all", "int64", "lists that have the word", minimum=1),
-        Column("people", "int64", "people of this gender; each has a list of a model", minimum=1),
-        *ESTIMATE,
-        columns.FAMILY,
-    ),
-    key=("group", "language", "pos", "word", "gender", "reading"),
+POOLED = columns.schema(
+    "group language pos word gender reading",
+    Column("group", "string", "name of the group of models in params.yaml"),
+    Column("models", "int64", "models of the group with outputs in the language", minimum=1),
+    columns.LANGUAGE,
+    columns.PART,
+    columns.WORD,
+    columns.LEMMA,
+    columns.GENDER,
+    READING,
+    Column("count", "int64", "lists of people of this gender that have the word", minimum=0),
+    Column("count_all", "int64", "lists that have the word", minimum=1),
+    Column("people", "int64", "people of this gender; each has a list of a model", minimum=1),
+    *ESTIMATE,
+    columns.FAMILY,
 )
 SCHEMAS = {"pooled_pmi": POOLED}
 

@@ -17,7 +17,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.script import script_of
 from plumbline.probes.politicians.words import columns
@@ -67,30 +67,28 @@ KINDS = (
 )
 SETTINGS = ("top_k", "top_share", "smoothing")  # of how words are ranked
 FITS = {"l1": "grid", "posterior": "grid", "seed": "seeds"}  # of `latent`: setting and its table
-ROBUSTNESS = Schema(
-    columns=(
-        *columns.PLACE,
-        Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
-        Column(
-            "number",
-            "label",
-            "headline number: difference of shares, or share among the words of non-binary people",
-            labels=NUMBERS,
-        ),
-        Column("sentiment", "label", "of which sentiment", labels=SENTIMENTS),
-        Column("kind", "label", "what is varied", labels=KINDS),
-        Column("variation", "string", "how it is varied; empty for the default"),
-        Column("men", "int64", "distinct names of men", minimum=0),
-        Column("women", "int64", "distinct names of women", minimum=0),
-        Column("others", "int64", "distinct names of non-binary people", minimum=0),
-        columns.TOP_K,
-        columns.CANDIDATES,
-        *ESTIMATE,
-        Column("change", "float64", "value minus that of the default", nullable=True),
-        Column("holds_default", "bool", "whether low to high has the default", nullable=True),
-        columns.REASON,
+ROBUSTNESS = columns.schema(
+    "language pos deviation number sentiment kind variation",
+    *columns.PLACE,
+    Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
+    Column(
+        "number",
+        "label",
+        "headline number: difference of shares, or share among the words of non-binary people",
+        labels=NUMBERS,
     ),
-    key=("language", "pos", "deviation", "number", "sentiment", "kind", "variation"),
+    Column("sentiment", "label", "of which sentiment", labels=SENTIMENTS),
+    Column("kind", "label", "what is varied", labels=KINDS),
+    Column("variation", "string", "how it is varied; empty for the default"),
+    Column("men", "int64", "distinct names of men", minimum=0),
+    Column("women", "int64", "distinct names of women", minimum=0),
+    Column("others", "int64", "distinct names of non-binary people", minimum=0),
+    columns.TOP_K,
+    columns.CANDIDATES,
+    *ESTIMATE,
+    Column("change", "float64", "value minus that of the default", nullable=True),
+    Column("holds_default", "bool", "whether low to high has the default", nullable=True),
+    columns.REASON,
 )
 SCHEMAS = {"robustness": ROBUSTNESS}
 NAN = float("nan")

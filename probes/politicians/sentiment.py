@@ -14,7 +14,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.sentiment_shares import (
@@ -64,45 +64,37 @@ SIZE = (
     columns.CANDIDATES,
     Column("left_out", "int64", "words of which no lexicon knows the sentiment", minimum=0),
 )
-SHARES = Schema(
-    columns=(
-        *PLACE,
-        columns.GENDER,
-        Column(
-            "sentiment", "label", "most probable sentiment, or that of the pair", labels=SENTIMENTS
-        ),
-        Column("hits", "int64", "how many of the top_k have this sentiment", minimum=0),
-        *SIZE,
-        Column(
-            "base", "float64", "share of the sentiment among all candidates", minimum=0, maximum=1
-        ),
-        Column("names", "int64", "distinct names of this gender", minimum=1),
-        *ESTIMATE,
-    ),
-    key=("model", "language", "pos", "deviation", "reading", "gender", "sentiment"),
+SHARES = columns.schema(
+    "model language pos deviation reading gender sentiment",
+    *PLACE,
+    columns.GENDER,
+    Column("sentiment", "label", "most probable sentiment, or that of the pair", labels=SENTIMENTS),
+    Column("hits", "int64", "how many of the top_k have this sentiment", minimum=0),
+    *SIZE,
+    Column("base", "float64", "share of the sentiment among all candidates", minimum=0, maximum=1),
+    Column("names", "int64", "distinct names of this gender", minimum=1),
+    *ESTIMATE,
 )
-DIFFERENCES = Schema(
-    columns=(
-        *PLACE,
-        Column("sentiment", "label", "as in `shares`", labels=SENTIMENTS),
-        Column(
-            "test",
-            "label",
-            "words: the paper's unpaired permutation of words; names: genders permuted over names",
-            labels=TESTS,
-        ),
-        *SIZE,
-        *ESTIMATE,
-        Column("p_bonferroni", "float64", "p times `family`, at most 1", minimum=0, maximum=1),
-        Column(
-            "family",
-            "int64",
-            "tests that p is adjusted over: all models (each world for itself), languages, parts "
-            "of speech and sentiments of one deviation, reading and test",
-            minimum=1,
-        ),
+DIFFERENCES = columns.schema(
+    "model language pos deviation reading sentiment test",
+    *PLACE,
+    Column("sentiment", "label", "as in `shares`", labels=SENTIMENTS),
+    Column(
+        "test",
+        "label",
+        "words: the paper's unpaired permutation of words; names: genders permuted over names",
+        labels=TESTS,
     ),
-    key=("model", "language", "pos", "deviation", "reading", "sentiment", "test"),
+    *SIZE,
+    *ESTIMATE,
+    columns.share("p_bonferroni", "p times `family`, at most 1"),
+    Column(
+        "family",
+        "int64",
+        "tests that p is adjusted over: all models (each world for itself), languages, parts "
+        "of speech and sentiments of one deviation, reading and test",
+        minimum=1,
+    ),
 )
 SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
 

@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.probes.politicians.words import columns, word_counts
@@ -49,55 +49,47 @@ SUBGROUPS = tuple(name for pair in PAIRS for name in pair)
 AGAINST = " against "
 CONTRASTS = (*SUBGROUPS, *map(AGAINST.join, PAIRS))
 SUBGROUP = Column("subgroup", "label", "part of the people", labels=SUBGROUPS)
-PEOPLE = Schema(
-    columns=(
-        columns.MODEL,
-        columns.LANGUAGE,
-        SUBGROUP,
-        columns.GENDER,
-        Column("people", "int64", "people of this gender in the subgroup", minimum=0),
-        Column("names", "int64", "distinct names among them", minimum=0),
-    ),
-    key=("language", "subgroup", "gender"),
+PEOPLE = columns.schema(
+    "language subgroup gender",
+    columns.MODEL,
+    columns.LANGUAGE,
+    SUBGROUP,
+    columns.GENDER,
+    Column("people", "int64", "people of this gender in the subgroup", minimum=0),
+    Column("names", "int64", "distinct names among them", minimum=0),
 )
-SHARES = Schema(
-    columns=(
-        *columns.PLACE,
-        SUBGROUP,
-        columns.GENDER,
-        columns.SENTIMENT,
-        columns.TOP_K,
-        columns.CANDIDATES,
-        Column("names", "int64", "distinct names of this gender in the subgroup", minimum=1),
-        *ESTIMATE,
-    ),
-    key=("language", "pos", "subgroup", "gender", "sentiment"),
+SHARES = columns.schema(
+    "language pos subgroup gender sentiment",
+    *columns.PLACE,
+    SUBGROUP,
+    columns.GENDER,
+    columns.SENTIMENT,
+    columns.TOP_K,
+    columns.CANDIDATES,
+    Column("names", "int64", "distinct names of this gender in the subgroup", minimum=1),
+    *ESTIMATE,
 )
-DIFFERENCES = Schema(
-    columns=(
-        *columns.PLACE,
-        Column(
-            "contrast",
-            "label",
-            "a subgroup: share female minus male in it; two: that of the first minus that of the "
-            "second",
-            labels=CONTRASTS,
-        ),
-        columns.SENTIMENT,
-        *ESTIMATE,
-        columns.FAMILY,
+DIFFERENCES = columns.schema(
+    "language pos contrast sentiment",
+    *columns.PLACE,
+    Column(
+        "contrast",
+        "label",
+        "a subgroup: share female minus male in it; two: that of the first minus that of the "
+        "second",
+        labels=CONTRASTS,
     ),
-    key=("language", "pos", "contrast", "sentiment"),
+    columns.SENTIMENT,
+    *ESTIMATE,
+    columns.FAMILY,
 )
-AGREEMENT = Schema(
-    columns=(
-        *columns.PLACE,
-        Column("contrast", "label", "the two subgroups", labels=CONTRASTS),
-        Column("words", "int64", "words that are common in both", minimum=1),
-        *ESTIMATE,
-        columns.FAMILY,
-    ),
-    key=("language", "pos", "contrast"),
+AGREEMENT = columns.schema(
+    "language pos contrast",
+    *columns.PLACE,
+    Column("contrast", "label", "the two subgroups", labels=CONTRASTS),
+    Column("words", "int64", "words that are common in both", minimum=1),
+    *ESTIMATE,
+    columns.FAMILY,
 )
 SCHEMAS = {"people": PEOPLE, "shares": SHARES, "differences": DIFFERENCES, "agreement": AGREEMENT}
 FAMILIES: dict[str, tuple[str, ...]] = {"differences": (), "agreement": ()}  # all tests of a table

@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
@@ -57,54 +57,43 @@ PREFIXES = ("adj.", "verb.")  # of classes, by part of speech
 ROUNDING = 1e-5  # of deviations in tables
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
-SUPERSENSES = Schema(
-    columns=(
-        *columns.PLACE,
-        Column("supersense", "label", "class of words", labels=CLASSES),
-        Column("first", "label", "gender whose share is counted positive", labels=GENDERS),
-        Column("second", "label", "gender that it is compared with", labels=GENDERS),
-        Column("deviation", "label", "table that words are ranked by", labels=DEVIATIONS),
-        Column("unit", "label", "form: as found; lemma: one form for each", labels=UNITS),
-        Column("counting", "label", "how a word of several classes counts", labels=COUNTINGS),
-        Column("share_first", "float64", "of the class among the first gender's words", minimum=0),
-        Column("low_first", "float64", "lower end of its Wilson interval", minimum=0),
-        Column("high_first", "float64", "upper end of it", maximum=1),
-        Column("words_first", "int64", "words of the first gender: the largest above 0", minimum=1),
-        Column("share_second", "float64", "the same for the second gender", minimum=0),
-        Column("low_second", "float64", "lower end of its Wilson interval", minimum=0),
-        Column("high_second", "float64", "upper end of it", maximum=1),
-        Column("words_second", "int64", "words of the second gender", minimum=1),
-        Column("both", "int64", "words that are among those of either gender", minimum=0),
-        Column("classed", "int64", "words with a class, that the lists are taken from", minimum=1),
-        Column("unclassed", "int64", "words without a class, left out before", minimum=0),
-        Column("people_first", "int64", "people of the first gender behind it", nullable=True),
-        Column("people_second", "int64", "people of the second gender", nullable=True),
-        *ESTIMATE,
-        Column("low_words", "float64", "lower end of Newcombe's interval: words as units"),
-        Column("high_words", "float64", "upper end of it"),
-        Column(
-            "p_bonferroni",
-            "float64",
-            "p times the number of classes, 13 or 15: the family of the paper",
-            minimum=0,
-            maximum=1,
-        ),
-        columns.FAMILY,
+SUPERSENSES = columns.schema(
+    "language pos supersense first second deviation unit counting",
+    *columns.PLACE,
+    Column("supersense", "label", "class of words", labels=CLASSES),
+    Column("first", "label", "gender whose share is counted positive", labels=GENDERS),
+    Column("second", "label", "gender that it is compared with", labels=GENDERS),
+    Column("deviation", "label", "table that words are ranked by", labels=DEVIATIONS),
+    Column("unit", "label", "form: as found; lemma: one form for each", labels=UNITS),
+    Column("counting", "label", "how a word of several classes counts", labels=COUNTINGS),
+    Column("share_first", "float64", "of the class among the first gender's words", minimum=0),
+    Column("low_first", "float64", "lower end of its Wilson interval", minimum=0),
+    Column("high_first", "float64", "upper end of it", maximum=1),
+    Column("words_first", "int64", "words of the first gender: the largest above 0", minimum=1),
+    Column("share_second", "float64", "the same for the second gender", minimum=0),
+    Column("low_second", "float64", "lower end of its Wilson interval", minimum=0),
+    Column("high_second", "float64", "upper end of it", maximum=1),
+    Column("words_second", "int64", "words of the second gender", minimum=1),
+    Column("both", "int64", "words that are among those of either gender", minimum=0),
+    Column("classed", "int64", "words with a class, that the lists are taken from", minimum=1),
+    Column("unclassed", "int64", "words without a class, left out before", minimum=0),
+    Column("people_first", "int64", "people of the first gender behind it", nullable=True),
+    Column("people_second", "int64", "people of the second gender", nullable=True),
+    *ESTIMATE,
+    Column("low_words", "float64", "lower end of Newcombe's interval: words as units"),
+    Column("high_words", "float64", "upper end of it"),
+    columns.share(
+        "p_bonferroni", "p times the number of classes, 13 or 15: the family of the paper"
     ),
-    key=(
-        *("language", "pos", "supersense", "first", "second"),
-        *("deviation", "unit", "counting"),
-    ),
+    columns.FAMILY,
 )
-WORDS = Schema(
-    columns=(
-        *columns.PLACE,
-        columns.WORD,
-        columns.LEMMA,
-        Column("supersense", "label", "a class that fits it best", labels=CLASSES),
-        Column("share", "float64", "part of the word that is in the class", minimum=0, maximum=1),
-    ),
-    key=("language", "pos", "word", "lemma", "supersense"),
+WORDS = columns.schema(
+    "language pos word lemma supersense",
+    *columns.PLACE,
+    columns.WORD,
+    columns.LEMMA,
+    Column("supersense", "label", "a class that fits it best", labels=CLASSES),
+    columns.share("share", "part of the word that is in the class"),
 )
 SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 

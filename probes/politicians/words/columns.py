@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from plumbline.builders.core.schema import Column
+from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-    from plumbline.builders.core.schema import Schema
 
 NUMBERS = ("value", "low", "high")
 
@@ -36,6 +34,16 @@ CANDIDATES = Column("candidates", "int64", "words or pairs they are taken from",
 REASON = Column("reason", "string", "why there is no number; null where there is", nullable=True)
 FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1)
 TESTED = Column("tested", "int64", "tests that p_bh is taken over; 0 where none", minimum=0)
+
+
+def schema(key: str, *columns: Column) -> Schema:
+    """Return a schema; the key is names of columns with spaces between them."""
+    return Schema(columns, tuple(key.split()))
+
+
+def share(name: str, description: str, *, nullable: bool = False) -> Column:
+    """Return a column of shares or probabilities."""
+    return Column(name, "float64", description, nullable=nullable, minimum=0, maximum=1)
 
 
 def table_of(
