@@ -22,14 +22,7 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, adjusted, finite, significant, typed
-from plumbline.probes.stats.linear import (
-    Coefficients,
-    drop,
-    dummies,
-    estimable,
-    jackknife,
-    least_squares,
-)
+from plumbline.probes.stats.linear import drop, dummies, estimable, jackknife, least_squares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.models.params import Model
+
+    Floats = NDArray[np.float64]
 
 EACH = False
 DATASETS = ()
@@ -48,6 +42,8 @@ FACTORS = ("intercept", "family", "size", "language")
 MODELS = ("models", "worlds", "null worlds")
 RESPONSES = (*GENDERS, "male minus female")
 INTERVALS = ("least squares", "jackknife")
+CONFOUNDED = "not told apart from other factors by the models there are"
+SATURATED = "no residual degrees of freedom: as many coefficients as rows"
 PLACE = (
     Column("models", "label", "real models, worlds, null ones: never mixed", labels=MODELS),
     Column("design", "label", "factors: family, size, and language", labels=tuple(DESIGNS)),
@@ -92,7 +88,7 @@ TESTS = Schema(
         Column(
             "p", "float64", "of F, errors normal and equal", nullable=True, minimum=0, maximum=1
         ),
-        Column("p_bh", "float64", "Benjamini-Hochberg", nullable=True, minimum=0, maximum=1),
+        columns.share("p_bh", "Benjamini-Hochberg", nullable=True),
         columns.REASON,
         columns.TESTED,
     ),
@@ -115,18 +111,13 @@ class Design(NamedTuple):
     """The rows of one linear model, and the columns of its design."""
 
     rows: pl.DataFrame  # model, family, size, language, and a share in percent for each sentiment
-    matrix: NDArray[np.float64]
+    matrix: Floats
     columns: tuple[tuple[str, str, str], ...]  # factor, level, reference
     levels: dict[str, tuple[str, ...]]  # of each factor, reference first
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Fit all designs.
-
-    Returns
-    -------
-    dict
-        ``coefficients`` and ``tests``; columns as in :data:`SCHEMAS`.
+    """Fit all designs, into ``coefficients`` and ``tests``; columns as in :data:`SCHEMAS`.
 
     Raises
     ------
@@ -135,9 +126,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
     facts = [(name, inputs.described(name)) for name in inputs.models]
+    controls = (None, "positive", "negative")  # as MODELS
     described = pl.DataFrame(
         [
-            {"model": n, "family": f.family, "size": f.size, "models": _kind(f)}
+            {"model": n, "family": f.family, "size": f.size, "models": controls.index(f.control)}
             for n, f in facts
             if f.family and f.size
         ]
@@ -147,20 +139,30 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             "models: none has family and size; give them to those that analysis.anova is to compare"
         )
     table = wide(shares).join(described, on="model")
-    coefficients: list[dict[str, Any]] = []
-    tests: list[dict[str, Any]] = []
+    found: dict[str, list[dict[str, Any]]] = {"coefficients": [], "tests": []}
     keys = ["models", "pos", "deviation", "reading", "response"]
     for values, part in table.sort(*keys).group_by(*keys, maintain_order=True):
         place = dict(zip(keys, values, strict=True))
-        for design, language, rows in _designs(part, worlds=place["models"] > 0):
-            at = place | {"design": list(DESIGNS).index(design), "language": language}
-            built = build(rows, DESIGNS[design], params.references)
-            coefficients += [at | row for row in _coefficients(built, params.confidence)]
-            tests += [at | row for row in _tests(built, DESIGNS[design])]
-    fitted = _adjusted(coefficients, ("interval",))
-    _assert_sums(fitted)
-    found = {"coefficients": fitted, "tests": _adjusted(tests, ())}
-    return {name: typed(table, SCHEMAS[name]) for name, table in found.items()}
+        for number, language, rows in _designs(part, worlds=place["models"] > 0):
+            at = place | {"design": number, "language": language}
+            built = build(rows, tuple(DESIGNS.values())[number], params.references)
+            for s, sentiment in enumerate(SENTIMENTS):
+                y = rows[sentiment].to_numpy().astype(np.float64)
+                own = at | {"sentiment": s, "rows": len(y)}
+                found["coefficients"] += [
+                    own | row for row in _coefficients(built, y, params.confidence)
+                ]
+                found["tests"] += [own | row for row in _tests(built, y)]
+    tables = {}
+    for name, by in (("coefficients", ["interval"]), ("tests", [])):
+        # a family is all tests of a deviation and reading; intercepts are no tests
+        fitted = pl.DataFrame(found[name], infer_schema_length=None)
+        fitted = fitted.with_columns(test=pl.when(pl.col("factor") > 0).then("p"))
+        fitted = adjusted(fitted, "test", over=["models", "deviation", "reading", *by])
+        tested = pl.when(pl.col("test").is_not_null()).then("family_test").otherwise(0)
+        tables[name] = typed(fitted.with_columns(p_bh="test_bh", tested=tested), SCHEMAS[name])
+    _assert_sums(tables["coefficients"])
+    return tables
 
 
 def wide(shares: pl.DataFrame) -> pl.DataFrame:
@@ -192,22 +194,19 @@ def wide(shares: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([each.select(apart.columns), apart]).sort(*keys, "response")
 
 
-def _kind(facts: Model) -> int:
-    """Return the place in :data:`MODELS`."""
-    return (None, "positive", "negative").index(facts.control)
-
-
-def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[str, str, pl.DataFrame]]:
+def _designs(part: pl.DataFrame, *, worlds: bool) -> Iterator[tuple[int, str, pl.DataFrame]]:
     """Yield design, language, rows: two-way in each language, three-way over models of several.
 
     A world has one language: the three-way design is over all of them.
     """
-    for language in part["language"].unique().sort():
-        yield "two-way", language, part.filter(pl.col("language") == language)
+    for (language,), rows in part.sort("language", maintain_order=True).group_by(
+        "language", maintain_order=True
+    ):
+        yield 0, str(language), rows
     many = pl.col("language").n_unique() > 1
     several = part.filter(many if worlds else many.over("model"))
     if not several.is_empty():
-        yield "three-way", "all", several
+        yield 1, "all", several
 
 
 def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, str]) -> Design:
@@ -229,90 +228,72 @@ def build(rows: pl.DataFrame, factors: tuple[str, ...], references: dict[Any, st
     return Design(rows, np.hstack(parts), tuple(columns), levels)
 
 
-def _coefficients(design: Design, confidence: float) -> Iterator[dict[str, Any]]:
+def _coefficients(design: Design, y: Floats, confidence: float) -> Iterator[dict[str, Any]]:
     models = design.rows["model"].to_list()
     there = estimable(design.matrix)
     alone = [  # factors of one level have no column
         (factor, found[0], found[0]) for factor, found in design.levels.items() if len(found) == 1
     ]
-    for s, sentiment in enumerate(SENTIMENTS):
-        y = design.rows[sentiment].to_numpy().astype(np.float64)
-        fits: dict[str, Coefficients] = {
-            "least squares": least_squares(y, design.matrix, confidence),
-            "jackknife": jackknife(y, design.matrix, models, confidence),
-        }
-        for (i, (name, fit)), (c, column) in product(
-            enumerate(fits.items()), enumerate([*design.columns, *alone])
-        ):
-            factor, level, reference = column
-            value = low = high = p = float("nan")
-            freedom = 0
-            reason: str | None = f"the factor has one level, {level}"
-            if c < len(there):
-                value, low, high, p = (float(x[c]) for x in fit[:4])
-                freedom, reason = fit.freedom, None
-                if not there[c]:
-                    reason = "not told apart from other factors by the models there are"
-                elif not freedom:
-                    reason = "no residual degrees of freedom: as many coefficients as rows"
-                elif np.isnan(low):
-                    reason = "rests on one model"
-            n = len(set(models)) if i else len(y)
-            found = Estimate(value, low, high, n, f"t, {name}").at(confidence)
-            yield found.row(
-                sentiment=s,
+    fits = (
+        (least_squares(y, design.matrix, confidence), "share", len(y)),
+        (jackknife(y, design.matrix, models, confidence), "model", len(set(models))),
+    )
+    for (i, (fit, cluster, n)), (c, column) in product(
+        enumerate(fits), enumerate([*design.columns, *alone])
+    ):
+        factor, level, reference = column
+        numbers, freedom = [float("nan")] * 4, 0
+        reason: str | None = f"the factor has one level, {level}"
+        if c < len(there):
+            numbers, freedom, reason = [float(x[c]) for x in fit[:4]], fit.freedom, None
+            if not there[c]:
+                reason = CONFOUNDED
+            elif not freedom:
+                reason = SATURATED
+            elif np.isnan(numbers[1]):
+                reason = "rests on one model"
+        value, low, high, p = numbers
+        yield (
+            Estimate(value, low, high, n, f"t, {INTERVALS[i]}")
+            .at(confidence)
+            .row(
                 factor=FACTORS.index(factor),
                 level=level,
                 reference=reference,
                 interval=i,
-                rows=len(y),
                 freedom=freedom,
                 reason=reason,
-                cluster="model" if i else "share",
+                cluster=cluster,
                 null="0: as the reference" if factor != "intercept" else "0",
                 p=p,
             )
+        )
 
 
-def _tests(design: Design, factors: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    rank = int(np.linalg.matrix_rank(design.matrix))
-    for s, sentiment in enumerate(SENTIMENTS):
-        y = design.rows[sentiment].to_numpy().astype(np.float64)
-        for factor in factors:
-            columns = [c for c, column in enumerate(design.columns) if column[0] == factor]
-            row = {
-                "sentiment": s,
-                "factor": FACTORS.index(factor),
-                "levels": len(design.levels[factor]),
-                "rows": len(y),
-                "freedom": 0,
-                "residual": len(y) - rank,
-                "f": None,
-                "p": None,
-            }
-            if not columns:
-                yield row | {"reason": f"the factor has one level, {design.levels[factor][0]}"}
-                continue
-            found = drop(y, design.matrix, np.array(columns))
-            reason = None
+def _tests(design: Design, y: Floats) -> Iterator[dict[str, Any]]:
+    residual = len(y) - int(np.linalg.matrix_rank(design.matrix))
+    for factor, levels in design.levels.items():
+        columns = np.flatnonzero([column[0] == factor for column in design.columns])
+        found, reason = None, None
+        if not len(columns):
+            reason = f"the factor has one level, {levels[0]}"
+        else:
+            found = drop(y, design.matrix, columns)
             if not found.freedom:
-                reason = "not told apart from other factors by the models there are"
+                reason = CONFOUNDED
             elif found.residual < 1:
-                reason = "no residual degrees of freedom: as many coefficients as rows"
+                reason = SATURATED
             elif np.isnan(found.f):
                 reason = "the residuals are all 0"
-            p = None if np.isnan(found.p) else significant(found.p)
-            more = {"freedom": found.freedom, "f": finite(found.f), "p": p, "reason": reason}
-            yield row | more
-
-
-def _adjusted(rows: list[dict[str, Any]], by: tuple[str, ...]) -> pl.DataFrame:
-    """Add Benjamini-Hochberg over all tests of a deviation and reading; intercepts are no tests."""
-    table = pl.DataFrame(rows, infer_schema_length=None)
-    table = table.with_columns(test=pl.when(pl.col("factor") > 0).then("p"))
-    table = adjusted(table, "test", over=["models", "deviation", "reading", *by])
-    number = pl.when(pl.col("test").is_not_null()).then("family_test").otherwise(0)
-    return table.with_columns(p_bh="test_bh", tested=number)
+        yield {
+            "factor": FACTORS.index(factor),
+            "levels": len(levels),
+            "freedom": found.freedom if found else 0,
+            "residual": residual,
+            "f": finite(found.f) if found else None,
+            "p": significant(found.p) if found and not np.isnan(found.p) else None,
+            "reason": reason,
+        }
 
 
 def _assert_sums(table: pl.DataFrame) -> None:

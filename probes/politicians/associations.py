@@ -10,6 +10,7 @@ Stańczak et al. (2023), section 3; supplement S2 for the order.
 from __future__ import annotations
 
 import zlib
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.words import build as words_dataset
-from plumbline.probes.core.shards import Shard, split
+from plumbline.probes.core.shards import MODEL, Shard, rows, split
 from plumbline.probes.models.scorer import Filled, Fills, Scorer, agreement
 from plumbline.probes.prompts import politicians as sentences
 from plumbline.probes.prompts.politicians import FAITHFUL, Frame, Frames, Kind
@@ -81,8 +82,7 @@ SCHEMA = Schema(
             "whole name, and may have answered several names alike",
             minimum=0,
         ),
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+        *MODEL,
     ),
     key=("qid", "pos", "frame", "rank"),
 )
@@ -95,7 +95,7 @@ COVERAGE = Schema(
         Column("covered", "int64", "forms that the model has as one word-initial piece"),
         Column("tokens_covered", "float64", "the same, weighted by count in the treebanks"),
         Column("list_length", "int32", "length of the lists"),
-        Column("model", "string", "name of the model in params.yaml"),
+        MODEL[0],
         Column("architecture", "string", "class of the model"),
         Column("vocabulary", "int64", "size of its vocabulary"),
         Column("mask_token", "string", "its mask"),
@@ -114,7 +114,7 @@ COVERAGE = Schema(
             minimum=0,
             maximum=1,
         ),
-        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+        MODEL[1],
     ),
     key=("language", "pos"),
 )
@@ -248,20 +248,19 @@ def shards(params: Params, model: Model, folders: dict[str, Path]) -> list[Shard
         )
     found = []
     for language in languages:
-        rows = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
-        found += split(language, rows, SHARD)
+        people = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
+        found += split(language, people, SHARD)
     return [*found, *(Shard(COVERED, language, 0, 1) for language in languages)]
 
 
 def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, int]:
     """Return the number of prompts in each language."""
-    found = {}
     each = len(POS) * len(params.frame_names(model))
-    for language in model.among(params.languages):
-        path = folders["politicians"] / f"{language}.parquet"
-        people = pl.read_parquet(path, columns=["name"])["name"]
-        found[language] = each * people.n_unique()
-    return found
+    return {
+        language: each
+        * pl.read_parquet(folders["politicians"] / f"{language}.parquet")["name"].n_unique()
+        for language in model.among(params.languages)
+    }
 
 
 def answer(
@@ -289,12 +288,12 @@ def answer(
     }
     lengths = params.lengths(language, known)
     if covered:
-        rows_there = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
-        people = names(folders["politicians"], language, 0, max(1, rows_there // FEW))
+        every = pq.read_metadata(folders["politicians"] / f"{language}.parquet").num_rows
+        people = names(folders["politicians"], language, 0, max(1, every // FEW))
         double = exact()
         assert isinstance(double, Fills)
-        rows = coverage(language, people, words, scorer, double, lengths, frames)
-        yield pa.Table.from_pylist(list(rows), schema=COVERAGE.arrow())
+        found = coverage(language, people, words, scorer, double, lengths, frames)
+        yield pa.Table.from_pylist(list(found), schema=COVERAGE.arrow())
         return
     people = names(folders["politicians"], language, shard.number, shard.of)
     yield from run(people, words, scorer, lengths, language, frames)
@@ -319,16 +318,16 @@ def run(
     frames
         For each part of speech, the frames of the prompts by name.
     """
-    facts = scorer.facts()
     for pos, wanted in candidates.items():
         for name, frame in frames[pos].items():
             prior = without(scorer, frame, wanted.forms, language)
             prompts = (frame.about(person) for person in people)
             rest = iter(people.items())
             for block in scorer.fill(prompts, wanted.forms, lengths[pos], language=language):
-                those = [next(rest) for _ in block.prompts]
-                fixed = {"pos": SCHEMA["pos"].code(pos), "frame": name, **facts}
-                yield _table(block, those, wanted, fixed, prior)
+                those = list(islice(rest, len(block.prompts)))
+                columns = _columns(block, those, wanted.lemmas, prior)
+                columns |= {"pos": SCHEMA["pos"].code(pos), "frame": name}
+                yield rows(SCHEMA, scorer, len(columns["qid"]), columns)
 
 
 def without(
@@ -342,59 +341,40 @@ def without(
     return dict(zip(fill.words, fill.logprobs_nats, strict=True))
 
 
-def _table(
+def _columns(
     block: Filled,
     those: list[tuple[str, list[str]]],
-    wanted: Candidates,
-    fixed: Mapping[str, str | int],
+    lemmas: Mapping[str, str],
     prior: Mapping[str, float] | None,
-) -> pa.Table:
-    """Return the rows of a block: for each person with a name, the name's list.
+) -> dict[str, Any]:
+    """Return the rows of a block by column: for each person with a name, the name's list.
 
     Parameters
     ----------
-    fixed
-        What is the same in all rows: pos, frame, model, revision.
     prior
         For each candidate its log-probability without the name.
     """
     length = block.best.shape[1]
-    people = np.array([len(qids) for _, qids in those])
-    prompt = np.repeat(np.arange(len(those)), people)  # of each person
+    qids = [qid for _, own in those for qid in own]
+    prompt = np.repeat(np.arange(len(those)), [len(own) for _, own in those])  # of each person
     row = np.repeat(prompt, length)  # prompt of each row
     best = block.best[prompt].ravel()
-    total = len(row)
 
     def taken(values: Sequence[Any], index: np.ndarray) -> pa.Array:
         return pa.array(values).take(pa.array(index))
 
-    def same(value: str | int) -> pa.Array:
-        return pa.repeat(pa.scalar(value), total)
-
-    lemmas = [wanted.lemmas[word] for word in block.candidates]
-    if prior is None:
-        priors = pa.nulls(total, pa.float64())
-    else:
-        priors = pa.array(np.array([prior[word] for word in block.candidates], np.float64)[best])
-    columns = {
-        "qid": taken(
-            [qid for _, qids in those for qid in qids], np.repeat(np.arange(len(prompt)), length)
-        ),
+    return {
+        "qid": taken(qids, np.repeat(np.arange(len(qids)), length)),
         "name": taken([name for name, _ in those], row),
         "word": taken(list(block.candidates), best),
-        "lemma": taken(lemmas, best),
-        "pos": same(fixed["pos"]),
-        "frame": same(fixed["frame"]),
-        "rank": pa.array(np.tile(np.arange(1, length + 1, dtype=np.int32), len(prompt))),
-        "logprob_nats": pa.array(block.logprobs_nats[prompt].ravel()),
-        "prior_nats": priors,
+        "lemma": taken([lemmas[word] for word in block.candidates], best),
+        "rank": np.tile(np.arange(1, length + 1, dtype=np.int32), len(qids)),
+        "logprob_nats": block.logprobs_nats[prompt].ravel(),
+        "prior_nats": prior and taken([prior[word] for word in block.candidates], best),
         "prompt": taken(list(block.prompts), row),
-        "prompt_pieces": pa.array(block.lengths[row]),
-        "unknown_pieces": pa.array(block.unknown[row]),
-        "model": same(fixed["model"]),
-        "revision": same(fixed["revision"]),
+        "prompt_pieces": block.lengths[row],
+        "unknown_pieces": block.unknown[row],
     }
-    return pa.table([columns[c.name] for c in SCHEMA.columns], schema=SCHEMA.arrow())
 
 
 def coverage(

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import zlib
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.probes.politicians.pmi import READINGS
 from plumbline.probes.politicians.words import columns
@@ -24,16 +24,14 @@ from plumbline.probes.stats.estimate import (
     Bootstrap,
     Estimate,
     Table,
-    adjusted,
     finite,
-    typed,
+    rounded,
 )
 from plumbline.probes.stats.intervals import wilson
-from plumbline.probes.stats.kmeans import Null, Partition, gap, null, partition, principal, upper_p
+from plumbline.probes.stats.kmeans import Partition, gap, null, partition, principal, upper_p
 from plumbline.probes.stats.tests import fisher_p
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -47,52 +45,41 @@ TABLES = ("pmi",)
 JOINT = "together"
 GROUPS = (*GENDERS, JOINT)
 MEASURES = ("inertia", "silhouette", "stability", "gap")
-
 GROUP = Column("group", "label", "whose words: one gender's, or all together", labels=GROUPS)
-
-FITS = Schema(
-    columns=(
-        *columns.PLACE,
-        GROUP,
-        Column("clusters", "int32", "number of clusters", minimum=2),
-        Column("measure", "label", "what is measured", labels=MEASURES),
-        Column("words", "int64", "words in the group", minimum=1),
-        *ESTIMATE,
-        Column("chosen", "bool", "whether the number of clusters has the largest silhouette"),
-        Column("family", "int64", "tests in the family that p_bh is taken over", nullable=True),
-    ),
-    key=("language", "pos", "group", "clusters", "measure"),
+FITS = columns.schema(
+    "language pos group clusters measure",
+    *columns.PLACE,
+    GROUP,
+    Column("clusters", "int32", "number of clusters", minimum=2),
+    Column("measure", "label", "what is measured", labels=MEASURES),
+    Column("words", "int64", "words in the group", minimum=1),
+    *ESTIMATE,
+    Column("chosen", "bool", "whether the number of clusters has the largest silhouette"),
+    Column("family", "int64", "tests in the family that p_bh is taken over", nullable=True),
 )
-
-SHARES = Schema(
-    columns=(
-        *columns.PLACE,
-        Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
-        columns.GENDER,
-        Column("count", "int64", "words of this gender in the cluster", minimum=0),
-        Column("words", "int64", "words in the cluster", minimum=1),
-        Column("expected", "float64", "share of this gender among all words", minimum=0, maximum=1),
-        *ESTIMATE,
-        columns.FAMILY,
-    ),
-    key=("language", "pos", "part", "gender"),
+SHARES = columns.schema(
+    "language pos part gender",
+    *columns.PLACE,
+    Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
+    columns.GENDER,
+    Column("count", "int64", "words of this gender in the cluster", minimum=0),
+    Column("words", "int64", "words in the cluster", minimum=1),
+    columns.share("expected", "share of this gender among all words"),
+    *ESTIMATE,
+    columns.FAMILY,
 )
-
-WORDS = Schema(
-    columns=(
-        *columns.PLACE,
-        GROUP,
-        columns.WORD,
-        Column("gender", "label", "the gender that the word deviates to", labels=GENDERS),
-        Column("deviation_nats", "float64", "PMI with that gender, smoothed"),
-        Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
-        Column("silhouette", "float64", "of the word in it", minimum=-1, maximum=1),
-        Column("x", "float64", "first principal component of the group's states"),
-        Column("y", "float64", "second principal component"),
-    ),
-    key=("language", "pos", "group", "word"),
+WORDS = columns.schema(
+    "language pos group word",
+    *columns.PLACE,
+    GROUP,
+    columns.WORD,
+    Column("gender", "label", "the gender that the word deviates to", labels=GENDERS),
+    Column("deviation_nats", "float64", "PMI with that gender, smoothed"),
+    Column("part", "int32", "number of the cluster, 0 the largest", minimum=0),
+    Column("silhouette", "float64", "of the word in it", minimum=-1, maximum=1),
+    Column("x", "float64", "first principal component of the group's states"),
+    Column("y", "float64", "second principal component"),
 )
-
 SCHEMAS = {"fits": FITS, "shares": SHARES, "words": WORDS}
 
 
@@ -110,22 +97,8 @@ class Params(Bootstrap):
     )
 
 
-class Group(NamedTuple):
-    """Words that are clustered together."""
-
-    where: dict[str, Any]  # model, language, pos
-    name: str
-    words: pl.DataFrame  # word, gender, deviation; sorted by word
-    states: NDArray[np.float64]  # (words, width)
-
-
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model.
-
-    Returns
-    -------
-    dict
-        ``fits``, ``shares`` and ``words``, columns as in :data:`SCHEMAS`.
+    """Compute ``fits``, ``shares`` and ``words`` of one model; columns as in :data:`SCHEMAS`.
 
     Raises
     ------
@@ -135,31 +108,44 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     (model,) = inputs.models
     if unknown := sorted(set(params.genders) - set(GENDERS)):
         raise UserError(f"analysis.clusters.genders: no {unknown[0]!r}; there are {GENDERS}")
-    table = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet")
+    pmi = inputs.tables("pmi", model)
+    table = pl.read_parquet(pmi / "pmi.parquet")
     outputs = inputs.outputs("representations", model)
-    fits: list[dict[str, Any]] = []
-    shares: list[dict[str, Any]] = []
-    words: list[dict[str, Any]] = []
+    tables = {name: Table(schema, model=model) for name, schema in SCHEMAS.items()}
     for (language, pos), part in sorted(table.group_by("language", "pos", maintain_order=True)):
-        where = {"model": part["model"][0], "language": language, "pos": pos}
         chosen = deviating(part, params)
-        for group in _groups(where, chosen, outputs, params):
-            best = _fit(group, params, fits)
+        if chosen.is_empty():
+            continue
+        states = _states(outputs, str(language), chosen)
+        groups = [(name, chosen["gender"] == code) for code, name in enumerate(GENDERS)]
+        groups = [(name, own) for name, own in groups if name in params.genders]
+        if len(groups) > 1:
+            groups.append((JOINT, pl.repeat(True, len(chosen), eager=True)))
+        for name, own in groups:
+            words, points = chosen.filter(own), states[own.to_numpy()]
+            at = {"language": language, "pos": pos}
+            best = _fit(at, name, points, params, tables["fits"])
             if best is None:
                 continue
-            words += _places(group, best)
-            if group.name == JOINT:
-                shares += _shares(group, best, params)
-    if not fits:
+            flat = principal(points)
+            x, y = flat[:, 0], flat[:, 1] if flat.shape[1] > 1 else np.zeros(len(flat))
+            place = words.with_columns(
+                part=best.labels, silhouette=best.widths, x=x, y=y, group=pl.lit(GROUPS.index(name))
+            )
+            place = rounded(place, ["silhouette", "x", "y"], ())
+            tables["words"].rows += [tables["words"].key | at | r for r in place.to_dicts()]
+            if name == JOINT:
+                _shares(at, words["gender"].to_numpy(), best, params, tables["shares"])
+    if not tables["fits"].rows:
         raise UserError(
-            f"{inputs.tables('pmi', model)}: too few words deviate for {min(params.clusters)} "
+            f"{pmi}: too few words deviate for {min(params.clusters)} "
             "clusters; lower analysis.pmi.min_count or analysis.clusters.clusters"
         )
-    return {
-        "fits": typed(_adjusted(fits, FITS), FITS),
-        "shares": typed(_adjusted(shares, SHARES), SHARES),
-        "words": typed(pl.DataFrame(words), WORDS),
-    }
+    tables["fits"].adjust()
+    tables["shares"].adjust()
+    found = {name: table.frame() for name, table in tables.items()}
+    untested = pl.when(pl.col("p").is_not_null()).then("family")
+    return found | {"fits": found["fits"].with_columns(family=untested)}
 
 
 def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
@@ -183,132 +169,100 @@ def deviating(part: pl.DataFrame, params: Params) -> pl.DataFrame:
     )
 
 
-def _groups(
-    where: dict[str, Any], words: pl.DataFrame, outputs: Path, params: Params
-) -> list[Group]:
-    """Return the words of each gender, and those of all together, with their states."""
-    if words.is_empty():
-        return []
-    rows = pl.scan_parquet(outputs / where["language"] / "*.parquet")
+def _states(outputs: Path, language: str, words: pl.DataFrame) -> NDArray[np.float64]:
+    """Return the states of words, (words, width)."""
+    rows = pl.scan_parquet(outputs / language / "*.parquet")
     own = pl.col("word").is_in(words["word"].to_list())
     found = rows.filter(own).select("word", "state").collect().sort("word")
-    if found["word"].to_list() != words["word"].to_list():
-        missing = sorted(set(words["word"]) - set(found["word"]))
+    if missing := sorted(set(words["word"]) - set(found["word"])):
         raise UserError(
             f"{outputs}: no state of {', '.join(missing[:3])}; it was made from other words than "
             "the tables of pmi, make both again"
         )
-    states = np.array(found["state"].to_list())
-    genders = words["gender"].to_numpy()
-    groups = [Group(where, JOINT, words, states)] if len(params.genders) > 1 else []
-    for gender in sorted(params.genders, key=GENDERS.index, reverse=True):
-        own = genders == GENDERS.index(gender)
-        groups.insert(0, Group(where, gender, words.filter(own), states[own]))
-    return groups
+    return np.array(found["state"].to_list())
 
 
-def _fit(group: Group, params: Params, fits: list[dict[str, Any]]) -> Partition | None:
+def _fit(
+    at: dict[str, Any], name: str, states: NDArray[np.float64], params: Params, fits: Table
+) -> Partition | None:
     """Add the rows of all numbers of clusters; return the partition with the largest silhouette."""
-    distinct = len(np.unique(group.states, axis=0)) if len(group.words) else 0
+    distinct = len(np.unique(states, axis=0)) if len(states) else 0
     ks = [k for k in sorted(set(params.clusters)) if k < distinct]
     if not ks:
         return None
-    points = principal(group.states)
+    points = principal(states)
     partitions = {k: partition(points, k, params.seeds) for k in ks}
     best = max(ks, key=lambda k: (round(partitions[k].silhouette, 9), -k))
-    key = f"{group.where['language']} {group.where['pos']} {group.name}"
-    seed = [params.seed, zlib.crc32(key.encode())]
-    clouds = null(group.states, ks, len(params.seeds), params.n_simulations, seed)
-    base = {**group.where, "group": GROUPS.index(group.name), "words": len(group.words)}
-    for k, cloud in zip(ks, clouds, strict=True):
-        for measure, row in _measures(partitions[k], cloud, params, seed):
-            at = {"clusters": k, "measure": MEASURES.index(measure), "chosen": k == best}
-            fits.append(base | at | row)
+    seed = [params.seed, zlib.crc32(f"{at['language']} {at['pos']} {name}".encode())]
+    draws, runs = params.n_simulations, len(params.seeds)
+    cloud = f"one normal cloud of the same mean and covariance, {draws} draws"
+    tail = (1 - params.confidence) / 2
+    for k, null_of in zip(ks, null(states, ks, runs, draws, seed), strict=True):
+        found, n = partitions[k], len(states)
+        inertia, agreement = found.inertia, found.agreement
+        lowest = float(inertia.min())
+        method = "range over seeds, best run first"
+        spread = Estimate(lowest, lowest, float(inertia.max()), runs, method)
+        rng = np.random.default_rng(seed)
+        means = found.widths[rng.integers(0, n, (params.n_bootstrap, n))].mean(axis=1)
+        low, high = map(float, np.quantile(means, [tail, 1 - tail]))
+        method = "bootstrap percentile over words, clusters held"
+        width = Estimate(found.silhouette, low, high, n, method).at(params.confidence)
+        p = upper_p(found.silhouette, null_of.silhouette)
+        method = "mean adjusted Rand index of pairs of seeds, and its range"
+        mean, low, high = (float(f(agreement)) for f in (np.mean, np.min, np.max))
+        stable = Estimate(mean, low, high, runs, method)
+        value, error = gap(lowest, null_of)
+        wide = NormalDist().inv_cdf(1 - tail) * error
+        method = "normal, simulation error of Tibshirani et al. (2001)"
+        apart = Estimate(value, value - wide, value + wide, draws, method).at(params.confidence)
+        for measure, (estimate, cluster, judged) in enumerate(
+            (
+                (spread, "seed", "none: see gap"),
+                (width, "word", cloud),
+                (stable, "seed", "0: runs agree as by chance"),
+                (apart, "draw", f"0: {cloud}"),
+            )
+        ):
+            fits.add(
+                estimate,
+                group=GROUPS.index(name),
+                clusters=k,
+                measure=measure,
+                words=n,
+                chosen=k == best,
+                cluster=cluster,
+                null=judged,
+                p=p if MEASURES[measure] == "silhouette" else None,
+                **at,
+            )
     return partitions[best]
 
 
-def _measures(
-    found: Partition, cloud: Null, params: Params, seed: Sequence[int]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the estimates of one partition."""
-    rng = np.random.default_rng(seed)
-    n, runs, draws = len(found.widths), len(params.seeds), params.n_simulations
-    one = f"one normal cloud of the same mean and covariance, {draws} draws"
-    best, worst = float(found.inertia.min()), float(found.inertia.max())
-    method = "range over seeds, best run first"
-    row = Estimate(best, best, worst, runs, method).row(cluster="seed", null="none: see gap")
-    yield "inertia", row
-    means = found.widths[rng.integers(0, n, (params.n_bootstrap, n))].mean(axis=1)
-    tail = (1 - params.confidence) / 2
-    method = "bootstrap percentile over words, clusters held"
-    low, high = np.quantile(means, [tail, 1 - tail])
-    width = Estimate(found.silhouette, float(low), float(high), n, method)
-    p = upper_p(found.silhouette, cloud.silhouette)
-    yield "silhouette", width.at(params.confidence).row(cluster="word", null=one, p=p)
-    method = "mean adjusted Rand index of pairs of seeds, and its range"
-    mean, low, high = (float(f(found.agreement)) for f in (np.mean, np.min, np.max))
-    row = Estimate(mean, low, high, runs, method).row(
-        cluster="seed", null="0: runs agree as by chance"
-    )
-    yield "stability", row
-    value, error = gap(best, cloud)
-    wide = NormalDist().inv_cdf(1 - tail) * error
-    method = "normal, simulation error of Tibshirani et al. (2001)"
-    apart = Estimate(value, value - wide, value + wide, draws, method).at(params.confidence)
-    yield "gap", apart.row(cluster="draw", null=f"0: {one}")
-
-
-def _places(group: Group, best: Partition) -> list[dict[str, Any]]:
-    """Return the rows of the words of a group, in the plane of their first principal components."""
-    points = principal(group.states)
-    rows = group.words.iter_rows(named=True)
-    return [
-        {
-            **group.where,
-            "group": GROUPS.index(group.name),
-            **row,
-            "part": int(label),
-            "silhouette": finite(width),
-            "x": finite(point[0]),
-            "y": finite(point[1]) if len(point) > 1 else 0.0,
-        }
-        for row, label, width, point in zip(rows, best.labels, best.widths, points, strict=True)
-    ]
-
-
-def _shares(group: Group, best: Partition, params: Params) -> list[dict[str, Any]]:
-    """Return how the genders share the words of each cluster.
+def _shares(
+    at: dict[str, Any], genders: NDArray[np.int64], best: Partition, params: Params, shares: Table
+) -> None:
+    """Add how the genders share the words of each cluster.
 
     Clusters are made without knowing genders, so that gender labels permuted over words give every
     count its hypergeometric distribution exactly.
     """
-    codes, genders = np.unique(group.words["gender"].to_numpy(), return_inverse=True)
+    codes, own = np.unique(genders, return_inverse=True)
     counts = np.zeros((best.labels.max() + 1, len(codes)), np.int64)
-    np.add.at(counts, (best.labels, genders), 1)
+    np.add.at(counts, (best.labels, own), 1)
     sizes = counts.sum(axis=0)
     p = fisher_p(counts, sizes)
-    rows = []
-    for number, own in enumerate(counts):
-        for g, code in enumerate(codes):
-            share = wilson(int(own[g]), int(own.sum()), params.confidence)
-            row = share.row(
-                **group.where,
-                part=number,
-                gender=int(code),
-                count=int(own[g]),
-                words=int(own.sum()),
-                expected=finite(sizes[g] / sizes.sum()),
-                cluster="word",
-                null="gender labels permuted over words, exact",
-                p=p[number, g],
-            )
-            rows.append(row)
-    return rows
-
-
-def _adjusted(rows: list[dict[str, Any]], schema: Schema) -> pl.DataFrame:
-    """Return rows as a table, with p adjusted over all tests in it."""
-    if not rows:
-        return Table(schema).frame()
-    table = adjusted(pl.DataFrame(rows, infer_schema_length=None))
-    return table.with_columns(family=pl.when(pl.col("p").is_not_null()).then("family"))
+    for (number, g), count in np.ndenumerate(counts):
+        words = int(counts[number].sum())
+        shares.add(
+            wilson(int(count), words, params.confidence),
+            part=number,
+            gender=int(codes[g]),
+            count=int(count),
+            words=words,
+            expected=finite(sizes[g] / sizes.sum()),
+            cluster="word",
+            null="gender labels permuted over words, exact",
+            p=float(p[number, g]),
+            **at,
+        )

@@ -17,7 +17,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.labelled_texts.build import LABELS, SPLITS
-from plumbline.probes.politicians.words.columns import REASON, TESTED
+from plumbline.probes.politicians.words import columns
 from plumbline.probes.stats.classification import (
     Agreement,
     Chance,
@@ -30,13 +30,14 @@ from plumbline.probes.stats.estimate import (
     ESTIMATE,
     Estimate,
     Resampling,
+    Table,
     adjusted,
     finite,
     typed,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -69,31 +70,23 @@ AGREEMENT = Schema(
     columns=(
         *PLACE,
         Column("words", "int64", "words of the lexicon, phrases with them", minimum=0),
-        Column(
-            "unknown",
-            "float64",
-            "share of the testing texts without any word of it",
-            minimum=0,
-            maximum=1,
-        ),
+        columns.share("unknown", "share of the testing texts without any word of it"),
         Column("under", "float64", "means under it are negative", nullable=True),
         Column("over", "float64", "means over it are positive", nullable=True),
-        Column(
+        columns.share(
             "chance",
-            "float64",
             "expected value if the same labels were dealt out to the texts at random",
             nullable=True,
-            minimum=0,
-            maximum=1,
         ),
         *ESTIMATE,
-        REASON,
-        TESTED,
+        columns.REASON,
+        columns.TESTED,
     ),
     key=tuple(c.name for c in PLACE),
 )
-DIFFERENCES = Schema((*PLACE, *ESTIMATE, TESTED), key=AGREEMENT.key)
+DIFFERENCES = Schema((*PLACE, *ESTIMATE, columns.TESTED), key=AGREEMENT.key)
 SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
+NULLABLE = {"under", "over", "chance", "reason"}  # that no row may have
 
 
 class Params(Resampling):
@@ -117,32 +110,29 @@ class Evaluation(NamedTuple):
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """Evaluate the lexica of every language that has labelled texts, corpus by corpus.
 
-    Returns
-    -------
-    dict
-        ``agreement`` and ``differences``; columns as in :data:`SCHEMAS`.
+    The tables are ``agreement`` and ``differences``; columns as in :data:`SCHEMAS`.
 
     Raises
     ------
     UserError
         If a language has texts but no lexica, or a corpus lacks a split.
     """
-    agreements: list[dict[str, Any]] = []
-    differences: list[dict[str, Any]] = []
+    found = {name: Table(schema) for name, schema in SCHEMAS.items()}
     folder = inputs.datasets["labelled_texts"]
     for language in parquet.configs(folder):
         compared = scores(inputs.datasets["lexica"], language)
         texts = pl.read_parquet(folder / f"{language}.parquet").sort("source", "split", "text")
-        for source in texts["source"].unique().sort():
-            part = texts.filter(pl.col("source") == source)
-            place = {"language": language, "source": source}
-            one, other = _compared(place, part, compared, params)
-            agreements += [place | row for row in one]
-            differences += [place | row for row in other]
-    return {
-        "agreement": typed(_adjusted(agreements), AGREEMENT),
-        "differences": typed(_adjusted(differences), DIFFERENCES),
-    }
+        for (source,), part in texts.group_by("source", maintain_order=True):
+            for table in found.values():
+                table.key = {"language": language, "source": source}
+            _compare(f"{language}/{source}", part, compared, params, found)
+    tables = {}
+    for name, table in found.items():
+        rows = adjusted(pl.DataFrame(table.rows, infer_schema_length=None))
+        tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
+        rows = rows.with_columns(tested=tested, **dict.fromkeys(NULLABLE - set(rows.columns)))
+        tables[name] = typed(rows, SCHEMAS[name])
+    return tables
 
 
 def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
@@ -162,8 +152,8 @@ def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
             f"{path}: no lexica for the labelled texts in {language!r}; add the language to "
             "datasets.lexica.languages, or take it out of datasets.labelled_texts.languages"
         )
-    columns = ["word", "q_positive", "q_negative", "score", "view_names", "view_scores"]
-    frame = pl.read_parquet(path, columns=columns)
+    read = ["word", "q_positive", "q_negative", "score", "view_names", "view_scores"]
+    frame = pl.read_parquet(path, columns=read)
     side = frame["q_positive"] - frame["q_negative"]
     found = {
         ("combination", "combination"): dict(zip(frame["word"], side, strict=True)),
@@ -185,12 +175,9 @@ def mean_scores(texts: Sequence[str], lexicon: Mapping[str, float]) -> Floats:
     >>> mean_scores(["Good, but bad food!", "Nothing."], {"good": 1.0, "bad": -0.5})
     array([0.25,  nan])
     """
-    found = np.full(len(texts), np.nan)
-    for i, text in enumerate(texts):
-        scores = [lexicon[w] for w in WORD.findall(text.lower()) if w in lexicon]
-        if scores:
-            found[i] = sum(scores) / len(scores)
-    return found
+    words = ([w for w in WORD.findall(text.lower()) if w in lexicon] for text in texts)
+    means = [sum(lexicon[w] for w in own) / len(own) if own else np.nan for own in words]
+    return np.array(means, dtype=np.float64)
 
 
 def classify(scores: Floats, low: float, high: float) -> Labels:
@@ -250,143 +237,110 @@ def evaluate(
     ValueError
         If no tuning text has a word of a lexicon.
     """
+    settings = params.model_dump(include={"confidence", "n_bootstrap", "seed"})
+    paired = settings | {"n_permutations": params.n_permutations}
+    texts, true = testing
+    same = np.full(len(true), majority(tuning[1]))
     found: list[Evaluation] = []
     first = None
-    settings = _settings(params)
-    paired = settings | {"n_permutations": params.n_permutations}
-    same = np.full(len(testing[1]), majority(tuning[1]))
     for name, lexicon in lexica.items():
         low, high = cuts(mean_scores(tuning[0], lexicon), tuning[1])
-        scores = mean_scores(testing[0], lexicon)
+        scores = mean_scores(texts, lexicon)
         guess = classify(scores, low, high)
-        versus = None
-        if first is None:
-            first = guess
-        else:
-            versus = difference(testing[1], first, guess, **paired)
-        found.append(
-            Evaluation(
-                name,
-                len(lexicon),
-                float((~np.isnan(scores)).mean()),
-                low,
-                high,
-                agreement(testing[1], guess, **settings),
-                chance(testing[1], guess),
-                versus,
-                difference(testing[1], guess, same, **paired),
-            )
+        one = Evaluation(
+            name,
+            len(lexicon),
+            float((~np.isnan(scores)).mean()),
+            low,
+            high,
+            agreement(true, guess, **settings),
+            chance(true, guess),
+            None if first is None else difference(true, first, guess, **paired),
+            difference(true, guess, same, **paired),
         )
+        first = guess if first is None else first
+        found.append(one)
     return found
 
 
-def _compared(
-    place: dict[str, str],
+def _compare(
+    corpus: str,
     part: pl.DataFrame,
     compared: dict[tuple[str, str], Lexicon],
     params: Params,
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the rows of both tables for one corpus."""
-    tuning, testing = (_texts(place, part, split) for split in SPLITS)
+    tables: dict[str, Table],
+) -> None:
+    """Add the rows of one corpus to both tables."""
+    codes = np.array([CODES[label] for label in LABELS], dtype=np.int64)
+    splits: list[Texts] = []
+    for number, split in enumerate(SPLITS):
+        rows = part.filter(pl.col("split") == number)
+        if rows.is_empty():
+            raise UserError(
+                f"labelled_texts {corpus}: no {split} text is left; name another corpus"
+            )
+        splits.append((rows["text"].to_list(), codes[rows["label"].to_numpy()]))
+    tuning, testing = splits
     known = {
         key: lexicon
         for key, lexicon in compared.items()
         if not np.isnan(mean_scores(tuning[0], lexicon)).all()
     }
     if ("combination", "combination") not in known:
-        corpus = "/".join(place.values())
         raise UserError(
             f"labelled_texts {corpus}: no tuning text has a word of lexica; mend one of them"
         )
-    agreements: list[dict[str, Any]] = []
-    differences: list[dict[str, Any]] = []
+    level, nan = params.confidence, float("nan")
+
+    def add(table: str, key: tuple[str, str], of: Iterable[Estimate], **more: Any) -> None:
+        """Add a row for each measure; a list has the value of each."""
+        for measure, estimate in enumerate(of):
+            own: dict[str, Any] = {
+                k: v[measure] if isinstance(v, list) else v for k, v in more.items()
+            }
+            own |= {"kind": KINDS.index(key[0]), "lexicon": key[1], "measure": measure}
+            tables[table].add(estimate, cluster="text", **own)
+
+    def tests(found: Difference, null: str) -> dict[str, list[Any]]:
+        names = ("McNemar's exact test", "randomisation")
+        return {"null": [f"{null} ({name})" for name in names], "p": [found.p, found.p_macro_f1]}
+
     for one in evaluate(tuning, testing, known, params):
-        kind, name = one.lexicon
-        at: dict[str, Any] = {"kind": KINDS.index(kind), "lexicon": name}
-        agreements += [at | row for row in _agreement(one, params.confidence)]
-        if one.first_less_this:
-            null = "0: both do equally well"
-            tests = _differences(one.first_less_this, null, params.confidence)
-            differences += [at | row for row in tests]
-    for (kind, name), lexicon in compared.items():
-        if (kind, name) not in known:
-            at = {"kind": KINDS.index(kind), "lexicon": name, "words": len(lexicon)}
-            unknown = float(np.isnan(mean_scores(testing[0], lexicon)).mean())
-            agreements += [at | row for row in _nothing(unknown, len(testing[0]))]
-    agreements += _majority(tuning[1], testing[1], params)
-    return agreements, differences
-
-
-def _texts(place: dict[str, str], part: pl.DataFrame, split: str) -> Texts:
-    """Return the texts of a split and their labels, numbered as in TweetEval."""
-    rows = part.filter(pl.col("split") == SPLITS.index(split))
-    if rows.is_empty():
-        corpus = "/".join(place.values())
-        raise UserError(f"labelled_texts {corpus}: no {split} text is left; name another corpus")
-    labels = np.array([CODES[label] for label in LABELS], dtype=np.int64)
-    return rows["text"].to_list(), labels[rows["label"].to_numpy()]
-
-
-def _settings(params: Params) -> dict[str, Any]:
-    names = ("confidence", "n_bootstrap", "seed")
-    return {name: getattr(params, name) for name in names}
-
-
-def _agreement(one: Evaluation, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield a row for each measure; judged against the majority class on the same texts."""
-    tests = _differences(one.less_majority, "the majority class does as well", confidence)
-    for i, (row, estimate) in enumerate(zip(tests, one.agreement, strict=True)):
-        yield estimate.at(confidence).row(
-            measure=i,
+        add(
+            "agreement",
+            one.lexicon,
+            (estimate.at(level) for estimate in one.agreement),
             words=one.words,
             unknown=finite(1 - one.covered),
             under=finite(one.low),
             over=finite(one.high),
-            chance=finite(one.chance[i]),
-            **{name: row[name] for name in ("cluster", "null", "p")},
+            chance=[finite(value) for value in one.chance],
+            **tests(one.less_majority, "the majority class does as well"),
         )
-
-
-def _differences(found: Difference, null: str, confidence: float) -> list[dict[str, Any]]:
-    tests = (("McNemar's exact test", found.p), ("randomisation", found.p_macro_f1))
-    return [
-        estimate.at(confidence).row(measure=i, cluster="text", null=f"{null} ({test})", p=p)
-        for i, (estimate, (test, p)) in enumerate(zip(found[:2], tests, strict=True))
-    ]
-
-
-def _nothing(unknown: float, n: int) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a lexicon that cannot be cut."""
-    nan = float("nan")
-    for measure in range(len(MEASURES)):
-        yield Estimate(nan, nan, nan, n, "none").row(
-            measure=measure,
-            unknown=finite(unknown),
+        if less := one.first_less_this:
+            estimates = (estimate.at(level) for estimate in less[:2])
+            null = tests(less, "0: both do equally well")
+            add("differences", one.lexicon, estimates, **null)
+    nothing = Estimate(nan, nan, nan, len(testing[0]), "none")
+    for key in [key for key in compared if key not in known]:
+        add(
+            "agreement",
+            key,
+            [nothing] * len(MEASURES),
+            words=len(compared[key]),
+            unknown=finite(float(np.isnan(mean_scores(testing[0], compared[key])).mean())),
             reason="no tuning text has a word of it",
-            cluster="text",
             null="none",
         )
-
-
-def _majority(tuning: Labels, testing: Labels, params: Params) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the baseline: all texts get the most frequent label of the tuning texts."""
-    guess = np.full(len(testing), majority(tuning))
-    for measure, estimate in enumerate(agreement(testing, guess, **_settings(params))):
-        yield estimate.at(params.confidence).row(
-            kind=KINDS.index("majority class"),
-            lexicon="majority class",
-            measure=measure,
-            words=0,
-            unknown=1.0,
-            chance=finite(estimate.value),  # in any order they are the same
-            cluster="text",
-            null="none",
-        )
-
-
-def _adjusted(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Add Benjamini-Hochberg over all tests of a table."""
-    columns = {"under", "over", "chance", "reason"} - set().union(*rows)
-    table = adjusted(pl.DataFrame(rows, infer_schema_length=None))
-    tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
-    return table.with_columns(tested=tested, **dict.fromkeys(columns))
+    guess = np.full(len(testing[0]), majority(tuning[1]))  # the baseline: all get one label
+    settings = params.model_dump(include={"confidence", "n_bootstrap", "seed"})
+    baseline = agreement(testing[1], guess, **settings)
+    add(
+        "agreement",
+        ("majority class", "majority class"),
+        (estimate.at(level) for estimate in baseline),
+        words=0,
+        unknown=1.0,
+        chance=[finite(estimate.value) for estimate in baseline],  # the same in any order
+        null="none",
+    )

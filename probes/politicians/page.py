@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -13,7 +14,7 @@ from plumbline.probes.report.tables import Source, Tables, parts
 from plumbline.probes.report.view import Part, Place, Row, interval, number, study, sure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 GENDERS = ("male", "female", "non-binary")
 MARKS = {
@@ -23,6 +24,19 @@ MARKS = {
 }
 TOP = 10
 PAIRS = (("native", "foreign"), ("popular", "other"), ("older", "younger"))
+
+
+def made_of(*sources: str) -> Callable[[Callable[..., pl.DataFrame]], Source]:
+    """Make a source of a function of tables: empty where one of them is."""
+
+    def source(function: Callable[..., pl.DataFrame]) -> Source:
+        def read(tables: Tables) -> pl.DataFrame:
+            frames = [tables.read(name) for name in sources]
+            return pl.DataFrame() if any(f.is_empty() for f in frames) else function(*frames)
+
+        return read
+
+    return source
 
 
 def highest(table: pl.DataFrame) -> pl.DataFrame:
@@ -81,11 +95,9 @@ def _shares(own: pl.DataFrame, title: str) -> str:
     )
 
 
-def shares(tables: Tables) -> pl.DataFrame:
+@made_of("sentiment/shares", "sentiment/differences")
+def shares(frame: pl.DataFrame, apart: pl.DataFrame) -> pl.DataFrame:
     """Return shares twice: models of each language, and languages of each model of several."""
-    frame, apart = tables.read("sentiment/shares"), tables.read("sentiment/differences")
-    if frame.is_empty() or apart.is_empty():
-        return pl.DataFrame()
     place = ["model", "language", "pos", "deviation", "reading", "sentiment"]
     tested = (  # the test of names comes last, and counts where there is one
         apart.sort("test").group_by(place, maintain_order=True).agg(pl.col("p_bh").last())
@@ -135,14 +147,9 @@ def _pivoted(frame: pl.DataFrame, keys: str, write: str) -> Iterator[Row]:
         )
 
 
-def terms(own: pl.DataFrame) -> Iterator[Row]:
-    """Yield coefficients with their intervals."""
-    return _pivoted(own, "factor level interval", "{0} ({interval}){star}")
-
-
-def tests(own: pl.DataFrame) -> Iterator[Row]:
-    """Yield F with its p."""
-    return _pivoted(own, "factor", "{0} (p {1}, adj. {2})")
+# coefficients with their intervals, and F with its p
+terms = partial(_pivoted, keys="factor level interval", write="{0} ({interval}){star}")
+tests = partial(_pivoted, keys="factor", write="{0} (p {1}, adj. {2})")
 
 
 def coefficients(tables: Tables) -> pl.DataFrame:
@@ -211,12 +218,9 @@ def _pair(name: str) -> pl.Expr:
     return pl.col(name).cast(pl.String).replace_strict(names, return_dtype=pairs).alias("pair")
 
 
-def subgroup_shares(tables: Tables) -> pl.DataFrame:
+@made_of("subgroups/shares", "subgroups/people", "subgroups/differences")
+def subgroup_shares(frame: pl.DataFrame, people: pl.DataFrame, apart: pl.DataFrame) -> pl.DataFrame:
     """Return shares in parts of the people, what they are called, and whether men differ."""
-    frame, people = tables.read("subgroups/shares"), tables.read("subgroups/people")
-    apart = tables.read("subgroups/differences")
-    if frame.is_empty() or people.is_empty() or apart.is_empty():
-        return pl.DataFrame()
     wide = people.group_by("model", "language", "subgroup").agg(
         pl.col("people").filter(pl.col("gender") == g).sum().alias(g) for g in GENDERS
     )
@@ -238,12 +242,7 @@ def _subgroups(own: pl.DataFrame, place: Place) -> str:
 
 def contrasts(name: str) -> Source:
     """Return a table of contrasts with the pair of parts that each is of."""
-
-    def read(tables: Tables) -> pl.DataFrame:
-        frame = tables.read(f"subgroups/{name}")
-        return frame.with_columns(_pair("contrast")) if len(frame) else frame
-
-    return read
+    return made_of(f"subgroups/{name}")(lambda frame: frame.with_columns(_pair("contrast")))
 
 
 def _people(frame: pl.DataFrame) -> Iterator[Row]:
@@ -253,11 +252,9 @@ def _people(frame: pl.DataFrame) -> Iterator[Row]:
         yield rows[0] | dict.fromkeys(GENDERS, "–") | of
 
 
-def varied(tables: Tables) -> pl.DataFrame:
+@made_of("robustness/robustness")
+def varied(table: pl.DataFrame) -> pl.DataFrame:
     """Return the numbers of which one thing was done otherwise, with what became of them."""
-    table = tables.read("robustness/robustness")
-    if table.is_empty():
-        return table
     plain, kind = (pl.col(name).cast(pl.String) for name in ("number", "kind"))
     by = plain + pl.lit(", by ") + pl.col("deviation").cast(pl.String)
     size = pl.col("change").abs()
@@ -296,11 +293,9 @@ def _reasons(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.group_by(keys).agg(numbers=pl.len()).sort(keys)
 
 
-def lexica(tables: Tables) -> pl.DataFrame:
+@made_of("lexicon_evaluation/agreement", "lexicon_evaluation/differences")
+def lexica(table: pl.DataFrame, apart: pl.DataFrame) -> pl.DataFrame:
     """Return how well lexica do, and what their combination does better than each."""
-    table, apart = (tables.read(f"lexicon_evaluation/{t}") for t in ("agreement", "differences"))
-    if table.is_empty() or apart.is_empty():
-        return pl.DataFrame()
     of = ["language", "source", "kind", "lexicon", "measure"]
     view, reason = pl.col("kind") == "view", pl.col("reason")
     name = pl.when(view).then(pl.format("view: {}", "lexicon")).otherwise(pl.col("lexicon"))
@@ -308,11 +303,9 @@ def lexica(tables: Tables) -> pl.DataFrame:
     return table.join(apart, on=of, how="left", suffix="_apart").with_columns(called=called)
 
 
-def _main(tables: Tables) -> pl.DataFrame:
+@made_of("pmi/pmi")
+def _main(table: pl.DataFrame) -> pl.DataFrame:
     """Return the PMI of the words that are highest in the corrected reading."""
-    table = tables.read("pmi/pmi")
-    if table.is_empty():
-        return table
     table = table.drop_nulls("value")
     smoothed = table.filter(
         (pl.col("reading") == "smoothed")
@@ -339,16 +332,12 @@ def planted(tables: Tables, world: str) -> list[Part]:
         return []
     truth = pl.read_parquet(weights / "planted.parquet")
     language = json.loads((weights / "world.json").read_text(encoding="utf-8"))["language"]
-    own = pmi.filter((pl.col("reading") == "smoothed") & (pl.col("language") == language))
-    male, female = (
-        own.filter(pl.col("gender") == gender).select(
-            "word", pl.col("pos").cast(pl.String), pl.col("value").alias(gender)
-        )
-        for gender in ("male", "female")
+    own = pmi.filter(pl.col("reading") == "smoothed", pl.col("language") == language)
+    value, gender = pl.col("value"), pl.col("gender")
+    both = own.group_by("word", pl.col("pos").cast(pl.String)).agg(
+        contrast=value.filter(gender == "female").first() - value.filter(gender == "male").first()
     )
-    keys = ["word", "pos"]
-    frame = male.join(female, on=keys).join(truth, on=keys).sort("word")
-    frame = frame.with_columns(contrast=pl.col("female") - pl.col("male"))
+    frame = both.join(truth, on=["word", "pos"]).sort("word")
     looks = {
         "positive": ("up", "#000"),
         "negative": ("down", "#777"),

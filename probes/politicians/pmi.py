@@ -5,23 +5,21 @@ Stańczak et al. (2023), equation 1 and Table 3, with intervals, a null and cont
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.politicians.words import word_counts
-from plumbline.probes.politicians.words.columns import FAMILY, GENDER, LEMMA, PLACE, WORD
+from plumbline.builders.core.schema import Column
+from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
-from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap, Estimate, adjusted, typed
+from plumbline.probes.stats.estimate import ESTIMATE, Bootstrap
 from plumbline.probes.stats.pmi import intervals, pmi
 from plumbline.probes.stats.tests import fisher_p
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
@@ -31,28 +29,23 @@ DATASETS = ("politicians",)
 OUTPUTS = ("associations",)
 TABLES = ()
 READINGS = ("plug-in", "smoothed")
-METHODS = {
-    "plug-in": "bootstrap percentile (Poisson weights)",
-    "smoothed": "Bayesian bootstrap percentile",
-}
+METHODS = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
+EXACT = "exact"
 READING = Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=READINGS)
-PMI = Schema(
-    columns=(
-        *PLACE,
-        WORD,
-        LEMMA,
-        GENDER,
-        READING,
-        Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
-        Column("count_all", "int64", "people in whose list the word is", minimum=1),
-        Column("people", "int64", "people of this gender", minimum=1),
-        Column("list_length", "int64", "words in the list of each", minimum=1),
-        *ESTIMATE,
-        FAMILY,
-    ),
-    key=("language", "pos", "word", "gender", "reading"),
+PMI = columns.schema(
+    "language pos word gender reading",
+    *columns.PLACE,
+    columns.WORD,
+    columns.LEMMA,
+    columns.GENDER,
+    READING,
+    Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
+    Column("count_all", "int64", "people in whose list the word is", minimum=1),
+    Column("people", "int64", "people of this gender", minimum=1),
+    Column("list_length", "int64", "words in the list of each", minimum=1),
+    *ESTIMATE,
+    columns.FAMILY,
 )
-
 SCHEMAS = {"pmi": PMI}
 
 
@@ -64,12 +57,7 @@ class Params(Bootstrap):
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of one model.
-
-    Returns
-    -------
-    dict
-        ``pmi``; columns as in :data:`SCHEMAS`.
+    """Compute the table ``pmi`` of one model; columns as in :data:`SCHEMAS`.
 
     Raises
     ------
@@ -77,30 +65,22 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         If no word is in enough lists.
     """
     (model,) = inputs.models
-    outputs = inputs.outputs("associations", model)
-    tables: list[pl.DataFrame] = []
-    for language in word_counts.languages(outputs):
-        path = inputs.datasets["politicians"] / f"{language}.parquet"
-        people = word_counts.read_people(path)
-        for pos in range(len(POS)):
-            counts = word_counts.count(word_counts.Lists((outputs / language,), pos), people)
-            if len(chosen := counts.common(params.min_count)):
-                p = fisher_p(counts.distinct[chosen], counts.names)
-                table = rows(counts, p, params)
-                tables.append(table.with_columns(model=pl.lit(model), language=pl.lit(language)))
+    tables = []
+    for language, source, path in word_counts.sources(inputs, model):
+        counts = word_counts.count(source, word_counts.read_people(path))
+        if len(chosen := counts.common(params.min_count)):
+            p = fisher_p(counts.distinct[chosen], counts.names)
+            tables.append(rows(counts, p, params, EXACT, language=language))
     if not tables:
         raise UserError(
-            f"{outputs}: no word is in {params.min_count} lists; lower analysis.pmi.min_count, or "
-            "see the config coverage for what the model lacks"
+            f"{inputs.outputs('associations', model)}: no word is in {params.min_count} lists; "
+            "lower analysis.pmi.min_count, or see the config coverage for what the model lacks"
         )
-    return {"pmi": typed(adjusted(pl.concat(tables), over=["reading"]), PMI)}
+    return {"pmi": columns.table_of(PMI, tables, ["reading"], model=model)}
 
 
 def rows(
-    counts: word_counts.Counts,
-    p: NDArray[np.float64],
-    params: Params,
-    null: str = "gender labels permuted over distinct names, exact",
+    counts: word_counts.Counts, p: NDArray[np.float64], params: Params, null: str, **same: str | int
 ) -> pl.DataFrame:
     """Return a row for each common word, gender and reading; readings alternate row by row.
 
@@ -110,6 +90,10 @@ def rows(
         At least one word is common.
     p : (words, groups) array
         For the common words.
+    null
+        What ``p`` is judged against.
+    same
+        Columns that have one value in all rows.
     """
     chosen = counts.common(params.min_count)
     draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
@@ -117,27 +101,21 @@ def rows(
     for smoothing, drawn in ((0.0, draws.ordinary), (params.smoothing, draws.bayesian)):
         limits = intervals(drawn, smoothing, params.seed, params.confidence, draws.merged)
         values = pmi(counts.lists.astype(np.float64), smoothing)[chosen]
-        estimates.append((values, limits.low, limits.high))
-    length = round(counts.lists.sum() / counts.people.sum())
-    out: list[dict[str, Any]] = []
-    for i, w in enumerate(chosen):
-        for g, label in enumerate(counts.genders):
-            for r, reading in enumerate(READINGS):
-                method = f"{params.confidence:.0%} {METHODS[reading]} over names"
-                value, low, high = (float(x[i, g]) for x in estimates[r])
-                row = Estimate(value, low, high, counts.clusters, method).row(
-                    pos=counts.source.pos,
-                    word=counts.words[w],
-                    lemma=counts.lemmas[w],
-                    gender=int(label),
-                    reading=r,
-                    count=int(counts.lists[w, g]),
-                    count_all=int(counts.lists[w].sum()),
-                    people=int(counts.people[g]),
-                    list_length=length,
-                    cluster="name",
-                    null=null,
-                    p=p[i, g],
-                )
-                out.append(row)
-    return pl.DataFrame(out, infer_schema_length=None)
+        estimates.append([values, *(ends[: len(chosen)] for ends in limits)])
+    lists, words = counts.lists[chosen, :, None], [counts.words[w] for w in chosen]
+    return columns.rows_of(
+        {"word": words, "gender": counts.genders, "reading": range(len(READINGS))},
+        np.stack(estimates, axis=-1),
+        lemma=np.array([counts.lemmas[w] for w in chosen])[:, None, None],
+        count=lists,
+        count_all=lists.sum(axis=1, keepdims=True),
+        people=counts.people[:, None],
+        method=np.array([f"{params.confidence:.0%} {method} over names" for method in METHODS]),
+        p=p[..., None],
+        pos=counts.source.pos,
+        list_length=round(counts.lists.sum() / counts.people.sum()),
+        n=counts.clusters,
+        cluster="name",
+        null=f"gender labels permuted over distinct names, {null}",
+        **same,
+    )

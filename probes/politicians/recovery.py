@@ -18,7 +18,7 @@ from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES
 from plumbline.builders.datasets.words.build import POS
-from plumbline.probes.stats.estimate import Estimate, Table
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table
 from plumbline.probes.stats.intervals import spearman
 from plumbline.probes.worlds.politicians import Planted, World, expected_counts
 from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, covered, discoveries, signs
@@ -26,11 +26,14 @@ from plumbline.probes.worlds.recovery import PLANTED, RECOVERY, covered, discove
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numpy.typing import NDArray
+
     from plumbline.probes.core.run_analysis import Inputs
 
 TABLES = ("pmi", "latent", "sentiment", "supersenses")
 SCHEMAS = dict.fromkeys(TABLES, RECOVERY)
 OWN = {"word", "pos", "frequency_nats", "log_ratio_nats", "sentiment"}
+CODES = {sentiment: code for code, sentiment in enumerate(SENTIMENTS)}
 MALE, FEMALE = GENDERS.index("male"), GENDERS.index("female")
 LEAST = 4  # words or classes that a correlation needs
 LARGE = 0.1  # differences of shares whose sign is judged
@@ -60,15 +63,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     dict
         A table for each analysis that some world has tables of; columns as in :data:`SCHEMAS`.
     """
-    measures = {
-        "pmi": _pmi,
-        "latent": _latent,
-        "sentiment": _sentiment,
-        "supersenses": _supersenses,
-    }
+    measures = zip(TABLES, (_pmi, _latent, _sentiment, _supersenses), strict=True)
     truths = {model: planted(inputs.weights(model)) for model in inputs.models}
     found = {}
-    for analysis, measure in measures.items():
+    for analysis, measure in measures:
         table = Table(RECOVERY)
         for model, truth in truths.items():
             if truth is not None:
@@ -167,8 +165,13 @@ class Control(NamedTuple):
         self, estimate: Estimate, measure: str, cluster: str, null: str, p: float | None = None
     ) -> None:
         """Add a row."""
+        self.copy(estimate.row(cluster=cluster, null=null, p=p), measure, null)
+
+    def copy(self, row: dict[str, Any], measure: str, null: str) -> None:
+        """Add a row of a table of estimates."""
         at = {"language": self.truth.world.language, "world": int(self.null), "model": self.model}
-        self.table.add(estimate, measure=measure, cluster=cluster, null=null, p=p, **at)
+        own = {column.name: row[column.name] for column in ESTIMATE}
+        self.table.rows.append(own | at | {"measure": measure, "null": null})
 
     def relation(self, both: pl.DataFrame, what: str) -> None:
         """Add how planted log-ratios of words and their measured contrasts go together."""
@@ -242,16 +245,38 @@ def _latent(control: Control) -> None:
         )
         control.relation(both, "log p(w|g), female less male")
     for row in control.read("latent", "tilt").iter_rows(named=True):
-        control.add(
-            _estimate(row),
-            f"{POS[row['pos']]}: log-ratio female to male of p(positive|g), less that of "
-            "p(negative|g)",
-            "name",
-            f"{control.truth.world.sentiment_effect:.3f}: planted in the words",
-        )
+        title = "log-ratio female to male of p(positive|g), less that of p(negative|g)"
+        null = f"{control.truth.world.sentiment_effect:.3f}: planted in the words"
+        control.copy(row, f"{POS[row['pos']]}: {title}", null)
     null = "at most this: nominal" if control.null else "no nominal value: many are planted"
     for column, limit in (("p_bh", control.params.false_discovery_rate), ("p", 0.05)):
         control.discoveries(latent[column], limit, "word, sentiment and gender", null)
+
+
+def planted_difference(
+    words: pl.DataFrame, parts: pl.DataFrame, size: int, genders: tuple[int, int], number: int
+) -> NDArray[np.float64]:
+    """Return the planted difference, first minus second, of shares of classes, (number,).
+
+    Parameters
+    ----------
+    words
+        Of :func:`true_pmi`: for either gender the ``size`` words of the largest values are taken.
+    parts
+        Columns word, class (code) and share, the part of the word that is in the class; words
+        without a class are left out.
+    """
+    sides = []
+    for gender in genders:
+        own = words.filter(
+            pl.col("gender") == gender, pl.col("word").is_in(parts["word"].implode())
+        )
+        largest = own.sort("value", descending=True, maintain_order=True).head(size)
+        found = parts.join(largest, on="word")
+        shares = np.bincount(found["class"], weights=found["share"], minlength=number)
+        sides.append(shares / max(len(largest), 1))
+    difference: NDArray[np.float64] = sides[0] - sides[1]
+    return difference
 
 
 def _sentiment(control: Control) -> None:
@@ -259,38 +284,33 @@ def _sentiment(control: Control) -> None:
     if found.is_empty() or pmi.is_empty():
         return
     level, rate = control.params.confidence, control.params.false_discovery_rate
-    mine = found.filter((pl.col("model") == control.model) & (pl.col("deviation") == 0))
+    mine = found.filter(pl.col("model") == control.model, pl.col("deviation") == 0)
     by_name = mine.filter(pl.col("test") == 1).sort("pos", "sentiment")
+    if by_name.is_empty():
+        return
     held = []
     for (pos,), part in by_name.group_by("pos", maintain_order=True):
         apart = np.zeros(len(SENTIMENTS))
         if not control.null:
             of_pos = pmi.filter(pl.col("pos") == pos)
             true = control.true_pmi(of_pos)[pos].filter(pl.col("word").is_in(of_pos["word"]))
-            sides = []
-            for gender in (MALE, FEMALE):
-                own = true.filter(pl.col("gender") == gender)
-                largest = own.sort("value", descending=True, maintain_order=True)
-                kinds = largest["sentiment"][: part["top_k"][0]].to_list()
-                sides.append(np.array([kinds.count(s) / len(kinds) for s in SENTIMENTS]))
-            apart = sides[0] - sides[1]
+            kinds = true.select("word", share=1.0, **{"class": pl.col("sentiment")}).unique()
+            kinds = kinds.with_columns(pl.col("class").replace_strict(CODES))
+            size = part["top_k"][0]
+            apart = planted_difference(true, kinds, size, (MALE, FEMALE), len(SENTIMENTS))
         for row in part.iter_rows(named=True):
             share, kind = apart[row["sentiment"]], SENTIMENTS[row["sentiment"]]
-            held.append({k: row[k] for k in ("value", "low", "high")} | {"true": share})
             title = f"{POS[pos]}, {kind}: share, male minus female"
-            null = f"{share:.3f}: planted"
-            control.add(_estimate(row), title, row["cluster"], null, row["p"])
-            control.table.rows[-1]["p_bh"] = row["p_bh"]
-    if not held:
-        return
-    compared, cluster = pl.DataFrame(held), "part of speech and sentiment"
+            control.copy(row, title, f"{share:.3f}: planted")
+        held.append(part.with_columns(true=pl.Series(apart[part["sentiment"].to_numpy()])))
+    compared, cluster = pl.concat(held), "part of speech and sentiment"
     title = f"share of {level:.0%} intervals with the planted difference"
     control.coverage(compared, title, cluster)
     strong = compared.filter(pl.col("true").abs() >= LARGE)
     if len(strong):
-        at = [strong[name].to_numpy() for name in ("true", "value")]
         title = f"share of planted differences of at least {LARGE:g} whose sign is found"
-        control.add(signs(at[0], at[1], level), title, cluster, "0.5: coin")
+        same = signs(strong["true"].to_numpy(), strong["value"].to_numpy(), level)
+        control.add(same, title, cluster, "0.5: coin")
     null = "0: no discovery is true" if control.null else "no nominal value: effects are planted"
     for test, name in enumerate(("words", "names")):
         p = mine.filter(pl.col("test") == test)["p_bh"]
@@ -303,30 +323,20 @@ def _supersenses(control: Control) -> None:
     if found.is_empty() or pmi.is_empty():
         return
     compared = found.filter(
-        (pl.col("first") == FEMALE)
-        & (pl.col("second") == MALE)
-        & (pl.col("unit") == 0)
-        & (pl.col("counting") == 0)
+        pl.col("first") == FEMALE,
+        pl.col("second") == MALE,
+        pl.col("unit") == 0,
+        pl.col("counting") == 0,
     ).sort("supersense")
-    classes = control.read("supersenses", "words")
+    classes = control.read("supersenses", "words").rename({"supersense": "class"})
     true = np.zeros(len(CLASSES))
-    for (pos,), lists in compared.group_by("pos", maintain_order=True):
-        if control.null:
-            break
+    for (pos,), lists in () if control.null else compared.group_by("pos", maintain_order=True):
         words = control.true_pmi(pmi.filter(pl.col("pos") == pos))[pos]
         size = max(lists["words_first"][0], lists["words_second"][0])
-        of_pos = classes.filter(pl.col("pos") == pos)
-        sides = []
-        for gender in (FEMALE, MALE):
-            own = words.filter((pl.col("gender") == gender) & (pl.col("value") > 0))
-            own = own.filter(pl.col("word").is_in(of_pos["word"]))
-            largest = own.sort("value", descending=True, maintain_order=True)[:size]
-            parts = of_pos.join(largest, on="word")
-            shares = np.zeros(len(CLASSES))
-            np.add.at(shares, parts["supersense"].to_numpy(), parts["share"].to_numpy())
-            sides.append(shares / max(len(largest), 1))
-        true += sides[0] - sides[1]
-    compared = compared.filter(pl.col("supersense").is_in(classes["supersense"].unique().implode()))
+        parts = classes.filter(pl.col("pos") == pos).select("word", "class", "share")
+        positive = words.filter(pl.col("value") > 0)
+        true += planted_difference(positive, parts, size, (FEMALE, MALE), len(CLASSES))
+    compared = compared.filter(pl.col("supersense").is_in(classes["class"].unique().implode()))
     if compared.is_empty():
         return
     compared = compared.with_columns(true=pl.Series(true[compared["supersense"].to_numpy()]))
@@ -349,9 +359,3 @@ def _supersenses(control: Control) -> None:
     null = "at most 0.05: nominal" if control.null else MANY
     for column in ("p", "p_bonferroni"):
         control.discoveries(compared[column], 0.05, "class", null, "classes")
-
-
-def _estimate(row: dict[str, Any]) -> Estimate:
-    """Return the estimate of a row of a table."""
-    ends = [float("nan") if row[k] is None else row[k] for k in ("value", "low", "high")]
-    return Estimate(ends[0], ends[1], ends[2], row["n"], row["method"])

@@ -16,7 +16,7 @@ from plumbline.builders.core import parquet
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.core.shards import Shard, split
+from plumbline.probes.core.shards import MODEL, Shard, rows, split
 from plumbline.probes.models.scorer import Represents, Scorer
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ SCHEMA = Schema(
             minimum=0,
         ),
         Column("state", "floats", "last hidden state, mean over the pieces, to six decimals"),
-        Column("model", "string", "name of the model in params.yaml"),
-        Column("revision", "string", "commit of the model on the Hub, or hash of a trained one"),
+        *MODEL,
     ),
     key=("word",),
 )
@@ -103,18 +102,14 @@ def answer(
     """Yield the tables of one shard: raw states, no statistics."""
     assert isinstance(scorer, Represents)
     words = shard.among(forms(folders["words"], shard.config))
-    facts = scorer.facts()
-    arrow = SCHEMA.arrow()
+    state = SCHEMA.arrow().field("state").type
     for block in scorer.represent(words, language=shard.config):
         n, width = block.states.shape
         offsets = pa.array(range(0, (n + 1) * width, width), pa.int32())
-        columns = [
-            pa.array(block.words),
-            pa.array(block.pieces),
-            pa.array(block.unknown),
-            pa.ListArray.from_arrays(
-                offsets, pa.array(block.states.ravel()), type=arrow.field("state").type
-            ),
-            *(pa.repeat(pa.scalar(str(facts[name])), n) for name in ("model", "revision")),
-        ]
-        yield pa.table(columns, schema=arrow)
+        columns = {
+            "word": block.words,
+            "pieces": block.pieces,
+            "unknown_pieces": block.unknown,
+            "state": pa.ListArray.from_arrays(offsets, pa.array(block.states.ravel()), type=state),
+        }
+        yield rows(SCHEMA, scorer, n, columns)

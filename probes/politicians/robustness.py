@@ -10,32 +10,30 @@ for single starts, in place of the mean over all of them. Stańczak et al. (2023
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.politicians.script import script_of
-from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.columns import NON_BINARY as OTHER
 from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
     Ranking,
-    Settings,
+    TopWords,
     by_latent,
     by_pmi,
     difference_rows,
     of_words,
     share_rows,
 )
-from plumbline.probes.politicians.words.word_counts import Lists, Named, by_name, frames, languages
+from plumbline.probes.politicians.words.word_counts import Lists, Named, by_name, frames, sources
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Resampling, adjusted, typed
 from plumbline.probes.stats.matching import coarsened, matched
 
@@ -67,31 +65,30 @@ KINDS = (
     "posterior",
     "seed",
 )
+SETTINGS = ("top_k", "top_share", "smoothing")  # of how words are ranked
 FITS = {"l1": "grid", "posterior": "grid", "seed": "seeds"}  # of `latent`: setting and its table
-ROBUSTNESS = Schema(
-    columns=(
-        *columns.PLACE,
-        Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
-        Column(
-            "number",
-            "label",
-            "headline number: difference of shares, or share among the words of non-binary people",
-            labels=NUMBERS,
-        ),
-        Column("sentiment", "label", "of which sentiment", labels=SENTIMENTS),
-        Column("kind", "label", "what is varied", labels=KINDS),
-        Column("variation", "string", "how it is varied; empty for the default"),
-        Column("men", "int64", "distinct names of men", minimum=0),
-        Column("women", "int64", "distinct names of women", minimum=0),
-        Column("others", "int64", "distinct names of non-binary people", minimum=0),
-        columns.TOP_K,
-        columns.CANDIDATES,
-        *ESTIMATE,
-        Column("change", "float64", "value minus that of the default", nullable=True),
-        Column("holds_default", "bool", "whether low to high has the default", nullable=True),
-        columns.REASON,
+ROBUSTNESS = columns.schema(
+    "language pos deviation number sentiment kind variation",
+    *columns.PLACE,
+    Column("deviation", "label", "as in `sentiment`", labels=DEVIATIONS),
+    Column(
+        "number",
+        "label",
+        "headline number: difference of shares, or share among the words of non-binary people",
+        labels=NUMBERS,
     ),
-    key=("language", "pos", "deviation", "number", "sentiment", "kind", "variation"),
+    Column("sentiment", "label", "of which sentiment", labels=SENTIMENTS),
+    Column("kind", "label", "what is varied", labels=KINDS),
+    Column("variation", "string", "how it is varied; empty for the default"),
+    Column("men", "int64", "distinct names of men", minimum=0),
+    Column("women", "int64", "distinct names of women", minimum=0),
+    Column("others", "int64", "distinct names of non-binary people", minimum=0),
+    columns.TOP_K,
+    columns.CANDIDATES,
+    *ESTIMATE,
+    Column("change", "float64", "value minus that of the default", nullable=True),
+    Column("holds_default", "bool", "whether low to high has the default", nullable=True),
+    columns.REASON,
 )
 SCHEMAS = {"robustness": ROBUSTNESS}
 NAN = float("nan")
@@ -113,30 +110,16 @@ class Params(Resampling):
     bins: int = Field(ge=2, description="bins of name length and popularity, for matching")
     halves: int = Field(ge=0, description="random halvings of the names, two rows each")
 
-    def settings(self) -> Settings:
-        """Return the default settings."""
-        varied = {name: getattr(self, name)[0] for name in ("top_k", "top_share", "smoothing")}
-        rest = set(Settings._fields) - set(varied)
-        return Settings(**varied, **{name: getattr(self, name) for name in rest})
-
-
-class Variation(NamedTuple):
-    """One thing done otherwise."""
-
-    kind: str
-    name: str
-    lists: Named | None
-    settings: Settings
+    def default(self) -> TopWords:
+        """Return the default of what is varied, and what is not."""
+        varied = {name: getattr(self, name)[0] for name in SETTINGS}
+        return TopWords.model_construct(**(dict(self) | varied))
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the table of one model.
+    """Compute the table ``robustness`` of one model; columns as in :data:`SCHEMAS`.
 
-    Returns
-    -------
-    dict
-        ``robustness``; columns as in :data:`SCHEMAS`. Where no word has a known sentiment its
-        numbers are null.
+    Where no word has a known sentiment its numbers are null.
 
     Raises
     ------
@@ -144,32 +127,39 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         If there are no lists.
     """
     (model,) = inputs.models
-    outputs = inputs.outputs("associations", model)
-    people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
     rows: list[dict[str, Any]] = []
-    latent = inputs.tables("latent", model)
-    for language in languages(outputs):
-        for pos in range(len(POS)):
-            place = {"model": model, "language": language, "pos": pos, "deviation": 0}
-            source = Lists((outputs / language,), pos, pieces=True)
-            whole = by_name(source, people / f"{language}.parquet", 1)
-            if whole is None:
-                continue
-            for varied in _variations(inputs, params, whole, language, source):
-                rows += [place | row for row in _rows(varied, lexica, language)]
-            place |= {"deviation": DEVIATIONS.index("latent")}
-            rows += [place | row for row in _latent_rows(latent, whole, params, language, pos)]
+    for language, source, people in sources(inputs, model, pieces=True):
+        whole = by_name(source, people, 1)
+        if whole is None:
+            continue
+        place: dict[str, Any] = {"model": model, "language": language, "pos": source.pos}
+        pmi = place | {"deviation": DEVIATIONS.index("pmi"), "cluster": "name"}
+        for kind, name, lists, how in _variations(params, whole, language, source, people):
+            of, ranking = {}, None
+            if lists is not None:
+                of, words = lists.of_gender(), lists.words
+                q = of_words(words["word"], words["lemma"], inputs.datasets["lexica"], language)
+                ranking = by_pmi(lists, q, how)
+            rows += _numbers(pmi | _variation(kind, name), ranking, of, params)
+        latent = place | {"deviation": DEVIATIONS.index("latent"), "cluster": "word"}
+        of, how = whole.of_gender(), params.default()
+        for kind, name, table in _fits(inputs.tables("latent", model), language, source.pos):
+            ranking = by_latent(table, "argmax", how, of)
+            rows += _numbers(latent | _variation(kind, name), ranking, of, params)
     if not rows:
-        raise UserError(f"{outputs}: no lists there; see the config coverage for what is missing")
+        folder = inputs.outputs("associations", model)
+        raise UserError(f"{folder}: no lists there; see the config coverage for what is missing")
     return {
         "robustness": typed(_compared(pl.DataFrame(rows, infer_schema_length=None)), ROBUSTNESS)
     }
 
 
-def _latent_rows(
-    latent: Path, whole: Named, params: Params, language: str, pos: int
-) -> Iterator[dict[str, Any]]:
-    """Yield the numbers by the latent-variable model: all fits, single weights, single starts.
+def _variation(kind: str, name: str) -> dict[str, Any]:
+    return {"kind": KINDS.index(kind), "variation": name}
+
+
+def _fits(latent: Path, language: str, pos: int) -> Iterator[tuple[str, str, pl.DataFrame]]:
+    """Yield deviations of the latent-variable model: of all fits, single weights, single starts.
 
     Words are ranked by the largest of their deviations over sentiments.
     """
@@ -177,52 +167,48 @@ def _latent_rows(
     table = pl.scan_parquet(latent / "latent.parquet").filter(here).collect()
     if table.is_empty():
         return
-    of = whole.of_gender()
+    yield "default", "", table
     keys = ["word", "sentiment", "gender"]
-    known = table.select(*keys, "q")
-    settings = params.settings()
-    varied = [("default", "", table)]
     for setting, config in FITS.items():
         fits = pl.scan_parquet(latent / f"{config}.parquet").filter(here).collect()
         for (value,), part in fits.sort(setting).group_by(setting, maintain_order=True):
             mean = part.group_by(keys).agg(pl.col("value").mean())
-            varied.append((setting, f"{value:g}", mean.join(known, on=keys)))
-    for kind, name, part in varied:
-        ranking = by_latent(part, "argmax", settings, of)
-        yield from _numbers(kind, name, ranking, of, settings, "word")
+            yield setting, f"{value:g}", mean.join(table.select(*keys, "q"), on=keys)
 
 
 def _variations(
-    inputs: Inputs, params: Params, whole: Named, language: str, source: Lists
-) -> Iterator[Variation]:
+    params: Params, whole: Named, language: str, source: Lists, people: Path
+) -> Iterator[tuple[str, str, Named | None, TopWords]]:
     """Yield the default, then one change of it at a time."""
-    least, settings = params.min_count[0], params.settings()
-    everybody = np.ones(len(whole.names), dtype=np.bool_)
-    default = _only(whole, everybody, least)
-    yield Variation("default", "", default, settings)
-    for setting in ("top_k", "top_share", "smoothing"):
-        for value in getattr(params, setting)[1:]:
-            changed = settings._replace(**{setting: value})
-            yield Variation(setting, f"{value:g}", default, changed)
-    for count in params.min_count[1:]:
-        yield Variation("min_count", str(count), _only(whole, everybody, count), settings)
-    people = inputs.datasets["politicians"] / f"{language}.parquet"
+    least, how = params.min_count[0], params.default()
+
+    def only(kept: NDArray[np.bool_], least: int = least) -> Named | None:
+        part = whole.only(kept, least) if kept.any() else None
+        return part if part is not None and len(part.words) else None
 
     def part(**changed: Any) -> Named | None:
         return by_name(source._replace(**changed), people, least)
 
+    everybody = np.ones(len(whole.names), dtype=np.bool_)
+    default = only(everybody)
+    yield "default", "", default, how
+    for setting in SETTINGS:
+        for value in getattr(params, setting)[1:]:
+            yield setting, f"{value:g}", default, how.model_copy(update={setting: value})
+    for count in params.min_count[1:]:
+        yield "min_count", str(count), only(everybody, count), how
     for length in params.lengths:
-        yield Variation("list length", str(length), part(most=(("rank", length),)), settings)
-    for name, kept in _names(whole, params, language):
-        kind = name.partition(": ")[0]
-        yield Variation(kind, name.partition(": ")[2], _only(whole, kept, least), settings)
-    clean = part(most=(("unknown_pieces", 0),))
-    yield Variation("names", "all pieces known to the model", clean, settings)
+        yield "list length", str(length), part(most=(("rank", length),)), how
+    for kind, name, kept in _names(whole, params, language):
+        yield kind, name, only(kept), how
+    yield "names", "all pieces known to the model", part(most=(("unknown_pieces", 0),)), how
     for frame in frames(source.folders[0])[1:]:
-        yield Variation("frame", frame, part(frame=frame), settings)
+        yield "frame", frame, part(frame=frame), how
 
 
-def _names(whole: Named, params: Params, language: str) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+def _names(
+    whole: Named, params: Params, language: str
+) -> Iterator[tuple[str, str, NDArray[np.bool_]]]:
     """Yield subsets of the names: matched, in native script, halves."""
     genders = np.array(whole.labels)[whole.genders]
     length = whole.names["name"].str.len_chars().to_numpy().astype(np.float64)
@@ -238,75 +224,49 @@ def _names(whole: Named, params: Params, language: str) -> Iterator[tuple[str, N
         ("pieces and popularity", np.hstack([spelt, fame])),
         ("length and popularity", np.hstack([size, fame])),
     ):
-        yield f"matched: {name}", matched(strata, genders, (MALE, FEMALE), params.seed)
+        yield "matched", name, matched(strata, genders, (MALE, FEMALE), params.seed)
     if script := script_of(language):
         foreign = whole.names["name"].str.contains(rf"[\p{{L}}--\p{{{script}}}]")
-        yield "names: native script alone", ~foreign.to_numpy()
+        yield "names", "native script alone", ~foreign.to_numpy()
     rng = np.random.default_rng(params.seed)
     for half in range(params.halves):
         first = rng.random(len(genders)) < 0.5
-        yield f"half: {half + 1}a", first
-        yield f"half: {half + 1}b", ~first
-
-
-def _only(whole: Named, kept: NDArray[np.bool_], least: int) -> Named | None:
-    if not kept.any():
-        return None
-    part = whole.only(kept, least)
-    return part if len(part.words) else None
-
-
-def _rows(varied: Variation, lexica: Path, language: str) -> Iterator[dict[str, Any]]:
-    """Yield the headline numbers of one variation; without a number where there is none."""
-    of: dict[int, int] = {}
-    ranking = None
-    if varied.lists is not None:
-        of, words = varied.lists.of_gender(), varied.lists.words
-        q = of_words(words["word"].to_list(), words["lemma"].to_list(), lexica, language)
-        ranking = by_pmi(varied.lists, q, varied.settings)
-    yield from _numbers(varied.kind, varied.name, ranking, of, varied.settings, "name")
+        yield "half", f"{half + 1}a", first
+        yield "half", f"{half + 1}b", ~first
 
 
 def _numbers(
-    kind: str,
-    name: str,
-    ranking: Ranking | None,
-    of: dict[int, int],
-    settings: Settings,
-    cluster: str,
+    base: dict[str, Any], ranking: Ranking | None, names: dict[int, int], params: Params
 ) -> Iterator[dict[str, Any]]:
-    """Yield the headline numbers of a ranking.
+    """Yield the headline numbers of a ranking; without a number where there is none.
 
     Parameters
     ----------
-    of
+    base
+        Where it is; ``cluster`` says which of the intervals and tests there are is taken.
+    names
         Distinct names of each gender.
-    cluster
-        Which of the intervals and tests there are is taken, by its unit.
     """
-    of = dict.fromkeys(range(len(GENDERS)), 0) | of
-    base: dict[str, Any] = {"kind": KINDS.index(kind), "variation": name}
-    base |= {"men": of[MALE], "women": of[FEMALE], "others": of[OTHER]}
-    base |= {"top_k": 0, "candidates": 0, "reason": None}
+    men, women, others = (names.get(gender, 0) for gender in (MALE, FEMALE, OTHER))
+    of = {"men": men, "women": women, "others": others, "top_k": 0, "candidates": 0}
     found: dict[tuple[int, int], dict[str, Any]] = {}
     if ranking is not None:
-        base |= {"top_k": ranking.size, "candidates": ranking.candidates}
-        for row in difference_rows(ranking, settings):
-            if row["cluster"] == cluster:
+        of |= {name: ranking.sizes[name] for name in ("top_k", "candidates")}
+        for row in difference_rows(ranking, params.confidence):
+            if row["cluster"] == base["cluster"]:
                 found[0, row["sentiment"]] = row
-        for row in share_rows(ranking, settings):
+        for row in share_rows(ranking, params.confidence):
             if row["gender"] == OTHER:
                 found[1, row["sentiment"]] = row
     for number, s in product(range(len(NUMBERS)), range(len(SENTIMENTS))):
-        what = base | {"number": number, "sentiment": s}
-        if (number, s) in found:
-            yield what | {k: found[number, s][k] for k in NOTHING}
-            continue
-        there = of[OTHER] if number else min(of[MALE], of[FEMALE])
-        reason = "too few words with a known sentiment" if there else "no names"
-        if ranking is not None and number and OTHER not in ranking.genders and there:
-            reason = "not in the latent-variable model"
-        yield what | NOTHING | {"reason": reason}
+        reason = None
+        if (number, s) not in found:
+            there = others if number else min(men, women)
+            reason = "too few words with a known sentiment" if there else "no names"
+            if ranking is not None and number and OTHER not in ranking.genders and there:
+                reason = "not in the latent-variable model"
+        numbers = {name: found.get((number, s), NOTHING)[name] for name in NOTHING}
+        yield base | of | {"number": number, "sentiment": s, "reason": reason} | numbers
 
 
 def _compared(rows: pl.DataFrame) -> pl.DataFrame:
@@ -314,18 +274,16 @@ def _compared(rows: pl.DataFrame) -> pl.DataFrame:
 
     A variation is one analysis of everything, and its tests one family.
     """
-    rows = rows.with_columns(
-        pl.col("value", "low", "high", "p").cast(pl.Float64)
-    )  # may be all null
+    numbers = pl.col("value", "low", "high", "p").cast(pl.Float64)  # may be all null
     keys = ["language", "pos", "deviation", "number", "sentiment"]
-    default = rows.filter(pl.col("kind") == 0).select(*keys, default="value")
-    table = rows.join(default, on=keys, how="left", maintain_order="left")
+    default = pl.col("default")
+    of = rows.filter(pl.col("kind") == 0).select(*keys, default=pl.col("value").cast(pl.Float64))
     return (
-        adjusted(table, over=["deviation", "kind", "variation"])
+        adjusted(rows.with_columns(numbers), over=["deviation", "kind", "variation"])
+        .join(of, on=keys, how="left")
         .with_columns(
-            change=(pl.col("value") - pl.col("default")).round(6),
-            holds_default=(pl.col("low") <= pl.col("default"))
-            & (pl.col("default") <= pl.col("high")),
+            change=(pl.col("value") - default).round(6),
+            holds_default=(pl.col("low") <= default) & (default <= pl.col("high")),
         )
         .sort(*ROBUSTNESS.key)
     )

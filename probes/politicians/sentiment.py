@@ -14,23 +14,22 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
     READINGS,
     Ranking,
-    Settings,
+    TopWords,
     by_latent,
     by_pmi,
     difference_rows,
     of_words,
     share_rows,
 )
-from plumbline.probes.politicians.words.word_counts import Lists, by_name, languages
-from plumbline.probes.stats.estimate import ESTIMATE, Resampling, adjusted, significant, typed
+from plumbline.probes.politicians.words.word_counts import by_name, sources
+from plumbline.probes.stats.estimate import ESTIMATE, adjusted, significant, typed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,71 +64,49 @@ SIZE = (
     columns.CANDIDATES,
     Column("left_out", "int64", "words of which no lexicon knows the sentiment", minimum=0),
 )
-SHARES = Schema(
-    columns=(
-        *PLACE,
-        columns.GENDER,
-        Column(
-            "sentiment", "label", "most probable sentiment, or that of the pair", labels=SENTIMENTS
-        ),
-        Column("hits", "int64", "how many of the top_k have this sentiment", minimum=0),
-        *SIZE,
-        Column(
-            "base", "float64", "share of the sentiment among all candidates", minimum=0, maximum=1
-        ),
-        Column("names", "int64", "distinct names of this gender", minimum=1),
-        *ESTIMATE,
-    ),
-    key=("model", "language", "pos", "deviation", "reading", "gender", "sentiment"),
+SHARES = columns.schema(
+    "model language pos deviation reading gender sentiment",
+    *PLACE,
+    columns.GENDER,
+    Column("sentiment", "label", "most probable sentiment, or that of the pair", labels=SENTIMENTS),
+    Column("hits", "int64", "how many of the top_k have this sentiment", minimum=0),
+    *SIZE,
+    Column("base", "float64", "share of the sentiment among all candidates", minimum=0, maximum=1),
+    Column("names", "int64", "distinct names of this gender", minimum=1),
+    *ESTIMATE,
 )
-DIFFERENCES = Schema(
-    columns=(
-        *PLACE,
-        Column("sentiment", "label", "as in `shares`", labels=SENTIMENTS),
-        Column(
-            "test",
-            "label",
-            "words: the paper's unpaired permutation of words; names: genders permuted over names",
-            labels=TESTS,
-        ),
-        *SIZE,
-        *ESTIMATE,
-        Column("p_bonferroni", "float64", "p times `family`, at most 1", minimum=0, maximum=1),
-        Column(
-            "family",
-            "int64",
-            "tests that p is adjusted over: all models (each world for itself), languages, parts "
-            "of speech and sentiments of one deviation, reading and test",
-            minimum=1,
-        ),
+DIFFERENCES = columns.schema(
+    "model language pos deviation reading sentiment test",
+    *PLACE,
+    Column("sentiment", "label", "as in `shares`", labels=SENTIMENTS),
+    Column(
+        "test",
+        "label",
+        "words: the paper's unpaired permutation of words; names: genders permuted over names",
+        labels=TESTS,
     ),
-    key=("model", "language", "pos", "deviation", "reading", "sentiment", "test"),
+    *SIZE,
+    *ESTIMATE,
+    columns.share("p_bonferroni", "p times `family`, at most 1"),
+    Column(
+        "family",
+        "int64",
+        "tests that p is adjusted over: all models (each world for itself), languages, parts "
+        "of speech and sentiments of one deviation, reading and test",
+        minimum=1,
+    ),
 )
 SCHEMAS = {"shares": SHARES, "differences": DIFFERENCES}
 
 
-class Params(Resampling):
+class Params(TopWords):
     """How many words are taken, and how intervals and tests are made."""
 
-    top_k: int = Field(ge=1, description="words (or pairs) with the largest deviations")
-    top_share: float = Field(
-        gt=0, le=1, description="most that may be taken of all candidates, where they are few"
-    )
-    smoothing: float = Field(gt=0, description="added to every cell before PMI is computed")
     min_count: int = Field(ge=1, description="names in whose list a word must be")
-
-    def settings(self) -> Settings:
-        """Return what the ranking of words needs to know."""
-        return Settings(**{k: getattr(self, k) for k in Settings._fields})
 
 
 def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
-    """Compute the tables of all models.
-
-    Returns
-    -------
-    dict
-        ``shares`` and ``differences``; columns as in :data:`SCHEMAS`.
+    """Compute ``shares`` and ``differences`` of all models; columns as in :data:`SCHEMAS`.
 
     Raises
     ------
@@ -138,11 +115,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     shared: list[dict[str, Any]] = []
     apart: list[dict[str, Any]] = []
-    settings = params.settings()
     for model in inputs.models:
         for place, found in _rankings(inputs, model, params):
-            shared += [place | row for row in share_rows(found, settings)]
-            apart += [place | row for row in difference_rows(found, settings)]
+            shared += [place | row for row in share_rows(found, params.confidence)]
+            apart += [place | row for row in difference_rows(found, params.confidence)]
     if not shared:
         raise UserError(
             "analysis.sentiment: no word in the outputs has a known sentiment; lower "
@@ -165,27 +141,21 @@ def _rankings(
     inputs: Inputs, model: str, params: Params
 ) -> Iterator[tuple[dict[str, Any], Ranking]]:
     """Yield each ranking and where it is."""
-    outputs = inputs.outputs("associations", model)
-    people, lexica = inputs.datasets["politicians"], inputs.datasets["lexica"]
-    settings = params.settings()
     path = inputs.tables("latent", model) / "latent.parquet"
     eta = pl.read_parquet(path) if path.is_file() else None  # not all have one
-    for language in languages(outputs):
-        for pos in range(len(POS)):
-            source = Lists((outputs / language,), pos)
-            found = by_name(source, people / f"{language}.parquet", params.min_count)
-            if found is None:
-                continue
-            place = {"model": model, "language": language, "pos": pos}
-            words, lemmas = (found.words[column].to_list() for column in ("word", "lemma"))
-            q = of_words(words, lemmas, lexica, language)
-            ranking = by_pmi(found, q, settings)
+    for language, source, people in sources(inputs, model):
+        found = by_name(source, people, params.min_count)
+        if found is None:
+            continue
+        q = of_words(found.words["word"], found.words["lemma"], inputs.datasets["lexica"], language)
+        rankings = [(0, READINGS.index("argmax"), by_pmi(found, q, params))]
+        if eta is not None:
+            part = eta.filter(pl.col("language") == language, pl.col("pos") == source.pos)
+            rankings += [
+                (i, r, by_latent(part, reading, params, found.of_gender(), column))
+                for (i, column), (r, reading) in product(ETA.items(), enumerate(READINGS))
+            ]
+        place = {"model": model, "language": language, "pos": source.pos}
+        for deviation, reading, ranking in rankings:
             if ranking is not None:
-                yield place | {"deviation": 0, "reading": READINGS.index("argmax")}, ranking
-            if eta is None:
-                continue
-            part = eta.filter((pl.col("language") == language) & (pl.col("pos") == pos))
-            for (i, column), (r, reading) in product(ETA.items(), enumerate(READINGS)):
-                ranking = by_latent(part, reading, settings, found.of_gender(), column)
-                if ranking is not None:
-                    yield place | {"deviation": i, "reading": r}, ranking
+                yield place | {"deviation": deviation, "reading": reading}, ranking

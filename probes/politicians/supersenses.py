@@ -7,6 +7,7 @@ several ways to count a word that has several classes.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,32 +15,29 @@ import polars as pl
 from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses.build import CLASSES, LANGUAGE
 from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
+from plumbline.probes.politicians.words.sentiment_shares import over_names
 from plumbline.probes.stats.estimate import (
     ESTIMATE,
-    Estimate,
     Resampling,
     Table,
     adjusted,
     finite,
     significant,
-    typed,
 )
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import (
     COUNTINGS,
-    OVER_NAMES,
     alone,
     compare,
     leading,
     leading_shares,
     membership,
-    symmetric,
 )
 
 if TYPE_CHECKING:
@@ -55,57 +53,47 @@ OUTPUTS = ("associations",)
 TABLES = ("pmi",)
 DEVIATIONS = ("pmi", "latent")
 UNITS = ("form", "lemma")
+PREFIXES = ("adj.", "verb.")  # of classes, by part of speech
 ROUNDING = 1e-5  # of deviations in tables
 PAIRS = (("female", "male"), ("non-binary", "male"), ("non-binary", "female"))
 
-SUPERSENSES = Schema(
-    columns=(
-        *columns.PLACE,
-        Column("supersense", "label", "class of words", labels=CLASSES),
-        Column("first", "label", "gender whose share is counted positive", labels=GENDERS),
-        Column("second", "label", "gender that it is compared with", labels=GENDERS),
-        Column("deviation", "label", "table that words are ranked by", labels=DEVIATIONS),
-        Column("unit", "label", "form: as found; lemma: one form for each", labels=UNITS),
-        Column("counting", "label", "how a word of several classes counts", labels=COUNTINGS),
-        Column("share_first", "float64", "of the class among the first gender's words", minimum=0),
-        Column("low_first", "float64", "lower end of its Wilson interval", minimum=0),
-        Column("high_first", "float64", "upper end of it", maximum=1),
-        Column("words_first", "int64", "words of the first gender: the largest above 0", minimum=1),
-        Column("share_second", "float64", "the same for the second gender", minimum=0),
-        Column("low_second", "float64", "lower end of its Wilson interval", minimum=0),
-        Column("high_second", "float64", "upper end of it", maximum=1),
-        Column("words_second", "int64", "words of the second gender", minimum=1),
-        Column("both", "int64", "words that are among those of either gender", minimum=0),
-        Column("classed", "int64", "words with a class, that the lists are taken from", minimum=1),
-        Column("unclassed", "int64", "words without a class, left out before", minimum=0),
-        Column("people_first", "int64", "people of the first gender behind it", nullable=True),
-        Column("people_second", "int64", "people of the second gender", nullable=True),
-        *ESTIMATE,
-        Column("low_words", "float64", "lower end of Newcombe's interval: words as units"),
-        Column("high_words", "float64", "upper end of it"),
-        Column(
-            "p_bonferroni",
-            "float64",
-            "p times the number of classes, 13 or 15: the family of the paper",
-            minimum=0,
-            maximum=1,
-        ),
-        columns.FAMILY,
+SUPERSENSES = columns.schema(
+    "language pos supersense first second deviation unit counting",
+    *columns.PLACE,
+    Column("supersense", "label", "class of words", labels=CLASSES),
+    Column("first", "label", "gender whose share is counted positive", labels=GENDERS),
+    Column("second", "label", "gender that it is compared with", labels=GENDERS),
+    Column("deviation", "label", "table that words are ranked by", labels=DEVIATIONS),
+    Column("unit", "label", "form: as found; lemma: one form for each", labels=UNITS),
+    Column("counting", "label", "how a word of several classes counts", labels=COUNTINGS),
+    Column("share_first", "float64", "of the class among the first gender's words", minimum=0),
+    Column("low_first", "float64", "lower end of its Wilson interval", minimum=0),
+    Column("high_first", "float64", "upper end of it", maximum=1),
+    Column("words_first", "int64", "words of the first gender: the largest above 0", minimum=1),
+    Column("share_second", "float64", "the same for the second gender", minimum=0),
+    Column("low_second", "float64", "lower end of its Wilson interval", minimum=0),
+    Column("high_second", "float64", "upper end of it", maximum=1),
+    Column("words_second", "int64", "words of the second gender", minimum=1),
+    Column("both", "int64", "words that are among those of either gender", minimum=0),
+    Column("classed", "int64", "words with a class, that the lists are taken from", minimum=1),
+    Column("unclassed", "int64", "words without a class, left out before", minimum=0),
+    Column("people_first", "int64", "people of the first gender behind it", nullable=True),
+    Column("people_second", "int64", "people of the second gender", nullable=True),
+    *ESTIMATE,
+    Column("low_words", "float64", "lower end of Newcombe's interval: words as units"),
+    Column("high_words", "float64", "upper end of it"),
+    columns.share(
+        "p_bonferroni", "p times the number of classes, 13 or 15: the family of the paper"
     ),
-    key=(
-        *("language", "pos", "supersense", "first", "second"),
-        *("deviation", "unit", "counting"),
-    ),
+    columns.FAMILY,
 )
-WORDS = Schema(
-    columns=(
-        *columns.PLACE,
-        columns.WORD,
-        columns.LEMMA,
-        Column("supersense", "label", "a class that fits it best", labels=CLASSES),
-        Column("share", "float64", "part of the word that is in the class", minimum=0, maximum=1),
-    ),
-    key=("language", "pos", "word", "lemma", "supersense"),
+WORDS = columns.schema(
+    "language pos word lemma supersense",
+    *columns.PLACE,
+    columns.WORD,
+    columns.LEMMA,
+    Column("supersense", "label", "a class that fits it best", labels=CLASSES),
+    columns.share("share", "part of the word that is in the class"),
 )
 SCHEMAS = {"supersenses": SUPERSENSES, "words": WORDS}
 
@@ -148,25 +136,24 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     """
     (model,) = inputs.models
     table = pl.read_parquet(inputs.tables("pmi", model) / "pmi.parquet").filter(
-        (pl.col("language") == LANGUAGE) & (pl.col("reading") == 1)
+        pl.col("language") == LANGUAGE, pl.col("reading") == 1
     )
     classes = pl.read_parquet(inputs.datasets["supersenses"] / f"{LANGUAGE}.parquet")
     people = dict(table.select("gender", "people").unique().iter_rows())
+    folders = (inputs.outputs("associations", model) / LANGUAGE,)
     replicates = {}
-    for pos in sorted(table["pos"].unique()):
+    for (pos,), own in table.group_by("pos"):
         names = word_counts.read_people(inputs.datasets["politicians"] / f"{LANGUAGE}.parquet")
-        lists = word_counts.Lists((inputs.outputs("associations", model) / LANGUAGE,), pos)
-        counts = word_counts.count(lists, names)
-        replicates[pos] = drawn(counts, table.filter(pl.col("pos") == pos), params)
+        counts = word_counts.count(word_counts.Lists(folders, pos), names)
+        replicates[pos] = drawn(counts, own, params)
     found = by_class(table, classes, params, "pmi", replicates)
-    found = found.with_columns(
-        model=pl.lit(model),
-        people_first=pl.col("first").replace_strict(people, default=None, return_dtype=pl.Int64),
-        people_second=pl.col("second").replace_strict(people, default=None, return_dtype=pl.Int64),
-    )
+    of = pl.col("first", "second").replace_strict(people, default=None, return_dtype=pl.Int64)
+    found = found.with_columns(of.name.prefix("people_"))
     words = [_classes(table, classes, pos) for pos in range(len(POS))]
-    of_words = pl.concat(words).with_columns(model=pl.lit(model), language=pl.lit(LANGUAGE))
-    return {"supersenses": typed(found, SUPERSENSES), "words": typed(of_words, WORDS)}
+    return {
+        "supersenses": columns.table_of(SUPERSENSES, [found], model=model),
+        "words": columns.table_of(WORDS, words, model=model, language=LANGUAGE),
+    }
 
 
 def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Drawn:
@@ -183,18 +170,17 @@ def drawn(counts: word_counts.Counts, table: pl.DataFrame, params: Params) -> Dr
         If the values are not those of these lists with this smoothing.
     """
     place = {word: i for i, word in enumerate(counts.words)}
-    chosen = np.array([place.get(w, -1) for w in table["word"].unique().sort()], dtype=np.intp)
-    chosen = chosen[chosen >= 0]
-    seen = pmi(counts.lists.astype(np.float64), params.smoothing)
-    group = {int(label): g for g, label in enumerate(counts.genders)}
-    for word, gender, value in table.select("word", "gender", "value").iter_rows():
-        found = seen[place[word], group[gender]] if word in place and gender in group else np.nan
-        if not abs(found - value) <= ROUNDING:
-            raise UserError(
-                f"analysis.supersenses.smoothing: with {params.smoothing:g} the lists do not give "
-                f"the table pmi ({word!r}); set it to analysis.pmi.smoothing, and make that table "
-                "anew"
-            )
+    chosen = np.array([place[w] for w in table["word"].unique().sort() if w in place], np.intp)
+    seen = np.full((len(place) + 1, len(GENDERS)), np.nan)  # the last row: of no word there
+    seen[:-1, counts.genders] = pmi(counts.lists.astype(np.float64), params.smoothing)
+    found = seen[[place.get(word, -1) for word in table["word"]], table["gender"].to_numpy()]
+    wrong = ~(np.abs(found - table["value"].to_numpy()) <= ROUNDING)
+    if wrong.any():
+        raise UserError(
+            f"analysis.supersenses.smoothing: with {params.smoothing:g} the lists do not give "
+            f"the table pmi ({table['word'][int(wrong.argmax())]!r}); set it to "
+            "analysis.pmi.smoothing, and make that table anew"
+        )
     draws = bootstrap_counts(counts, chosen, params.n_bootstrap, params.seed)
     cells = smoothed(draws.bayesian, params.smoothing, params.seed, draws.merged)
     values = np.full((params.n_bootstrap, len(chosen), len(GENDERS)), np.nan, dtype=np.float32)
@@ -234,11 +220,10 @@ def by_class(
         classes, parts of speech and pairs of genders of one unit and counting.
     """
     rows: list[dict[str, Any]] = []
-    for pos in range(len(POS)):
-        for unit in UNITS:
-            words = classed(deviations, classes, pos, unit)
-            if words.words:
-                rows += _rows(words, pos, unit, params, (replicates or {}).get(pos))
+    for pos, unit in product(range(len(POS)), UNITS):
+        words = classed(deviations, classes, pos, unit)
+        if words.words:
+            rows += _rows(words, pos, unit, params, (replicates or {}).get(pos))
     if not rows:
         return Table(SUPERSENSES).frame()
     table = pl.DataFrame(rows, infer_schema_length=None)
@@ -249,13 +234,12 @@ def by_class(
 
 def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str) -> Words:
     """Match words to classes by lemma, else by form, else by the lemma in small letters."""
-    names = [i for i, name in enumerate(CLASSES) if name.startswith(("adj.", "verb.")[pos])]
-    given = classes.filter(pl.col("pos") == pos)
-    row_of = {lemma: row for row, lemma in enumerate(given["lemma"].unique().sort())}
-    weights = np.zeros((len(row_of), len(names)))
-    best = np.zeros((len(row_of), len(names)), dtype=bool)
-    at = np.array([row_of[lemma] for lemma in given["lemma"]], dtype=np.int64)
-    column = given["supersense"].to_numpy() - names[0]
+    given = classes.filter(pl.col("pos") == pos).sort("lemma")
+    lemmas, at = np.unique(given["lemma"].to_list(), return_inverse=True)
+    row_of = {lemma: row for row, lemma in enumerate(lemmas.tolist())}
+    shape = len(row_of), sum(name.startswith(PREFIXES[pos]) for name in CLASSES)
+    weights, best = np.zeros(shape), np.zeros(shape, dtype=bool)
+    column = given["supersense"].to_numpy() - _first(pos)
     weights[at, column] = given["weight"].to_numpy()
     best[at, column] = given["best"].to_numpy()
     values = (
@@ -263,28 +247,24 @@ def classed(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int, unit: str
         .group_by("word", "lemma", "gender")
         .agg(pl.col("value").max())
         .drop_nulls("value")
-        .sort("word", "lemma", "gender")
     )
-    kept: dict[tuple[str, str], int] = {}
-    unclassed: set[tuple[str, str]] = set()
-    for word, lemma in values.select("word", "lemma").unique(maintain_order=True).iter_rows():
-        row = next((row_of[w] for w in (lemma, word, lemma.lower()) if w in row_of), None)
-        if row is None:
-            unclassed.add((word, lemma))
-        else:
-            kept[word, lemma] = row
-    place = {key: i for i, key in enumerate(kept)}
-    matrix = np.full((len(kept), len(GENDERS)), np.nan)
-    for word, lemma, gender, value in values.select("word", "lemma", "gender", "value").iter_rows():
-        if (word, lemma) in place:
-            matrix[place[word, lemma], gender] = value
-    lemmas = [lemma for _, lemma in kept]
+    wide = values.select("word", "lemma").unique().sort("word", "lemma")
+    for g in range(len(GENDERS)):
+        own = values.filter(pl.col("gender") == g).select(
+            "word", "lemma", pl.col("value").alias(str(g))
+        )
+        wide = wide.join(own, on=["word", "lemma"], how="left", maintain_order="left")
+    rows = [
+        next((row_of[w] for w in (lemma, word, lemma.lower()) if w in row_of), None)
+        for word, lemma in wide.select("word", "lemma").iter_rows()
+    ]
+    kept = wide.with_columns(row=pl.Series(rows, dtype=pl.Int64)).drop_nulls("row")
+    matrix = kept.select(map(str, range(len(GENDERS)))).cast(pl.Float64).to_numpy().copy()
     if unit == "lemma":
-        matrix = alone(matrix.T, lemmas).T
-    rows = list(kept.values())
-    return Words(
-        [word for word, _ in kept], lemmas, matrix, weights[rows], best[rows], len(unclassed)
-    )
+        matrix = alone(matrix.T, kept["lemma"].to_list()).T
+    row = kept["row"].to_numpy()
+    names = kept["word"].to_list(), kept["lemma"].to_list()
+    return Words(*names, matrix, weights[row], best[row], len(wide) - len(kept))
 
 
 def _classes(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int) -> pl.DataFrame:
@@ -295,18 +275,17 @@ def _classes(deviations: pl.DataFrame, classes: pl.DataFrame, pos: int) -> pl.Da
     return pl.DataFrame(
         {
             "pos": np.full(len(row), pos),
-            "word": [words.words[i] for i in row],
-            "lemma": [words.lemmas[i] for i in row],
+            "word": pl.Series(words.words, dtype=pl.String).gather(row),
+            "lemma": pl.Series(words.lemmas, dtype=pl.String).gather(row),
             "supersense": column + _first(pos),
             "share": parts[row, column].round(6),
-        },
-        schema_overrides={"word": pl.String, "lemma": pl.String},
+        }
     )
 
 
 def _first(pos: int) -> int:
     """Return the place of the first class of a part of speech."""
-    return next(i for i, c in enumerate(CLASSES) if c.startswith(("adj.", "verb.")[pos]))
+    return next(i for i, name in enumerate(CLASSES) if name.startswith(PREFIXES[pos]))
 
 
 def _rows(
@@ -337,35 +316,31 @@ def _rows(
                 parts[one], parts[two], params.n_permutations, params.seed, params.confidence
             )
             for c, found in enumerate(compared):
-                value, low, high, _, method = found.difference
+                value, low, high, _, method = found.difference.at(params.confidence)
                 shown = found.difference._replace(method=f"{method}, given the two lists")
                 if replicates:
                     apart = (shares[first] - shares[second])[:, c]
-                    ends = symmetric(apart, value, params.confidence, -1.0)
                     n = sum(replicates.names[key[side]] for side in ("first", "second"))
-                    shown = Estimate(value, *ends, n, OVER_NAMES)
+                    shown = over_names(value, apart, n, params.confidence)
                 test = "exact" if found.exact else f"{params.n_permutations:,} drawn"
-                yield shown.at(params.confidence).row(
+                sides = {
+                    f"{name}_{side}": finite(number)
+                    for side, share in (("first", found.first), ("second", found.second))
+                    for name, number in zip(("share", "low", "high"), share[:3], strict=True)
+                }
+                yield shown.row(
                     supersense=_first(pos) + c,
-                    **key,
-                    **_side("first", found.first),
-                    **_side("second", found.second),
+                    words_first=found.first.n,
+                    words_second=found.second.n,
                     low_words=finite(low),
                     high_words=finite(high),
                     p_bonferroni=significant(min(1.0, found.p * len(compared))),
                     cluster="name" if replicates else unit,
                     null=f"words of both lists relabelled, {test}",
                     p=found.p,
+                    **key,
+                    **sides,
                 )
-
-
-def _side(side: str, share: Estimate) -> dict[str, Any]:
-    return {
-        f"share_{side}": finite(share.value),
-        f"low_{side}": finite(share.low),
-        f"high_{side}": finite(share.high),
-        f"words_{side}": share.n,
-    }
 
 
 def _replicated(

@@ -187,15 +187,14 @@ def test_pairs_and_argmax_are_two_readings_of_the_latent_deviations():
         ("c", 1): (2.0, 0.0, 0.0),
         ("d", 1): (9.0, 9.0, 9.0),
     }
-    settings = PARAMS.settings()
-    pairs = sentiment.by_latent(eta(values, q), "pairs", settings, {})
+    pairs = sentiment.by_latent(eta(values, q), "pairs", PARAMS, {})
     # of men the pairs a negative and b positive; of women c positive and b neutral
     assert pairs.hits.tolist() == [[1, 1, 0], [1, 0, 1]]
-    assert (pairs.candidates, pairs.left_out) == (9, 1)
-    words = sentiment.by_latent(eta(values, q), "argmax", settings, {})
+    assert (pairs.sizes["candidates"], pairs.sizes["left_out"]) == (9, 1)
+    words = sentiment.by_latent(eta(values, q), "argmax", PARAMS, {})
     # men: a, positive, and b, negative; women: c, neutral, and b, negative
     assert words.hits.tolist() == [[1, 1, 0], [0, 1, 1]]
-    assert (words.candidates, words.left_out) == (3, 1)
+    assert (words.sizes["candidates"], words.sizes["left_out"]) == (3, 1)
 
 
 def test_the_table_of_the_latent_model_is_read_in_both_its_values(study):

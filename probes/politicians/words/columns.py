@@ -1,9 +1,24 @@
-"""Columns that tables of several analyses of this study have."""
+"""Columns that tables of several analyses of this study have, and tables made of arrays."""
 
-from plumbline.builders.core.schema import Column
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.words.build import POS
+from plumbline.probes.stats.estimate import Table, adjusted, rounded, typed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+NUMBERS = ("value", "low", "high")
 
 MALE, FEMALE, NON_BINARY = (GENDERS.index(g) for g in ("male", "female", "non-binary"))
 LANGUAGE = Column("language", "string", "language of names and words")
@@ -19,3 +34,69 @@ CANDIDATES = Column("candidates", "int64", "words or pairs they are taken from",
 REASON = Column("reason", "string", "why there is no number; null where there is", nullable=True)
 FAMILY = Column("family", "int64", "tests in the family that p_bh is taken over", minimum=1)
 TESTED = Column("tested", "int64", "tests that p_bh is taken over; 0 where none", minimum=0)
+
+
+def schema(key: str, *columns: Column) -> Schema:
+    """Return a schema; the key is names of columns with spaces between them."""
+    return Schema(columns, tuple(key.split()))
+
+
+def share(name: str, description: str, *, nullable: bool = False) -> Column:
+    """Return a column of shares or probabilities."""
+    return Column(name, "float64", description, nullable=nullable, minimum=0, maximum=1)
+
+
+def table_of(
+    schema: Schema, parts: Iterable[pl.DataFrame], over: Sequence[str] | None = None, **same: Any
+) -> pl.DataFrame:
+    """Return tables of one schema as one, without rows where there are none.
+
+    Parameters
+    ----------
+    over
+        Columns of a family of tests, see :func:`adjusted`; None: nothing is adjusted.
+    same
+        Columns that have one value in all rows.
+    """
+    found = [part for part in parts if len(part)]
+    if not found:
+        return Table(schema).frame()
+    table = pl.concat(found, how="diagonal_relaxed")
+    table = table.with_columns(pl.lit(value).alias(name) for name, value in same.items())
+    return typed(table if over is None else adjusted(table, over=over), schema)
+
+
+def rows_of(
+    axes: Mapping[str, Any], estimate: Iterable[NDArray[np.float64]], **columns: Any
+) -> pl.DataFrame:
+    """Return a row for each cell of arrays, with ``p`` and ``p_bh``; numbers rounded for a table.
+
+    Parameters
+    ----------
+    axes
+        For each axis of the arrays the name of its column, and the value at each place.
+    estimate
+        Value, and lower and upper end if there are such.
+    columns
+        Arrays that broadcast to all axes, or what stands in all rows. Not finite is null.
+
+    Examples
+    --------
+    >>> rows_of({"word": ["a", "b"]}, [np.array([0.5, np.nan])], n=9).rows()
+    [('a', None, None, 0.5, 9), ('b', None, None, None, 9)]
+    """
+    shape = tuple(len(places) for places in axes.values())
+    columns = {"p": None, "p_bh": None} | dict(zip(NUMBERS, estimate, strict=False)) | columns
+    at = np.indices(shape).reshape(len(shape), -1)
+    frame = pl.DataFrame(
+        {name: pl.Series(axes[name]).gather(place) for name, place in zip(axes, at, strict=True)}
+    ).with_columns(
+        **{
+            name: np.broadcast_to(values, shape).ravel()
+            if isinstance(values, np.ndarray)
+            else pl.lit(values)
+            for name, values in columns.items()
+        }
+    )
+    floats = [name for name in columns if frame[name].dtype.is_float() and name != "p"]
+    return rounded(frame, floats).with_columns(pl.col("p").fill_nan(None))

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from pydantic import Field
 
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.stats import shares
-from plumbline.probes.stats.estimate import Estimate, finite
+from plumbline.probes.stats.estimate import Estimate, Resampling, finite
 from plumbline.probes.stats.intervals import newcombe, wilson
 from plumbline.probes.stats.tests import fisher_p, permutation_p
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from plumbline.probes.politicians.words.word_counts import Named
 
+    Texts = Sequence[str] | pl.Series
+
 NUMBER = len(SENTIMENTS)
 Q = tuple(f"q_{sentiment}" for sentiment in SENTIMENTS)
 DEVIATIONS = ("pmi", "latent", "latent-faithful")  # what words are ranked by
@@ -30,16 +33,14 @@ READINGS = ("pairs", "argmax")  # what is ranked, and how sentiments are counted
 NEUTRAL = SENTIMENTS.index("neutral")
 
 
-class Settings(NamedTuple):
-    """How many words are taken, and how much is resampled."""
+class TopWords(Resampling):
+    """How many words are taken, and how much is resampled; to be inherited by ``Params``."""
 
-    top_k: int
-    top_share: float
-    smoothing: float
-    n_permutations: int
-    n_bootstrap: int
-    confidence: float
-    seed: int
+    top_k: int = Field(ge=1, description="words (or pairs) with the largest deviations")
+    top_share: float = Field(
+        gt=0, le=1, description="most that may be taken of all candidates, where they are few"
+    )
+    smoothing: float = Field(gt=0, description="added to every cell before PMI is computed")
 
     def size(self, candidates: int) -> int:
         """Return how many of so many candidates are taken."""
@@ -52,17 +53,13 @@ class Ranking(NamedTuple):
     genders: tuple[int, ...]
     names: dict[int, int]  # distinct names of each gender
     hits: NDArray[np.int64]  # (genders, sentiments): how many of the largest
-    size: int  # how many are taken
+    sizes: dict[str, int]  # top_k, candidates, and left_out: words without a known sentiment
     base: NDArray[np.float64]  # (sentiments,): shares among all candidates
-    candidates: int
-    left_out: int  # words without a known sentiment
-    replicates: NDArray[np.float64] | None  # (replicates, genders, sentiments): shares, over names
-    permuted: NDArray[np.float64] | None  # the same, male and female permuted over names
+    replicates: NDArray[np.float64] | None = None  # (replicates, genders, sentiments): over names
+    permuted: NDArray[np.float64] | None = None  # the same, male and female permuted over names
 
 
-def of_words(
-    words: Sequence[str], lemmas: Sequence[str], lexica: Path, language: str
-) -> NDArray[np.float64]:
+def of_words(words: Texts, lemmas: Texts, lexica: Path, language: str) -> NDArray[np.float64]:
     """Return q(s | w) for words, an array (words, sentiments); nan for a word in no lexicon.
 
     A form is looked up as it is, then in lower case, then by its lemma.
@@ -73,18 +70,17 @@ def of_words(
         Folder of the dataset, with a config for the language or without.
     """
     path = lexica / f"{language}.parquet"
-    if not path.is_file():
-        return np.full((len(words), len(Q)), np.nan)
-    lexicon = pl.read_parquet(path, columns=["word", *Q])
-    shares = lexicon.select(Q).to_numpy().astype(np.float64)
-    shares = shares / shares.sum(axis=1, keepdims=True)  # they are rounded in the dataset
-    place = {word: i for i, word in enumerate(lexicon["word"].to_list())}
     none = np.full(len(Q), np.nan)
+    if not path.is_file():
+        return np.tile(none, (len(words), 1))
+    lexicon = pl.read_parquet(path, columns=["word", *Q])
+    q = lexicon.select(Q).to_numpy().astype(np.float64)
+    of = dict(zip(lexicon["word"], q / q.sum(axis=1, keepdims=True), strict=True))  # were rounded
     rows = [
-        next((place[key] for key in (word, word.lower(), lemma) if key in place), None)
+        next((of[key] for key in (word, word.lower(), lemma) if key in of), none)
         for word, lemma in zip(words, lemmas, strict=True)
     ]
-    return np.array([none if row is None else shares[row] for row in rows]).reshape(-1, len(Q))
+    return np.array(rows).reshape(-1, len(Q))
 
 
 def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -99,7 +95,7 @@ def argmax(q: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.where(best.sum(axis=1) == 1, best.argmax(axis=1), NEUTRAL)
 
 
-def by_pmi(lists: Named, q: NDArray[np.float64], settings: Settings) -> Ranking | None:
+def by_pmi(lists: Named, q: NDArray[np.float64], how: TopWords) -> Ranking | None:
     """Rank words by their smoothed PMI over distinct names; each counts with the argmax of q.
 
     Parameters
@@ -115,33 +111,28 @@ def by_pmi(lists: Named, q: NDArray[np.float64], settings: Settings) -> Ranking 
     known = np.flatnonzero(~np.isnan(q).any(axis=1))
     if not len(known) or len(lists.labels) < 2:
         return None
-    classes, size = argmax(q[known]), settings.size(len(known))
+    classes, size = argmax(q[known]), how.size(len(known))
     matrix = lists.matrix.tocsc()[:, known].tocsr()
-    ranked = shares.NameShares(matrix, lists.genders, classes, size, NUMBER, settings.smoothing)
-    both = MALE in lists.labels and FEMALE in lists.labels
+    ranked = shares.NameShares(matrix, lists.genders, classes, size, NUMBER, how.smoothing)
+    permuted = None
+    if {MALE, FEMALE} <= set(lists.labels) and how.n_permutations:
+        both = lists.labels.index(MALE), lists.labels.index(FEMALE)
+        permuted = ranked.permuted(how.n_permutations, how.seed, both)
     return Ranking(
         lists.labels,
         lists.of_gender(),
         np.rint(ranked.seen() * size).astype(np.int64),
-        size,
+        {"top_k": size, "candidates": len(known), "left_out": len(q) - len(known)},
         np.bincount(classes, minlength=NUMBER) / len(known),
-        len(known),
-        len(q) - len(known),
-        ranked.resampled(settings.n_bootstrap, settings.seed),
-        ranked.permuted(
-            settings.n_permutations,
-            settings.seed,
-            (lists.labels.index(MALE), lists.labels.index(FEMALE)),
-        )
-        if both and settings.n_permutations
-        else None,
+        ranked.resampled(how.n_bootstrap, how.seed),
+        permuted,
     )
 
 
 def by_latent(
     table: pl.DataFrame,
     reading: str,
-    settings: Settings,
+    how: TopWords,
     names: dict[int, int],
     column: str = "value",
 ) -> Ranking | None:
@@ -159,93 +150,95 @@ def by_latent(
     names
         Distinct names of each gender.
     """
-    words = table["word"].unique().sort().to_list()
-    genders = tuple(sorted(table["gender"].unique().to_list()))
-    if not words or len(genders) < 2:
+    words, row = np.unique(table["word"].to_numpy(), return_inverse=True)
+    genders, group = np.unique(table["gender"].to_numpy(), return_inverse=True)
+    if len(genders) < 2:
         return None
-    row = {word: i for i, word in enumerate(words)}
     eta = np.full((len(genders), len(words), NUMBER), np.nan)
+    eta[group, row, table["sentiment"].to_numpy()] = table[column].to_numpy()
     q = np.full((len(words), NUMBER), np.nan)
-    for word, gender, sentiment, value, known in table.select(
-        "word", "gender", "sentiment", column, "q"
-    ).iter_rows():
-        eta[genders.index(gender), row[word], sentiment] = np.nan if value is None else value
-        q[row[word], sentiment] = np.nan if known is None else known
+    q[row, table["sentiment"].to_numpy()] = table["q"].cast(pl.Float64).to_numpy()
     there = ~np.isnan(q).any(axis=1) & ~np.isnan(eta).any(axis=(0, 2))
     if not there.any():
         return None
     eta, q = eta[:, there], q[there]
+    deviations, classes = eta.max(axis=2), argmax(q)
     if reading == "pairs":
         deviations = eta.reshape(len(genders), -1)
         classes = np.tile(np.arange(NUMBER), len(q))
-    else:
-        deviations, classes = eta.max(axis=2), argmax(q)
-    size = settings.size(len(classes))
+    size = how.size(len(classes))
     chosen = classes[shares.largest(deviations, size)]
-    hits = np.stack([(chosen == s).sum(axis=1) for s in range(NUMBER)], axis=1)
-    base = np.bincount(classes, minlength=NUMBER) / len(classes)
-    left_out = len(words) - int(there.sum())
-    return Ranking(genders, names, hits, size, base, len(classes), left_out, None, None)
+    return Ranking(
+        tuple(genders.tolist()),
+        names,
+        np.stack([(chosen == s).sum(axis=1) for s in range(NUMBER)], axis=1),
+        {"top_k": size, "candidates": len(classes), "left_out": len(words) - int(there.sum())},
+        np.bincount(classes, minlength=NUMBER) / len(classes),
+    )
 
 
-def share_rows(ranking: Ranking, settings: Settings) -> Iterator[dict[str, Any]]:
+def over_names(
+    value: float, drawn: NDArray[np.float64], n: int, confidence: float, least: float = -1.0
+) -> Estimate:
+    """Return an estimate with the symmetric interval of bootstrap replicates over names.
+
+    Parameters
+    ----------
+    drawn : (replicates,) array
+    n
+        Distinct names behind it.
+    least
+        Least value that there can be; the most is 1.
+    """
+    ends = shares.symmetric(drawn, value, confidence, least)
+    return Estimate(value, *ends, n, shares.OVER_NAMES).at(confidence)
+
+
+def share_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield the share of each sentiment for each gender."""
     for (g, gender), s in product(enumerate(ranking.genders), range(NUMBER)):
-        hits = int(ranking.hits[g, s])
-        found = wilson(hits, ranking.size, settings.confidence)
+        hits, names = int(ranking.hits[g, s]), ranking.names.get(gender, 0)
+        found = wilson(hits, ranking.sizes["top_k"], confidence).at(confidence)
         if ranking.replicates is not None:
-            drawn = ranking.replicates[:, g, s]
-            ends = shares.symmetric(drawn, found.value, settings.confidence, 0.0)
-            found = Estimate(found.value, *ends, ranking.names.get(gender, 0), shares.OVER_NAMES)
-        yield found.at(settings.confidence).row(
+            found = over_names(found.value, ranking.replicates[:, g, s], names, confidence, 0.0)
+        yield found.row(
             gender=gender,
             sentiment=s,
             hits=hits,
-            **_sizes(ranking),
             base=finite(ranking.base[s]),
-            names=ranking.names.get(gender, 0),
+            names=names,
             cluster="word" if ranking.replicates is None else "name",
             null="base: share among all candidates",
+            **ranking.sizes,
         )
 
 
-def difference_rows(ranking: Ranking, settings: Settings) -> Iterator[dict[str, Any]]:
+def difference_rows(ranking: Ranking, confidence: float) -> Iterator[dict[str, Any]]:
     """Yield the difference male minus female of each share, by each test that there is."""
     if not {MALE, FEMALE} <= set(ranking.genders):
         return
     m, f = ranking.genders.index(MALE), ranking.genders.index(FEMALE)
-    sizes = (ranking.size, ranking.size)
+    sizes = np.full(2, ranking.sizes["top_k"])
     for s in range(NUMBER):
         hits = ranking.hits[[m, f], s]
-        found = newcombe((hits[0], hits[1]), sizes, settings.confidence)
-        key = {"sentiment": s, **_sizes(ranking)}
-        yield found._replace(
-            method=f"{settings.confidence:.0%} {found.method}, words taken as independent"
-        ).row(
+        found = newcombe((hits[0], hits[1]), (sizes[0], sizes[1]), confidence).at(confidence)
+        yield found._replace(method=f"{found.method}, words taken as independent").row(
+            sentiment=s,
             test=0,
             cluster="word",
             null="words of both lists permuted, exact",
-            p=fisher_p(hits[None], np.array(sizes))[0, 0],
-            **key,
+            p=fisher_p(hits[None], sizes)[0, 0],
+            **ranking.sizes,
         )
         if ranking.replicates is None or ranking.permuted is None:
             continue
         drawn, null = (x[:, m, s] - x[:, f, s] for x in (ranking.replicates, ranking.permuted))
-        ends = shares.symmetric(drawn, found.value, settings.confidence, -1.0)
         n = ranking.names[MALE] + ranking.names[FEMALE]
-        found = Estimate(found.value, *ends, n, shares.OVER_NAMES).at(settings.confidence)
-        yield found.row(
+        yield over_names(found.value, drawn, n, confidence).row(
+            sentiment=s,
             test=1,
             cluster="name",
             null=f"genders permuted over names, {len(null):,} times",
             p=permutation_p(found.value, null),
-            **key,
+            **ranking.sizes,
         )
-
-
-def _sizes(ranking: Ranking) -> dict[str, int]:
-    return {
-        "top_k": ranking.size,
-        "candidates": ranking.candidates,
-        "left_out": ranking.left_out,
-    }

@@ -7,7 +7,7 @@ bytes. All sums are of whole numbers and so the same however rows are spread ove
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.prompts import BARE
 from plumbline.probes.stats import bootstrap
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from plumbline.probes.core.run_analysis import Inputs
 
     Integers = NDArray[np.int64]
 
@@ -125,6 +128,22 @@ class Named(NamedTuple):
 def languages(outputs: Path) -> list[str]:
     """Return the languages in a model's outputs."""
     return sorted(p.name for p in outputs.iterdir() if p.is_dir() and p.name != COVERED)
+
+
+def sources(inputs: Inputs, *models: str, **how: Any) -> Iterator[tuple[str, Lists, Path]]:
+    """Yield language, lists, and file of people for all languages and parts of speech of models.
+
+    Parameters
+    ----------
+    how
+        Other fields of :class:`Lists`.
+    """
+    folders = [inputs.outputs("associations", model) for model in models]
+    for language in sorted({language for folder in folders for language in languages(folder)}):
+        own = tuple(folder / language for folder in folders if (folder / language).is_dir())
+        for pos in range(len(POS)):
+            people = inputs.datasets["politicians"] / f"{language}.parquet"
+            yield language, Lists(own, pos, **how), people
 
 
 def frames(folder: Path) -> list[str]:
