@@ -69,15 +69,14 @@ def read(files: Mapping[str, Path]) -> Card:
     except yaml.YAMLError as error:
         raise UserError(f"{readme}: the card is not valid YAML; mend it there") from error
     info = front.get("dataset_info") or []
-    patterns = {
-        str(c.get("config_name", "default")): _patterns(c.get("data_files"))
-        for c in front.get("configs") or ()
-    }
+    configs, infos = (
+        {str(one.get("config_name", "default")): one for one in every or ()}
+        for every in (front.get("configs"), [info] if isinstance(info, dict) else info)
+    )
+    patterns = {config: _patterns(one.get("data_files")) for config, one in configs.items()}
     labels = {
-        str(i.get("config_name", "default")): {
-            f["name"]: names for f in i.get("features") or () if (names := _labels(f))
-        }
-        for i in ([info] if isinstance(info, dict) else info)
+        config: {f["name"]: names for f in one.get("features") or () if (names := _labels(f))}
+        for config, one in infos.items()
     }
     return Card(patterns, {}, labels, None, text)
 

@@ -104,7 +104,7 @@ class Step:
 
 def _steps(found: Trace) -> Iterator[Step]:
     """Yield the nodes in the order of the tree, each described where it is nearest to the row."""
-    graph, reports = _graph(found), _reports(found)
+    graph, reports = _graph(found)
     nearest = {found.output: "", **dict(nx.bfs_predecessors(graph, found.output))}
     seen: set[str] = set()
 
@@ -126,24 +126,20 @@ def _steps(found: Trace) -> Iterator[Step]:
     yield from walk(found.output, "")
 
 
-def _reports(found: Trace) -> dict[str, Node]:
-    """Return the reports of validation that stand with their dataset, by the dataset's key."""
-    return {
+def _graph(found: Trace) -> tuple[nx.DiGraph[str], dict[str, Node]]:
+    """Return what was made of what, from the output on, and the validation beside each dataset."""
+    reports = {
         node.inputs[0]: node
         for node in found.nodes.values()
         if node.kind == "validation" and node.key != found.output and node.inputs
     }
-
-
-def _graph(found: Trace) -> nx.DiGraph[str]:
-    """Return what was made of what, from the output on, without reports beside a dataset."""
-    beside = {report.key for report in _reports(found).values()}
+    beside = {report.key for report in reports.values()}
     graph: nx.DiGraph[str] = nx.DiGraph()
     for key, node in found.nodes.items():
         if key not in beside:
             graph.add_node(key)
             graph.add_edges_from((key, inner) for inner in node.inputs if inner not in beside)
-    return graph
+    return graph, reports
 
 
 def title(node: Node) -> str:
@@ -197,8 +193,9 @@ class Box:
 
 def picture(found: Trace) -> str:
     """Return a trace as the text of an SVG file."""
-    graph = _graph(found).reverse()
-    boxes = {key: _box(found, found.nodes[key]) for key in graph}
+    made_of, reports = _graph(found)
+    graph = made_of.reverse()
+    boxes = {key: _box(found, found.nodes[key], reports.get(key)) for key in graph}
     if found.row:
         boxes[ROW] = _row_box(found.row, found.file)
         graph.add_edge(found.output, ROW)
@@ -243,10 +240,9 @@ def _place(graph: nx.DiGraph[str], boxes: dict[str, Box]) -> int:
     return len(layers)
 
 
-def _box(found: Trace, node: Node) -> Box:
+def _box(found: Trace, node: Node, report: Node | None) -> Box:
     facts = node.facts
     version = f" {facts['version']}" if "version" in facts else ""
-    report = _reports(found).get(node.key)
     checked = f", {verdict(report).split(',')[0]}" if report else ""
     lines = ["/".join(PurePosixPath(node.path).parts[2:]) or node.path]
     if node.kind == "snapshot" and "retrieved" in facts:
