@@ -12,7 +12,7 @@ import textwrap
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
 from jinja2 import Environment, FileSystemLoader
@@ -50,6 +50,8 @@ def text(found: Trace) -> str:
         n=lambda number: f"{number:,}",
         short=_short,
         commit=commit,
+        files=files,
+        code=lambda stage: sum(is_code(dep.path) for dep in stage.deps),
         title=title,
         verdict=verdict,
     )
@@ -77,8 +79,7 @@ def _parts(row: Row) -> list[tuple[str, dict[str, Any]]]:
     return [("named by", row.names), ("estimate", numbers), *words, ("has", rest)]
 
 
-@dataclass
-class Step:
+class Step(NamedTuple):
     """A node as it stands in the tree."""
 
     node: Node
@@ -88,18 +89,12 @@ class Step:
     params: tuple[str, ...] = ()  # sections that are shown here
     again: tuple[str, ...] = ()  # and that were shown before
 
-    @property
-    def code(self) -> int:
-        """How many files and folders of code its stage reads."""
-        return sum(is_code(dep.path) for dep in self.node.stage.deps) if self.node.stage else 0
 
-    @property
-    def files(self) -> str:
-        """The first files of a snapshot, with their hashes."""
-        files = list((self.node.facts.get("files") or {}).items())
-        named = [f"{name} {sha256[:8]}" for name, sha256 in files[:FILES]]
-        more = [f"{len(files) - FILES} more"] if len(files) > FILES else []
-        return ", ".join(named + more)
+def files(node: Node) -> str:
+    """Return the first files of a snapshot, with their hashes."""
+    named = [f"{name} {sha256[:8]}" for name, sha256 in (node.facts.get("files") or {}).items()]
+    more = [f"{len(named) - FILES} more"] if len(named) > FILES else []
+    return ", ".join(named[:FILES] + more)
 
 
 def _steps(found: Trace) -> Iterator[Step]:
@@ -110,12 +105,10 @@ def _steps(found: Trace) -> Iterator[Step]:
 
     def walk(key: str, indent: str) -> Iterator[Step]:
         node = found.nodes[key]
-        step = Step(node, indent, report=reports.get(key))
         given = {n: f"{n}: {v}" for n, v in (node.stage.params if node.stage else {}).items()}
-        step.params = tuple(n for n, whole in given.items() if whole not in seen)
-        step.again = tuple(n for n, whole in given.items() if whole in seen)
+        new, again = (tuple(n for n in given if (given[n] in seen) is old) for old in (False, True))
+        yield Step(node, indent, "", reports.get(key), new, again)
         seen.update(given.values(), [key])
-        yield step
         for inner in graph.successors(key):
             if nearest[inner] == key:
                 yield from walk(inner, f"{indent}    ")

@@ -86,7 +86,10 @@ def trace(named: str, revision: str | None = None) -> Trace:
         If there is no git, the file is not there, no stage makes it, or it has no such row.
     """
     path, _, selector = named.partition("#")
-    file = _inside(path)
+    whole = os.path.relpath(path) if Path(path).is_absolute() else os.path.normpath(path)
+    if not path or whole.startswith(".."):
+        raise UserError(f"{path or '#'}: not a file of this project; name one from its top folder")
+    file = PurePosixPath(whole).as_posix()  # as the locks write it
     past = git.read(git.resolve(revision or "HEAD"))
     graph = lineage.Graph(past, git.entries_at(past.commits[0].id) if revision else locks.here())
     item = start(file, graph, revision)
@@ -106,14 +109,12 @@ def trace(named: str, revision: str | None = None) -> Trace:
 def as_json(found: Trace) -> dict[str, Any]:
     """Return a trace as plain values."""
     tree = asdict(replace(found, nodes={}))
-    nodes = [_plain(node) for node in found.nodes.values()]
+    nodes = []
+    for node in found.nodes.values():
+        tuples = {name: getattr(node, name) for name in ("here", "first", "newest", "code")}
+        plain = {name: value._asdict() if value else None for name, value in tuples.items()}
+        nodes.append(asdict(node) | {"key": node.key} | plain)
     return tree | {"nodes": nodes, "top": found.top._asdict()}
-
-
-def _plain(node: Node) -> dict[str, Any]:
-    tree = asdict(node) | {"key": node.key, "here": node.here._asdict()}
-    commits = {"first": node.first, "newest": node.newest, "code": node.code}
-    return tree | {name: commit._asdict() if commit else None for name, commit in commits.items()}
 
 
 def start(file: str, graph: Graph, revision: str | None) -> Item:
@@ -143,14 +144,6 @@ def start(file: str, graph: Graph, revision: str | None) -> Item:
         f"{file}: no stage in {where} makes it, so there is nothing to trace; name a file under "
         "data/ that `make repro` writes"
     )
-
-
-def _inside(path: str) -> str:
-    """Return a path as the locks write it."""
-    whole = os.path.relpath(path) if Path(path).is_absolute() else os.path.normpath(path)
-    if not path or whole.startswith(".."):
-        raise UserError(f"{path or '#'}: not a file of this project; name one from its top folder")
-    return PurePosixPath(whole).as_posix()
 
 
 def _row(found: Trace, files: dict[str, Path] | None, selector: str) -> None:

@@ -57,19 +57,16 @@ class Tables:
         frames = []
         for folder in folders:
             if any(folder.glob(files)):
-                frame = self._labelled(pl.read_parquet(folder / files), folder, table)
+                if folder not in self._labels:
+                    self._labels[folder] = labels(folder / front_matter.FACTS)
+                frame = pl.read_parquet(folder / files).with_columns(
+                    pl.col(column).replace_strict(range(len(of)), of, return_dtype=pl.Enum(of))
+                    for column, of in self._labels[folder].get(table, {}).items()
+                )
                 if "model" not in frame.columns and (outputs or name in EACH):
                     frame = frame.with_columns(model=pl.lit(folder.name))
                 frames.append(frame)
         return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
-
-    def _labelled(self, frame: pl.DataFrame, folder: Path, table: str) -> pl.DataFrame:
-        if folder not in self._labels:
-            self._labels[folder] = labels(folder / front_matter.FACTS)
-        return frame.with_columns(
-            pl.col(name).replace_strict(list(range(len(of))), list(of), return_dtype=pl.Enum(of))
-            for name, of in self._labels[folder].get(table, {}).items()
-        )
 
 
 Source = str | Callable[[Tables], pl.DataFrame]
