@@ -197,7 +197,8 @@ def _across(sides: dict[str, Sides], configs: dict[str, Tree], schema: Schema) -
     by = list(keys.pop())
     shown = [c for c in schema.role("label") if c not in by]
     changes: dict[str, list[pl.DataFrame]] = {}
-    for config in sorted(configs, key=_english_first):
+    order = sorted(sides, key=lambda config: (config != "en", config))
+    for config in (config for config in order if config in configs):
         for column, rows in configs[config]["changes"].items():
             changes.setdefault(column, []).append(rows.with_columns(configs=pl.lit(config)))
     changed = {
@@ -209,16 +210,17 @@ def _across(sides: dict[str, Sides], configs: dict[str, Tree], schema: Schema) -
     came = went = pl.DataFrame(schema=dict.fromkeys([*by, *shown], pl.String))
     some = any(one["added"] or one["removed"] for one in configs.values())
     if some or len(configs) < len(sides):
-        before, after = (_things(sides, i, by, shown) for i in (0, 1))
+        before, after = (
+            _things({config: sides[config][i] for config in order}, by, shown) for i in (0, 1)
+        )
         came, went = after.join(before, on=by, how="anti"), before.join(after, on=by, how="anti")
     return {"added": came, "removed": went, "changes": changed}
 
 
-def _things(sides: dict[str, Sides], i: int, by: list[str], shown: list[str]) -> pl.DataFrame:
+def _things(sides: dict[str, Side | None], by: list[str], shown: list[str]) -> pl.DataFrame:
     """Return what a version has in any config, with the configs that it stands in."""
     parts = []
-    for config in sorted(sides, key=_english_first):
-        side = sides[config][i]
+    for config, side in sides.items():
         if side is not None:
             there = [c for c in shown if c in side.types()]
             parts.append(side.read([*by, *there]).with_columns(configs=pl.lit(config)))
@@ -229,10 +231,6 @@ def _once(rows: pl.DataFrame, by: list[str], shown: list[str]) -> pl.DataFrame:
     """Return each thing once: a person's name is another in each language, the first is shown."""
     first = [pl.col(c).first() for c in shown if c in rows.columns]
     return rows.group_by(by, maintain_order=True).agg(*first, pl.col(CONFIGS).sort())
-
-
-def _english_first(config: str) -> tuple[bool, str]:
-    return config != "en", config
 
 
 def as_text(found: Difference, limit: int | None = LIMIT) -> list[str]:

@@ -175,8 +175,8 @@ def _lacking(tree: dict[str, Any]) -> Iterator[str]:
         variable = at(tree, "models", name, "endpoint").get("key")
         if variable and not os.environ.get(str(variable)):
             yield (
-                f"models.{name}.endpoint.key: {variable} is not set in the environment; export it, or "
-                "take the model out of models, assignments and training.pretrain.corpora"
+                f"models.{name}.endpoint.key: {variable} is not set in the environment; export it, "
+                "or take the model out of models, assignments and training.pretrain.corpora"
             )
 
 

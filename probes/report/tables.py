@@ -6,6 +6,7 @@ So the report imports no analysis: neither its module nor what that needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,14 +25,8 @@ class Tables:
     def __init__(self, data: Path) -> None:
         self.data = data
         self._read: dict[Source, pl.DataFrame] = {}
-        self._models: dict[str, tuple[str, ...]] = {}
+        self.models = cache(assignments.assigned_models)  # of a probe or analysis, sorted
         self._labels: dict[Path, dict[str, dict[str, tuple[str, ...]]]] = {}
-
-    def models(self, name: str) -> tuple[str, ...]:
-        """Return the models of a probe, or of an analysis of single models, sorted."""
-        if name not in self._models:
-            self._models[name] = assignments.assigned_models(name)
-        return self._models[name]
 
     def folders(self, analysis: str) -> list[Path]:
         """Return where the tables of an analysis are: of models that are still assigned to it."""
