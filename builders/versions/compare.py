@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Sequence
 
     from plumbline.builders.core.schema import Schema
+    from plumbline.builders.versions.cards import Side
 
 BEFORE, AFTER = WHEN = "before", "after"
 NTH = "nth of its key"  # numbers rows that share a key
@@ -42,53 +37,6 @@ LOGPROBS = re.compile(r"\w+_nats")  # in outputs, a number or a list of them
 MOVES = ("suggestions", "estimates", "adjusted_p_crossed", "nats", "sentiment")  # keys of the tree
 ROWS = ("row before", "row after")
 Tree = dict[str, Any]
-
-
-class Side(NamedTuple):
-    """One config in one version: its files, and the names that its card gives to codes."""
-
-    paths: list[Path]
-    labels: dict[str, tuple[str, ...]]
-
-    def types(self) -> dict[str, str]:
-        """Return the type of every column, in the order of the file."""
-        with self._readable():
-            schema = pl.read_parquet_schema(self.paths[0])
-        labels = {name: f"label: {', '.join(names)}" for name, names in self.labels.items()}
-        return {name: labels.get(name, str(kind).lower()) for name, kind in schema.items()}
-
-    def read(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Return some columns of all rows, codes as the names they stand for."""
-        named = list(columns)
-        labelled = [
-            pl.col(name).replace_strict(
-                range(len(names)),
-                names,
-                default=pl.col(name).cast(pl.String),
-                return_dtype=pl.String,
-            )
-            for name, names in self.labels.items()
-            if name in named
-        ]
-        with self._readable():
-            # One after the other: files of a folder need not have their columns in one order.
-            parts = [pl.read_parquet(path, columns=named, glob=False) for path in self.paths]
-            return pl.concat(parts).select(named).with_columns(labelled)
-
-    def rows(self) -> int:
-        """Return the number of rows, from the files' footers."""
-        with self._readable():
-            return sum(pq.read_metadata(path).num_rows for path in self.paths)
-
-    @contextmanager
-    def _readable(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, pl.exceptions.PolarsError, pa.ArrowException) as error:
-            reason = " ".join(str(error).split())[:150]
-            raise UserError(
-                f"{self.paths[0]}: cannot be read as parquet ({reason}); make or fetch it anew"
-            ) from error
 
 
 class Key(NamedTuple):

@@ -18,6 +18,7 @@ from plumbline.builders.core.parquet import REJECTS
 from plumbline.builders.core.schema import Schema
 from plumbline.builders.release.terms import MADE, folder_of
 from plumbline.builders.versions import resolve
+from plumbline.builders.versions.cards import Side
 from plumbline.builders.versions.compare import (
     AFTER,
     BEFORE,
@@ -27,7 +28,6 @@ from plumbline.builders.versions.compare import (
     WHEN,
     Key,
     Pair,
-    Side,
     Tree,
     compare,
     described,
@@ -125,26 +125,13 @@ def as_json(found: Difference) -> str:
 
 
 def _sides(both: list[Version], only: tuple[str, ...]) -> dict[str, Sides]:
-    """Return each config in each version, as its card has them, else as its files are called."""
-    found: dict[str, Sides] = {}
-    for version in both:
-        files: dict[str, list[Path]] = {}
-        for name, path in version.files.items():
-            config = version.card.config(name) if version.card.files else name.split("/")[0]
-            if config and name != REJECTS:
-                files.setdefault(config.removesuffix(resolve.PARQUET), []).append(path)
-        for name, paths in files.items():
-            labels = version.card.labels.get(name, {})
-            kinds = Side(paths, {}).types() if labels else {}
-            coded = {c: of for c, of in labels.items() if "int" in kinds.get(c, "")}
-            before = found.get(name, (None, None))[0]
-            side = Side(paths, coded)
-            found[name] = (side, None) if version is both[0] else (before, side)
+    before, after = (version.card.sides(version.files) for version in both)
+    names = sorted({*before, *after})
     for config in only:
-        if config not in found:
-            known = ", ".join(sorted(found)) or "none"
+        if config not in names:
+            known = ", ".join(names) or "none"
             raise UserError(f"--config {config}: in neither version; there are {known}")
-    return {name: found[name] for name in sorted(found) if not only or name in only}
+    return {name: (before.get(name), after.get(name)) for name in names if not only or name in only}
 
 
 def _key(sides: tuple[Side, Side], schema: Schema, stated: list[tuple[str, ...]], kind: str) -> Key:
