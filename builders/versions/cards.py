@@ -5,26 +5,82 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatch
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import yaml
 
 from plumbline.builders.core import front_matter
 from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.parquet import REJECTS
 from plumbline.builders.core.yaml_text import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 MODEL = "model"
+PARQUET = ".parquet"
 SHOWN = 5  # row numbers that a message lists where values name several rows
 Labels = dict[str, tuple[str, ...]]  # of a config: the labels of a column
+
+
+class Side(NamedTuple):
+    """One config in one version: its files, and the names that its card gives to codes."""
+
+    paths: list[Path]
+    labels: Labels
+
+    def types(self) -> dict[str, str]:
+        """Return the type of every column, in the order of the file."""
+        labels = {name: f"label: {', '.join(names)}" for name, names in self.labels.items()}
+        return {name: labels.get(name, str(kind).lower()) for name, kind in self.schema().items()}
+
+    def schema(self) -> Mapping[str, pl.DataType]:
+        """Return the type of every column as it is stored."""
+        with self._readable():
+            return pl.read_parquet_schema(self.paths[0])
+
+    def read(
+        self, columns: Iterable[str], only: Callable[[pl.LazyFrame], pl.LazyFrame] = lambda f: f
+    ) -> pl.DataFrame:
+        """Return some columns of all rows, or only of some, codes as the names they stand for."""
+        named = list(columns)
+        labelled = [
+            pl.col(name).replace_strict(
+                range(len(names)),
+                names,
+                default=pl.col(name).cast(pl.String),
+                return_dtype=pl.String,
+            )
+            for name, names in self.labels.items()
+            if name in named
+        ]
+        with self._readable():
+            # One after the other: files of a folder need not have their columns in one order.
+            parts = [pl.scan_parquet(path, glob=False).select(named) for path in self.paths]
+            return only(pl.concat(parts).with_columns(labelled)).collect()
+
+    def rows(self) -> int:
+        """Return the number of rows, from the files' footers."""
+        with self._readable():
+            return sum(pq.read_metadata(path).num_rows for path in self.paths)
+
+    @contextmanager
+    def _readable(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, pl.exceptions.PolarsError, pa.ArrowException) as error:
+            reason = " ".join(str(error).split())[:150]
+            raise UserError(
+                f"{self.paths[0]}: cannot be read as parquet ({reason}); make or fetch it anew"
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -41,6 +97,21 @@ class Card:
         """Return the config that a file is of."""
         patterns = ((config, p) for config, ps in self.files.items() for p in ps)
         return next((config for config, p in patterns if fnmatch(path, p)), None)
+
+    def sides(self, files: Mapping[str, Path]) -> dict[str, Side]:
+        """Return the configs among files, as they are stated here, else as the files are called."""
+        found: dict[str, list[Path]] = {}
+        for name, path in files.items():
+            config = self.config(name) if self.files else name.split("/")[0]
+            if config and name.endswith(PARQUET) and name != REJECTS:
+                found.setdefault(config.removesuffix(PARQUET), []).append(path)
+        return {config: self.side(config, found[config]) for config in sorted(found)}
+
+    def side(self, config: str | None, paths: list[Path]) -> Side:
+        """Return files of a config, with the labels of the columns that hold codes."""
+        labels = self.labels.get(config or "", {})
+        kinds = Side(paths, {}).types() if labels else {}
+        return Side(paths, {c: of for c, of in labels.items() if "int" in kinds.get(c, "")})
 
 
 def read(files: Mapping[str, Path]) -> Card:
@@ -69,15 +140,14 @@ def read(files: Mapping[str, Path]) -> Card:
     except yaml.YAMLError as error:
         raise UserError(f"{readme}: the card is not valid YAML; mend it there") from error
     info = front.get("dataset_info") or []
-    patterns = {
-        str(c.get("config_name", "default")): _patterns(c.get("data_files"))
-        for c in front.get("configs") or ()
-    }
+    configs, infos = (
+        {str(one.get("config_name", "default")): one for one in every or ()}
+        for every in (front.get("configs"), [info] if isinstance(info, dict) else info)
+    )
+    patterns = {config: _patterns(one.get("data_files")) for config, one in configs.items()}
     labels = {
-        str(i.get("config_name", "default")): {
-            f["name"]: names for f in i.get("features") or () if (names := _labels(f))
-        }
-        for i in ([info] if isinstance(info, dict) else info)
+        config: {f["name"]: names for f in one.get("features") or () if (names := _labels(f))}
+        for config, one in infos.items()
     }
     return Card(patterns, {}, labels, None, text)
 
@@ -140,42 +210,30 @@ def row(path: Path, inside: str, card: Card, selector: str) -> Row:
         If there is no such row, or are several.
     """
     config = card.config(inside)
-    labels = card.labels.get(config or "", {})
-    frame = pl.scan_parquet(path)
-    total = int(frame.select(pl.len()).collect().item())
-    number = _number(frame, labels, selector, inside)
+    side = card.side(config, [path])
+    total, columns = side.rows(), side.types()
+    number = _number(side, list(columns), selector, inside)
     if not 0 <= number < total:
         raise UserError(f"no row {number} in {inside}: it has {total:,}, counted from 0")
-    found = frame.slice(number, 1).collect().row(0, named=True)
-    values = {name: _label(value, labels.get(name, ())) for name, value in found.items()}
+    values = side.read(columns, lambda frame: frame.slice(number, 1)).row(0, named=True)
     keys = [key for key in card.keys.get(config or "", ()) if key in values]
     if keys and MODEL in values and MODEL not in keys:  # in a folder of one model it names no row
         keys.insert(0, MODEL)
     return Row(number, total, config, {key: values.pop(key) for key in keys}, values)
 
 
-def _label(value: Any, labels: tuple[str, ...]) -> Any:
-    if labels and isinstance(value, int):
-        return labels[value] if 0 <= value < len(labels) else None
-    return value
-
-
-def _number(frame: pl.LazyFrame, labels: Labels, selector: str, inside: str) -> int:
+def _number(side: Side, columns: list[str], selector: str, inside: str) -> int:
     """Return the number of the row that is meant."""
     if selector.removeprefix("-").isdecimal():
         return int(selector)
-    columns = frame.collect_schema().names()
     given = dict(part.split("=", 1) for part in selector.split(",") if "=" in part)
     if len(given) != len(selector.split(",")) or not {*given} <= {*columns}:
         raise UserError(
             f"no row {selector!r} in {inside}: give a number, or column=value,column=value with "
             f"its columns: {', '.join(columns)}"
         )
-    found = [
-        i
-        for i, row in enumerate(frame.select(list(given)).collect().iter_rows(named=True))
-        if all(str(_label(row[n], labels.get(n, ()))) == value for n, value in given.items())
-    ]
+    texts = enumerate([*map(str, row)] for row in side.read(given).iter_rows())
+    found = [i for i, row in texts if row == [*given.values()]]
     if not found:
         raise UserError(
             f"no row with {selector} in {inside}: write the values as its card has them"
@@ -196,38 +254,23 @@ def matches(files: dict[str, Path], names: dict[str, Any]) -> list[Matches]:
     values, as ``en`` is by ``language``, only these are counted.
     """
     card = read(files)
-    by_config: dict[str, list[Path]] = {}
-    for inside, path in files.items():
-        if PurePosixPath(inside).suffix == ".parquet" and (config := card.config(inside)):
-            by_config.setdefault(config, []).append(path)
-    named = {c: n for c in by_config for n, v in reversed(names.items()) if v == c}
+    sides = card.sides(files) if card.files else {}
+    named = {c: n for c in sides for n, v in reversed(names.items()) if v == c}
     found = []
-    for config, paths in sorted(by_config.items()):
+    for config, side in sides.items():
         if not named or config in named:
-            shared = _shared(names, pl.read_parquet_schema(paths[0]), card.labels.get(config, {}))
-            frame = pl.scan_parquet(paths)
-            same = frame.filter(*(pl.col(name) == value for name, value in shared.items()))
-            rows, total = (int(f.select(pl.len()).collect().item()) for f in (same, frame))
-            found.append(Matches(config, rows, total, tuple(shared), named.get(config)))
+            kinds = side.schema()
+            same = {n: v for n, v in names.items() if n in kinds and _sought(v, side, n, kinds[n])}
+            rows = side.read(same).filter(*(pl.col(n) == v for n, v in same.items()))
+            number = len(rows) if same else side.rows()
+            found.append(Matches(config, number, side.rows(), tuple(same), named.get(config)))
     return found
 
 
-def _shared(
-    names: dict[str, Any], schema: Mapping[str, pl.DataType], labels: Labels
-) -> dict[str, Any]:
-    """Return what a row is named by, as a config of an input has it: labels as their codes."""
-    found: dict[str, Any] = {}
-    for name, value in names.items():
-        codes = labels.get(name, ())
-        if name in schema and codes and value in codes:
-            found[name] = codes.index(value)
-        elif name in schema and not codes and _comparable(value, schema[name]):
-            found[name] = value
-    return found
-
-
-def _comparable(value: Any, kind: pl.DataType) -> bool:
-    """Tell whether a value can be looked for in a column of a kind, by equality."""
+def _sought(value: Any, side: Side, column: str, kind: pl.DataType) -> bool:
+    """Tell whether a value can be looked for in a column, by equality."""
+    if column in side.labels:
+        return value in side.labels[column]
     kinds: dict[type, bool] = {
         bool: kind == pl.Boolean,
         int: kind.is_numeric(),

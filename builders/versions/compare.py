@@ -2,28 +2,23 @@
 
 Rows are matched by their key; then one column of both versions is held at a time, so that memory
 is bounded by the keys, one pair of columns, and what differs. The roles of columns say how a change
-is measured: sentiments, suggestions, estimates, log-probabilities.
+is measured: sentiments, suggestions, estimates, log-probabilities. What is returned is the tree of
+the JSON, with frames where that has lists of rows.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from plumbline.builders.core.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
+    from collections.abc import Iterable, Sequence
 
     from plumbline.builders.core.schema import Schema
+    from plumbline.builders.versions.cards import Side
 
 BEFORE, AFTER = WHEN = "before", "after"
 NTH = "nth of its key"  # numbers rows that share a key
@@ -39,58 +34,9 @@ ESTIMATES = (  # of tables: a value and its interval
 )
 ADJUSTED = re.compile(r"p_(\w+_)?bh")
 LOGPROBS = re.compile(r"\w+_nats")  # in outputs, a number or a list of them
-_ROW = ("row before", "row after")
-
-
-class Side(NamedTuple):
-    """One config in one version: its files, and the names that its card gives to codes."""
-
-    paths: list[Path]
-    labels: dict[str, tuple[str, ...]]
-
-    def types(self) -> dict[str, str]:
-        """Return the type of every column, in the order of the file."""
-        with _readable(self):
-            schema = pl.read_parquet_schema(self.paths[0])
-        labels = {name: f"label: {', '.join(names)}" for name, names in self.labels.items()}
-        return {name: labels.get(name, str(kind).lower()) for name, kind in schema.items()}
-
-    def read(self, columns: Iterable[str]) -> pl.DataFrame:
-        """Return some columns of all rows, codes as the names they stand for."""
-        named = list(columns)
-        labelled = [
-            pl.col(name).replace_strict(
-                range(len(names)),
-                names,
-                default=pl.col(name).cast(pl.String),
-                return_dtype=pl.String,
-            )
-            for name, names in self.labels.items()
-            if name in named
-        ]
-        with _readable(self):
-            # One after the other: files of a folder need not have their columns in one order.
-            parts = [pl.read_parquet(path, columns=named, glob=False) for path in self.paths]
-            return pl.concat(parts).select(named).with_columns(labelled)
-
-    def rows(self) -> int:
-        """Return the number of rows, from the files' footers."""
-        with _readable(self):
-            return sum(pq.read_metadata(path).num_rows for path in self.paths)
-
-
-@contextmanager
-def _readable(side: Side) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, pl.exceptions.PolarsError, pa.ArrowException) as error:
-        reason = " ".join(str(error).split())[:150]
-        raise UserError(
-            f"{side.paths[0]}: cannot be read as parquet ({reason}); make or fetch it anew"
-        ) from error
-
-
-Sides = tuple[Side, Side]
+MOVES = ("suggestions", "estimates", "adjusted_p_crossed", "nats", "sentiment")  # keys of the tree
+ROWS = ("row before", "row after")
+Tree = dict[str, Any]
 
 
 class Key(NamedTuple):
@@ -100,155 +46,124 @@ class Key(NamedTuple):
     source: str
 
 
-@dataclass
-class Matched:
-    """The rows of two versions, matched by a key."""
+class Pair:
+    """Both versions of a config, rows matched by their key, those that share one in their order."""
 
-    key: Key
-    names: tuple[pl.DataFrame, pl.DataFrame]  # the key of every row
-    both: tuple[pl.Series, pl.Series]  # numbers of the rows that both versions have
-    removed: pl.Series
-    added: pl.Series
-    repeated: int  # rows whose key another row has too
+    def __init__(self, sides: tuple[Side, Side], key: Key) -> None:
+        self.sides, self.key = sides, key
+        self.types = [side.types() for side in sides]
+        names = [
+            side.read(key.columns)
+            if key.columns
+            else pl.DataFrame({"row": range(1, side.rows() + 1)})
+            for side in sides
+        ]
+        columns = [alike(*(frame[column] for frame in names)) for column in names[0].columns]
+        names = [pl.DataFrame(list(own)) for own in zip(*columns, strict=True)]
+        self.repeated = sum(len(frame) - frame.n_unique() for frame in names)
+        if self.repeated:
+            number = pl.int_range(1, pl.len() + 1).over(names[0].columns).alias(NTH)
+            names = [frame.with_columns(number) for frame in names]
+        self.names, self.by = names, names[0].columns
+        before, after = (frame.with_row_index(at) for frame, at in zip(names, ROWS, strict=True))
+        joined = before.join(after, on=self.by, how="full", coalesce=True, nulls_equal=True)
+        both = joined.drop_nulls(ROWS).sort(ROWS[0])
+        self.both = [both[row] for row in ROWS]  # numbers of the rows that both versions have
+        self.removed = joined.filter(pl.col(ROWS[1]).is_null())[ROWS[0]].sort()
+        self.added = joined.filter(pl.col(ROWS[0]).is_null())[ROWS[1]].sort()
 
-    @property
-    def by(self) -> list[str]:
-        """The columns of the key, or what numbers the rows."""
-        return self.names[0].columns
-
-    def values(self, sides: Sides, columns: Iterable[str]) -> list[pl.DataFrame]:
+    def values(self, columns: Iterable[str]) -> list[pl.DataFrame]:
         """Return columns of both versions: rows that both have, in the same order."""
         named = list(columns)
-        return [side.read(named)[at] for side, at in zip(sides, self.both, strict=True)]
+        return [side.read(named)[at] for side, at in zip(self.sides, self.both, strict=True)]
+
+    def beside(self, *parts: pl.DataFrame) -> pl.DataFrame:
+        """Return the names of the rows that both versions have, and what stands beside them."""
+        return pl.concat([self.names[1][self.both[1]], *parts], how="horizontal")
 
 
-class Spread(NamedTuple):
-    """By how much the numbers of a column differ, over those that differ."""
-
-    numbers: int
-    median: float | None
-    largest: float | None
-
-
-@dataclass
-class Moved:
-    """What moved in one config, each part by its own rule."""
-
-    sentiment: pl.DataFrame | None = None  # by key: before, after, moved, turned
-    suggested: dict[str, pl.DataFrame] = field(default_factory=dict)  # of :data:`CHANGES`
-    kept: dict[str, int] = field(default_factory=dict)  # suggestions in both, by engine
-    estimates: dict[str, pl.DataFrame] = field(default_factory=dict)
-    judged: dict[str, int] = field(default_factory=dict)  # of them, those with two intervals
-    crossed: dict[str, pl.DataFrame] = field(default_factory=dict)  # by column of adjusted p
-    nats: dict[str, Spread] = field(default_factory=dict)
-
-    @property
-    def any(self) -> bool:
-        """Whether anything moved."""
-        parts = (self.suggested, self.estimates, self.crossed, self.nats)
-        return self.sentiment is not None or any(parts)
-
-
-@dataclass
-class Compared:
-    """What differs in one config."""
-
-    rows: tuple[int, int]
-    key: Key
-    added: pl.DataFrame
-    removed: pl.DataFrame
-    repeated: int = 0
-    changed: int = 0  # rows in both, of which anything changed
-    new_columns: dict[str, str] = field(default_factory=dict)  # and their types
-    lost_columns: dict[str, str] = field(default_factory=dict)
-    retyped: dict[str, tuple[str, str]] = field(default_factory=dict)
-    changes: dict[str, pl.DataFrame] = field(default_factory=dict)  # of each column, by key
-    moved: Moved = field(default_factory=Moved)
-
-    @property
-    def any(self) -> bool:
-        """Whether anything differs."""
-        columns = self.new_columns or self.lost_columns or self.retyped
-        return bool(len(self.added) or len(self.removed) or self.changed or columns)
-
-    @property
-    def kept(self) -> int:
-        """Rows that both versions have."""
-        return self.rows[1] - len(self.added)
-
-
-def match(sides: Sides, key: Key) -> Matched:
-    """Match the rows of two versions by their key, those that share one in the order they have."""
-    names = [
-        side.read(key.columns) if key.columns else pl.DataFrame({"row": range(1, side.rows() + 1)})
-        for side in sides
-    ]
-    pairs = [alike(*(frame[column] for frame in names)) for column in names[0].columns]
-    names = [pl.DataFrame(list(columns)) for columns in zip(*pairs, strict=True)]
-    repeated = sum(len(frame) - frame.n_unique() for frame in names)
-    by = names[0].columns
-    if repeated:
-        number = pl.int_range(1, pl.len() + 1).over(by).alias(NTH)
-        names = [frame.with_columns(number) for frame in names]
-        by = [*by, NTH]
-    before, after = (f.with_row_index(row) for f, row in zip(names, _ROW, strict=True))
-    joined = before.join(after, on=by, how="full", coalesce=True, nulls_equal=True)
-    here, there = (joined.select(_ROW)[row].is_not_null() for row in _ROW)
-    both = joined.filter(here & there).sort(_ROW[0])
-    return Matched(
-        key,
-        (names[0], names[1]),
-        (both[_ROW[0]], both[_ROW[1]]),
-        joined.filter(~there)[_ROW[0]].sort(),
-        joined.filter(~here)[_ROW[1]].sort(),
-        repeated,
-    )
-
-
-def compare(sides: Sides, matched: Matched, shown: tuple[str, ...] = ()) -> Compared:
-    """Return all that differs between two versions of a config.
+def described(
+    rows: tuple[int, int],
+    key: Key,
+    added: pl.DataFrame,
+    removed: pl.DataFrame,
+    changes: dict[str, pl.DataFrame] | None = None,
+    changed: int = 0,
+    repeated: int = 0,
+    types: Sequence[dict[str, str]] = ({}, {}),
+) -> Tree:
+    """Return the tree of a config, without what moved in it.
 
     Parameters
     ----------
-    matched
-        From :func:`match`.
-    shown
-        Columns that stand beside the key, as they are in the version that has the row; of a
-        changed row as they are in the later one.
+    changes
+        By column, the rows in which it changed.
+    changed
+        Rows in both versions, of which anything changed.
+    repeated
+        Rows whose key another row has too.
     """
-    first, last = types = [side.types() for side in sides]
-    names = [
-        pl.concat(
-            [own, side.read(c for c in shown if c in kinds and c not in own.columns)],
-            how="horizontal",
-        )
-        for side, own, kinds in zip(sides, matched.names, types, strict=True)
-    ]
-    shared = [c for c in first if c in last]
-    found = Compared(
+    (first, last), changes = types, changes or {}
+    return {
+        "rows": rows,
+        "added": len(added),
+        "removed": len(removed),
+        "changed": changed,
+        "key": key.columns,
+        "key_from": key.source,
+        "repeated_keys": repeated,
+        "columns_added": {c: kind for c, kind in last.items() if c not in first},
+        "columns_removed": {c: kind for c, kind in first.items() if c not in last},
+        "columns_retyped": {
+            c: (kind, last[c]) for c, kind in first.items() if last.get(c, kind) != kind
+        },
+        "changed_by_column": {column: len(frame) for column, frame in changes.items()},
+        "rows_added": added,
+        "rows_removed": removed,
+        "changes": changes,
+    }
+
+
+def differs(found: Tree) -> bool:
+    """Whether anything differs in a config."""
+    counted = ("added", "removed", "changed", "columns_added", "columns_removed", "columns_retyped")
+    return any(found[part] for part in counted)
+
+
+def compare(pair: Pair, schema: Schema, kind: str) -> Tree:
+    """Return all that differs between two versions of a config.
+
+    Columns with the role ``label`` stand beside the key, as they are in the version that has the
+    row; of a changed row as they are in the later one.
+    """
+    names = []
+    for side, own, types in zip(pair.sides, pair.names, pair.types, strict=True):
+        shown = [c for c in schema.role("label") if c in types and c not in own.columns]
+        names.append(pl.concat([own, side.read(shown)], how="horizontal"))
+    kept = names[1][pair.both[1]]
+    changed, changes = pl.repeat(False, len(kept), eager=True), dict[str, pl.DataFrame]()
+    for column in pair.types[0]:
+        if column in pair.types[1] and column not in pair.key.columns:
+            values = [frame[column] for frame in pair.values([column])]
+            one, other = alike(*values)
+            unlike = one.ne_missing(other)  # null is like null, and what is no number like itself
+            if unlike.any():
+                changed |= unlike
+                where = unlike.arg_true()
+                ends = [own[where].alias(when) for own, when in zip(values, WHEN, strict=True)]
+                rows = kept[where].drop(column, strict=False).hstack(ends)
+                changes[column] = rows.sort(pair.by, maintain_order=True)
+    found = described(
         (len(names[0]), len(names[1])),
-        matched.key,
-        names[1][matched.added].sort(matched.by),
-        names[0][matched.removed].sort(matched.by),
-        matched.repeated,
-        new_columns={c: kind for c, kind in last.items() if c not in first},
-        lost_columns={c: kind for c, kind in first.items() if c not in last},
-        retyped={c: (first[c], last[c]) for c in shared if first[c] != last[c]},
+        pair.key,
+        names[1][pair.added].sort(pair.by),
+        names[0][pair.removed].sort(pair.by),
+        changes,
+        int(changed.sum()),
+        pair.repeated,
+        pair.types,
     )
-    kept = names[1][matched.both[1]]
-    changed = pl.repeat(False, len(kept), eager=True)
-    for column in (c for c in shared if c not in matched.key.columns):
-        pair = [frame[column] for frame in matched.values(sides, [column])]
-        one, other = alike(*pair)
-        differs = one.ne_missing(other)  # null is like null, and what is no number like itself
-        if differs.any():
-            changed |= differs
-            where = differs.arg_true()
-            values = [values[where].alias(when) for values, when in zip(pair, WHEN, strict=True)]
-            rows = kept[where].drop(column, strict=False).hstack(values)
-            found.changes[column] = rows.sort(matched.by, maintain_order=True)
-    found.changed = int(changed.sum())
-    return found
+    return found | moved(pair, changes, schema, kind)
 
 
 def alike(one: pl.Series, other: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -269,27 +184,24 @@ def _as_text(values: pl.Series) -> pl.Series:
     return pl.Series(values.name, texts, dtype=pl.String)
 
 
-def moved(sides: Sides, matched: Matched, found: Compared, schema: Schema, kind: str) -> Moved:
-    """Return what moved in a config, by the roles and names of its columns."""
-    first, last = (side.types() for side in sides)
-    both, changed = {*first} & {*last}, {*found.changes}
-    out = Moved()
+def moved(pair: Pair, changes: dict[str, pl.DataFrame], schema: Schema, kind: str) -> Tree:
+    """Return what moved in a config, by the roles and names of its columns: some of `MOVES`."""
+    both = {*pair.types[0]} & {*pair.types[1]}
+    parts: Tree = dict.fromkeys(MOVES)
     of_suggestions = schema.role("group", "text", "engines", "ranks")
-    if schema.sentiment and {*schema.sentiment} <= both and changed & {*schema.sentiment}:
-        out.sentiment = sentiments(sides, matched, schema.sentiment)
     if of_suggestions and {*of_suggestions} <= both:
-        out.suggested, out.kept = suggestions(sides, schema)
+        parts["suggestions"] = suggestions(pair.sides, schema)
     if kind == "tables":
-        for columns in (c for c in ESTIMATES if {*c} <= both and changed & {*c}):
-            rows = out.estimates[columns[0]] = estimates(sides, matched, columns)
-            out.judged[columns[0]] = int(rows["beyond"].is_not_null().sum())
-        for column in (c for c in found.changes if ADJUSTED.fullmatch(c)):
-            if len(rows := crossed(found.changes[column])):
-                out.crossed[column] = rows
+        intervals = [c for c in ESTIMATES if {*c} <= both and {*c} & {*changes}]
+        parts["estimates"] = {columns[0]: estimates(pair, columns) for columns in intervals}
+        over = {c: crossed(rows) for c, rows in changes.items() if ADJUSTED.fullmatch(c)}
+        parts["adjusted_p_crossed"] = {c: rows for c, rows in over.items() if len(rows)}
     if kind == "outputs":
-        for column in (c for c in found.changes if LOGPROBS.fullmatch(c)):
-            out.nats[column] = spread(found.changes[column])
-    return out
+        parts["nats"] = {c: spread(rows) for c, rows in changes.items() if LOGPROBS.fullmatch(c)}
+    of = schema.sentiment
+    if of and {*of} <= both and {*of} & {*changes}:
+        parts["sentiment"] = sentiments(pair, of)
+    return {name: part for name, part in parts.items() if part}
 
 
 def _farthest_first(frame: pl.DataFrame, far: pl.Expr, by: list[str]) -> pl.DataFrame:
@@ -297,33 +209,31 @@ def _farthest_first(frame: pl.DataFrame, far: pl.Expr, by: list[str]) -> pl.Data
     return frame.sort([far, *by], descending=down, nulls_last=True)
 
 
-def sentiments(sides: Sides, matched: Matched, sentiment: tuple[str, str]) -> pl.DataFrame | None:
+def sentiments(pair: Pair, of: tuple[str, str]) -> Tree:
     """Return the words whose sentiment moved, the farthest first, and whether its sign turned.
 
     From nothing to positive is no turn: a turn is from below zero to above it, or back.
     """
-    value = pl.col(sentiment[0]).cast(pl.Float64) - pl.col(sentiment[1]).cast(pl.Float64)
-    parts = matched.values(sides, sentiment)
-    ends = [part.select(value.alias(when)) for part, when in zip(parts, WHEN, strict=True)]
-    frame = pl.concat([matched.names[1][matched.both[1]], *ends], how="horizontal")
+    value = pl.col(of[0]).cast(pl.Float64) - pl.col(of[1]).cast(pl.Float64)
+    ends = zip(pair.values(of), WHEN, strict=True)
+    frame = pair.beside(*(own.select(value.alias(when)) for own, when in ends))
     frame = frame.filter(pl.col(BEFORE).ne_missing(pl.col(AFTER))).with_columns(
         moved=pl.col(AFTER) - pl.col(BEFORE),
         turned=(pl.col(BEFORE).sign() * pl.col(AFTER).sign() < 0).fill_null(value=False),
     )
-    return _farthest_first(frame, pl.col("moved").abs(), matched.by) if len(frame) else None
+    farthest = _farthest_first(frame, pl.col("moved").abs(), pair.by)
+    return {"of": " - ".join(of), "moved": farthest} if len(frame) else {}
 
 
-def suggestions(sides: Sides, schema: Schema) -> tuple[dict[str, pl.DataFrame], dict[str, int]]:
-    """Return the suggestions that appeared, vanished and moved, and how many each engine kept.
+def suggestions(sides: tuple[Side, Side], schema: Schema) -> Tree:
+    """Return how many suggestions each engine kept, and those that appeared, vanished and moved.
 
     A suggestion is the whole text that an engine gave, so that it stays the same where another
     version cuts it differently into query and attribute.
     """
-    frames = [_suggested(side, schema) for side in sides]
     by = [*schema.role("group"), "text", "engine"]
-    both = frames[0].join(
-        frames[1], on=by, how="full", coalesce=True, nulls_equal=True, suffix=" after"
-    )
+    before, after = (_suggested(side, schema) for side in sides)
+    both = before.join(after, on=by, how="full", coalesce=True, nulls_equal=True, suffix=" after")
     both = both.rename({"rank": BEFORE, "rank after": AFTER}).sort(by)
     here, there = (pl.col(name).is_not_null() for name in ("there", "there after"))
     kept = both.filter(here & there)
@@ -335,8 +245,9 @@ def suggestions(sides: Sides, schema: Schema) -> tuple[dict[str, pl.DataFrame], 
         "vanished": both.filter(~there).select(*by, rank=BEFORE),
         "moved": _farthest_first(shifted, pl.col("moved").abs(), by),
     }
+    found = {name: part for name, part in parts.items() if len(part)}
     numbers = dict(kept.group_by("engine").len().sort("engine").iter_rows())
-    return {name: part for name, part in parts.items() if len(part)}, numbers
+    return {"kept": numbers, **found} if found else {}
 
 
 def _suggested(side: Side, schema: Schema) -> pl.DataFrame:
@@ -356,30 +267,36 @@ def _suggested(side: Side, schema: Schema) -> pl.DataFrame:
     return frame.with_columns(rank).group_by(by).agg(pl.min("rank"), there=pl.lit(value=True))
 
 
-def estimates(sides: Sides, matched: Matched, columns: tuple[str, str, str]) -> pl.DataFrame:
+def estimates(pair: Pair, columns: tuple[str, str, str]) -> Tree:
     """Return the estimates that changed, the largest change against its interval first.
 
     ``beyond``: the new value is outside the old interval, and the old value outside the new one;
     ``disjoint``: the intervals have no point in common. Both are null where a value or an end of an
-    interval is missing. The ends belong to an interval.
+    interval is missing; ``judged``: how many are not. The ends belong to an interval.
     """
     ends = [(when, f"{when}_low", f"{when}_high") for when in WHEN]
     parts = [
         part.rename(dict(zip(columns, names, strict=True))).cast(pl.Float64)
-        for part, names in zip(matched.values(sides, columns), ends, strict=True)
+        for part, names in zip(pair.values(columns), ends, strict=True)
     ]
-    frame = pl.concat([matched.names[1][matched.both[1]], *parts], how="horizontal")
     pairs = list(zip(*([pl.col(name) for name in names] for names in ends), strict=True))
     (value, value_2), (low, low_2), (high, high_2) = pairs
-    known = pl.all_horizontal(end.is_not_null() for pair in pairs for end in pair)
+    known = pl.all_horizontal(end.is_not_null() for two in pairs for end in two)
     beyond = ((value_2 < low) | (value_2 > high)) & ((value < low_2) | (value > high_2))
-    frame = frame.filter(pl.any_horizontal(a.ne_missing(b) for a, b in pairs)).with_columns(
+    frame = pair.beside(*parts).filter(pl.any_horizontal(a.ne_missing(b) for a, b in pairs))
+    frame = frame.with_columns(
         moved=value_2 - value,
         beyond=pl.when(known).then(beyond),
         disjoint=pl.when(known).then((high < low_2) | (high_2 < low)),
     )
     half = (high - low + high_2 - low_2) / 4
-    return _farthest_first(frame, (pl.col("moved").abs() / half).fill_nan(0), matched.by)
+    return {
+        "changed": len(frame),
+        "judged": frame["beyond"].count(),
+        "beyond": frame["beyond"].sum(),
+        "disjoint": frame["disjoint"].sum(),
+        "rows": _farthest_first(frame, (pl.col("moved").abs() / half).fill_nan(0), pair.by),
+    }
 
 
 def crossed(changes: pl.DataFrame) -> pl.DataFrame:
@@ -388,15 +305,14 @@ def crossed(changes: pl.DataFrame) -> pl.DataFrame:
     return frame.filter((pl.col(BEFORE) <= SIGNIFICANT) != pl.col("significant"))
 
 
-def spread(changes: pl.DataFrame) -> Spread:
+def spread(changes: pl.DataFrame) -> Tree:
     """Return by how much numbers, or the numbers in lists of one length, differ."""
     frame = changes.select(WHEN)
     if frame[BEFORE].dtype == pl.List:
         same = pl.col(BEFORE).list.len() == pl.col(AFTER).list.len()
         frame = frame.filter(same).explode(WHEN)
     before, after = (pl.col(when).cast(pl.Float64) for when in WHEN)
-    sizes = frame.select(far=(after - before).abs())["far"].drop_nulls()
-    sizes = sizes.filter(sizes.is_finite() & (sizes > 0))
-    if not len(sizes):
-        return Spread(0, None, None)
-    return Spread(len(sizes), *(float(sizes.quantile(q, "linear") or 0) for q in (0.5, 1.0)))
+    far = frame.select((after - before).abs()).to_series().drop_nulls()
+    far = far.filter(far.is_finite() & (far > 0))
+    middle, largest = (far.quantile(q, "linear") for q in (0.5, 1.0))
+    return {"numbers": len(far), "median": middle, "largest": largest}

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import filecmp
-from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,18 +18,20 @@ from plumbline.builders.core.parquet import REJECTS
 from plumbline.builders.core.schema import Schema
 from plumbline.builders.release.terms import MADE, folder_of
 from plumbline.builders.versions import resolve
+from plumbline.builders.versions.cards import Side
 from plumbline.builders.versions.compare import (
     AFTER,
     BEFORE,
     CHANGES,
+    MOVES,
     SIGNIFICANT,
     WHEN,
-    Compared,
     Key,
-    Side,
+    Pair,
+    Tree,
     compare,
-    match,
-    moved,
+    described,
+    differs,
 )
 
 if TYPE_CHECKING:
@@ -43,54 +44,20 @@ WIDTH = 60  # of a text
 CONFIGS = "configs"
 UNITS = {"outputs": ("response", "responses"), "tables": ("estimate", "estimates")}
 RANKED = ("word", "token")  # in lists of a model a row is named by what is at a rank
-Pair = tuple[Side | None, Side | None]  # None: that version has not got the config
+Sides = tuple[Side | None, Side | None]  # None: that version has not got the config
 
 
-class Rejected(NamedTuple):
-    """Input rows that are not in the dataset for one reason, in both versions."""
-
-    config: str
-    reason: str
-    before: int
-    after: int
-
-
-@dataclass
-class Across:
-    """What differs of things that stand in several configs, each listed once."""
-
-    added: pl.DataFrame  # in no config before
-    removed: pl.DataFrame  # in no config after
-    changes: dict[str, pl.DataFrame]
-
-
-@dataclass
-class Difference:
+class Difference(NamedTuple):
     """All that differs between two versions."""
 
-    name: str
-    kind: str
+    tree: Tree  # of the JSON, with frames where that has lists of rows
     schema: Schema
-    versions: tuple[Version, Version]
-    added: dict[str, int] = field(default_factory=dict)  # configs, and their rows
-    removed: dict[str, int] = field(default_factory=dict)
-    configs: dict[str, Compared] = field(default_factory=dict)
-    rejects: list[Rejected] = field(default_factory=list)
-    across: Across | None = None
+    cards_differ: bool  # whether both have a card, of different text
 
     @property
     def any(self) -> bool:
         """Whether anything differs; the text of a card is not looked at."""
-        rejects = any(one.before != one.after for one in self.rejects)
-        return bool(self.added or self.removed or rejects) or any(
-            found.any for found in self.configs.values()
-        )
-
-    @property
-    def cards_differ(self) -> bool:
-        """Whether both have a card, of different text."""
-        texts = {version.card.text for version in self.versions}
-        return len(texts - {""}) > 1
+        return bool(self.tree["differs"])
 
 
 def diff(
@@ -118,89 +85,85 @@ def diff(
     kind = folder.parts[1]
     schema = schema or Schema((), (), UNITS.get(kind, ("row", "rows")))
     with TemporaryDirectory() as scratch:
-        one, other = (resolve.find(rev, folder, Path(scratch)) for rev in (first, second))
-        found = Difference(folder.relative_to("data").as_posix(), kind, schema, (one, other))
-        sides = _sides(found.versions, only)
+        both = [resolve.find(revision, folder, Path(scratch)) for revision in (first, second)]
+        sides = _sides(both, only)
+        come, gone, configs = dict[str, int](), dict[str, int](), dict[str, Tree]()
         for config, (before, after) in sides.items():
             if before and after:
-                key = _key(found, config, (before, after))
-                found.configs[config] = _config((before, after), key, schema, kind)
+                stated = [version.card.keys.get(config, ()) for version in reversed(both)]
+                key = _key((before, after), schema, stated, kind)
+                configs[config] = _config((before, after), key, schema, kind)
             elif before:
-                found.removed[config] = before.rows()
+                gone[config] = before.rows()
             elif after:
-                found.added[config] = after.rows()
-        found.rejects = _rejects(found.versions, only)
-        if schema.across:
-            found.across = _across(found, sides)
-    return found
+                come[config] = after.rows()
+        rejects = _rejects(both, only)
+        across = _across(sides, configs, schema) if schema.across else None
+    turned = any(one[BEFORE] != one[AFTER] for one in rejects)
+    versions = {
+        when: {"named": v.named, "described": v.described, "version": v.card.version}
+        for when, v in zip(WHEN, both, strict=True)
+    }
+    tree = {
+        "name": folder.relative_to("data").as_posix(),
+        **versions,
+        "differs": bool(come or gone or turned) or any(map(differs, configs.values())),
+        "configs_added": come,
+        "configs_removed": gone,
+        "rejects": rejects,
+        "across_configs": across,
+        "configs": configs,
+    }
+    texts = {version.card.text for version in both}
+    return Difference(tree, schema, len(texts - {""}) > 1)
 
 
-def _sides(both: tuple[Version, Version], only: tuple[str, ...]) -> dict[str, Pair]:
-    """Return each config in each version, None where a version has not got it."""
-    ways = [_configs(version) for version in both]
-    names = sorted({*ways[0], *ways[1]})
+def as_json(found: Difference) -> str:
+    """Return all that differs as JSON, what is no number there as null."""
+    rows = pl.DataFrame.to_dicts
+    return to_json(found.tree, indent=1, inf_nan_mode="null", fallback=rows).decode() + "\n"
+
+
+def _sides(both: list[Version], only: tuple[str, ...]) -> dict[str, Sides]:
+    before, after = (version.card.sides(version.files) for version in both)
+    names = sorted({*before, *after})
     for config in only:
         if config not in names:
-            raise UserError(
-                f"--config {config}: in neither version; there are {', '.join(names) or 'none'}"
-            )
-    return {
-        name: (ways[0].get(name), ways[1].get(name)) for name in names if not only or name in only
-    }
+            known = ", ".join(names) or "none"
+            raise UserError(f"--config {config}: in neither version; there are {known}")
+    return {name: (before.get(name), after.get(name)) for name in names if not only or name in only}
 
 
-def _configs(version: Version) -> dict[str, Side]:
-    """Return the configs of a version, as its card has them, else as its files are called."""
-    files: dict[str, list[Path]] = {}
-    for name, path in version.files.items():
-        config = version.card.config(name) if version.card.files else name.split("/")[0]
-        if config and name != REJECTS:
-            files.setdefault(config.removesuffix(resolve.PARQUET), []).append(path)
-    found = {}
-    for name, paths in files.items():
-        labels = version.card.labels.get(name, {})
-        kinds = Side(paths, {}).types() if labels else {}
-        coded = {c: names for c, names in labels.items() if "int" in kinds.get(c, "")}
-        found[name] = Side(paths, coded)
-    return found
-
-
-def _key(found: Difference, config: str, sides: tuple[Side, Side]) -> Key:
+def _key(sides: tuple[Side, Side], schema: Schema, stated: list[tuple[str, ...]], kind: str) -> Key:
     """Return what names a row: by the schema, else by a card, else all columns of text."""
     types = [side.types() for side in sides]
     shared = [column for column in types[1] if column in types[0]]
-    stated = [(v.card.keys.get(config, ()), "card") for v in reversed(found.versions)]
-    for columns, source in [(found.schema.key, "schema"), *stated]:
+    for columns, source in [(schema.key, "schema"), *((columns, "card") for columns in stated)]:
         if columns and {*columns} <= {*shared}:
             better = next((c for c in RANKED if c in shared), "")
-            if found.kind == "outputs" and better and better not in columns:
+            if kind == "outputs" and better and better not in columns:
                 columns = tuple(better if c == "rank" else c for c in columns)  # noqa: PLW2901
             return Key(columns, source)
     texts = tuple(c for c in shared if all(t[c].startswith(("str", "label")) for t in types))
     return Key(texts, "all columns of text") if texts else Key((), "order of the rows")
 
 
-def _config(sides: tuple[Side, Side], key: Key, schema: Schema, kind: str) -> Compared:
+def _config(sides: tuple[Side, Side], key: Key, schema: Schema, kind: str) -> Tree:
     one, other = sides
     if (
         one.labels == other.labels
         and len(one.paths) == len(other.paths)
-        and all(map(_same_bytes, one.paths, other.paths))
+        and all(
+            filecmp.cmp(*files, shallow=False) for files in zip(one.paths, other.paths, strict=True)
+        )
     ):
         none = one.read(key.columns).clear()
-        return Compared((one.rows(), one.rows()), key, none, none)
-    matched = match(sides, key)
-    found = compare(sides, matched, schema.role("label"))
-    found.moved = moved(sides, matched, found, schema, kind)
-    return found
+        return described((one.rows(), one.rows()), key, none, none)
+    return compare(Pair(sides, key), schema, kind)
 
 
-def _same_bytes(one: Path, other: Path) -> bool:
-    return filecmp.cmp(one, other, shallow=False)
-
-
-def _rejects(both: tuple[Version, Version], only: tuple[str, ...]) -> list[Rejected]:
-    """Return rejects by config and reason, those of no config among them."""
+def _rejects(both: list[Version], only: tuple[str, ...]) -> list[Tree]:
+    """Return the input rows that are in no config, by config and reason, in both versions."""
     kinds = {"config": pl.String, "reason": pl.String, "number": pl.Int64}
     frames = []
     for version, when in zip(both, WHEN, strict=True):
@@ -209,20 +172,21 @@ def _rejects(both: tuple[Version, Version], only: tuple[str, ...]) -> list[Rejec
             frame = Side([version.files[REJECTS]], {}).read(kinds)
         frames.append(frame.rename({"number": when}))
     summed = pl.concat(frames, how="diagonal").group_by("config", "reason").sum()
-    rows = summed.select(*Rejected._fields).sort("config", "reason").iter_rows()
-    return [Rejected(*row) for row in rows if not only or row[0] in only]
+    rows = summed.select("config", "reason", *WHEN).sort("config", "reason")
+    return (rows.filter(pl.col("config").is_in(only)) if only else rows).to_dicts()
 
 
-def _across(found: Difference, sides: dict[str, Pair]) -> Across | None:
+def _across(sides: dict[str, Sides], configs: dict[str, Tree], schema: Schema) -> Tree | None:
     """Return once what differs of things that stand in several configs."""
-    keys = {one.key.columns for one in found.configs.values()}
-    if len(keys) != 1 or any(one.repeated for one in found.configs.values()):
+    keys = {one["key"] for one in configs.values()}
+    if len(keys) != 1 or any(one["repeated_keys"] for one in configs.values()):
         return None
     by = list(keys.pop())
-    shown = [c for c in found.schema.role("label") if c not in by]
+    shown = [c for c in schema.role("label") if c not in by]
     changes: dict[str, list[pl.DataFrame]] = {}
-    for config in sorted(found.configs, key=_english_first):
-        for column, rows in found.configs[config].changes.items():
+    order = sorted(sides, key=lambda config: (config != "en", config))
+    for config in (config for config in order if config in configs):
+        for column, rows in configs[config]["changes"].items():
             changes.setdefault(column, []).append(rows.with_columns(configs=pl.lit(config)))
     changed = {
         column: _once(pl.concat(parts, how="vertical_relaxed"), [*by, BEFORE, AFTER], shown)
@@ -231,18 +195,19 @@ def _across(found: Difference, sides: dict[str, Pair]) -> Across | None:
         for column, parts in changes.items()
     }
     came = went = pl.DataFrame(schema=dict.fromkeys([*by, *shown], pl.String))
-    some = any(len(one.added) or len(one.removed) for one in found.configs.values())
-    if found.added or found.removed or some:
-        before, after = (_things(sides, i, by, shown) for i in (0, 1))
+    some = any(one["added"] or one["removed"] for one in configs.values())
+    if some or len(configs) < len(sides):
+        before, after = (
+            _things({config: sides[config][i] for config in order}, by, shown) for i in (0, 1)
+        )
         came, went = after.join(before, on=by, how="anti"), before.join(after, on=by, how="anti")
-    return Across(came, went, changed)
+    return {"added": came, "removed": went, "changes": changed}
 
 
-def _things(sides: dict[str, Pair], i: int, by: list[str], shown: list[str]) -> pl.DataFrame:
+def _things(sides: dict[str, Side | None], by: list[str], shown: list[str]) -> pl.DataFrame:
     """Return what a version has in any config, with the configs that it stands in."""
     parts = []
-    for config in sorted(sides, key=_english_first):
-        side = sides[config][i]
+    for config, side in sides.items():
         if side is not None:
             there = [c for c in shown if c in side.types()]
             parts.append(side.read([*by, *there]).with_columns(configs=pl.lit(config)))
@@ -255,92 +220,32 @@ def _once(rows: pl.DataFrame, by: list[str], shown: list[str]) -> pl.DataFrame:
     return rows.group_by(by, maintain_order=True).agg(*first, pl.col(CONFIGS).sort())
 
 
-def _english_first(config: str) -> tuple[bool, str]:
-    return config != "en", config
-
-
-def as_json(found: Difference) -> str:
-    """Return all that differs as JSON, what is no number there as null."""
-    tree = {
-        "name": found.name,
-        **{
-            when: {"named": v.named, "described": v.described, "version": v.card.version}
-            for when, v in zip(WHEN, found.versions, strict=True)
-        },
-        "differs": found.any,
-        "configs_added": found.added,
-        "configs_removed": found.removed,
-        "rejects": [one._asdict() for one in found.rejects],
-        "across_configs": found.across,
-        "configs": {name: _as_tree(one, found.schema) for name, one in found.configs.items()},
-    }
-    return (
-        to_json(tree, indent=1, inf_nan_mode="null", fallback=pl.DataFrame.to_dicts).decode() + "\n"
-    )
-
-
-def _as_tree(found: Compared, schema: Schema) -> dict[str, Any]:
-    moved = found.moved
-    estimates = {
-        name: {
-            "changed": len(rows),
-            "judged": moved.judged[name],
-            "beyond": rows["beyond"].sum(),
-            "disjoint": rows["disjoint"].sum(),
-            "rows": rows,
-        }
-        for name, rows in moved.estimates.items()
-    }
-    parts: dict[str, Any] = {
-        "suggestions": moved.suggested and {"kept": moved.kept, **moved.suggested},
-        "estimates": estimates,
-        "adjusted_p_crossed": moved.crossed,
-        "nats": {name: spread._asdict() for name, spread in moved.nats.items()},
-    }
-    if moved.sentiment is not None and schema.sentiment:
-        parts["sentiment"] = {"of": " - ".join(schema.sentiment), "moved": moved.sentiment}
-    return {
-        "rows": found.rows,
-        "added": len(found.added),
-        "removed": len(found.removed),
-        "changed": found.changed,
-        "key": found.key.columns,
-        "key_from": found.key.source,
-        "repeated_keys": found.repeated,
-        "columns_added": found.new_columns,
-        "columns_removed": found.lost_columns,
-        "columns_retyped": found.retyped,
-        "changed_by_column": {name: len(rows) for name, rows in found.changes.items()},
-        "rows_added": found.added,
-        "rows_removed": found.removed,
-        "changes": found.changes,
-        **{name: part for name, part in parts.items() if part},
-    }
-
-
 def as_text(found: Difference, limit: int | None = LIMIT) -> list[str]:
     """Return the report in words, the largest first; ``limit`` None: lists are whole."""
     from jinja2 import Environment, FileSystemLoader
 
     def listed(rows: pl.DataFrame, how: str, configs: int) -> list[str]:
-        items = [WAYS[how](row, configs) for row in rows[:limit].iter_rows(named=True)]
+        items = [_line(row, how, configs) for row in rows[:limit].iter_rows(named=True)]
         more = len(rows) - len(items)
         return [*items, *([f"and {more:,} more"] if more else [])]
 
     loader = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=loader, trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701 - text
-    one, several = found.schema.unit
+    tree, (one, several) = found.tree, found.schema.unit
     text = environment.get_template("diff.txt.j2").render(
-        difference=found,
+        tree=tree,
+        found=found,
         schema=found.schema,
         first=[*found.schema.role("tracked"), *found.schema.role("label")],
-        total=sum(config.rows[1] for config in found.configs.values()),
+        total=sum(config["rows"][1] for config in tree["configs"].values()),
         rejects=sorted(
-            (r for r in found.rejects if r.before != r.after),
-            key=lambda r: -abs(r.after - r.before),
+            (r for r in tree["rejects"] if r[BEFORE] != r[AFTER]),
+            key=lambda r: -abs(r[AFTER] - r[BEFORE]),
         ),
         limit=limit,
         significant=SIGNIFICANT,
+        differs=differs,
+        moved=lambda config: any(part in config for part in MOVES),
         n=lambda of: f"{of if isinstance(of, int) else len(of):,}",
         many=lambda rows: f"{len(rows):,} {one if len(rows) == 1 else several}",
         said=_text,
@@ -366,14 +271,14 @@ def _by_importance(
         yield column, rows
 
 
-def _by_engine(found: Any) -> Iterator[tuple[str, dict[str, Any], int]]:
-    parts = found.suggested
-    engines = {*found.kept, *(e for part in parts.values() for e in part["engine"].unique())}
-    for engine in sorted(engines) if parts else ():
-        of = {
-            n: parts[n].filter(engine=engine).drop("engine") if n in parts else () for n in CHANGES
-        }
-        yield engine, of, found.kept.get(engine, 0)
+def _by_engine(config: Tree) -> Iterator[tuple[str, Tree, int]]:
+    """Yield the engines with what appeared, vanished and moved in each, and what it kept."""
+    suggested = config.get("suggestions", {})
+    kept, none = suggested.get("kept", {}), pl.DataFrame(schema={"engine": pl.String})
+    parts = {way: suggested.get(way, none) for way in CHANGES}
+    for engine in sorted({*kept, *(e for part in parts.values() for e in part["engine"])}):
+        of = {way: part.filter(engine=engine).drop("engine") for way, part in parts.items()}
+        yield engine, of, kept.get(engine, 0)
 
 
 def _shared(rows: pl.DataFrame) -> str:
@@ -382,32 +287,32 @@ def _shared(rows: pl.DataFrame) -> str:
     return " -> ".join(map(_text, pairs.row(0))) if len(pairs) == 1 else ""
 
 
-def _move(row: dict[str, Any], configs: int) -> str:
-    was, now = row[BEFORE], row[AFTER]
-    numbers = all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in (was, now))
-    by = f" ({now - was:+.4g})" if numbers else ""
-    skipped = (BEFORE, AFTER, "moved", "turned", "significant")
-    return f"{_name(row, configs, skipped)}: {_text(was)} -> {_text(now)}{by}"
+UNNAMED = {  # columns that do not name a row in a list of a kind
+    "name": {CONFIGS},
+    "move": {BEFORE, AFTER, "moved", "turned", "significant", CONFIGS},
+    "interval": {BEFORE, AFTER, "moved", "beyond", "disjoint", CONFIGS}
+    | {f"{when}_{end}" for when in WHEN for end in ("low", "high")},
+}
 
 
-def _interval(row: dict[str, Any], _: int) -> str:
-    ends = [(when, f"{when}_low", f"{when}_high") for when in (BEFORE, AFTER)]
-    skipped = (*ends[0], *ends[1], "moved", "beyond", "disjoint")
-    was, now = (
-        f"{_text(row[v])} ({_text(row[low])} to {_text(row[high])})" for v, low, high in ends
-    )
-    apart = ", intervals apart" if row["disjoint"] else ""
-    return f"{_name(row, 0, skipped)}: {was} -> {now}{apart}"
-
-
-def _name(row: dict[str, Any], configs: int, skipped: tuple[str, ...] = ()) -> str:
-    name = " ".join(_text(v) for c, v in row.items() if c not in skipped and c != CONFIGS)
-    where = row.get(CONFIGS) or []
-    listed = "all configs" if len(where) == configs > 1 else ", ".join(where)
-    return f"{name} ({listed})" if where else name
-
-
-WAYS = {"name": _name, "move": _move, "interval": _interval}
+def _line(row: dict[str, Any], how: str, configs: int) -> str:
+    """Return a row of a list in words: its name, and how it or its interval moved."""
+    name = " ".join(_text(value) for column, value in row.items() if column not in UNNAMED[how])
+    if where := row.get(CONFIGS):
+        name += f" ({'all configs' if len(where) == configs > 1 else ', '.join(where)})"
+    if how == "name":
+        return name
+    was, now = (_text(row[when]) for when in WHEN)
+    more = ""
+    if how == "interval":
+        was, now = (
+            f"{text} ({_text(row[f'{when}_low'])} to {_text(row[f'{when}_high'])})"
+            for text, when in zip((was, now), WHEN, strict=True)
+        )
+        more = ", intervals apart" if row["disjoint"] else ""
+    elif all(isinstance(row[w], (int, float)) and not isinstance(row[w], bool) for w in WHEN):
+        more = f" ({row[AFTER] - row[BEFORE]:+.4g})"
+    return f"{name}: {was} -> {now}{more}"
 
 
 def _text(value: Any) -> str:

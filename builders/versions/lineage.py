@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import cache as cached
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from plumbline.builders.dvc.git import Commit, History
     from plumbline.builders.dvc.lock import Stage
 
-KINDS = {
+KINDS = {  # of what lies in a folder under data
     "tables": "tables",
     "outputs": "outputs",
     "pretrained": "checkpoints",
@@ -65,42 +66,38 @@ def key(item: Item) -> str:
     return f"{item.path}@{item.md5[:8]}"
 
 
-@dataclass
 class Graph:
     """Nodes by their key, found from one output on."""
 
-    past: History
-    entries: list[Stage]
-    nodes: dict[str, Node] = field(default_factory=dict)
-    _outs: dict[str, tuple[Stage, Item]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        """List which stage writes what."""
-        self._outs = {out.path: (entry, out) for entry in self.entries for out in entry.outs}
+    def __init__(self, past: History, entries: list[Stage]) -> None:
+        self.past, self.entries, self.nodes = past, entries, dict[str, Node]()
+        self._outs = {out.path: (entry, out) for entry in entries for out in entry.outs}
 
     def owner(self, path: str) -> Item | None:
         """Return the output that a path is, or lies in."""
         found = (p.as_posix() for p in (PurePosixPath(path), *PurePosixPath(path).parents))
         return next((self._outs[p][1] for p in found if p in self._outs), None)
 
+    def inside(self, path: str) -> list[Item]:
+        """Return the outputs that lie in a folder."""
+        return [out for inner, (_, out) in self._outs.items() if inner.startswith(f"{path}/")]
+
     def add(self, item: Item) -> str:
         """Add what a path with a hash stands for, and all that is behind it; return its key."""
-        if key(item) in self.nodes:
-            return key(item)
         owner = self.owner(item.path)
-        inside = [out for path, (_, out) in self._outs.items() if path.startswith(f"{item.path}/")]
-        if owner is not None and owner.path != item.path:
+        if owner is not None and owner.path != item.path and key(item) not in self.nodes:
             return self.add(owner)
-        node = Node(item.path, kind(item.path), item, cache.compare(item))
-        self.nodes[node.key] = node
-        if owner is not None:
-            self._made(node)
-        elif inside:
-            node.kind = "folder"
-            node.inputs = [self.add(out) for out in sorted(inside, key=_order)]
-        else:
-            self._source(node)
-        return node.key
+        if key(item) not in self.nodes:
+            node = Node(item.path, kind(item.path), item, cache.compare(item))
+            self.nodes[node.key] = node
+            if owner is not None:
+                self._made(node)
+            elif inside := self.inside(item.path):
+                node.kind = "folder"
+                node.inputs = [self.add(out) for out in sorted(inside, key=_order)]
+            else:
+                self._source(node)
+        return key(item)
 
     def _made(self, node: Node) -> None:
         """Fill in the stage that made the bytes of a node, and what it read."""
@@ -114,47 +111,48 @@ class Graph:
             return
         node.stage = entry
         node.first, node.newest = git.locked(self.past, node.path, node.item.md5)
-        node.facts = facts(node)
+        node.facts = facts(node, node.stage)
         if node.facts.get("origin") not in ("hub", "endpoint"):
-            node.inputs = [self.add(item) for item in sorted(_read(node), key=_order)]
+            node.inputs = [self.add(item) for item in sorted(read(node, node.stage), key=_order)]
 
     def _source(self, node: Node) -> None:
         """Fill in a snapshot's manifest."""
         top = self.past.commits[0]
         node.newest = git.last_change(top.id, node.path)
-        if (found := manifest(node.item, top)) is None:
+        found = manifest(node.item, top)
+        if found is None:
             parts = sorted(p.parent for p in Path(node.path).glob(f"*/{MANIFEST}"))
-            node.kind = "folder" if parts else node.kind
-            node.note = "" if parts else "no stage makes it, and it has no manifest"
-            node.inputs = [self.add(here(part)) for part in parts]
+            if parts:
+                node.kind, node.inputs = "folder", [self.add(here(part)) for part in parts]
+            else:
+                node.note = "no stage makes it, and it has no manifest"
         elif "world" in found:
             node.kind = "model"
             node.facts = {key: found[key] for key in ("id", "revision", "manifest")}
             node.facts |= {"planted": found["world"], "origin": "planted"}
             node.facts |= {SEED: found["parameters"].get(SEED)}
         else:
-            node.kind = "snapshot"
-            node.facts = found
+            node.kind, node.facts = "snapshot", found
 
 
-def _read(node: Node) -> list[Item]:
+def read(node: Node, stage: Stage) -> list[Item]:
     """Return the data that a node was made of: what its stage read, less what was for others.
 
     A stage that writes the same of several models or datasets reads those of all; of a folder of
     planted models each output is made of the one of its name.
     """
-    assert node.stage
-    own = PurePosixPath(node.path).name.removesuffix(".json")
-    others = {PurePosixPath(o.path).name.removesuffix(".json") for o in node.stage.outs} - {own}
-    found = []
-    for dep in (d for d in node.stage.deps if not git.is_code(d.path)):
+
+    def name(item: Item) -> str:
+        return PurePosixPath(item.path).name.removesuffix(".json")
+
+    found, own = [], name(node.item)
+    others = {name(out) for out in stage.outs} - {own}
+    for dep in stage.deps:
         one = Path(dep.path) / own
-        if PurePosixPath(dep.path).name.removesuffix(".json") in others:
+        if git.is_code(dep.path) or name(dep) in others:
             continue
-        if (one / MANIFEST).is_file() and cache.compare(dep).state == "as locked":
-            found.append(here(one))
-        else:
-            found.append(dep)
+        of_all = (one / MANIFEST).is_file() and cache.compare(dep).state == "as locked"
+        found.append(here(one) if of_all else dep)
     return found
 
 
@@ -166,19 +164,13 @@ def here(folder: Path) -> Item:
 
 def code(graph: Graph) -> None:
     """Fill in, for every stage, the commit that has its code, and what differs here."""
-    made = [node for node in graph.nodes.values() if node.stage]
-    stages = [node.stage for node in made if node.stage]
-    known: dict[str, str | None] = {}
-    found = git.code(graph.past, stages)
-    for i, (node, stage) in enumerate(zip(made, stages, strict=True)):
+    made = [(node, node.stage) for node in graph.nodes.values() if node.stage]
+    found = git.code(graph.past, [stage for _, stage in made])
+    now = cached(lambda path: cache.of_code(Path(path)))
+    for i, (node, stage) in enumerate(made):
+        own = (dep for dep in stage.deps if git.is_code(dep.path))
         node.code = found[i]
-        differs = []
-        for dep in (d for d in stage.deps if git.is_code(d.path)):
-            if dep.path not in known:
-                known[dep.path] = cache.of_code(Path(dep.path))
-            if known[dep.path] != dep.md5:
-                differs.append(dep.path)
-        node.code_differs = tuple(differs)
+        node.code_differs = tuple(dep.path for dep in own if now(dep.path) != dep.md5)
 
 
 def kind(path: str) -> str:
@@ -193,24 +185,28 @@ def _order(item: Item) -> tuple[int, str]:
     return (ORDER.index(of) if of in ORDER else len(ORDER), item.path)
 
 
-def facts(node: Node) -> dict[str, Any]:
+def facts(node: Node, stage: Stage) -> dict[str, Any]:
     """Return what is to be known of an output besides its stage: version, revision, verdict."""
-    assert node.stage
-    found: dict[str, Any] = {}
-    if (stated := version(node.stage)) is not None:
-        found["version"] = stated
-    if node.kind == "model":
-        found |= _model(node)
-    elif node.kind == "validation":
-        found |= _json(node, "", ("dataset", "success", "warnings", "fingerprint"))
-    return found
+    stated = version(stage)
+    found: dict[str, Any] = {} if stated is None else {"version": stated}
+    if node.kind == "validation":
+        return found | _json(node, "", ("dataset", "success", "warnings", "fingerprint"))
+    if node.kind != "model":
+        return found
+    params = stage.params.get(f"models.{PurePosixPath(node.path).name}") or {}
+    found |= {"id": params.get("id"), "revision": params.get("revision")}
+    found |= _json(node, POINTER, ("id", "revision"))
+    if seeds := {k: v[SEED] for k, v in params.items() if isinstance(v, dict) and SEED in v}:
+        found["planted"], found[SEED] = seeds.popitem()
+    away = "hub" if params.get("id") else "endpoint" if params.get("endpoint") else ""
+    return found | {"origin": away or "made here"}
 
 
 def version(stage: Stage) -> str | None:
     """Return the version that a stage's parameters give to what it makes."""
     names = set(stage.name.split("@"))
     for section, value in stage.params.items():
-        *_, last = section.split(".")
+        last = section.split(".")[-1]
         if isinstance(value, dict) and "version" in value and last in names:
             return str(value["version"])
         if last == "version":
@@ -218,28 +214,10 @@ def version(stage: Stage) -> str | None:
     return None
 
 
-def _model(node: Node) -> dict[str, Any]:
-    assert node.stage
-    name = PurePosixPath(node.path).name
-    params = node.stage.params.get(f"models.{name}") or {}
-    seeds = {k: v[SEED] for k, v in params.items() if isinstance(v, dict) and SEED in v}
-    found: dict[str, Any] = {"id": params.get("id"), "revision": params.get("revision")}
-    found |= _json(node, POINTER, ("id", "revision"))
-    if seeds:
-        found["planted"], found[SEED] = seeds.popitem()
-    if params.get("id"):
-        found["origin"] = "hub"
-    else:
-        found["origin"] = "endpoint" if params.get("endpoint") else "made here"
-    return found
-
-
 def _json(node: Node, name: str, keys: tuple[str, ...]) -> dict[str, Any]:
     """Return some keys of a JSON file of an output, if just the locked bytes are to be had."""
     path = (cache.files(node.item) or {}).get(name)
-    if path is None:
-        return {}
-    tree = json.loads(path.read_text(encoding="utf-8"))
+    tree = json.loads(path.read_text(encoding="utf-8")) if path else {}
     return {k: tree[k] for k in keys if k in tree}
 
 
@@ -248,14 +226,11 @@ def manifest(item: Item, top: Commit) -> dict[str, Any] | None:
 
     The last has the address, date and licence, but not the query nor the hashes of files.
     """
+    whence, pointer = f"{item.path}/{MANIFEST}", f"{item.path}.dvc"
     inside = (cache.files(item) or {}).get(MANIFEST)
-    there = f"{item.path}/{MANIFEST}"
-    if inside is not None:
-        text: bytes | None = inside.read_bytes()
-        whence = there
-    else:
-        text = git.file_at(top.id, there)
-        whence = f"commit {top.id[:8]}, {there}"
+    text = inside.read_bytes() if inside else git.file_at(top.id, whence)
+    if inside is None:
+        whence = f"commit {top.id[:8]}, {whence}"
     if text is not None:
         try:
             return dict(json.loads(text)) | {"manifest": whence}
@@ -263,11 +238,8 @@ def manifest(item: Item, top: Commit) -> dict[str, Any] | None:
             raise UserError(
                 f"{whence}: not valid JSON; `git checkout` or `dvc checkout` it"
             ) from error
-    pointer = f"{item.path}.dvc"
     known = git.file_at(top.id, pointer)
-    if known is None:
-        return None
-    tree = parse(known)
+    tree = parse(known) if known is not None else {}
     outs = tree.get("outs") or [{}]
     if not tree.get("meta") or outs[0].get("md5") != item.md5:
         return None

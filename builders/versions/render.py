@@ -12,7 +12,7 @@ import textwrap
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import networkx as nx
 from jinja2 import Environment, FileSystemLoader
@@ -50,6 +50,8 @@ def text(found: Trace) -> str:
         n=lambda number: f"{number:,}",
         short=_short,
         commit=commit,
+        files=files,
+        code=lambda stage: sum(is_code(dep.path) for dep in stage.deps),
         title=title,
         verdict=verdict,
     )
@@ -77,8 +79,7 @@ def _parts(row: Row) -> list[tuple[str, dict[str, Any]]]:
     return [("named by", row.names), ("estimate", numbers), *words, ("has", rest)]
 
 
-@dataclass
-class Step:
+class Step(NamedTuple):
     """A node as it stands in the tree."""
 
     node: Node
@@ -88,34 +89,26 @@ class Step:
     params: tuple[str, ...] = ()  # sections that are shown here
     again: tuple[str, ...] = ()  # and that were shown before
 
-    @property
-    def code(self) -> int:
-        """How many files and folders of code its stage reads."""
-        return sum(is_code(dep.path) for dep in self.node.stage.deps) if self.node.stage else 0
 
-    @property
-    def files(self) -> str:
-        """The first files of a snapshot, with their hashes."""
-        files = list((self.node.facts.get("files") or {}).items())
-        named = [f"{name} {sha256[:8]}" for name, sha256 in files[:FILES]]
-        more = [f"{len(files) - FILES} more"] if len(files) > FILES else []
-        return ", ".join(named + more)
+def files(node: Node) -> str:
+    """Return the first files of a snapshot, with their hashes."""
+    named = [f"{name} {sha256[:8]}" for name, sha256 in (node.facts.get("files") or {}).items()]
+    more = [f"{len(named) - FILES} more"] if len(named) > FILES else []
+    return ", ".join(named[:FILES] + more)
 
 
 def _steps(found: Trace) -> Iterator[Step]:
     """Yield the nodes in the order of the tree, each described where it is nearest to the row."""
-    graph, reports = _graph(found), _reports(found)
+    graph, reports = _graph(found)
     nearest = {found.output: "", **dict(nx.bfs_predecessors(graph, found.output))}
     seen: set[str] = set()
 
     def walk(key: str, indent: str) -> Iterator[Step]:
         node = found.nodes[key]
-        step = Step(node, indent, report=reports.get(key))
         given = {n: f"{n}: {v}" for n, v in (node.stage.params if node.stage else {}).items()}
-        step.params = tuple(n for n, whole in given.items() if whole not in seen)
-        step.again = tuple(n for n, whole in given.items() if whole in seen)
+        new, again = (tuple(n for n in given if (given[n] in seen) is old) for old in (False, True))
+        yield Step(node, indent, "", reports.get(key), new, again)
         seen.update(given.values(), [key])
-        yield step
         for inner in graph.successors(key):
             if nearest[inner] == key:
                 yield from walk(inner, f"{indent}    ")
@@ -126,24 +119,20 @@ def _steps(found: Trace) -> Iterator[Step]:
     yield from walk(found.output, "")
 
 
-def _reports(found: Trace) -> dict[str, Node]:
-    """Return the reports of validation that stand with their dataset, by the dataset's key."""
-    return {
+def _graph(found: Trace) -> tuple[nx.DiGraph[str], dict[str, Node]]:
+    """Return what was made of what, from the output on, and the validation beside each dataset."""
+    reports = {
         node.inputs[0]: node
         for node in found.nodes.values()
         if node.kind == "validation" and node.key != found.output and node.inputs
     }
-
-
-def _graph(found: Trace) -> nx.DiGraph[str]:
-    """Return what was made of what, from the output on, without reports beside a dataset."""
-    beside = {report.key for report in _reports(found).values()}
+    beside = {report.key for report in reports.values()}
     graph: nx.DiGraph[str] = nx.DiGraph()
     for key, node in found.nodes.items():
         if key not in beside:
             graph.add_node(key)
             graph.add_edges_from((key, inner) for inner in node.inputs if inner not in beside)
-    return graph
+    return graph, reports
 
 
 def title(node: Node) -> str:
@@ -197,8 +186,9 @@ class Box:
 
 def picture(found: Trace) -> str:
     """Return a trace as the text of an SVG file."""
-    graph = _graph(found).reverse()
-    boxes = {key: _box(found, found.nodes[key]) for key in graph}
+    made_of, reports = _graph(found)
+    graph = made_of.reverse()
+    boxes = {key: _box(found, found.nodes[key], reports.get(key)) for key in graph}
     if found.row:
         boxes[ROW] = _row_box(found.row, found.file)
         graph.add_edge(found.output, ROW)
@@ -243,10 +233,9 @@ def _place(graph: nx.DiGraph[str], boxes: dict[str, Box]) -> int:
     return len(layers)
 
 
-def _box(found: Trace, node: Node) -> Box:
+def _box(found: Trace, node: Node, report: Node | None) -> Box:
     facts = node.facts
     version = f" {facts['version']}" if "version" in facts else ""
-    report = _reports(found).get(node.key)
     checked = f", {verdict(report).split(',')[0]}" if report else ""
     lines = ["/".join(PurePosixPath(node.path).parts[2:]) or node.path]
     if node.kind == "snapshot" and "retrieved" in facts:

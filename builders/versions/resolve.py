@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 WORKSPACE = "workspace"
 ON_HUB = re.compile(r"(?P<repo>[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*)@(?P<revision>[\w./-]+)")
-PARQUET = ".parquet"
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ def _on_disk(named: str, described: str, folder: Path) -> Version:
 
 
 def _version(named: str, described: str, files: dict[str, Path]) -> Version:
-    data = {name: path for name, path in sorted(files.items()) if name.endswith(PARQUET)}
+    data = {name: path for name, path in sorted(files.items()) if name.endswith(cards.PARQUET)}
     if not data:
         raise UserError(f"{named}: no parquet file there; only folders of rows can be compared")
     return Version(named, described, data, cards.read(files))

@@ -6,39 +6,28 @@ operation is one of the matrix products: two a weight and token forwards, six in
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import read
+from plumbline.probes import PROBES, module_of
 from plumbline.probes.commands.check_params import lacks_commit
 from plumbline.probes.commands.cost import Plan
-from plumbline.probes.leaning import finetuned_classifiers, stances
 from plumbline.probes.models.params import Model, worlds
-from plumbline.probes.nationality import classification, perplexity
-from plumbline.probes.politicians import associations, representations
+from plumbline.probes.politicians.associations import POS
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
-from plumbline.probes.stereotypes import after_training, completions
+from plumbline.probes.stereotypes.after_training import runs
 from plumbline.probes.training import pretrain
-from plumbline.probes.values import agreement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-MODULES: dict[str, Any] = {
-    "associations": associations,
-    "representations": representations,
-    "completions": completions,
-    "after_training": after_training,
-    "classification": classification,
-    "perplexity": perplexity,
-    "agreement": agreement,
-    "stances": stances,
-    "finetuned_classifiers": finetuned_classifiers,
-}
+MODULES: dict[str, Any] = {probe: importlib.import_module(module_of(probe)) for probe in PROBES}
 HYPOTHESES = 4  # of agreeing and disagreeing, behind two premises each
 PERIODS = {"all": 1.0, "before": 0.5, "from": 0.5}  # share of the texts
 
@@ -102,6 +91,11 @@ class Study:
         count: Callable[[Any, str, Model], int] = getattr(self, f"_{probe}")
         return count(self.probes[probe], name, self.models[name])
 
+    def trainings(self, name: str) -> int:
+        """Return how many classifiers are fine-tuned from a model in its states."""
+        own = self.probes["finetuned_classifiers"]
+        return self.states(name, tuple(own.periods)) * len(own.seeds)
+
     def states(self, name: str, periods: tuple[str, ...] | None = None) -> int:
         """Return the states of a model: itself, and one for each training that is kept."""
         own = self.training
@@ -112,7 +106,7 @@ class Study:
 
     def _associations(self, params: Any, _: str, model: Model) -> int:
         names = sum(self.sizes.names[code] for code in model.among(params.languages))
-        return len(associations.POS) * len(params.frame_names(model)) * names
+        return len(POS) * len(params.frame_names(model)) * names
 
     def _representations(self, params: Any, _: str, model: Model) -> int:
         return sum(self.sizes.words[code] for code in model.among(params.languages))
@@ -123,7 +117,7 @@ class Study:
         return self.sizes.groups * sum(most)
 
     def _after_training(self, params: Any, name: str, _: Model) -> int:
-        return len(after_training.runs(params)) * self.prompts("completions", name)
+        return len(runs(params)) * self.prompts("completions", name)
 
     def _classification(self, params: Any, _: str, __: Model) -> int:
         """Return the texts and their copies with other names."""
@@ -154,8 +148,8 @@ class Study:
         return self.states(name) * (masks if model.kind == "masked" else written)
 
     def _finetuned_classifiers(self, params: Any, name: str, _: Model) -> int:
-        runs = self.states(name, tuple(params.periods)) * len(params.seeds)
-        return runs * sum(self.sizes.downstream[task].test for task in params.tasks)
+        tested = sum(self.sizes.downstream[task].test for task in params.tasks)
+        return self.trainings(name) * tested
 
 
 def plans(tree: dict[str, Any], sizes: Sizes) -> Iterator[Plan]:
@@ -208,9 +202,8 @@ def _work(study: Study, probe: str, name: str, prompts: int) -> tuple[float, flo
         work += 6e6 * (inner + 0.15 * outer) * times * words * sizes.tokens_of_a_word
     if probe == "finetuned_classifiers":
         own = study.probes[probe]
-        runs = study.states(name, tuple(own.periods)) * len(own.seeds)
         texts = sum(sizes.downstream[task].train for task in own.tasks) * own.epochs
-        work += 6e6 * inner * runs * texts * sizes.length[probe]
+        work += 6e6 * inner * study.trainings(name) * texts * sizes.length[probe]
     return tokens, work
 
 
@@ -231,18 +224,15 @@ def _weights(study: Study, name: str) -> tuple[float, float]:
 
 def summary(found: list[Plan], sizes: Sizes) -> str:
     """Return the sums over all plans in sentences."""
-    total = [
-        sum(p.prompts for p in found if p.probe != "pretrain"),
-        sum(p.tokens or 0 for p in found),
-        sum(p.operations or 0 for p in found),
-        sum(p.gigabytes or 0 for p in found),
-        sum(p.hours or 0 for p in found),
-        4e-3 * sum(map(sum, sizes.weights.values())),
-    ]
+    prompts = sum(p.prompts for p in found if p.probe != "pretrain")
+    tokens, work, space, hours = (
+        sum(numbers) for numbers in zip(*(plan[3:] for plan in found), strict=True)
+    )
+    weights = 4e-3 * sum(map(sum, sizes.weights.values()))
     return (
-        f"In all {total[0]:,} prompts, {total[1]:,} tokens read and written, {total[2]:.3g} "
-        f"operations, {total[3]:,.0f} GB of outputs and trained states, {total[5]:,.0f} GB of "
-        f"weights from the Hub; {total[4]:,.0f} hours on {sizes.device.name}."
+        f"In all {prompts:,} prompts, {tokens:,} tokens read and written, {work:.3g} operations, "
+        f"{space:,.0f} GB of outputs and trained states, {weights:,.0f} GB of weights from the "
+        f"Hub; {hours:,.0f} hours on {sizes.device.name}."
     )
 
 
@@ -254,8 +244,6 @@ def sizes_in(path: Path) -> Sizes:
     UserError
         If it is not a file of sizes.
     """
-    from pydantic import ValidationError
-
     try:
         return Sizes.model_validate(read(path))
     except ValidationError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from plumbline.builders import DATASETS, SOURCES
 from plumbline.builders.core.errors import UserError
@@ -17,9 +17,11 @@ from plumbline.probes.core import assignments
 from plumbline.probes.models.params import NAME, VERBS, Model, verbs, worlds
 from plumbline.probes.training import pretrain
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 WHOLE = ("models", "assignments", "controls", "waves", "publish")  # sections that hold no sections
 LOCAL = (".", "/", "data/")  # an id that begins so is a folder
-# The list of `assignments` that another one is a part of, where that is not associations.
 ABOVE = {  # list whose models one list is of
     "words": "associations",
     "representations": "words",
@@ -75,25 +77,16 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
         One message with all problems.
     """
     tree = read(path)
-    known = sections()
-    models, problems = _models(tree)
-    known |= models
+    models = [name for name in at(tree, "models") if NAME.fullmatch(str(name))]
+    known = sections() | {f"models.{name}": Model for name in models}
+    problems = [f"  {problem}" for problem in _misnamed(tree)]
     try:
         check_sections(known, path)
     except UserError as problem:
         problems += str(problem).splitlines()[1:]
-    problems += _unpinned(tree, source or FILE.name)
-    problems += _snapshots(tree) if fetched else []
-    problems += _assigned(tree)
-    problems += _trained(tree)
-    tops = {"models", *(key.split(".")[0] for key in known)}
-    for top in tree:
-        if top not in tops:
-            problems.append(f"  {top}: unknown section; see docs/params.md for the ones that exist")
-        elif top not in WHOLE:
-            own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
-            for name in sorted(set(at(tree, top)) - own):
-                problems.append(f"  {top}.{name}: unknown; there are {', '.join(sorted(own))}")
+    checks = [_unpinned(tree, source or FILE.name), _absent(tree) if fetched else ()]
+    checks += [_assigned(tree), _trained(tree), _unknown(tree, known)]
+    problems += [f"  {problem}" for found in checks for problem in found]
     if problems:
         raise UserError("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
 
@@ -105,15 +98,23 @@ def at(tree: Any, *keys: str) -> dict[str, Any]:
     return tree if isinstance(tree, dict) else {}
 
 
-def _models(tree: dict[str, Any]) -> tuple[dict[str, type[Params]], list[str]]:
-    """Return the sections of the models, and what is wrong with their names."""
-    models = tree.get("models") or {}
-    if not isinstance(models, dict):
-        return {}, ["  models: needs entries, each a name with id and revision, or endpoint"]
-    good = [name for name in models if NAME.fullmatch(str(name))]
-    bad = [name for name in models if name not in good]
-    problems = [f"  models.{name}: a name has letters, digits, - and _ only" for name in bad]
-    return {f"models.{name}": Model for name in good}, problems
+def _misnamed(tree: dict[str, Any]) -> Iterator[str]:
+    if there(tree) is None:
+        yield "models: needs entries, each a name with id and revision, or endpoint"
+    for name in at(tree, "models"):
+        if not NAME.fullmatch(str(name)):
+            yield f"models.{name}: a name has letters, digits, - and _ only"
+
+
+def _unknown(tree: dict[str, Any], known: dict[str, type[Params]]) -> Iterator[str]:
+    tops = {"models", *(key.split(".")[0] for key in known)}
+    for top in tree:
+        if top not in tops:
+            yield f"{top}: unknown section; see docs/params.md for the ones that exist"
+        elif top not in WHOLE:
+            own = {key.split(".", 1)[1] for key in known if key.startswith(f"{top}.")}
+            for name in sorted(set(at(tree, top)) - own):
+                yield f"{top}.{name}: unknown; there are {', '.join(sorted(own))}"
 
 
 def there(tree: dict[str, Any]) -> dict[str, Any] | None:
@@ -124,14 +125,13 @@ def there(tree: dict[str, Any]) -> dict[str, Any] | None:
     return {name: world.model_dump(exclude_none=True) for name, world in worlds().items()} | models
 
 
-def _unpinned(tree: dict[str, Any], file: str) -> list[str]:
-    """Return the command that looks up the commits that models lack, if any does."""
+def _unpinned(tree: dict[str, Any], file: str) -> Iterator[str]:
+    """Yield the command that looks up the commits that models lack, if any does."""
     lacking = [name for name in at(tree, "models") if lacks_commit(at(tree, "models", name))]
-    if not lacking:
-        return []
-    which = f"{len(lacking)} of the Hub without a commit ({', '.join(lacking)})"
-    command = f"`python -m plumbline.probes pin {file}`"
-    return [f"  models: {which}; {command} asks the Hub for them and writes them there"]
+    if lacking:
+        which = f"{len(lacking)} of the Hub without a commit ({', '.join(lacking)})"
+        command = f"`python -m plumbline.probes pin {file}`"
+        yield f"models: {which}; {command} asks the Hub for them and writes them there"
 
 
 def lacks_commit(entry: dict[str, Any]) -> bool:
@@ -152,14 +152,19 @@ def named_snapshots(tree: dict[str, Any]) -> dict[str, Any]:
     return named | {f"waves.{end}": at(tree, "waves").get(end) for end in ("earlier", "later")}
 
 
-def _snapshots(tree: dict[str, Any]) -> list[str]:
-    """Return the snapshots that params name but that are not there, which DVC would not explain."""
-    return [
-        f"  {key}: no whole snapshot in {folder}; fetch one "
-        "(python -m plumbline.builders fetch SOURCE) or `dvc pull` it"
+def absent_snapshots(tree: dict[str, Any]) -> dict[str, str]:
+    """Return those of them that are not there, which DVC would not explain."""
+    return {
+        key: folder
         for key, folder in named_snapshots(tree).items()
         if isinstance(folder, str) and not (Path(folder) / MANIFEST).is_file()
-    ]
+    }
+
+
+def _absent(tree: dict[str, Any]) -> Iterator[str]:
+    for key, folder in absent_snapshots(tree).items():
+        command = "(python -m plumbline.builders fetch SOURCE)"
+        yield f"{key}: no whole snapshot in {folder}; fetch one {command} or `dvc pull` it"
 
 
 def assigned(tree: dict[str, Any]) -> dict[str, list[Any]]:
@@ -173,68 +178,58 @@ def assigned(tree: dict[str, Any]) -> dict[str, list[Any]]:
     return found
 
 
-def _assigned(tree: dict[str, Any]) -> list[str]:
-    """Return the models that are assigned and are not there, or cannot do what is needed."""
-    found = []
+def _assigned(tree: dict[str, Any]) -> Iterator[str]:
+    """Yield the models that are assigned and are not there, or cannot do what is needed."""
     models, lists = there(tree), assigned(tree)
-    if models is None:
-        return []
     own, controls = (assigned({key: at(tree, key)}) for key in ("assignments", "controls"))
+    if models is None:
+        return
     for probe, names in controls.items():
-        found += [
-            f"  assignments.{probe}: {name} is one of its controls; name it in one list only"
-            for name in names
-            if name in own.get(probe, ())
-        ]
+        for name in (name for name in names if name in own.get(probe, ())):
+            said = f"{name} is one of its controls; name it in one list only"
+            yield f"assignments.{probe}: {said}"
     for probe, names in lists.items():
         verb = importlib.import_module(module_of(probe)).VERB if probe in PROBES else None
         for name in names:
             top = "assignments" if name in own.get(probe, ()) else "controls"
-            key = f"{top}.{probe}"
+            key, above = f"{top}.{probe}", ABOVE.get(probe)
             if name not in models:
                 known = ", ".join(map(str, models))
-                found.append(f"  {key}: no {name!r} under models; there are {known}")
+                yield f"{key}: no {name!r} under models; there are {known}"
                 continue
             kind = at(models, name).get("kind", "masked")
             if verb and kind in VERBS and not verbs(verb) & VERBS[kind]:
                 ways = " or ".join(sorted(verbs(verb)))
-                found.append(f"  {key}: {name} is of kind {kind}, which cannot {ways}")
-            above = ABOVE.get(probe)
+                yield f"{key}: {name} is of kind {kind}, which cannot {ways}"
             if above and name not in (lists.get(above) or ()):
-                found.append(f"  {key}: {name} must be in {top}.{above} too")
-    return found
+                yield f"{key}: {name} must be in {top}.{above} too"
 
 
-def _trained(tree: dict[str, Any]) -> list[str]:
-    """Return what cannot be trained further as params say, or not at all."""
+def _trained(tree: dict[str, Any]) -> Iterator[str]:
+    """Yield what cannot be trained further as params say, or not at all."""
     models, own = there(tree), at(tree, *pretrain.KEY.split("."))
     corpora = own.get("corpora")
     if models is None or not isinstance(corpora, dict):
-        return []
-    where = f"  {pretrain.KEY}.corpora"
-    found = []
+        return
+    where = f"{pretrain.KEY}.corpora"
     for name, chosen in corpora.items():
         if name not in models and name != pretrain.OTHER:
-            found.append(f"{where}: no {name!r} under models; there are {', '.join(models)}")
+            yield f"{where}: no {name!r} under models; there are {', '.join(models)}"
         for corpus in chosen if isinstance(chosen, list) else []:
             if corpus not in CONFIGS:
-                known = ", ".join(CONFIGS)
-                found.append(f"{where}.{name}: no {corpus!r} in corpora; there are {known}")
+                yield f"{where}.{name}: no {corpus!r} in corpora; there are {', '.join(CONFIGS)}"
     for name in assigned(tree).get("stances", ()):
         if isinstance(models.get(name), dict):
-            kind = models[name].get("kind", "masked")
-            found += _trainable(name, kind, corpora, own.get("learning_rate"))
-    return found
+            kind, chosen = models[name].get("kind", "masked"), corpora.get(name)
+            yield from _trainable(name, kind, chosen, own.get("learning_rate"))
 
 
-def _trainable(name: str, kind: str, corpora: dict[str, Any], rates: Any) -> list[str]:
-    """Return why a model that is probed before and after training cannot be trained."""
-    where = f"  {pretrain.KEY}.corpora"
-    chosen = corpora.get(name)
+def _trainable(name: str, kind: str, chosen: Any, rates: Any) -> Iterator[str]:
+    """Say why a model that is probed before and after training cannot be trained."""
+    where = f"{pretrain.KEY}.corpora"
     if chosen is None:  # the stage depends on it: a model that is added trains no other anew
-        return [f"{where}: no entry for {name} of assignments.stances; `{name}: []` trains nothing"]
-    if chosen and kind not in pretrain.TRAINED:
-        return [f"{where}: {name} is of kind {kind}, which is not trained further; write []"]
-    if chosen and isinstance(rates, dict) and not {name, pretrain.OTHER} & set(rates):
-        return [f"  {pretrain.KEY}.learning_rate: none for {name}, nor for other"]
-    return []
+        yield f"{where}: no entry for {name} of assignments.stances; `{name}: []` trains nothing"
+    elif chosen and kind not in pretrain.TRAINED:
+        yield f"{where}: {name} is of kind {kind}, which is not trained further; write []"
+    elif chosen and isinstance(rates, dict) and not {name, pretrain.OTHER} & set(rates):
+        yield f"{pretrain.KEY}.learning_rate: none for {name}, nor for other"

@@ -19,8 +19,8 @@ from ruamel.yaml.error import YAMLError
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import FILE, files, parse, read
-from plumbline.builders.core.snapshot import MANIFEST, write_bytes
-from plumbline.probes.commands.check_params import at, check, named_snapshots
+from plumbline.builders.core.snapshot import write_bytes
+from plumbline.probes.commands.check_params import absent_snapshots, at, check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,42 +58,35 @@ def write(over: Any, day: str) -> None:
         If DVC could not read what would be written; the params are then as they were.
     """
     trees = {file: _round_trip(file) for file in files()}
-    changed = set()
+    texts = {}
     for keys, value in _fields(over):
         home = max(trees, key=lambda file: _shared(trees[file], keys))
         _put(trees[home], keys, value)
-        changed.add(home)
-    texts = {}
-    for file in changed:
+        texts[home] = ""
+    for file in texts:
         _date(trees[file], day)
         into = io.StringIO()
-        _yaml().dump(trees[file], into)
+        FORM.dump(trees[file], into)
         texts[file] = _readable(into.getvalue())
     for file, text in texts.items():
         write_bytes(file, text.encode())
 
 
-def _fields(over: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _fields(over: Any, *keys: str) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield the fields of a file that is laid over the params: their keys, and their values."""
-
-    def under(keys: tuple[str, ...], value: Any, depth: int) -> Iterator[tuple[Any, Any]]:
-        if depth and isinstance(value, dict):
-            for key, inner in value.items():
-                yield from under((*keys, key), inner, depth - 1)
+    for key, value in over.items():
+        inner = (*keys, key)
+        if len(inner) <= DEPTHS.get(inner[0], 2) and isinstance(value, dict):
+            yield from _fields(value, *inner)
         else:
-            yield keys, value
-
-    for top, value in over.items():
-        yield from under((top,), value, DEPTHS.get(top, 2))
+            yield inner, value
 
 
 def _shared(tree: Any, keys: tuple[str, ...]) -> int:
     """Return how many first keys of a field a tree has."""
-    for number, key in enumerate(keys):
-        if not isinstance(tree, dict) or key not in tree:
-            return number
-        tree = tree[key]
-    return len(keys)
+    if not keys or not isinstance(tree, dict) or keys[0] not in tree:
+        return 0
+    return 1 + _shared(tree[keys[0]], keys[1:])
 
 
 def check_with(path: Path, day: str, *, fetched: bool = True) -> dict[str, Any]:
@@ -111,7 +104,7 @@ def check_with(path: Path, day: str, *, fetched: bool = True) -> dict[str, Any]:
         One message with all problems.
     """
     tree = composed(path, day)
-    problems = [*_contact(tree), *_own_files(tree), *_keys(tree)]
+    problems = [f"  {problem}" for problem in _lacking(tree)]
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / FILE.name
         copy.write_text(yaml.safe_dump(tree, allow_unicode=True, sort_keys=False), "utf-8")
@@ -163,69 +156,47 @@ def _date(tree: Any, day: str) -> None:
 
 def unfetched(tree: dict[str, Any]) -> list[str]:
     """Return the sources of which a snapshot is named that is not there, sorted."""
-    return sorted(
-        {
-            folder.removeprefix(RAW).split("/")[0]
-            for folder in named_snapshots(tree).values()
-            if isinstance(folder, str)
-            and folder.startswith(RAW)
-            and not (Path(folder) / MANIFEST).is_file()
-        }
-    )
+    absent = (folder for folder in absent_snapshots(tree).values() if folder.startswith(RAW))
+    return sorted({folder.removeprefix(RAW).split("/")[0] for folder in absent})
 
 
-def _contact(tree: dict[str, Any]) -> Iterator[str]:
-    """Say that nobody is named whom the services could turn to."""
-    if unfetched(tree) and not at(tree, "sources", "politeness").get("contact"):
-        yield "  sources.politeness.contact: empty; write your e-mail or address into params.yaml"
-
-
-def _own_files(tree: dict[str, Any]) -> Iterator[str]:
-    """Name the user's own files that a snapshot is to be made of and that are not there."""
-    for source in unfetched(tree):
+def _lacking(tree: dict[str, Any]) -> Iterator[str]:
+    """Say what only the user can give: a contact for the services, own files, keys of models."""
+    sources = unfetched(tree)
+    if sources and not at(tree, "sources", "politeness").get("contact"):
+        yield "sources.politeness.contact: empty; write your e-mail or address into params.yaml"
+    for source in sources:
         for key, text in _texts(f"sources.{source}", at(tree, "sources").get(source)):
             file = text.split("#", maxsplit=1)[0]
             if file.startswith(OWN) and not Path(file).is_file():
                 page = PAGES.get(source, source)
-                yield f"  {key}: no file {file}; docs/datasets/{page}.md says what it has to hold"
+                yield f"{key}: no file {file}; docs/datasets/{page}.md says what it has to hold"
+    for name in at(tree, "models"):
+        variable = at(tree, "models", name, "endpoint").get("key")
+        if variable and not os.environ.get(str(variable)):
+            yield (
+                f"models.{name}.endpoint.key: {variable} is not set in the environment; export it, "
+                "or take the model out of models, assignments and training.pretrain.corpora"
+            )
 
 
 def _texts(key: str, node: Any) -> Iterator[tuple[str, str]]:
     if isinstance(node, str):
         yield key, node
-    inner = (
-        node.items()
-        if isinstance(node, dict)
-        else enumerate(node)
-        if isinstance(node, list)
-        else ()
-    )
-    for name, value in inner:
-        yield from _texts(f"{key}.{name}", value)
+    elif isinstance(node, dict | list):
+        for name, value in node.items() if isinstance(node, dict) else enumerate(node):
+            yield from _texts(f"{key}.{name}", value)
 
 
-def _keys(tree: dict[str, Any]) -> Iterator[str]:
-    """Name the models behind an address whose key is not in the environment."""
-    for name in at(tree, "models"):
-        key = at(tree, "models", name, "endpoint").get("key")
-        if key and not os.environ.get(str(key)):
-            yield (
-                f"  models.{name}.endpoint.key: {key} is not set in the environment; export it, or "
-                "take the model out of models, assignments and training.pretrain.corpora"
-            )
-
-
-def _yaml() -> YAML:
-    form = YAML()
-    form.preserve_quotes = True  # DVC's reader refuses bare addresses inside of braces
-    form.width = 4096  # a line stays one line
-    form.indent(mapping=2, sequence=4, offset=2)
-    return form
+FORM = YAML()
+FORM.preserve_quotes = True  # DVC's reader refuses bare addresses inside of braces
+FORM.width = 4096  # a line stays one line
+FORM.indent(mapping=2, sequence=4, offset=2)
 
 
 def _round_trip(path: Path) -> Any:
     parse(path)  # says in one sentence what is wrong with it
-    return _yaml().load(path.read_text(encoding="utf-8"))
+    return FORM.load(path.read_text(encoding="utf-8"))
 
 
 def _readable(text: str) -> str:

@@ -49,16 +49,22 @@ def pin(path: Path) -> Pinned:
         for name, entry in models.items()
         if isinstance(entry, dict) and entry.get("id") and not entry["id"].startswith(LOCAL)
     }
-    found = Pinned({}, [], [])
+    found, client = Pinned({}, [], []), hub.client(os.environ.get("HF_TOKEN"))
     lines, problems = text.splitlines(keepends=True), []
     for name, entry in sorted(of_hub.items(), key=lambda item: -item[1].lc.key("id")[0]):
         if lacks_commit(entry) and entry.fa.flow_style():
             problems.append(f"  models.{name}: give each key of it a line of its own")
             continue
+        revision = entry.get("revision") or MAIN
         try:
-            commit, files = _look(entry["id"], entry.get("revision") or MAIN)
+            with hub.answering(f"{entry['id']}@{revision}"):
+                there: Any = client.model_info(entry["id"], revision=revision)
         except hub.Missing as problem:
             problems.append(f"  models.{name}: {problem}")
+            continue
+        commit, files = str(there.sha), [file.rfilename for file in there.siblings or ()]
+        if not COMMIT.fullmatch(commit):
+            problems.append(f"  models.{name}: {entry['id']}: the Hub states no commit")
             continue
         if not entry.get("pickles") and not any(f.endswith(".safetensors") for f in files):
             found.pickled.append(name)
@@ -86,21 +92,3 @@ def written(commit: str) -> str:
     '"12e4"'
     """
     return f'"{commit}"' if re.fullmatch(r"\d+(e\d*)?", commit) else commit
-
-
-def _look(name: str, revision: str) -> tuple[str, list[str]]:
-    """Return the commit that a revision is, and the files there.
-
-    Raises
-    ------
-    Missing
-        If the Hub does not have it, or not for this user.
-    UserError
-        If the Hub does not answer.
-    """
-    with hub.answering(f"{name}@{revision}"):
-        info: Any = hub.client(os.environ.get("HF_TOKEN")).model_info(name, revision=revision)
-        commit = str(info.sha)
-        if not COMMIT.fullmatch(commit):
-            raise hub.Missing(f"{name}: the Hub states no commit")
-        return commit, [file.rfilename for file in info.siblings or ()]

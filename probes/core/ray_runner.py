@@ -32,12 +32,10 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 STORE = 1 << 30  # bytes for finished shards on their way to the driver, in a local cluster
-PATIENCE = (
-    6 * 3600
-)  # seconds in which some shard must finish; what ends a shard that kills its actors
+PATIENCE = 6 * 3600  # seconds in which some shard must finish: ends one that kills its actors
 
 
 class _Actor:
@@ -55,11 +53,10 @@ class _Actor:
     def __call__(self, batch: pa.Table) -> pa.Table:
         (row,) = batch.to_pylist()
         body, problem = None, self.problem
-        if problem is None:
-            try:
-                body = self.work(Shard(*row["shard"].values()))
-            except UserError as raised:  # comes back as data: Ray wraps what is raised in pages
-                problem = str(raised)
+        try:
+            body = None if problem else self.work(Shard(*row["shard"].values()))
+        except UserError as raised:  # comes back as data: Ray wraps what is raised in pages
+            problem = str(raised)
         columns = {  # a table and not arrays: NumPy's bytes lose their trailing zeros
             "number": pa.array([row["number"]], pa.int64()),
             "body": pa.array([body], pa.large_binary()),
@@ -69,21 +66,14 @@ class _Actor:
 
 
 def spread(
-    probe: str,
-    name: str,
-    shards: Sequence[Shard],
-    write: Callable[[Shard, bytes], None],
-    *,
-    workers: int,
-) -> None:
-    """Compute every shard on a pool of actors, and write each here as soon as it arrives.
+    probe: str, name: str, shards: Sequence[Shard], *, workers: int
+) -> Iterator[tuple[Shard, bytes]]:
+    """Compute every shard on a pool of actors, and yield each with its bytes as it arrives.
 
-    A shard whose actor or node dies is computed again by another.
+    A shard whose actor or node dies is computed again by another. They come in no order.
 
     Parameters
     ----------
-    write
-        Called here with a shard and its bytes, once for each shard, in no order.
     workers
         The number of actors; 0 for one a GPU, or without GPUs for one a CPU but one.
 
@@ -100,13 +90,27 @@ def spread(
             raise UserError(
                 f"--workers {number}: the cluster has {gpus} GPU(s), one for each worker"
             )
-        _collect(_results(probe, name, shards, min(number, len(shards)), bool(gpus)), shards, write)
+        left = set(range(len(shards)))
+        try:
+            for row in _results(probe, name, shards, min(number, len(shards)), bool(gpus)):
+                if row["problem"] is not None:
+                    raise UserError(row["problem"])
+                left.remove(row["number"])
+                yield shards[row["number"]], row["body"]
+        except ExecutionTimeoutError:
+            raise UserError(
+                f"no shard finished in {PATIENCE} s ({len(left)} left): the cluster has no room "
+                "for an actor, or a shard kills its actors (out of memory?)"
+            ) from None
+        except RayActorError as error:
+            raise UserError(f"an actor cannot start: {str(error).splitlines()[-1]}") from None
+        assert not left, left
 
 
 def _results(
     probe: str, name: str, shards: Sequence[Shard], workers: int, gpu: bool
-) -> ray.data.Dataset:
-    """Return the plan that computes the shards; nothing runs yet."""
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of what the actors return, as they arrive."""
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
@@ -115,7 +119,7 @@ def _results(
     rows = [{"number": n, "shard": shard._asdict()} for n, shard in enumerate(shards)]
     # from_items and not a reader: read tasks need a CPU, and the actors may hold them all.
     # One block a shard, and one shard at an actor: a dead actor holds up no other shard.
-    return ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+    results = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
         _Actor,
         fn_constructor_args=(probe, name, str(Path.cwd())),
         batch_size=1,
@@ -124,53 +128,28 @@ def _results(
         num_cpus=1,
         num_gpus=1 if gpu else 0,
     )
-
-
-def _collect(
-    results: ray.data.Dataset, shards: Sequence[Shard], write: Callable[[Shard, bytes], None]
-) -> None:
-    """Write shards as they are finished."""
-    left = set(range(len(shards)))
-    try:
-        tables: Any = results.iter_batches(
-            batch_size=None, batch_format="pyarrow", prefetch_batches=0
-        )
-        for table in tables:
-            for row in table.to_pylist():
-                if row["problem"] is not None:
-                    raise UserError(row["problem"])
-                left.remove(row["number"])
-                write(shards[row["number"]], row["body"])
-    except ExecutionTimeoutError:
-        raise UserError(
-            f"no shard finished in {PATIENCE} s ({len(left)} left): the cluster has no room for "
-            "an actor, or a shard kills its actors (out of memory?)"
-        ) from None
-    except RayActorError as error:
-        raise UserError(f"an actor cannot start: {str(error).splitlines()[-1]}") from None
-    assert not left, left
+    tables: Any = results.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+    for table in tables:
+        yield from table.to_pylist()
 
 
 @contextlib.contextmanager
 def _cluster() -> Iterator[None]:
     """Join the cluster at ``RAY_ADDRESS``, or have one on this machine for as long as needed."""
-    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     folder = None
+    if not os.environ.get("RAY_ADDRESS"):
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it goes to ~/.ray
+        folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
+        options |= {
+            "address": "local",  # else Ray joins whatever cluster it finds on this machine
+            "include_dashboard": False,
+            "object_store_memory": STORE,
+            "_temp_dir": folder,
+        }
     try:
-        if os.environ.get("RAY_ADDRESS"):
-            with _hushed():
-                ray.init(**quiet)
-        else:
-            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))  # else it goes to ~/.ray
-            folder = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
-            with _hushed():
-                ray.init(
-                    "local",  # else Ray joins whatever cluster it finds on this machine
-                    include_dashboard=False,
-                    object_store_memory=STORE,
-                    _temp_dir=folder,
-                    **quiet,
-                )
+        with _hushed():
+            ray.init(**options)
         yield
     finally:
         ray.shutdown()

@@ -11,6 +11,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +27,7 @@ from plumbline.probes.core.shards import Shard, Task, Worker
 from plumbline.probes.models.params import pointer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Generator
 
 OUTPUTS = Path("data/outputs")
 REQUEST = "request.json"
@@ -65,7 +66,11 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     if execution.part:
         first, of = execution.part
         todo = [shard for shard in todo if shards.index(shard) % of == first - 1]
-    _run(task, todo, partial, execution)
+    bar = Bar(total=len(todo), desc=f"{probe} {name}", unit="shard")
+    with bar, closing(_finished(task, todo, execution)) as finished:
+        for shard, body in finished:
+            write_bytes(partial / shard.path(), body)  # whole or not at all
+            bar.update()
     if execution.part:  # others may still be writing: the command without a part finishes
         return partial
     for unfinished in partial.rglob(".*"):
@@ -76,34 +81,17 @@ def probe(probe: str, name: str, execution: Execution = LOCAL) -> Path:
     return final
 
 
-def _run(task: Task, todo: list[Shard], partial: Path, execution: Execution) -> None:
-    """Compute shards and write each whole or not at all."""
-    bar = Bar(total=len(todo), desc=f"{task.probe} {task.name}", unit="shard")
+def _finished(
+    task: Task, todo: list[Shard], execution: Execution
+) -> Generator[tuple[Shard, bytes]]:
+    """Yield shards as they are finished, each with its bytes."""
+    if todo and execution.runner == "ray":
+        from plumbline.probes.core.ray_runner import spread
 
-    def write(shard: Shard, body: bytes) -> None:
-        write_bytes(partial / shard.path(), body)
-        bar.update()
-
-    with bar:
-        runner = _on_ray if execution.runner == "ray" else _locally
-        if todo:
-            runner(task, todo, write, execution)
-
-
-def _locally(
-    task: Task, todo: list[Shard], write: Callable[[Shard, bytes], None], _: Execution
-) -> None:
-    worker = Worker(task.probe, task.name)
-    for shard in todo:
-        write(shard, worker(shard))
-
-
-def _on_ray(
-    task: Task, todo: list[Shard], write: Callable[[Shard, bytes], None], execution: Execution
-) -> None:
-    from plumbline.probes.core.ray_runner import spread
-
-    spread(task.probe, task.name, todo, write, workers=execution.workers)
+        yield from spread(task.probe, task.name, todo, workers=execution.workers)
+    elif todo:
+        worker = Worker(task.probe, task.name)
+        yield from ((shard, worker(shard)) for shard in todo)
 
 
 def _resume(final: Path, task: Task, *, alone: bool) -> Path:
@@ -164,11 +152,8 @@ def _card(partial: Path, task: Task) -> None:
         front_matter.source(store.DATASETS / dataset, f"dataset {dataset}")
         for dataset in task.module.INPUTS
     ]
-    schemas = {config: task.module.schema(config) for config in _configs(task.shards())}
+    configs = dict.fromkeys(shard.config for shard in task.shards())
+    schemas = {config: task.module.schema(config) for config in configs}
     command = f"make repro STAGE={stage_of(task.probe, task.name)}"
     origin = front_matter.Origin([model_source, *inputs], command, task.params.version)
     front_matter.write(partial, schemas, origin, "{config}/*.parquet")
-
-
-def _configs(shards: Iterable[Shard]) -> list[str]:
-    return list(dict.fromkeys(shard.config for shard in shards))

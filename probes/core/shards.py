@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import io
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -148,7 +149,8 @@ class Worker:
         self.task = Task(probe, name)
         self.inputs = self.task.inputs()
         self.scorer = load(name)
-        self._double: Scorer | None = None
+        double = self.task.model.dtype == "float64"
+        self._exact = cache(lambda: self.scorer if double else load(name, exact=True))
 
     def __call__(self, shard: Shard) -> bytes:
         """Return one shard as a parquet file."""
@@ -162,11 +164,3 @@ class Worker:
             writer.extend(table)
         writer.close()
         return sink.getvalue()
-
-    def _exact(self) -> Scorer:
-        """Return the model in double precision."""
-        if self.task.model.dtype == "float64":
-            return self.scorer
-        if self._double is None:
-            self._double = load(self.task.name, exact=True)
-        return self._double

@@ -94,39 +94,38 @@ def forest(
     rows = [row for row in rows if row["value"] is not None]
     marks = marks or {"": Mark()}
     lines = list(dict.fromkeys(str(row[line]) for row in rows))
+    height = {text: at for at, text in enumerate(reversed(lines))}
     used = [name for name in marks if not series or any(row[series] == name for row in rows)]
-    placed: list[tuple[float, Row]] = []
-    most = 1
-    for name in panels:
-        for at, text in enumerate(reversed(lines)):
-            own = [r for r in rows if str(r[line]) == text and (not panel or r[panel] == name)]
-            places = len(own) if spread or not series else len(used)
-            most = max(most, places)
-            for n, row in enumerate(own):
-                place = n if spread or not series else used.index(row[series])
-                placed.append((at + 0.35 - 0.7 * (place + 0.5) / places, row))
+    own: dict[tuple[str, str], list[Row]] = {}  # by panel and line
+    for row in rows:
+        own.setdefault((row[panel] if panel else "", str(row[line])), []).append(row)
+    alone = spread or not series
+    most = max([1, *(len(of) if alone else len(used) for of in own.values())])
     zero = dict.fromkeys(panels, 0.0) if zero is None else zero
     known = [row[end] for row in rows for end in ("value", "low", "high")]
     ends = limits or around([*known, *zero.values()])
-    size = (420.0 if len(panels) == 1 else 190.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
+    several = len(panels) > 1
+    size = (190.0 if several else 420.0, min(44.0, 5 + 13.0 * most) * len(lines) + 6)
     plots = []
     for name in panels:
         plot = Panel(
-            *(ends, (-0.6, len(lines) - 0.4), size),
-            title=name,
-            xticks=ticks_at,
-            yticks=list(enumerate(reversed(lines))) if name == panels[0] else (),
-            labels=(unit if len(panels) == 1 else "", ""),
+            *(ends, (-0.6, len(lines) - 0.4), size, name, ("" if several else unit, ""), ticks_at),
+            yticks=[(at, text) for text, at in height.items()] if name == panels[0] else (),
+            bold=bold,
         )
-        plot.bold = bold
         for text, (low, middle, high) in (quartiles or {}).items():
             if text in lines:
-                at = len(lines) - 1 - lines.index(text)
+                at = height[text]
                 plot.rect((low, high), (at - 0.4, at + 0.4), FAINT)
                 plot.spans([(at - 0.4, at + 0.4, middle)], GREY, upright=True)
         if name in zero:
             plot.spans([(*plot.y, zero[name])], "#bbb", upright=True)
-        here = [(y, row) for y, row in placed if not panel or row[panel] == name]
+        here: list[tuple[float, Row]] = []
+        for text, at in height.items():
+            of = own.get((name if panel else "", text), [])
+            for n, row in enumerate(of):
+                place = n if alone else used.index(row[series])
+                here.append((at + 0.35 - 0.7 * (place + 0.5) / len(of if alone else used), row))
         bases = [(round(y) - 0.42, round(y) + 0.42, r[base]) for y, r in here if base]
         plot.spans([ends for ends in bases if ends[2] is not None], "#aaa", upright=True)
         for y in {round(y) for y, row in here if starred and row[starred]}:
@@ -135,23 +134,23 @@ def forest(
             dots = [(y, r) for y, r in here if not series or r[series] == called]
             _dots(plot, dots, mark, filled)
         plots.append(plot)
-    entries = [(key(marks[n], marks[n].edge), n or "none") for n in used] if len(used) > 1 else []
     values = [row["value"] for row in rows]
+    counted = [(name, what) for name, what in ((filled, "filled"), (starred, "starred")) if name]
     shows = [
         f"{title or unit}. Dots with intervals: {unit}",
         f"Lines: {', '.join(lines)}",
-        *([f"Panels: {', '.join(panels)}"] if len(panels) > 1 else []),
-        *([f"Marks: {', '.join(used)}"] if len(used) > 1 else []),
-        *([f"From {min(values):.2f} to {max(values):.2f}"] if values else []),
-        *(
-            f"{sum(bool(row[name]) for row in rows)} {what}"
-            for name, what in ((filled, "filled"), (starred, "starred"))
-            if name
-        ),
+        f"Panels: {', '.join(panels)}" if several else "",
+        f"Marks: {', '.join(used)}" if len(used) > 1 else "",
+        f"From {min(values):.2f} to {max(values):.2f}" if values else "",
+        *(f"{sum(bool(row[name]) for row in rows)} {what}" for name, what in counted),
     ]
-    below = unit if len(panels) > 1 else ""
-    legend = [*entries, *legend]
-    return assemble([plots], ". ".join(shows) + ".", title=title, legend=legend, below=below)
+    entries = [(key(marks[n], marks[n].edge), n or "none") for n in used] if len(used) > 1 else []
+    return assemble(
+        *([plots], ". ".join(filter(None, shows)) + "."),
+        title=title,
+        legend=[*entries, *legend],
+        below=unit if several else "",
+    )
 
 
 def _dots(plot: Panel, dots: Sequence[tuple[float, Row]], mark: Mark, filled: str) -> None:

@@ -7,12 +7,12 @@ estimated, so that nothing has to be drawn to be measured.
 from __future__ import annotations
 
 import math
-from functools import cache
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, Template
+from jinja2 import Environment, FileSystemLoader
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -24,6 +24,12 @@ GREY = "#777"
 FAINT = "#ddd"
 HOLLOW = "#fff"
 SLOPE = 0.6  # of slanted names: sine of their angle
+FIGURES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 
 
 class Mark(NamedTuple):
@@ -67,27 +73,25 @@ def around(values: Iterable[float | None]) -> Ends:
     return low - room, high + room
 
 
+@dataclass
 class Panel:
     """A plane with axes; what is drawn in it is in units of the data."""
 
-    def __init__(
-        self,
-        x: Ends,
-        y: Ends,
-        size: tuple[float, float],
-        *,
-        title: str = "",
-        labels: tuple[str, str] = ("", ""),
-        xticks: Sequence[tuple[float, str]] | None = None,
-        yticks: Sequence[tuple[float, str]] | None = None,
-        slanted: bool = False,
-    ) -> None:
-        self.x, self.y, self.size = x, y, size
-        self.title, self.labels, self.slanted = title, labels, slanted
-        self.xticks = ticks(x) if xticks is None else xticks
-        self.yticks = ticks(y) if yticks is None else yticks
-        self.bold: Collection[str] = ()
-        self.drawn: list[str] = []
+    x: Ends
+    y: Ends
+    size: tuple[float, float]
+    title: str = ""
+    labels: tuple[str, str] = ("", "")
+    xticks: Sequence[tuple[float, str]] | None = None  # round numbers
+    yticks: Sequence[tuple[float, str]] | None = None
+    slanted: bool = False  # names of ticks below
+    bold: Collection[str] = ()  # names of ticks to the left
+    drawn: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Put ticks where none are given."""
+        self.xticks = ticks(self.x) if self.xticks is None else self.xticks
+        self.yticks = ticks(self.y) if self.yticks is None else self.yticks
 
     def across(self, value: float) -> float:
         """Return where a value is from the left."""
@@ -114,12 +118,9 @@ class Panel:
         """Draw level lines (low, high, height), or upright ones (low, high, from the left)."""
         d = ""
         for low, high, at in ends:
-            if upright:
-                start, end = number(self.down(low)), number(self.down(high))
-                d += f"M{number(self.across(at))} {start}V{end}"
-            else:
-                start, end = number(self.across(low)), number(self.across(high))
-                d += f"M{start} {number(self.down(at))}H{end}"
+            (x, y), end = ((at, low), high) if upright else ((low, at), high)
+            to = f"V{number(self.down(end))}" if upright else f"H{number(self.across(end))}"
+            d += f"M{number(self.across(x))} {number(self.down(y))}{to}"
         if d:
             self.draw("path", d=d, stroke=stroke)
 
@@ -148,12 +149,12 @@ class Panel:
 
     def margins(self) -> tuple[float, float, float]:
         """Return what text takes to the left, above and below."""
-        left = max((wide(text) for _, text in self.yticks), default=0.0) + 8
-        left += 16 * bool(self.labels[1])
-        longest = max((wide(text) for _, text in self.xticks), default=0.0)
+        across, down = ([wide(text) for _, text in of or ()] for of in (self.xticks, self.yticks))
+        left = max(down, default=0.0) + 8 + 16 * bool(self.labels[1])
+        longest = max(across, default=0.0)
         below = SLOPE * longest + 12 if self.slanted else 18 * bool(self.xticks)
-        if self.slanted and self.xticks:
-            left = max(left, (1 - SLOPE**2) ** 0.5 * wide(self.xticks[0][1]))
+        if self.slanted and across:
+            left = max(left, (1 - SLOPE**2) ** 0.5 * across[0])
         return left, 18.0 * bool(self.title), below + 16 * bool(self.labels[0])
 
 
@@ -222,7 +223,7 @@ def assemble(
         x += needed
         width = max(width, x)
     top += 20 if legend else 0
-    return _template().render(
+    return FIGURES.get_template("figure.svg.j2").render(
         shows=shows,
         title=title,
         size=(math.ceil(width), math.ceil(top)),
@@ -233,13 +234,6 @@ def assemble(
         grey=GREY,
         n=number,
     )
-
-
-@cache
-def _template() -> Template:
-    folder = FileSystemLoader(Path(__file__).parent)
-    environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    return environment.get_template("figure.svg.j2")
 
 
 def key(mark: Mark | None = None, stroke: str = "", dash: str = "") -> str:

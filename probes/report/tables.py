@@ -6,6 +6,7 @@ So the report imports no analysis: neither its module nor what that needs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -24,14 +25,8 @@ class Tables:
     def __init__(self, data: Path) -> None:
         self.data = data
         self._read: dict[Source, pl.DataFrame] = {}
-        self._models: dict[str, tuple[str, ...]] = {}
+        self.models = cache(assignments.assigned_models)  # of a probe or analysis, sorted
         self._labels: dict[Path, dict[str, dict[str, tuple[str, ...]]]] = {}
-
-    def models(self, name: str) -> tuple[str, ...]:
-        """Return the models of a probe, or of an analysis of single models, sorted."""
-        if name not in self._models:
-            self._models[name] = assignments.assigned_models(name)
-        return self._models[name]
 
     def folders(self, analysis: str) -> list[Path]:
         """Return where the tables of an analysis are: of models that are still assigned to it."""
@@ -57,19 +52,16 @@ class Tables:
         frames = []
         for folder in folders:
             if any(folder.glob(files)):
-                frame = self._labelled(pl.read_parquet(folder / files), folder, table)
+                if folder not in self._labels:
+                    self._labels[folder] = labels(folder / front_matter.FACTS)
+                frame = pl.read_parquet(folder / files).with_columns(
+                    pl.col(column).replace_strict(range(len(of)), of, return_dtype=pl.Enum(of))
+                    for column, of in self._labels[folder].get(table, {}).items()
+                )
                 if "model" not in frame.columns and (outputs or name in EACH):
                     frame = frame.with_columns(model=pl.lit(folder.name))
                 frames.append(frame)
         return pl.concat(frames, how="vertical") if frames else pl.DataFrame()
-
-    def _labelled(self, frame: pl.DataFrame, folder: Path, table: str) -> pl.DataFrame:
-        if folder not in self._labels:
-            self._labels[folder] = labels(folder / front_matter.FACTS)
-        return frame.with_columns(
-            pl.col(name).replace_strict(list(range(len(of))), list(of), return_dtype=pl.Enum(of))
-            for name, of in self._labels[folder].get(table, {}).items()
-        )
 
 
 Source = str | Callable[[Tables], pl.DataFrame]

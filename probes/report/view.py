@@ -74,7 +74,9 @@ class Place(NamedTuple):
 
     def read(self, source: Source, *but: str) -> pl.DataFrame:
         """Return the rows of a table that are of here, whatever they have in some columns."""
-        return _here(self.tables.read(source), {k: v for k, v in self.at.items() if k not in but})
+        frame = self.tables.read(source)
+        names = {*frame.columns} - {*but}
+        return kept(frame, {name: value for name, value in self.at.items() if name in names})
 
 
 class Listing(NamedTuple):
@@ -197,39 +199,35 @@ def section(step: Step, tables: Tables) -> Section:
     """Return what a step shows of the tables there are."""
     groups = []
     for of in _values(step.keys, [v for fold in step.folds for v in fold.views], tables, {}):
-        blocks = [block for fold in step.folds for block in _blocks(fold, of, tables)]
+        blocks = []
+        folds = [(f, of | own) for f in step.folds for own in _values(f.keys, f.views, tables, of)]
+        for fold, at in folds:
+            if found := [part for view in fold.views for part in _parts(view, at, tables)]:
+                first = _rows(fold.views[0], at, tables)
+                named = first if len(first) else pl.DataFrame(at)
+                blocks.append(Block(_filled(fold.title, named), found))
         if blocks:
             groups.append(Group(", ".join(map(str, of.values())), blocks))
     return Section(step.name, step.title, step.note, groups, step.stage)
-
-
-def _blocks(fold: Fold, of: Row, tables: Tables) -> Iterator[Block]:
-    for own in _values(fold.keys, fold.views, tables, of):
-        at = of | own
-        found = [part for view in fold.views for part in _parts(view, at, tables)]
-        if found:
-            first = kept(_here(tables.read(fold.views[0].source), at), fold.views[0].where)
-            named = first if len(first) else pl.DataFrame(at)
-            yield Block(_filled(fold.title, named) if fold.title else "", found)
 
 
 def _values(keys: str, views: Sequence[View], tables: Tables, of: Row) -> list[Row]:
     """Return all values of some columns, those of the first view first."""
     names, found = keys.split(), list[Row]()
     for view in views if names else ():
-        frame = kept(_here(tables.read(view.source), of), view.where)
+        frame = _rows(view, of, tables)
         if len(frame) and set(names) <= set(frame.columns):
             own = frame.select(names).unique().sort(names).to_dicts()
             found += [values for values in own if values not in found]
     return found if names else [{}]
 
 
-def _here(frame: pl.DataFrame, at: Row) -> pl.DataFrame:
-    return kept(frame, {name: value for name, value in at.items() if name in frame.columns})
+def _rows(view: View, at: Row, tables: Tables) -> pl.DataFrame:
+    return kept(Place(tables, at, "").read(view.source), view.where)
 
 
 def _parts(view: View, at: Row, tables: Tables) -> Iterator[Part]:
-    frame = kept(_here(tables.read(view.source), at), view.where)
+    frame = _rows(view, at, tables)
     if frame.is_empty():
         return
     names = view.facets.split()
@@ -309,8 +307,8 @@ def cell(value: Any, digits: int = 2, empty: str = "") -> str:
 
 
 def _filled(text: str, frame: pl.DataFrame) -> str:
-    first = {"rows": len(frame)} | frame.row(0, named=True)
-    return text.format(**first) if "{" in text else text
+    first = {"rows": len(frame)} | frame.row(0, named=True) if "{" in text else {}
+    return text.format(**first) if first else text
 
 
 def number(value: float | None, digits: int = 2) -> str:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -31,9 +31,6 @@ from plumbline.probes.report.view import (
 from plumbline.probes.site import controls, metrics, readings, versions
 from plumbline.probes.stereotypes import page as stereotypes
 from plumbline.probes.values import page as values
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HERE = Path(__file__).parent
 DATA = Path("data")
@@ -62,31 +59,10 @@ class Link(NamedTuple):
     about: str = ""
 
 
-class Download(NamedTuple):
-    """A table, and where it is."""
-
-    table: str  # its path in the project
-    link: str  # from the page; "" where it is too large for the site
-    rows: int
-    size: int  # bytes
-
-
-class Page(NamedTuple):
-    """What a page has besides its sections."""
-
-    name: str = "index"
-    title: str = TITLE
-    about: str = ""
-    pages: Sequence[Link] = ()  # of the site
-    studies: Sequence[Link] = ()  # that the page leads to
-    downloads: Sequence[Download] = ()
-    versions: Sequence[Table] = ()
-
-
-PAGES = (
-    Link("index", "Overview"),
-    *(Link(study.name, study.title, study.about) for study in STUDIES),
-    Link("datasets", "Datasets", "What everything was made of: rows, rejects and validation."),
+LAST = Link("datasets", "Datasets", "What everything was made of: rows, rejects and validation.")
+PAGES = (Link("index", "Overview"), *STUDIES, LAST)
+BARE: dict[str, Any] = {"name": "index", "title": TITLE, "about": ""} | dict.fromkeys(
+    ("pages", "studies", "downloads", "versions"), ()
 )
 
 
@@ -103,21 +79,25 @@ def write() -> Path:
         raise UserError(f"{DATA / 'tables/pmi'}: no tables; run `make repro`")
     found, run = controls.checks(tables), versions.Versions(tables)
     partial = parquet.fresh(REPORT)
-    every = versions.packages()
-    first = Page("index", TITLE, OVERVIEW, PAGES, PAGES[1:], (), (every,))
-    last = Page("datasets", "Datasets", PAGES[-1].about, PAGES, (), (), (every,))
-    pages = {
-        "index": render([controls.overview(found, STUDIES), contents(run)], first),
-        "datasets": render([versions.datasets_section(run)], last),
-    }
-    for study in STUDIES:
-        given = downloads(tables, study, partial)
-        made = (run.datasets(study.datasets), run.models(study.probes), every)
-        about = f"{study.about} After {study.paper}."
-        page = Page(study.name, study.title, about, PAGES, (), given, made)
-        pages[study.name] = render(sections(study, tables), page)
-    for name, text in pages.items():
+    packages = versions.packages()
+
+    def page(name: str, shown: list[Section], *made: Table, **more: Any) -> None:
+        text = render(shown, name=name, pages=PAGES, versions=(*made, packages), **more)
         (partial / f"{name}.html").write_text(text, encoding="utf-8")
+
+    overview = [controls.overview(found, STUDIES), contents(run)]
+    page("index", overview, about=OVERVIEW, studies=PAGES[1:])
+    page("datasets", [versions.datasets_section(run)], title=LAST.title, about=LAST.about)
+    for study in STUDIES:
+        page(
+            study.name,
+            sections(study, tables),
+            run.datasets(study.datasets),
+            run.models(study.probes),
+            title=study.title,
+            about=f"{study.about} After {study.paper}.",
+            downloads=downloads(tables, study, partial),
+        )
     metrics.write(tables, STUDIES, found, partial)
     parquet.finish(REPORT)
     return REPORT / "index.html"
@@ -151,15 +131,19 @@ def contents(run: versions.Versions) -> Section:
     return Section("contents", "What is in this run", note, groups, "validate")
 
 
-def downloads(tables: Tables, study: Study, into: Path) -> list[Download]:
-    """Copy the tables of a study that are small enough into the site, and return them all."""
+def downloads(tables: Tables, study: Study, into: Path) -> list[dict[str, Any]]:
+    """Copy the tables of a study that are small enough into the site, and return them all.
+
+    Of each its path in the project, its place from the page ("" of larger ones), rows and bytes.
+    """
     found = []
     for analysis in study.analyses:
         own = [path for folder in tables.folders(analysis) for path in folder.glob("*.parquet")]
         for path in sorted([*own, *controls.recovery_files(tables, analysis)]):
             inside, size = path.relative_to(tables.data).as_posix(), path.stat().st_size
             link = inside if size <= LARGEST else ""
-            found.append(Download(f"data/{inside}", link, versions.rows(path), size))
+            of = {"table": f"data/{inside}", "link": link, "rows": versions.rows(path)}
+            found.append(of | {"size": size})
             if link:
                 target = into / link
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -167,12 +151,19 @@ def downloads(tables: Tables, study: Study, into: Path) -> list[Download]:
     return found
 
 
-def render(shown: list[Section], page: Page | None = None) -> str:
-    """Return the page of some sections: HTML without any request to another server."""
+def render(shown: list[Section], **page: Any) -> str:
+    """Return the page of some sections: HTML without any request to another server.
+
+    Parameters
+    ----------
+    page
+        Its name, title and about; tables of versions and downloads; all pages, and studies that
+        it leads to.
+    """
     script = (HERE / "page.js").read_text(encoding="utf-8")
     digest = hashlib.sha256(script.encode()).digest()
     return TEMPLATES.get_template("page.html").render(
-        page=page or Page(),
+        page=BARE | page,
         site=TITLE,
         largest=LARGEST // 1024,
         sections=shown,

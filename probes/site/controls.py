@@ -7,7 +7,8 @@ that it answers, by its words, so that an analysis that is added answers without
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from plumbline.probes.report.tables import Tables
-    from plumbline.probes.report.view import Study, Table
+    from plumbline.probes.report.view import Row, Study, Table
 
 FOUND, ORDER, HOLD, SILENT = QUESTIONS = (
     "is what was planted found?",
@@ -28,7 +29,7 @@ FOUND, ORDER, HOLD, SILENT = QUESTIONS = (
     "do intervals hold the truth?",
     "silent where nothing is planted?",
 )
-YES, UNCLEAR, NO = VERDICTS = ("yes", "unclear", "no")
+YES, UNCLEAR, NO = ("yes", "unclear", "no")
 NOMINAL = 0.95  # of intervals
 FALSE = 0.05  # of tests where nothing is planted
 READINGS = (
@@ -40,14 +41,8 @@ TESTED = re.compile(r"\bp\b(?!\()|p_bh|p_bonferroni|false discover|make a differ
 RANDOM = re.compile(r"random orders")
 SIGN = re.compile(r"\bsign\b|planted side|that are found")
 RELATED = re.compile(r"Spearman|^order of|^correlation of planted")
-
-
 SAID = {YES: "as it should be", UNCLEAR: "unclear", NO: "not as it should be"}
-MARKS = {
-    SAID[YES]: Mark(),
-    SAID[UNCLEAR]: Mark("circle", "#fff"),
-    SAID[NO]: Mark("cross"),
-}
+MARKS = {SAID[YES]: Mark(), SAID[UNCLEAR]: Mark("circle", "#fff"), SAID[NO]: Mark("cross")}
 NOTE = (
     "Worlds are languages with biases that are known, and models trained on them. Where biases "
     "were planted (positive control) a probe should find them, in their order, and its 95% "
@@ -60,6 +55,7 @@ JUDGED = (
     "Numbers without an interval, or of few clusters, are unclear sooner than right. What is "
     "'no' is a known limit, and the study's page names it."
 )
+CONTROLS = ("planted", "nothing planted")
 KINDS = ("positive control: biases planted", "negative control: nothing planted")
 RECOVERY = Listing("measure; cluster; null=judged against", "value; interval; n", digits=3)
 NUMBERS = Listing(
@@ -68,24 +64,6 @@ NUMBERS = Listing(
     "value; interval; n",
     digits=3,
 )
-
-
-class Check(NamedTuple):
-    """A number of a control, and its verdict."""
-
-    analysis: str
-    model: str
-    planted: bool
-    reading: str  # "" where the analysis has one
-    way: str  # of prompting, where there are several
-    question: str
-    measure: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-    null: str  # what it is judged against
-    verdict: str
 
 
 def recovery_files(tables: Tables, analysis: str) -> list[Path]:
@@ -101,8 +79,8 @@ def recoveries(tables: Tables) -> Iterator[tuple[str, pl.DataFrame]]:
                 yield analysis, table
 
 
-def checks(tables: Tables) -> list[Check]:
-    """Return all numbers of controls that answer one of the questions."""
+def checks(tables: Tables) -> list[Row]:
+    """Return all numbers of controls that answer one of the questions, see :func:`judged`."""
     return [
         check
         for analysis, table in recoveries(tables)
@@ -111,18 +89,19 @@ def checks(tables: Tables) -> list[Check]:
     ]
 
 
-def judged(analysis: str, row: dict[str, Any]) -> Check | None:
-    """Return the check of a row of such a table; None where it answers no question."""
+def judged(analysis: str, row: Row) -> Row | None:
+    """Return a row of such a table with its question and verdict; None where it answers none.
+
+    Its measure is without the reading, "" where the analysis has one, and without the way of
+    prompting, where there are several: they stand beside it.
+    """
     reading, way, measure = parted(row["measure"])
-    planted = not row["world"]
-    question = question_of(measure, row["null"], planted=planted)
+    question = question_of(measure, row["null"], planted=not row["world"])
     if not question:
         return None
-    return Check(
-        *(analysis, row["model"], planted, reading, way, question, measure),
-        *(row["value"], row["low"], row["high"], row["n"], row["null"]),
-        verdict(question, measure, row),
-    )
+    own = {"analysis": analysis, "control": CONTROLS[row["world"]], "reading": reading, "way": way}
+    own |= {"question": question, "verdict": verdict(question, measure, row), "measure": measure}
+    return row | own | {"mark": SAID[own["verdict"]]}
 
 
 def parted(measure: str) -> tuple[str, str, str]:
@@ -152,16 +131,15 @@ def question_of(measure: str, null: str, *, planted: bool) -> str:
         return SILENT
     if DIFFERENCE.search(measure):
         return FOUND if planted else SILENT
-    if planted and SIGN.search(measure):
-        return FOUND
-    if planted and RELATED.search(measure):
-        return ORDER
+    for asked, pattern in ((FOUND, SIGN), (ORDER, RELATED)):
+        if planted and pattern.search(measure):
+            return asked
     alone = "other differences" in measure or "control, one seed" in measure
     nothing = "no nominal value" not in null and (not planted or alone)
     return SILENT if nothing and TESTED.search(measure) else ""
 
 
-def verdict(question: str, measure: str, row: dict[str, Any]) -> str:
+def verdict(question: str, measure: str, row: Row) -> str:
     """Judge a number by its interval, or where it has none by itself.
 
     What was planted is found, or in order, if the interval lies above chance; 'no' if the number
@@ -169,25 +147,21 @@ def verdict(question: str, measure: str, row: dict[str, Any]) -> str:
     that is outside of the interval of the share.
     """
     value, low, high = row["value"], row["low"], row["high"]
+    difference = DIFFERENCE.search(measure)
     if question in (FOUND, ORDER):
-        chance = _chance(question, measure)
+        tested = TESTED.search(measure) or "that are found" in measure
+        chance = 0.0 if question == ORDER or difference else FALSE if tested else 0.5
         if value <= chance:
             return NO
         return YES if low is not None and low > chance else UNCLEAR
     if question == HOLD:
-        return YES if (value if high is None else high) >= NOMINAL else NO
-    if RANDOM.search(measure) or DIFFERENCE.search(measure):
+        good = (value if high is None else high) >= NOMINAL
+    elif difference or RANDOM.search(measure):
         # the test's expectation is the number that what it is judged against begins with
-        expected = float(row["null"].partition(":")[0])
-        inside = low is not None and low <= expected <= high
-        return YES if inside else NO
-    return YES if (value if low is None else low) <= FALSE else NO
-
-
-def _chance(question: str, measure: str) -> float:
-    if question == ORDER or DIFFERENCE.search(measure):
-        return 0.0
-    return FALSE if TESTED.search(measure) or "that are found" in measure else 0.5
+        good = low is not None and low <= float(row["null"].partition(":")[0]) <= high
+    else:
+        good = (value if low is None else low) <= FALSE
+    return YES if good else NO
 
 
 def section(tables: Tables, study: Study) -> Section:
@@ -206,7 +180,7 @@ def section(tables: Tables, study: Study) -> Section:
     return Section("controls", title, NOTE, groups, study.analyses[0])
 
 
-def overview(found: Sequence[Check], studies: Sequence[Study]) -> Section:
+def overview(found: Sequence[Row], studies: Sequence[Study]) -> Section:
     """Return one table of all probes, the figure of all controls, and all numbers behind it."""
     groups = []
     if found:
@@ -214,11 +188,7 @@ def overview(found: Sequence[Check], studies: Sequence[Study]) -> Section:
             "Dots are numbers of controls, with 95% intervals; dotted lines: no order, 95% of "
             "intervals, 5% of tests. Filled: as it should be; hollow: unclear; cross: not."
         )
-        rows = [
-            check._asdict() | {"control": "planted" if check.planted else "nothing planted"}
-            for check in found
-        ]
-        every = Part(tables=(listed(NUMBERS, rows, "Controls, number by number"),))
+        every = Part(tables=(listed(NUMBERS, found, "Controls, number by number"),))
         parts = [Part(tables=(_glance(found, studies),)), Part("", figure(found), caption)]
         title = f"All {len(found)} numbers of the controls"
         groups.append(Group("", [Block("", parts), Block(title, [every])]))
@@ -226,36 +196,35 @@ def overview(found: Sequence[Check], studies: Sequence[Study]) -> Section:
     return Section("controls", title, f"{NOTE} {JUDGED}", groups, "pmi")
 
 
-def _glance(found: Sequence[Check], studies: Sequence[Study]) -> Table:
-    rows = []
-    for analysis in dict.fromkeys(check.analysis for check in found):
-        own = [check for check in found if check.analysis == analysis]
-        study = next((study.name for study in studies if analysis in study.analyses), "–")
-        verdicts = ([c.verdict for c in own if c.question == question] for question in QUESTIONS)
-        answers = {str(n): _said(every) for n, every in enumerate(verdicts)}
-        rows.append({"analysis": analysis, "study": study} | answers)
+def _glance(found: Sequence[Row], studies: Sequence[Study]) -> Table:
+    study_of = {analysis: study.name for study in studies for analysis in study.analyses}
+    by = {c["analysis"]: {question: Counter[str]() for question in QUESTIONS} for c in found}
+    for check in found:
+        by[check["analysis"]][check["question"]][check["verdict"]] += 1
+    rows = [
+        {"analysis": analysis, "study": study_of.get(analysis, "–")}
+        | {str(n): _said(verdicts) for n, verdicts in enumerate(of.values())}
+        for analysis, of in by.items()
+    ]
     heads = [f"{n}={question}" for n, question in enumerate(QUESTIONS)]
     caption = "Positive and negative controls of every probe: how many numbers are as they should"
     return listed(Listing("; ".join(["analysis", "study", *heads])), rows, caption)
 
 
-def _said(verdicts: list[str]) -> str:
-    if not verdicts:
-        return "no measure"
-    counts = {verdict: verdicts.count(verdict) for verdict in VERDICTS}
-    if counts[YES] == len(verdicts):
-        return f"yes ({len(verdicts)} of {len(verdicts)})"
-    rest = [f"{n} {verdict}" for verdict, n in counts.items() if n and verdict != YES]
-    return f"{counts[YES]} of {len(verdicts)}; {', '.join(rest)}"
+def _said(verdicts: Counter[str]) -> str:
+    right, of = verdicts[YES], verdicts.total()
+    rest = [f"{verdicts[verdict]} {verdict}" for verdict in (UNCLEAR, NO) if verdicts[verdict]]
+    if not rest:
+        return f"yes ({right} of {of})" if of else "no measure"
+    return f"{right} of {of}; {', '.join(rest)}"
 
 
-def figure(found: Sequence[Check]) -> str:
+def figure(found: Sequence[Row]) -> str:
     """Draw every number of a control with its interval, a panel for each question."""
-    rows = [check._asdict() | {"mark": SAID[check.verdict]} for check in found]
     return forest(
-        rows,
+        found,
         line="analysis",
-        unit=", ".join(f"{sum(r['mark'] == name for r in rows)} {name}" for name in MARKS),
+        unit=", ".join(f"{sum(r['mark'] == name for r in found)} {name}" for name in MARKS),
         series="mark",
         marks=MARKS,
         panel="question",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
+
+import polars as pl
 
 from plumbline.probes.report.figures import Mark, forest
+from plumbline.probes.report.tables import parts
 from plumbline.probes.report.view import Block, Group, Listing, Part, Row, Section, listed
 
 if TYPE_CHECKING:
@@ -15,68 +18,66 @@ if TYPE_CHECKING:
 
 TITLE = "Faithful and corrected, side by side"
 MOST = 40  # lines of a figure
-NAMES = ("faithful", "corrected")
-MARKS = {NAMES[0]: Mark("square", "#fff", "#777"), NAMES[1]: Mark()}
+ENDS = ("value", "low", "high")
+SUFFIXES = {"faithful": "", "corrected": "_corrected"}  # of the columns of a reading
+MARKS = {"faithful": Mark("square", "#fff", "#777"), "corrected": Mark()}
 SIDES = Listing(
     "what",
-    "faithful; low..high; corrected; low_corrected..high_corrected; difference",
+    "value=faithful; low..high; value_corrected=corrected; low_corrected..high_corrected; "
+    "difference",
     digits=3,
 )
 
 
-class Line(NamedTuple):
-    """One thing that was measured, in both readings: each a value, low and high."""
+def lines(tables: Tables, of: Readings) -> pl.DataFrame:
+    """Return what differs in its reading alone, a line each, in the order of the table.
 
-    model: str
-    what: tuple[str, ...]
-    faithful: Row
-    corrected: Row
+    Columns: the model, what was measured, its value, low and high, and with the suffix
+    ``_corrected`` those of the corrected reading.
+    """
+    table, names = tables.read(of.source), of.what.split()
+    if table.is_empty():
+        return table
+    by = [pl.col("model", *names).cast(pl.String)]
+    first, second = (table.filter(reading=name).select(*by, *ENDS) for name in of.pair)
+    on = ["model", *names]
+    suffix = SUFFIXES["corrected"]
+    return first.join(second, on=on, suffix=suffix, nulls_equal=True, maintain_order="left")
 
 
-def lines(tables: Tables, of: Readings) -> Iterator[Line]:
-    """Yield what differs in its reading alone, in the order of the table."""
-    found: dict[tuple[str, tuple[str, ...]], dict[str, Row]] = {}
-    for row in tables.read(of.source).to_dicts():
-        at = (row["model"], tuple(str(row[name]) for name in of.what.split()))
-        found.setdefault(at, {})[row["reading"]] = row
-    for (model, named), by in found.items():
-        if set(of.pair) <= set(by):
-            yield Line(model, named, by[of.pair[0]], by[of.pair[1]])
+def sides(line: Row) -> Iterator[Row]:
+    """Yield value, low and high of a line in each of its readings."""
+    for reading, suffix in SUFFIXES.items():
+        yield {"reading": reading} | {end: line[f"{end}{suffix}"] for end in ENDS}
 
 
 def section(tables: Tables, of: Readings) -> Section:
     """Return figure and table of a study's main numbers, model by model."""
-    by: dict[str, list[Line]] = {}
-    for line in lines(tables, of):
-        by.setdefault(line.model, []).append(line)
-    groups = [Group(m, [Block("", _parts(own, of.unit, m))]) for m, own in sorted(by.items())]
+    found = lines(tables, of)
+    every = parts(found, "model") if len(found) else ()
+    groups = [Group(model, [Block("", _parts(own, of, model))]) for (model,), own in every]
     return Section("readings", TITLE, of.about, groups, of.stage)
 
 
-def _parts(own: list[Line], unit: str, model: str) -> list[Part]:
+def _parts(own: pl.DataFrame, of: Readings, model: str) -> list[Part]:
     """Return figure and table of a model's lines, what all have in common in the title."""
-    columns = list(zip(*(line.what for line in own), strict=True))
-    same = [len(own) > 1 and len(set(column)) == 1 for column in columns]
-    shared = [column[0] for column, alike in zip(columns, same, strict=True) if alike]
-    dots: list[Row] = []
-    rows: list[dict[str, Any]] = []
-    for line in own:
-        texts = zip(line.what, same, strict=True)
-        what = ", ".join(text for text, alike in texts if not alike)
-        pair = (line.faithful, line.corrected)
-        for name, row in zip(NAMES, pair, strict=True):
-            dots.append({k: row[k] for k in ("value", "low", "high")} | {"what": what, "of": name})
-        first, second = (row["value"] for row in pair)
-        rows.append(
-            {"what": what, "faithful": first, "corrected": second}
-            | {"low": line.faithful["low"], "high": line.faithful["high"]}
-            | {f"{end}_corrected": line.corrected[end] for end in ("low", "high")}
-            | {"difference": None if None in (first, second) else second - first}
-        )
-    title = ", ".join([model, *shared])
+    names = of.what.split()
+    alike = [name for name in names if len(own) > 1 and own[name].n_unique() == 1]
+    shared = [str(own[name][0]) for name in alike]
+    what = pl.concat_str([name for name in names if name not in alike], separator=", ")
+    rows = own.with_columns(
+        what=what, difference=pl.col("value_corrected") - pl.col("value")
+    ).to_dicts()
     drawn = ""
-    if len(own) <= MOST:
-        look = {"line": "what", "series": "of", "marks": MARKS, "zero": {}}
-        drawn = forest(dots, unit=f"{unit}, with interval", title=title, **look)  # type: ignore[arg-type]
-    caption = f"{unit}: {', '.join(shared)}" if shared else unit
+    if len(rows) <= MOST:
+        drawn = forest(
+            [{"what": row["what"]} | side for row in rows for side in sides(row)],
+            line="what",
+            unit=f"{of.unit}, with interval",
+            title=", ".join([model, *shared]),
+            series="reading",
+            marks=MARKS,
+            zero={},
+        )
+    caption = f"{of.unit}: {', '.join(shared)}" if shared else of.unit
     return [Part(figure=drawn), Part(tables=(listed(SIDES, rows, caption),), beside=True)]

@@ -24,6 +24,7 @@ PACKAGES = (  # that make numbers
     *("torch", "transformers", "tokenizers", "datasets", "great-expectations"),
 )
 DATASETS = Listing("name=dataset; version; validation; sha256; origin=made from", "rows")
+LOST = Listing("config; reason", "rows")
 MODELS = Listing("name=model; kind; id; revision; probes")
 
 
@@ -44,7 +45,8 @@ class Versions:
         report = json.loads(path.read_text(encoding="utf-8"))
         entry = self.tree["datasets"].get(name) or self.tree.get("derived", {}).get(name) or {}
         origin = entry.get("snapshot") or ", ".join(entry.get("snapshots", {}).values())
-        configs = {c: rows(path) for c, path in files(self.data / "datasets" / name).items()}
+        folder = self.data / "datasets" / name
+        configs = {c: rows(folder / f"{c}.parquet") for c in parquet.configs(folder)}
         return {"name": name, "version": str(entry.get("version", "–")), "report": report} | {
             "validation": "passed" if report["success"] else "failed",
             "sha256": report["fingerprint"][:16],
@@ -74,11 +76,6 @@ class Versions:
         return listed(MODELS, found, "Models")
 
 
-def files(folder: Path) -> dict[str, Path]:
-    """Return the file of each config of a dataset."""
-    return {config: folder / f"{config}.parquet" for config in parquet.configs(folder)}
-
-
 def rows(path: Path) -> int:
     """Return how many rows a file has."""
     import pyarrow.parquet as pq
@@ -100,37 +97,27 @@ def packages(names: Sequence[str] = PACKAGES) -> Table:
 
 def datasets_section(versions: Versions) -> Section:
     """Return counts, rejects and validation of every validated dataset."""
-    groups = [_dataset_group(versions, name) for name in versions.validated()]
+    groups, by = [], ["config", "reason"]
+    for known in map(versions.dataset, versions.validated()):
+        of = [(t, e) for t, of in known["report"]["tables"].items() for e in of["expectations"]]
+        warned = [
+            f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
+            for table, e in of
+            if not e["success"]
+        ]
+        about = (
+            f"From {known['origin']}; sha256 {known['sha256']}. Great Expectations: {len(of)} "
+            f"expectations held against it, {len(warned)} warning(s)"
+            f"{': ' + '; '.join(warned) if warned else ''}."
+        )
+        counts = [{"config": config, "rows": n} for config, n in known["configs"].items()]
+        rejects = pl.read_parquet(versions.data / "datasets" / known["name"] / parquet.REJECTS)
+        lost = rejects.group_by(by).agg(rows=pl.sum("number")).sort(by).to_dicts()
+        table = listed(Listing("config", "rows"), counts)
+        blocks = [
+            Block("", [Part(caption=about, tables=(table,))]),
+            Block("Rejected input, by reason", [Part(tables=(listed(LOST, lost),))]),
+        ]
+        groups.append(Group(f"{known['name']} {known['version']}", blocks))
     note = "What everything in the report was made of."
     return Section("datasets", "Datasets", note, groups, "validate")
-
-
-def _dataset_group(versions: Versions, name: str) -> Group:
-    known = versions.dataset(name)
-    rejects = (
-        pl.read_parquet(versions.data / "datasets" / name / parquet.REJECTS)
-        .group_by("config", "reason")
-        .agg(rows=pl.col("number").sum())
-        .sort("config", "reason")
-    )
-    expected = [(t, e) for t, of in known["report"]["tables"].items() for e in of["expectations"]]
-    warned = [
-        f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
-        for table, e in expected
-        if not e["success"]
-    ]
-    about = (
-        f"From {known['origin']}; sha256 {known['sha256']}. Great Expectations: {len(expected)} "
-        f"expectations held against it, {len(warned)} warning(s)"
-        f"{': ' + '; '.join(warned) if warned else ''}."
-    )
-    counts = [{"config": config, "rows": n} for config, n in known["configs"].items()]
-    table = listed(Listing("config", "rows"), counts)
-    lost = listed(Listing("config; reason", "rows"), rejects.to_dicts())
-    return Group(
-        f"{name} {known['version']}",
-        [
-            Block("", [Part(caption=about, tables=(table,))]),
-            Block("Rejected input, by reason", [Part(tables=(lost,))]),
-        ],
-    )

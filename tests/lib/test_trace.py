@@ -322,7 +322,7 @@ def test_of_a_stage_of_several_each_is_made_of_its_own(tmp_path, monkeypatch):
     outs = [locks.Item(f"data/outputs/probe/{name}", "0") for name in ("one", "two")]
     node = lineage.Node(outs[0].path, "outputs", outs[0], cache.Here("not here"))
     node.stage = locks.Stage("probe", "dvc.lock", "", tuple(deps), {}, tuple(outs))
-    assert [i.path for i in lineage._read(node)] == [str(world), paths[1], paths[3]]
+    assert [i.path for i in lineage.read(node, node.stage)] == [str(world), paths[1], paths[3]]
 
 
 def test_a_model_of_the_hub_is_its_id_and_commit_and_no_dataset(tmp_path, monkeypatch):

@@ -50,7 +50,7 @@ WORDS = "way of speaking: positive minus negative words, the way it speaks of a 
 )
 def test_a_number_answers_a_question_and_is_judged_by_its_interval(given, question, verdict):
     check = checks.judged("a", given)
-    assert (check.question, check.verdict) == (question, verdict)
+    assert (check["question"], check["verdict"]) == (question, verdict)
 
 
 @pytest.mark.parametrize(
