@@ -140,7 +140,7 @@ def test_help_names_every_dataset_and_source_and_loads_nothing_heavy(tmp_path):
     }
     assert "argparse" in loaded
     heavy = {"torch", "transformers", "polars", "pandas", "pyarrow", "great_expectations"}
-    assert not loaded & (heavy | {"requests", "datasets", "dvc", "pydantic"})
+    assert not loaded & (heavy | {"requests", "SPARQLWrapper", "datasets", "dvc", "pydantic"})
 
 
 GRAPH = """
