@@ -10,7 +10,6 @@ import zlib
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import requests
@@ -165,13 +164,8 @@ def get(url: str, policy: Politeness, expect: Callable[[bytes], str | None]) -> 
 
 
 @contextmanager
-def opened(
-    url: str,
-    policy: Politeness,
-    headers: Mapping[str, str],
-    form: Mapping[str, str] | None = None,
-) -> Iterator[requests.Response]:
-    """Send one request, a form if there is one, and yield the answer before its body.
+def opened(url: str, policy: Politeness, headers: Mapping[str, str]) -> Iterator[requests.Response]:
+    """Send one request, and yield the answer before its body.
 
     Raises
     ------
@@ -180,9 +174,8 @@ def opened(
     """
     headers = {"User-Agent": policy.user_agent(), **headers}
     limit = policy.timeout_s
-    send = requests.get if form is None else partial(requests.post, data=form)
     try:
-        with send(url, headers=headers, timeout=limit, stream=True) as answer:
+        with requests.get(url, headers=headers, timeout=limit, stream=True) as answer:
             yield answer
     except (requests.exceptions.Timeout, ReadTimeoutError) as error:
         raise Slow(f"no answer within {limit:g} s") from error
@@ -196,9 +189,6 @@ def receive(
     url: str,
     policy: Politeness,
     throttling: Collection[int] = (),
-    form: Mapping[str, str] | None = None,
-    hint: str = HINT,
-    accept: str = "*/*",
 ) -> Answer:
     """Send one request, and return the answer whole.
 
@@ -206,10 +196,6 @@ def receive(
     ----------
     throttling
         Statuses by which this service asks to come back later, besides 429 and 503.
-    form
-        What to post, if the request is no GET.
-    hint
-        What a user may do about a refusal.
 
     Raises
     ------
@@ -219,12 +205,11 @@ def receive(
         On a status that no retry mends.
     """
     end = time.monotonic() + policy.timeout_s
-    headers = {"Accept": accept, "Accept-Encoding": "gzip"}
-    with opened(url, policy, headers, form) as answer:
+    with opened(url, policy, {"Accept-Encoding": "gzip"}) as answer:
         if answer.status_code in throttling:
             wait = retry_after(answer.headers.get("Retry-After"))
             raise Busy(f"HTTP {answer.status_code}, refused for now", wait)
-        refuse(answer, url, hint)
+        refuse(answer, url)
         body = b"".join(pieces(answer, policy, end, decode=False))
         if answer.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)  # which is strict about its end
@@ -241,8 +226,24 @@ def pieces(
             raise Slow(f"no whole answer within {policy.timeout_s:g} s")
 
 
-def refuse(answer: requests.Response, what: str, hint: str = HINT) -> None:
+def refuse(answer: requests.Response, what: str) -> None:
+    """Raise what the status of an answer means, see :func:`judge`."""
+    if answer.status_code >= 400:
+        said = answer.raw.read(PIECE, decode_content=True)
+        judge(answer.status_code, answer.headers.get("Retry-After"), what, said)
+
+
+def judge(status: int, after: str | None, what: str, begins: bytes, hint: str = HINT) -> None:
     """Raise what a status of 400 or more means.
+
+    Parameters
+    ----------
+    after
+        The header Retry-After, if there is one.
+    begins
+        How the answer begins.
+    hint
+        What a user may do about a refusal.
 
     Raises
     ------
@@ -251,10 +252,7 @@ def refuse(answer: requests.Response, what: str, hint: str = HINT) -> None:
     UserError
         If no retry mends it.
     """
-    status, wait = answer.status_code, retry_after(answer.headers.get("Retry-After"))
-    if status < 400:
-        return
-    said = " ".join(answer.raw.read(PIECE, decode_content=True).decode("utf-8", "replace").split())
+    wait, said = retry_after(after), " ".join(begins.decode("utf-8", "replace").split())
     if status in (429, 503):
         raise Busy(f"HTTP {status}, too busy", wait)
     # Blazegraph says of a query that took too long that the server failed

@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
+import zlib
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from http.client import HTTPException
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from urllib.error import HTTPError, URLError
 
+from SPARQLWrapper import JSON, POST, SPARQLWrapper
+from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperException
+
+from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_gzip
-from plumbline.builders.fetch.http import Busy, Politeness, Slow, patiently, receive
+from plumbline.builders.fetch.http import PIECE, Busy, Politeness, Slow, judge, patiently
 from plumbline.builders.readers.sparql_json import bindings, entity
 
 if TYPE_CHECKING:
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ITEM = "<http://www.wikidata.org/entity/{}>"
+HINT = "is sources.wikidata.endpoint the address of a SPARQL 1.1 endpoint?"
 PREFIXES = """\
 PREFIX wd: <http://www.wikidata.org/entity/>
 PREFIX wdt: <http://www.wikidata.org/prop/direct/>
@@ -138,26 +148,66 @@ class Endpoint:
 
     def _ask(self, query: str) -> bytes:
         """Return one answer, if it is one whole result, whatever its status."""
-        body = receive(
-            self.endpoint,
-            self.politeness,
-            form={"query": PREFIXES + query},
-            hint="is sources.wikidata.endpoint the address of a SPARQL 1.1 endpoint?",
-            accept="application/sparql-results+json",
-        ).body
+        limit = self.politeness.timeout_s
         try:
-            bindings(body)
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            begins = body.lstrip()[:1]
-            if begins == b"{":
-                raise Slow("the answer stops in the middle") from error
-            page = "a web page instead of results; is the endpoint's address right?"
-            raise Busy(
-                f"answered {page if begins == b'<' else 'something that is not JSON'}"
-            ) from error
-        except ValueError as error:
-            raise Busy("answered JSON, but no query results") from error
+            body = self._receive(query)
+        except HTTPError as error:
+            after = error.headers.get("Retry-After")
+            judge(error.code, after, self.endpoint, error.read(PIECE), HINT)
+            raise
+        except EndPointInternalError as error:
+            judge(500, None, self.endpoint, str(error).encode())
+            raise
+        except SPARQLWrapperException as error:
+            said = " ".join(str(error).split())[:200]
+            raise UserError(f"{self.endpoint}: refused the query ({said}); {HINT}") from error
+        except TimeoutError as error:
+            raise Slow(f"no answer within {limit:g} s") from error
+        except URLError as error:
+            if isinstance(error.reason, TimeoutError):
+                raise Slow(f"no answer within {limit:g} s") from error
+            raise Busy(f"the connection failed ({error.reason})") from error
+        except (HTTPException, EOFError, OSError, zlib.error) as error:
+            raise Busy(f"the connection was cut ({type(error).__name__})") from error
+        _whole(body)
         return body
+
+    def _receive(self, query: str) -> bytes:
+        """Return the body of one answer; SPARQLWrapper knows no limit for the whole of it."""
+        wrapper = SPARQLWrapper(self.endpoint, agent=self.politeness.user_agent())
+        wrapper.setMethod(POST)
+        wrapper.setReturnFormat(JSON)
+        wrapper.setOnlyConneg(True)
+        wrapper.setTimeout(max(1, int(self.politeness.timeout_s)))
+        wrapper.addCustomHttpHeader("Accept-Encoding", "gzip")
+        wrapper.setQuery(PREFIXES + query)
+        start = time.monotonic()
+        body = bytearray()
+        with closing(cast("Any", wrapper.query().response)) as answer:
+            size = answer.length
+            while len(body) != size and (part := answer.read1(PIECE)):
+                body += part
+                if time.monotonic() - start > self.politeness.timeout_s:
+                    raise Slow(f"no whole answer within {self.politeness.timeout_s:g} s")
+        if size is not None and len(body) < size:
+            raise Busy(f"the connection was cut after {len(body)} of {size} bytes")
+        zipped = answer.headers.get("Content-Encoding") == "gzip"
+        return gzip.decompress(body) if zipped else bytes(body)
+
+
+def _whole(body: bytes) -> None:
+    """Refuse a body that is not one whole result, whatever its status was."""
+    try:
+        bindings(body)
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        begins = body.lstrip()[:1]
+        if begins == b"{":
+            raise Slow("the answer stops in the middle") from error
+        page = "a web page instead of results; is the endpoint's address right?"
+        what = page if begins == b"<" else "something that is not JSON"
+        raise Busy(f"answered {what}") from error
+    except ValueError as error:
+        raise Busy("answered JSON, but no query results") from error
 
 
 def ranges(first: date, last: date, days: int) -> list[Born]:
