@@ -62,7 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     for one in several:
         one.add_argument("model", nargs="+", help="names of models")
     for name, words in ALL.items():
-        command(name, f"tables over all models: {words} {STAGE}", _analyse)
+        over_all = command(name, f"tables over all models: {words} {STAGE}", _analyse)
+        over_all.add_argument("then", nargs="*", choices=[*ALL], help="analyses that follow")
     about = f"tables: what changed between two waves of suggestions {STAGE}"
     waves = command("waves", about, _waves)
     waves.add_argument("earlier", nargs="?", help="folder of a wave (default: as in the params)")
@@ -204,8 +205,8 @@ def _probe(given: argparse.Namespace) -> None:
 def _analyse(given: argparse.Namespace) -> None:
     from plumbline.probes.core.run_analysis import analyse
 
-    for name in getattr(given, "model", [""]):
-        print(analyse(given.command, name))
+    for name in (given.command, *given.then):
+        print(analyse(name))
 
 
 def _waves(given: argparse.Namespace) -> None:
