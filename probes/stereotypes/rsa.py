@@ -85,8 +85,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     table = table.filter(pl.col("level") == LEVELS.index("group"))
     pairs, bounds = Table(RSA), Table(LIMITS)
     pairs.adjust(over=("language", "ranking", "reading"))
-    for (language, ranking, top_k), part in table.group_by("language", "reading", "top_k"):
-        found = {str(model): profiles(own) for (model,), own in part.group_by("model")}
+    keys = ("language", "reading", "top_k")
+    for (language, ranking, top_k), part in table.group_by(keys, maintain_order=True):
+        found = {str(model): profiles(own) for (model,), own in part.group_by(["model"])}
         place = {"language": language, "ranking": ranking, "top_k": top_k}
         for first, second in combinations(sorted(found), 2):
             both = found[first].join(found[second], on=GROUP, maintain_order="left")
