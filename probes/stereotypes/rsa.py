@@ -28,7 +28,6 @@ EACH = False
 DATASETS = ()
 OUTPUTS = ()
 TABLES = ("emotions",)
-FEAR = AFFECTS.index("fear")
 WITHOUT_FEAR = [name for name in AFFECTS if name != "fear"]
 AFFECTS_OF = {"faithful": WITHOUT_FEAR, "released": AFFECTS, "corrected": AFFECTS}
 READINGS = tuple(AFFECTS_OF)
