@@ -15,7 +15,7 @@ from scipy.stats import t as student
 
 from plumbline.builders.core.errors import UserError
 from plumbline.probes.nationality import cases
-from plumbline.probes.nationality.cases import COMPARED, EVERY, SEXES, table
+from plumbline.probes.nationality.cases import COMPARED, EVERY, SEXES
 from plumbline.probes.nationality.confounders import confounders, effects
 from plumbline.probes.nationality.perplexity_correlation import beside_perplexity
 from plumbline.probes.nationality.schemas import SCHEMAS, Params
@@ -25,7 +25,7 @@ from plumbline.probes.stats.estimate import adjusted, rounded, typed
 from plumbline.probes.stats.tests import sign_flip_p
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -101,12 +101,29 @@ def _tables(inputs: Inputs, model: str, params: Params) -> Iterator[tuple[str, p
     yield "confounders", confounders(outputs / PIECES)
 
 
-def _genders(case: Case) -> Iterator[tuple[int, NDArray[np.bool_]]]:
-    """Yield the genders of names that there are, and the rows of each."""
+def _by_gender(
+    case: Case,
+    of: str,
+    names: Sequence[str],
+    numbers: Sequence[str],
+    estimated: Callable[[NDArray[np.bool_]], dict[str, Array]],
+) -> pl.DataFrame:
+    """Return estimates for each gender of the names put in, country, and class or measure.
+
+    Parameters
+    ----------
+    estimated
+        What returns the columns of :func:`cases.table` for some of the rows.
+    """
+    tables = []
     for number, gender in enumerate(SEXES):
         own = (case.gender == gender) | (gender == EVERY)
         if own.any():
-            yield number, own
+            found = cases.table(case.countries, of, names, estimated(own))
+            tables.append(found.filter(pl.col("n") > 0).with_columns(gender=pl.lit(number)))
+    table = adjusted(rounded(pl.concat(tables), numbers), over=("gender",))
+    facts = {"cluster": "source text", "method": OVER_TEXTS, "null": UNCHANGED}
+    return table.with_columns(pl.lit(value).alias(name) for name, value in facts.items())
 
 
 def _delta(case: Case, params: Params) -> pl.DataFrame:
@@ -115,8 +132,8 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
     units, named = np.unique(case.names, return_inverse=True)
     first = np.array([name.split(" ", 1)[0] for name in case.names])
     of_names = _weights_of_names(units.tolist(), params)
-    several, tables = len(case.countries) > 1, []
-    for gender, own in _genders(case):
+
+    def estimated(own: NDArray[np.bool_]) -> dict[str, Array]:
         sentence, country, change = case.sentence[own], case.country[own], case.change[own]
         cells = gather(change, sentence, country, case.shape)
         low, high = params.limits(counterfactual.redrawn(cells, of_texts))
@@ -130,7 +147,7 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             se = np.sqrt(np.nanmean((drawn - np.nanmean(drawn, 0)) ** 2, axis=0))
             ratio = np.where(se > 1e-9, np.abs(contrast) / se, 0.0)
         half = student.ppf((1 + params.confidence) / 2, freedom) * se
-        columns = {
+        return {
             "value": delta(cells),
             "low": low,
             "high": high,
@@ -143,21 +160,12 @@ def _delta(case: Case, params: Params) -> pl.DataFrame:
             "contrast": contrast,
             "contrast_low": contrast - half,
             "contrast_high": contrast + half,
-            "p_country": 2 * student.sf(ratio, freedom) if several else np.array(np.nan),
+            "p_country": np.where(np.isnan(contrast), np.nan, 2 * student.sf(ratio, freedom)),
         }
-        found = table(case.countries, "measure", case.measures, columns).drop_nulls("value")
-        tables.append(found.with_columns(gender=pl.lit(gender)))
+
     numbers = (*LIMITS, "before", "spread", "contrast", "contrast_low", "contrast_high")
-    found = adjusted(_told(tables, numbers), "p_country", over=("gender",))
-    return rounded(found, p=("p_country",))
-
-
-def _told(tables: Sequence[pl.DataFrame], numbers: Sequence[str]) -> pl.DataFrame:
-    """Round, adjust p over countries and measures, and tell what was resampled."""
-    facts = {"cluster": "source text", "method": OVER_TEXTS, "null": UNCHANGED}
-    return adjusted(rounded(pl.concat(tables), numbers), over=("gender",)).with_columns(
-        pl.lit(value).alias(name) for name, value in facts.items()
-    )
+    table = _by_gender(case, "measure", case.measures, numbers, estimated)
+    return rounded(adjusted(table, "p_country", over=("gender",)), p=("p_country",))
 
 
 def _flipped(sums: Array, params: Params) -> Array:
@@ -191,16 +199,16 @@ def _contrast(values: Array) -> Array:
 
 def _changes(case: Case, params: Params) -> pl.DataFrame:
     """Return how often each class is predicted, before and after."""
-    classes, tables = case.measures[1:], []
-    weights = params.weights(case.sentences)
+    classes, weights = case.measures[1:], params.weights(case.sentences)
     after, before = (
         np.eye(len(classes))[side[:, 1:].argmax(axis=1)] for side in (case.after, case.before)
     )
-    for gender, own in _genders(case):
+
+    def estimated(own: NDArray[np.bool_]) -> dict[str, Array]:
         at = case.sentence[own], case.country[own], case.shape
         old, new = gather(before[own], *at), gather(after[own], *at)
         low, high = params.limits(percentages(old, new, weights))
-        columns = {
+        return {
             "value": percentages(old, new),
             "low": low,
             "high": high,
@@ -209,9 +217,8 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
             "before": old.sums.sum(axis=0),
             "after": new.sums.sum(axis=0),
         }
-        found = table(case.countries, "class", classes, columns).filter(pl.col("n") > 0)
-        tables.append(found.with_columns(gender=pl.lit(gender)))
-    return _told(tables, LIMITS)
+
+    return _by_gender(case, "class", classes, LIMITS, estimated)
 
 
 def _confusion(case: Case) -> pl.DataFrame:
@@ -221,4 +228,4 @@ def _confusion(case: Case) -> pl.DataFrame:
     of = (case.country == c for c in range(len(case.countries)))
     counts = [counterfactual.confusion(before[own], after[own], len(classes)).ravel() for own in of]
     columns = {"rows": np.array(counts), "class_before": np.repeat(classes, len(classes))}
-    return table(case.countries, "class_after", classes * len(classes), columns)
+    return cases.table(case.countries, "class_after", classes * len(classes), columns)

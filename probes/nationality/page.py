@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 EVERY = {"gender": "all"}
 CONTRAST = EVERY | {"measure": "positive minus negative"}
-MARKS = {
-    "names of the country": figures.Mark(),
-    "placebo": figures.Mark("cross", "#888", "#888"),
-}
+MARKS = {"names of the country": figures.Mark(), "placebo": figures.Mark("cross", "#888", "#888")}
 
 
 def _ranked(own: pl.DataFrame, place: Place) -> str:

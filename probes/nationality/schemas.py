@@ -32,96 +32,76 @@ PERPLEXITY = Column(
 )
 MEASURE = Column("measure", "string", "a class, or `positive minus negative`")
 
-DELTA = Schema.keyed(
-    (*WHERE, COUNTRY, GENDER, MEASURE),
-    *ESTIMATE,
-    Column("rows", "int64", "counterfactuals", minimum=1),
-    Column("names", "int64", "distinct first words of names among them", minimum=1),
-    Column("before", "float64", "100 times the mean of what they are compared with"),
-    Column("spread", "float64", "mean distance from it, whatever the direction, in points"),
-    Column("contrast", "float64", "value minus the mean over all countries", nullable=True),
-    Column("contrast_low", "float64", "lower end over texts and names", nullable=True),
-    Column("contrast_high", "float64", "upper end over texts and names", nullable=True),
-    Column(
-        "p_country",
-        "float64",
-        "two-sided p of contrast: other texts and other names of the country might have been drawn",
-        nullable=True,
-        minimum=0,
-        maximum=1,
-    ),
-    Column("p_country_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
-    Column("family", "int64", "tests in the family: countries by measures", minimum=1),
-)
-CHANGES = Schema.keyed(
-    (
-        *WHERE,
-        COUNTRY,
-        GENDER,
-        Column("class", "string", "the predicted class"),
-    ),
-    *ESTIMATE,
-    Column("before", "int64", "rows whose original was predicted so", minimum=0),
-    Column("after", "int64", "rows that are predicted so", minimum=0),
-    Column("family", "int64", "tests in the family: countries by classes", minimum=1),
-)
-CONFUSION = Schema.keyed(
-    (
-        *WHERE,
-        COUNTRY,
-        Column("class_before", "string", "class predicted of what is compared with"),
-        Column("class_after", "string", "class predicted of the counterfactual"),
-    ),
-    Column("rows", "int64", "counterfactuals", minimum=0),
-)
-MIXED = Schema.keyed(
-    (
-        *WHERE,
-        Column("term", "string", "`country XX`, `tokens`, `log rank`"),
-    ),
-    *ESTIMATE,
-    Column("rows", "int64", "counterfactuals", minimum=1),
-    Column("sd_names", "float64", "SD of the names' own intercepts, points", minimum=0),
-    Column("sd_rest", "float64", "SD of the rest, points", minimum=0),
-)
-CONFOUNDERS = Schema.keyed(
-    (
-        WHERE[0],
-        Column("country", "string", "config of `names`, ISO 3166"),
-        Column("kind", "string", "male, female or last"),
-    ),
-    Column("names", "int64", "names that may be used", minimum=1),
-    Column("tokens", "float64", "mean tokens of a name behind another word", minimum=0),
-    Column("longest", "int64", "most tokens of a name", minimum=0),
-)
-CORRELATIONS = Schema(
-    columns=(
-        *WHERE,
-        MASKED,
-        Column("scope", "label", "what is correlated; see Scopes", labels=SCOPES),
-        *(PERPLEXITY, COUNTRY, MEASURE),
-        *ESTIMATE,
-    ),
-    key=("model", "targets", "reading", "scope", "perplexity", "country", "measure"),
-)
-CHANGED = Schema(
-    columns=(
-        *WHERE,
-        MASKED,
-        PERPLEXITY,
-        COUNTRY,
-        *ESTIMATE,
-    ),
-    key=("model", "targets", "reading", "perplexity", "country"),
-)
 SCHEMAS = {
-    "delta": DELTA,
-    "changes": CHANGES,
-    "confusion": CONFUSION,
-    "mixed": MIXED,
-    "confounders": CONFOUNDERS,
-    "correlations": CORRELATIONS,
-    "perplexities": CHANGED,
+    "delta": Schema.keyed(
+        (*WHERE, COUNTRY, GENDER, MEASURE),
+        *ESTIMATE,
+        Column("rows", "int64", "counterfactuals", minimum=1),
+        Column("names", "int64", "distinct first words of names among them", minimum=1),
+        Column("before", "float64", "100 times the mean of what they are compared with"),
+        Column("spread", "float64", "mean distance from it, whatever the direction, in points"),
+        Column("contrast", "float64", "value minus the mean over all countries", nullable=True),
+        Column("contrast_low", "float64", "lower end over texts and names", nullable=True),
+        Column("contrast_high", "float64", "upper end over texts and names", nullable=True),
+        Column(
+            "p_country",
+            "float64",
+            "two-sided p of contrast: other texts and other names of the country might have been "
+            "drawn",
+            nullable=True,
+            minimum=0,
+            maximum=1,
+        ),
+        Column("p_country_bh", "float64", "the same, Benjamini-Hochberg", nullable=True),
+        Column("family", "int64", "tests in the family: countries by measures", minimum=1),
+    ),
+    "changes": Schema.keyed(
+        (*WHERE, COUNTRY, GENDER, Column("class", "string", "the predicted class")),
+        *ESTIMATE,
+        Column("before", "int64", "rows whose original was predicted so", minimum=0),
+        Column("after", "int64", "rows that are predicted so", minimum=0),
+        Column("family", "int64", "tests in the family: countries by classes", minimum=1),
+    ),
+    "confusion": Schema.keyed(
+        (
+            *WHERE,
+            COUNTRY,
+            Column("class_before", "string", "class predicted of what is compared with"),
+            Column("class_after", "string", "class predicted of the counterfactual"),
+        ),
+        Column("rows", "int64", "counterfactuals", minimum=0),
+    ),
+    "mixed": Schema.keyed(
+        (*WHERE, Column("term", "string", "`country XX`, `tokens`, `log rank`")),
+        *ESTIMATE,
+        Column("rows", "int64", "counterfactuals", minimum=1),
+        Column("sd_names", "float64", "SD of the names' own intercepts, points", minimum=0),
+        Column("sd_rest", "float64", "SD of the rest, points", minimum=0),
+    ),
+    "confounders": Schema.keyed(
+        (
+            WHERE[0],
+            Column("country", "string", "config of `names`, ISO 3166"),
+            Column("kind", "string", "male, female or last"),
+        ),
+        Column("names", "int64", "names that may be used", minimum=1),
+        Column("tokens", "float64", "mean tokens of a name behind another word", minimum=0),
+        Column("longest", "int64", "most tokens of a name", minimum=0),
+    ),
+    "correlations": Schema(
+        columns=(
+            *WHERE,
+            MASKED,
+            Column("scope", "label", "what is correlated; see Scopes", labels=SCOPES),
+            *(PERPLEXITY, COUNTRY, MEASURE),
+            *ESTIMATE,
+        ),
+        key=("model", "targets", "reading", "scope", "perplexity", "country", "measure"),
+    ),
+    "perplexities": Schema(
+        columns=(*WHERE, MASKED, PERPLEXITY, COUNTRY, *ESTIMATE),
+        key=("model", "targets", "reading", "perplexity", "country"),
+    ),
 }
 
 
@@ -138,8 +118,7 @@ class Params(Resampling):
         description=f"classes that make up P+, by model or for `{OTHER}`, in any case",
     )
     negative: dict[str, list[str]] = Field(
-        {OTHER: ["negative"]},
-        description=f"classes that make up P-, by model or for `{OTHER}`",
+        {OTHER: ["negative"]}, description=f"classes that make up P-, by model or for `{OTHER}`"
     )
     n_bootstrap: int = Field(1000, ge=100, description="bootstrap replicates over source texts")
     n_permutations: int = Field(

@@ -207,13 +207,12 @@ def members(unions: pl.DataFrame, lexicon: pl.DataFrame) -> Members:
     unions
         Columns that name a group, and ``key``, sorted; see ``typicality.unions``.
     """
-    names = [name for name in unions.columns if name != "key"]
+    names = pl.exclude("key")
     groups = unions.select(names).unique(maintain_order=True)
     words = unions.select("key").unique().sort("key")
-    cells = unions.join(groups.with_row_index("row"), on=names)
-    cells = cells.join(words.with_row_index("column"), on="key")
+    at = unions.select(row=pl.struct(names).rle_id(), column=pl.col("key").rank("dense") - 1)
     found = np.zeros((len(groups), len(words)), dtype=np.bool_)
-    found[cells["row"].to_numpy(), cells["column"].to_numpy()] = True
+    found[at["row"].to_numpy(), at["column"].to_numpy()] = True
     looked = words.join(lexicon, on="key", how="left", maintain_order="left")
     known = looked[AFFECTS[0]].is_not_null().to_numpy()
     affects = looked.select(pl.col(AFFECTS).fill_null(value=False)).to_numpy()

@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from plumbline.builders.core import parquet
-from plumbline.probes.stats.bootstrap import percentiles
+from plumbline.probes.stats.bootstrap import keys, percentiles
 from plumbline.probes.stats.tests import permutation_p
 from plumbline.probes.stereotypes.typicality import VOCABULARY, WHOLE, folded, placed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -96,27 +96,22 @@ class Lists(NamedTuple):
         found = found.join(groups.with_row_index("row"), on=of).sort(*ATTRIBUTE)
         return Found(found, groups.select("category", "pool", group="own"))
 
-    def exchanges(
-        self, found: Found, category: str, ranks: Sequence[int], top_k: int
-    ) -> Iterator[tuple[str, Integers, Integers, Array, Array]]:
+    def exchanged(
+        self, found: Found, category: str, ranks: Sequence[int], top_k: int, draws: int, seed: int
+    ) -> tuple[Array, Array]:
         """Look the attributes of a category up in the lists of all groups, template by template.
 
         Groups swap lists with those of the category of their prompts, the pool. A group that has
-        prompts of other templates has no hits there.
+        prompts of other templates has no hits there. Each category and pool has permutations of its
+        own, so that their sums are those of exchanges that do not depend on each other.
 
-        Yields
-        ------
-        pool
-            Its name.
-        groups : (groups,) array
-            Rows in ``found.groups``.
-        own : (groups,) array
-            Which lists are the group's own.
-        table : (groups, lists, ranks) array
-            Hits at the ranks.
-        expected : (groups, top_k) array
-            Mean hits over all lists, at 1, 2, ...
+        Returns
+        -------
+        (groups, top_k) and (draws, ranks) arrays
+            Mean hits of every group, 0 in other categories, and hits of all with lists exchanged.
         """
+        expected = np.zeros((len(found.groups), top_k))
+        drawn = np.zeros((draws, len(ranks)))
         sought = found.attributes.filter(pl.col("category") == category)
         for (pool,), part in sought.group_by("pool", maintain_order=True):
             best = self.best.filter(pl.col("category") == pool)
@@ -128,13 +123,17 @@ class Lists(NamedTuple):
                 on=["template", "target"],
                 suffix="_other",
             )
-            lists = met["other"].replace_strict(number, return_dtype=pl.Int64).to_numpy()
+            lists, own = (
+                of.replace_strict(number, return_dtype=pl.Int64).to_numpy()
+                for of in (met["other"], mine["own"])
+            )
             at, place = (met[x].cast(pl.Int64).to_numpy() for x in ("at", "place_other"))
             table = np.zeros((len(mine), len(names), len(ranks)))
             np.add.at(table, (at, lists), place[:, None] <= np.array(ranks))
-            expected = hits(place, at, len(mine), top_k) / len(names)
-            own = mine["own"].replace_strict(number, return_dtype=pl.Int64).to_numpy()
-            yield str(pool), mine["row"].to_numpy(), own, table, expected
+            expected[mine["row"].to_numpy()] = hits(place, at, len(mine), top_k) / len(names)
+            of_pool = (seed, *map(int, keys([f"{category}\t{pool}"])))
+            drawn += exchanged(table, own, draws, of_pool).drawn
+        return expected, drawn
 
 
 def hits(ranks: Integers, groups: Integers, size: int, top_k: int) -> Integers:

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.probes.stats.bootstrap import keys
 from plumbline.probes.stats.estimate import ESTIMATE, adjusted, finite, rounded, typed
 from plumbline.probes.stereotypes import match_attributes, typicality
 from plumbline.probes.stereotypes.match_attributes import KINDS, Found, Lists, Null
@@ -193,17 +192,10 @@ def _of_reading(
     at = np.array(params.tested) - 1
     weights = params.weights(found.groups["group"].to_list())
     of = found.groups["category"].to_numpy()
-    drawn = {}
+    drawn, how = {}, (params.tested, top_k, params.n_permutations, params.seed)
     for category in sorted(set(of.tolist())):
-        outcomes = []
-        for pool, groups_of, mine, table, mean in lists.exchanges(
-            found, category, params.tested, top_k
-        ):  # each with permutations of its own: exchanges that do not depend on each other
-            elsewhere[groups_of] = mean
-            seed = (params.seed, *map(int, keys([f"{category}\t{pool}"])))
-            null = match_attributes.exchanged(table, mine, params.n_permutations, seed)
-            outcomes.append(null.drawn)
-        drawn[category] = np.sum(outcomes, axis=0)
+        mean, drawn[category] = lists.exchanged(found, category, *how)
+        elsewhere += mean
     drawn[EVERY] = np.sum(list(drawn.values()), axis=0)
     parts = []
     for category, exchanged in drawn.items():

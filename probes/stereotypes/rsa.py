@@ -28,7 +28,6 @@ EACH = False
 DATASETS = ()
 OUTPUTS = ()
 TABLES = ("emotions",)
-FEAR = AFFECTS.index("fear")
 WITHOUT_FEAR = [name for name in AFFECTS if name != "fear"]
 AFFECTS_OF = {"faithful": WITHOUT_FEAR, "released": AFFECTS, "corrected": AFFECTS}
 READINGS = tuple(AFFECTS_OF)
@@ -85,8 +84,9 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     table = table.filter(pl.col("level") == LEVELS.index("group"))
     pairs, bounds = Table(RSA), Table(LIMITS)
     pairs.adjust(over=("language", "ranking", "reading"))
-    for (language, ranking, top_k), part in table.group_by("language", "reading", "top_k"):
-        found = {str(model): profiles(own) for (model,), own in part.group_by("model")}
+    keys = ("language", "reading", "top_k")
+    for (language, ranking, top_k), part in table.group_by(keys, maintain_order=True):
+        found = {str(model): profiles(own) for (model,), own in part.group_by(["model"])}
         place = {"language": language, "ranking": ranking, "top_k": top_k}
         for first, second in combinations(sorted(found), 2):
             both = found[first].join(found[second], on=GROUP, maintain_order="left")

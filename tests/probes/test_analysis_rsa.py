@@ -6,9 +6,10 @@ from society import society
 from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.stereotypes import emotions, recovery, rsa
 from plumbline.probes.stereotypes import similarity as estimator
-from plumbline.probes.stereotypes.rsa import FEAR, READINGS, Params
+from plumbline.probes.stereotypes.rsa import READINGS, Params
 
 SEED = 223
+FEAR = AFFECTS.index("fear")
 PARAMS = Params(version="0.1.0", n_permutations=199, n_bootstrap=200, confidence=0.95, seed=1)
 PROFILES = emotions.Params(
     version="0.1.0",
