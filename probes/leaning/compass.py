@@ -38,13 +38,9 @@ from plumbline.probes.stats.tests import sign_flip_p
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
     from plumbline.probes.core.run_analysis import Inputs
     from plumbline.probes.leaning.responses import Reading, Rows, State
-    from plumbline.probes.leaning.scoring import Scale
-
-    Array = NDArray[np.float64]
+    from plumbline.probes.leaning.scoring import Array, Scale
 
 EACH = False
 DATASETS = ("statements",)

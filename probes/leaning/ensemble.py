@@ -26,13 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import polars as pl
-    from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.leaning.predictions import Measured
-
-    Bools = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
+    from plumbline.probes.leaning.predictions import Bools, Floats, Measured
 
 EACH = False
 DATASETS = ("downstream",)
@@ -82,32 +78,31 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     UserError
         If the positive class of a task is not named, or is none of two.
     """
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
-    for model in inputs.models:
-        for case in cases(inputs, model, params.positive, 1, "analysis.ensemble.positive"):
-            weights = case.weights(params.n_bootstrap, params.seed)
-            itself = next((runs for state, runs in case.states.items() if state.itself), None)
-            partisan: dict[tuple[int, float], dict[str, Runs]] = {}
-            for state, runs in case.states.items():
-                if state.corpus in params.partisan:
-                    partisan.setdefault((state.period, state.share), {})[state.corpus] = runs
-            for (period, share), members in sorted(partisan.items(), key=lambda each: each[0]):
-                if len(members) < 2:
-                    continue
-                drawn = (case, members, itself, params.max_ensembles, params.seed)
-                for reading, voters, without in (
-                    (FAITHFUL, first_run(case, list(members.values())), []),
-                    (CORRECTED, all_runs(*drawn), without_each_seed(*drawn)),
-                ):
-                    place = {"model": model, "task": case.task, "reading": reading}
-                    place |= {"period": period, "share": share}
-                    scored = [(v, case.measured(v.predicted, case.every, weights)) for v in voters]
-                    for name, rows in (
-                        ("scores", scores(scored, case, params)),
-                        ("differences", differences(scored, case, without, params)),
-                    ):
-                        found[name] += [place | row for row in rows]
-    return tables(found, SCHEMAS)
+    every = cases(inputs, params.positive, 1, "ensemble")
+    return tables(every, lambda case: _rows(case, params), SCHEMAS)
+
+
+def _rows(case: Case, params: Params) -> Iterator[tuple[str, dict[str, Any]]]:
+    weights = case.weights(params.n_bootstrap, params.seed)
+    itself = next((runs for state, runs in case.states.items() if state.itself), None)
+    partisan: dict[tuple[int, float], dict[str, Runs]] = {}
+    for state, runs in case.states.items():
+        if state.corpus in params.partisan:
+            partisan.setdefault((state.period, state.share), {})[state.corpus] = runs
+    for (period, share), members in sorted(partisan.items(), key=lambda each: each[0]):
+        if len(members) < 2:
+            continue
+        drawn = (case, members, itself, params.max_ensembles, params.seed)
+        for reading, voters, without in (
+            (FAITHFUL, first_run(case, list(members.values())), []),
+            (CORRECTED, all_runs(*drawn), without_each_seed(*drawn)),
+        ):
+            place = {"reading": reading, "period": period, "share": share}
+            scored = [(v, case.measured(v.predicted, case.every, weights)) for v in voters]
+            for row in scores(scored, case, params):
+                yield "scores", place | row
+            for row in differences(scored, case, without, params):
+                yield "differences", place | row
 
 
 def scores(

@@ -34,11 +34,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import polars as pl
-    from numpy.typing import NDArray
 
     from plumbline.probes.core.run_analysis import Inputs
+    from plumbline.probes.leaning.predictions import Bools, Floats
 
-    Floats = NDArray[np.float64]
     Rows = Iterator[tuple[str, dict[str, Any]]]
 
 EACH = False
@@ -69,21 +68,19 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     UserError
         If the positive class of a task is not named, or is none of two.
     """
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
-    key = "analysis.fairness.positive"
-    for model in inputs.models:
-        for case in cases(inputs, model, params.positive, params.texts_min, key):
-            weights = case.weights(params.n_bootstrap, params.seed)
-            for part in (_values, _differences):
-                for name, row in part(case, weights, params):
-                    found[name].append({"model": model, "task": case.task} | row)
-    return tables(found, SCHEMAS)
+
+    def rows(case: Case) -> Rows:
+        weights = case.weights(params.n_bootstrap, params.seed)
+        yield from _values(case, weights, params)
+        yield from _differences(case, weights, params)
+
+    return tables(cases(inputs, params.positive, params.texts_min, "fairness"), rows, SCHEMAS)
 
 
 def estimates(
     case: Case,
     own: Measured,
-    member: NDArray[np.bool_],
+    member: Bools,
     reading: int,
     p: tuple[Floats, str] | None,
     params: Params,

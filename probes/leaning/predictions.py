@@ -16,7 +16,7 @@ from plumbline.probes.stats.crossed import Contrast
 from plumbline.probes.stats.estimate import Estimate, adjusted, finite, significant, typed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -159,9 +159,9 @@ def _cell(name: str, value: Any, m: int) -> Any:
 
 
 def cases(
-    inputs: Inputs, model: str, positive: dict[str, str], texts_min: int, key: str
+    inputs: Inputs, positive: dict[str, str], texts_min: int, analysis: str
 ) -> Iterator[Case]:
-    """Yield the tasks of a model, in the order of their names.
+    """Yield the tasks of every model, in the order of their names.
 
     Parameters
     ----------
@@ -169,23 +169,27 @@ def cases(
         The class that is sought, by task or by what its name begins with.
     texts_min
         Texts that a group must have.
-    key
-        Of the params, for messages.
+    analysis
+        Whose params these are, for messages.
 
     Raises
     ------
     UserError
         If there are not two classes with the positive one, or trainings were asked different texts.
     """
-    folder = inputs.outputs("finetuned_classifiers", model)
-    for path in sorted(p for p in folder.iterdir() if p.is_dir()):
+    outputs = "finetuned_classifiers"
+    places = ((m, p) for m in inputs.models for p in sorted(inputs.outputs(outputs, m).iterdir()))
+    for model, path in places:
+        if not path.is_dir():
+            continue
         task = path.name
         sought = positive.get(task, positive.get(task.partition("-")[0], ""))
         frame = pl.read_parquet(path / "*.parquet")
         classes = sorted(frame["class"].unique())
         if sought not in classes or len(classes) != 2:
             raise UserError(
-                f"{key}: {task} has the classes {', '.join(classes)}; name one of two for it"
+                f"analysis.{analysis}.positive: {task} has the classes {', '.join(classes)}; name "
+                "one of two for it"
             )
         states, ids, true = _states(frame.filter(pl.col("class") == sought), sought, path)
         members = _members(inputs, task, frame, ids, texts_min)
@@ -272,9 +276,18 @@ def matched(one: Runs, other: Runs, state: State) -> tuple[Runs, Runs]:
 
 
 def tables(
-    found: dict[str, list[dict[str, Any]]], schemas: dict[str, Schema]
+    cases: Iterable[Case],
+    rows_of: Callable[[Case], Iterable[tuple[str, dict[str, Any]]]],
+    schemas: dict[str, Schema],
 ) -> dict[str, pl.DataFrame]:
-    """Return rows as tables, adjusted over all tests of a task of a model in a reading."""
+    """Return what each case has for which table, if there is something.
+
+    p is adjusted over all tests of a task of a model in a reading.
+    """
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in schemas}
+    for case in cases:
+        for name, row in rows_of(case):
+            found[name].append({"model": case.model, "task": case.task} | row)
     result = {}
     for name, rows in found.items():
         if rows:

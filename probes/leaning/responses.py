@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from plumbline.probes.leaning.schemas import CompassParams as Params
+    from plumbline.probes.leaning.scoring import Array, Scale
     from plumbline.probes.leaning.scoring import Reading as Rounding
-    from plumbline.probes.leaning.scoring import Scale
 
-    Array = NDArray[np.float64]
     Words = NDArray[np.str_]
     Masses = tuple[str, pl.DataFrame, tuple[Array, Array], Words]
 

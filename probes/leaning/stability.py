@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -40,97 +39,76 @@ if TYPE_CHECKING:
 
 SHUFFLED = "clusters of one side shuffled: the two have nothing to do with each other"
 TURNED = ("negated", "opposites")  # where a response must change sides
-FREE: dict[str, dict[str, Any]] = {  # in what alone two promptings differ
-    "prompts": {"prompt": ""},
-    "suffixes": {"prompt": ""},
-    "order": {"order": 0},
-    "seeds": {"sample": 0},
+FREE = {  # in what alone two promptings differ
+    "prompts": "prompt",
+    "suffixes": "prompt",
+    "order": "order",
+    "seeds": "sample",
 }
+OTHER = {"negated": NEGATED, "paraphrases": PARAPHRASE}  # form that is held against the plain one
+WAY = (*STATE, "pretraining_seed", "prompt", "form", "variant", "order", "sample")
 EPSILON = 1e-9
-
-
-class Way(NamedTuple):
-    """One prompting of every statement, after one training."""
-
-    pretraining_seed: int
-    prompt: str
-    form: int
-    variant: str
-    order: int
-    sample: int
 
 
 def stability(reading: Reading, params: Params) -> Iterator[dict[str, Any]]:
     """Yield the share of statements that stay on their side, for each change of the prompt."""
-    single = _sides(reading.single, reading.scale)
-    for state, ways in _sides(reading.answers, reading.scale).items():
-        for comparison in COMPARISONS:
-            own = single.get(state, {}) if comparison == "seeds" else ways
-            pairs = list(_pairs(comparison, own, reading.scale))
-            if row := _agreement(comparison, pairs, reading.scale, params):
-                yield reading.about(state) | row
+    scale = reading.scale
+    ways, single = (_sides(table, scale) for table in (reading.answers, reading.single))
+    for comparison in COMPARISONS:
+        pairs = _pairs(comparison, single if comparison == "seeds" else ways)
+        for state, own in pairs.group_by(STATE, maintain_order=True):
+            one, two = (np.array(own[side].to_list()) for side in ("side", "side_other"))
+            places = np.arange(len(scale.ids))
+            if comparison == "opposites":
+                places = np.array(list(scale.opposites), dtype=np.int64)
+                one, two = one[:, places], one[:, list(scale.opposites.values())]
+            clusters = np.array(scale.clusters)[places]
+            if (np.abs(one) * np.abs(two)).any():
+                row = _agreement(comparison, one, two, clusters, params)
+                yield reading.about(State(*state)) | row | {"pairs": len(own)}
 
 
-def _sides(found: pl.DataFrame, scale: Scale) -> dict[State, dict[Way, Array]]:
-    """Return the side of every statement, 1, -1, or 0 where there is none, (statements,)."""
+def _sides(found: pl.DataFrame, scale: Scale) -> pl.DataFrame:
+    """Return each prompting of every statement after one training, a row each.
+
+    ``side`` has for each statement 1, -1, or 0 where there is none.
+    """
     stance = pl.sum_horizontal(
         *(pl.col(name) * value for name, value in zip(WEIGHTS, STANCES, strict=True)),
         ignore_nulls=False,
     )
     side = pl.when(stance.abs() > EPSILON).then(stance.sign()).otherwise(0.0)
-    place = {name: i for i, name in enumerate(scale.ids)}
-    result: dict[State, dict[Way, Array]] = {}
-    for *state, name, value in found.select(*STATE, *Way._fields, "id", side).iter_rows():
-        own, way = State(*state[:4]), Way(*state[4:])
-        sides = result.setdefault(own, {}).setdefault(way, np.zeros(len(scale.ids)))
-        sides[place[name]] = value
-    return result
+    own = found.select(*WAY, "id", side=side)
+    every = own.select(WAY).unique().join(pl.DataFrame({"id": scale.ids}), how="cross")
+    full = every.join(own, on=[*WAY, "id"], how="left").with_columns(pl.col("side").fill_null(0.0))
+    ways = full.sort(*WAY, "id").group_by(WAY, maintain_order=True).agg("side")
+    # a prompt without the name of its forced-choice suffix, behind the last slash
+    template = pl.col("prompt").str.replace(r"(?s)^(.+)/[^/]+$", "$1")
+    return ways.with_columns(template=template)
 
 
-def _pairs(
-    comparison: str, ways: dict[Way, Array], scale: Scale
-) -> Iterator[tuple[Array, Array, Places]]:
-    """Yield the sides in two promptings, and the place of each statement."""
-    every = np.arange(len(scale.ids))
-    plain = {way: sides for way, sides in ways.items() if way.form == PLAIN}
-    if comparison in ("negated", "paraphrases"):
-        form = NEGATED if comparison == "negated" else PARAPHRASE
-        for way, sides in ways.items():
-            first = way._replace(form=PLAIN, variant="")
-            if way.form == form and first in plain:
-                yield plain[first], sides, every
-    elif comparison == "opposites" and scale.opposites:
-        one, two = (np.array(list(x)) for x in (scale.opposites, scale.opposites.values()))
-        for sides in plain.values():
-            yield sides[one], sides[two], one
-    else:
-        alike: dict[object, list[Array]] = {}
-        for way in sorted(plain) if comparison in FREE else ():
-            rest = way._replace(**FREE[comparison])
-            same = (rest, _template(way)) if comparison == "suffixes" else rest
-            alike.setdefault(same, []).append(plain[way])
-        for each in alike.values():
-            for one_side, two_side in combinations(each, 2):
-                yield one_side, two_side, every
-
-
-def _template(way: Way) -> str:
-    """Return a prompt without the name of its forced-choice suffix, behind the last slash."""
-    name, _, force = way.prompt.rpartition("/")
-    return name if name and force else way.prompt
+def _pairs(comparison: str, ways: pl.DataFrame) -> pl.DataFrame:
+    """Return promptings that are compared, two in a row, the second one's ``side_other``."""
+    plain = ways.filter(pl.col("form") == PLAIN)
+    if comparison == "opposites":
+        return plain.with_columns(side_other="side")
+    free = FREE.get(comparison, "form")
+    apart = {free, "side", *{"form": ("variant",), "prompt": ("template",)}.get(free, ())}
+    same = [name for name in ways.columns if name not in apart]
+    same += ["template"] if comparison == "suffixes" else []
+    others = ways.filter(pl.col("form") == OTHER.get(comparison, PLAIN))
+    pairs = plain.join(others, on=same, suffix="_other", maintain_order="left_right")
+    return pairs.filter(pl.col(free) < pl.col(f"{free}_other"))
 
 
 def _agreement(
-    comparison: str, pairs: list[tuple[Array, Array, Places]], scale: Scale, params: Params
-) -> dict[str, Any] | None:
-    """Return the row of a comparison; None where no pair has a side in both promptings."""
-    if not any((np.abs(one) * np.abs(two)).any() for one, two, _ in pairs):
-        return None
-    one, two = (np.stack([pair[side] for pair in pairs]) for side in (0, 1))
+    comparison: str, one: Array, two: Array, clusters: NDArray[np.str_], params: Params
+) -> dict[str, Any]:
+    """Return how often sides, (pairs, statements), are alike, or opposed where they should be."""
     sign = -1.0 if comparison in TURNED else 1.0
     counted = np.abs(one) * np.abs(two)
     held = (counted + sign * one * two) / 2
-    place = np.unique(np.array(scale.clusters)[pairs[0][2]], return_inverse=True)[1]
+    place = np.unique(clusters, return_inverse=True)[1]
     of, total = (np.bincount(place, x.sum(axis=0)) for x in (held, counted))
     shares = of[total > 0] / total[total > 0]
     value = float(held.sum() / counted.sum())
@@ -154,7 +132,6 @@ def _agreement(
         p=(1 + hits) / (1 + len(null)),
         comparison=COMPARISONS.index(comparison),
         chance=finite((1 + chance) / 2),
-        pairs=len(pairs),
     )
 
 

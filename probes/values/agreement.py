@@ -193,5 +193,5 @@ def _table(found: list[Told], scorer: Scorer) -> pa.Table:
         for question, method, sides, unknown in found
     ]
     told.sort(key=itemgetter(*SCHEMA.key))
-    columns = {name: [row[name] for row in told] for name in told[0]} if told else {}
+    columns = {c.name: [row[c.name] for row in told] for c in SCHEMA.columns if c not in MODEL}
     return rows(SCHEMA, scorer, len(told), columns)

@@ -14,11 +14,7 @@ import numpy as np
 from scipy.special import ndtr
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from plumbline.probes.values.responses import Block
-
-    Array = NDArray[np.float64]
+    from plumbline.probes.values.responses import Array, Block
 
 LOWEST, HIGHEST = 1.0, 5.0
 

@@ -147,13 +147,6 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
             )
 
 
-def verdict(p: float | None, p_equivalence: float | None, level: float = 0.05) -> int:
-    """Return what the test of a difference and that of equivalence say together."""
-    apart, alike = (x is not None and x <= level for x in (p, p_equivalence))
-    names = {(False, False): "undecided", (False, True): "equivalent", (True, False): "different"}
-    return schemas.VERDICTS.index(names.get((apart, alike), "different, within the margin"))
-
-
 def lines(reading: Reading) -> Iterator[dict[str, Any]]:
     """Yield slopes, intercepts and spreads of the calibration, and its area under the curve."""
     block = reading.calibration

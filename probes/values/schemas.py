@@ -18,6 +18,7 @@ FITTED = ("pooled", "by gender")
 SPREADS = ("n-1", "n")
 MEASURES = ("value", "agreement")
 COMPARISONS = ("frames", "denied", "opposites", "genders", "methods")
+# no test, that of equivalence alone, that of a difference alone, or both at most at their level
 VERDICTS = ("undecided", "equivalent", "different", "different, within the margin")
 BASELINES = ("random answers", "always agrees", "always disagrees")
 STATUS = ("all", *INFECTED)

@@ -18,11 +18,8 @@ from plumbline.probes.values.schemas import ALL, STATUS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from plumbline.probes.values.responses import Array
     from plumbline.probes.values.schemas import Params
-
-    Array = NDArray[np.float64]
 
 RESPONDENTS_OF = {0: "female", 1: "male", 2: ALL}  # by WHO
 KIND = ("survey", "simulated", "scale", "axis", "gender", "infected")

@@ -26,12 +26,9 @@ from plumbline.probes.values.survey import baselines, respondents, standing, sur
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from numpy.typing import NDArray
-
     from plumbline.probes.core.run_analysis import Inputs
-    from plumbline.probes.values.responses import Block
+    from plumbline.probes.values.responses import Array, Block
 
-    Array = NDArray[np.float64]
     Rows = Iterator[dict[str, Any]] | pl.DataFrame
 
 EACH = False
@@ -39,6 +36,7 @@ DATASETS = ("statements", "survey")
 OUTPUTS = ("agreement",)
 TABLES = ()
 METHODS = {"faithful": ("together", "sequence"), "corrected": ("l2r", "sequence")}
+LEVEL = 0.05  # of adjusted p, for a verdict
 OPTIONAL = ("respondents", "standing")  # tables that may have no row
 FAMILIES = {  # columns that are equal in tests that are adjusted together
     "values": ("model", "language", "scale", "reading"),
@@ -98,8 +96,11 @@ def _table(table: pl.DataFrame | None, name: str) -> pl.DataFrame:
         table = adjusted(table, over=FAMILIES[name])
     if name == "gender":
         table = adjusted(table, "p_equivalence", FAMILIES[name])
-        both = table.select("p_bh", "p_equivalence_bh").iter_rows()
-        table = table.with_columns(verdict=pl.Series([rows_of.verdict(*p) for p in both]))
+        apart, alike = (
+            (pl.col(p) <= LEVEL).fill_null(value=False).cast(pl.Int64)
+            for p in ("p_bh", "p_equivalence_bh")
+        )
+        table = table.with_columns(verdict=2 * apart + alike)  # in the order of VERDICTS
     return typed(table, schema).sort(schema.key)
 
 
