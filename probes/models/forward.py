@@ -162,7 +162,7 @@ class Adapter:
         return self.finite(torch.log_softmax(wide, dim=-1))
 
     def scores(
-        self, texts: Sequence[str], sums: Iterable[float], own: Sequence[Sequence[int]]
+        self, texts: Iterable[str], sums: Iterable[float], own: Sequence[Sequence[int]]
     ) -> list[Score]:
         """Return the score of each text: the sum over its ``own`` tokens, rounded."""
         return [

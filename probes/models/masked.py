@@ -118,16 +118,12 @@ class Masked(Reader):
         config, tokenizer = self.model.config, self.tokens.tokenizer
         if self.kind == "xlnet":
             return {"token_type_ids": torch.where(ids == tokenizer.cls_token_id, 2, 0)}
-        if hasattr(tokenizer, "src_lang") and not language:
-            raise UserError(f"models.{self.name}: needs the language of its texts")
+        self.tokens.told(language)
         if self.kind != "xlm" or not config.use_lang_emb or config.n_langs < 2:
             return {}
         numbers = getattr(config, "lang2id", None) or {}
         if language not in numbers:
-            known = ", ".join(sorted(numbers))
-            raise UserError(
-                f"models.{self.name}: knows no language {language!r}, only {known}; set languages"
-            )
+            raise self.tokens.foreign(language, numbers)
         return {"langs": torch.full_like(ids, numbers[language])}
 
     def asked(

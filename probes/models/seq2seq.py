@@ -49,8 +49,7 @@ class Seq2Seq(Filler, Writer):
                 f"models.{self.name}: has no {GAP}, so it cannot fill a mask as T5 does; a model "
                 "with a mask of its own is kind: masked"
             )
-        written = [self.context + prompt.replace(MASK, GAP) for prompt in prompts]
-        encoded = self.encode(written, language)
+        written, encoded = self._inputs(prompts, language)
         for text, ids in zip(written, encoded, strict=True):
             if ids.count(self.gap) != 1:
                 raise UserError(f"models.{self.name}: not exactly one mask in {text!r}")
@@ -73,20 +72,18 @@ class Seq2Seq(Filler, Writer):
         long or empty, a result that is not finite, or no language where one is needed is a
         UserError.
         """
-        self._told(language)
         for block in blocks(pairs):
-            prefixes = [self.context + prefix.replace(MASK, GAP) for prefix, _ in block]
-            encoded = self.encode(prefixes, language)
-            rests = self.tokens.encode([rest for _, rest in block], language, special=False)
-            for (_, rest), prefix, tail in zip(block, prefixes, rests, strict=True):
+            prefixes, encoded = self._inputs([prefix for prefix, _ in block], language)
+            rests = [rest for _, rest in block]
+            tails = self.tokens.encode(rests, language, special=False)
+            for rest, prefix, tail in zip(rests, prefixes, tails, strict=True):
                 self.tokens.fits(rest, [*self.opening[1:], *tail], self.longest)
                 if not tail:
                     raise UserError(
                         f"models.{self.name}: no token to score in {rest!r} after {prefix!r}"
                     )
-            sums = self._sums(encoded, [(i, [], tail) for i, tail in enumerate(rests)])
-            both = [f"{p}\t{rest}" for p, (_, rest) in zip(prefixes, block, strict=True)]
-            yield from self.scores(both, sums, rests)
+            sums = self._sums(encoded, [(i, [], tail) for i, tail in enumerate(tails)])
+            yield from self.scores(map("\t".join, zip(prefixes, rests, strict=True)), sums, tails)
 
     def _sums(
         self, encoded: list[list[int]], rows: list[tuple[int, list[int], list[int]]]
@@ -114,9 +111,7 @@ class Seq2Seq(Filler, Writer):
         self, prompts: list[str], room: int, language: str
     ) -> tuple[list[str], list[list[int]]]:
         """Return what the encoder gets of each prompt, the decoder having room for the tokens."""
-        self._told(language)
-        texts = [self.context + prompt.replace(MASK, GAP) for prompt in prompts]
-        encoded = self.encode(texts, language)
+        texts, encoded = self._inputs(prompts, language)
         for text in texts:
             self.tokens.room(text, len(self.opening) - 1, room, self.longest)
         return texts, encoded
@@ -140,10 +135,11 @@ class Seq2Seq(Filler, Writer):
         read = state["encoder_outputs"]
         read["last_hidden_state"] = read.last_hidden_state[rows]
 
-    def _told(self, language: str) -> None:
-        """Refuse to guess a language: the last one asked would go on in silence."""
-        if not language and hasattr(self.tokens.tokenizer, "src_lang"):
-            raise UserError(f"models.{self.name}: needs the language of its texts")
+    def _inputs(self, prompts: list[str], language: str) -> tuple[list[str], list[list[int]]]:
+        """Return what the encoder gets of each prompt, as text and tokens."""
+        self.tokens.told(language)
+        texts = [self.context + prompt.replace(MASK, GAP) for prompt in prompts]
+        return texts, self.encode(texts, language)
 
     def _opening(self) -> list[int]:
         """Return what the decoder begins with: its start, and what the config forces after it."""

@@ -68,8 +68,7 @@ class Tokens:
         from tokenizers import AddedToken
 
         own = str(self.tokenizer.mask_token)
-        head = self.tokenizer(HEAD, add_special_tokens=False)["input_ids"]
-        both = self.tokenizer(f"{HEAD} {own}", add_special_tokens=False)["input_ids"]
+        head, both = self.encode([HEAD, f"{HEAD} {own}"], special=False)
         if both != [*head, self.mask_id]:
             mask = AddedToken(own, lstrip=True, special=True)
             self.tokenizer.add_tokens(mask, special_tokens=True)
@@ -105,14 +104,20 @@ class Tokens:
         if self.moses:
             known = self.tokenizer.lang2id
             if language and known and language not in known:
-                raise self._foreign(language, known)
+                raise self.foreign(language, known)
             # `lang=` is dropped on its way through transformers 5, and all would pass for English
             apart = partial(type(self.tokenizer)._tokenize, self.tokenizer)  # noqa: SLF001
             self.tokenizer._tokenize = partial(apart, lang=language or "en")  # noqa: SLF001
         elif language and hasattr(self.tokenizer, "src_lang"):
             self.tokenizer.src_lang = self.code(language)
 
-    def _foreign(self, language: str, known: Iterable[str]) -> UserError:
+    def told(self, language: str) -> None:
+        """Refuse to guess a language: the last one asked would go on in silence."""
+        if not language and hasattr(self.tokenizer, "src_lang"):
+            raise UserError(f"models.{self.name}: needs the language of its texts")
+
+    def foreign(self, language: str, known: Iterable[str]) -> UserError:
+        """Return the problem of a language that is not among those known."""
         return UserError(
             f"models.{self.name}: knows no language {language!r}, only {', '.join(sorted(known))}; "
             "set languages"
@@ -126,7 +131,7 @@ class Tokens:
         known = [token for token in self.tokenizer.get_added_vocab() if "_" in token]
         codes = [token for token in known if token.split("_")[0] == language]
         if len(codes) != 1:
-            raise self._foreign(language, known)
+            raise self.foreign(language, known)
         return str(codes[0])
 
     def counted(self, ids: Sequence[int]) -> list[int]:
