@@ -44,8 +44,6 @@ def matched(
         Units with equal rows are alike.
     groups : (n,) array
 
-    References
-    ----------
     Iacus, King and Porro (2012), Causal inference without balance checking: coarsened exact
     matching, Political Analysis 20(1), p. 1-24.
 

@@ -24,10 +24,12 @@ BLOCK = 64  # words whose replicates are held at once beside the draws
 
 
 def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
-    """Pointwise mutual information, natural logarithm.
+    """Pointwise mutual information in nats, (..., words, groups).
 
     PMI(w, g) = log p(w, g) / (p(w) p(g)), equation 1 of Stańczak et al. (2023); with ``smoothing``
-    added to every cell first (Lidstone).
+    added to every cell first (Lidstone). -inf where a word was never generated for a group and
+    nothing was added, nan where the word or the group has no count at all. Without smoothing,
+    sum over g of p(g) exp(PMI(w, g)) is 1 for every word.
 
     Parameters
     ----------
@@ -36,12 +38,6 @@ def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
     merged
         The last row stands for so many words together, 0 for one word as all others.
 
-    Returns
-    -------
-    (..., words, groups) array
-        In nats; -inf where a word was never generated for a group and nothing was added, nan
-        where the word or the group has no count at all. Without smoothing,
-        sum over g of p(g) exp(PMI(w, g)) is 1 for every word.
     """
     cells = np.asarray(counts, dtype=np.float64) + smoothing
     if merged:
