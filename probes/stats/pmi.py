@@ -86,9 +86,11 @@ def intervals(
 
     Without smoothing this is the ordinary bootstrap, with Poisson weights. It gives a word that a
     group never got no width at all, and covers the truth too rarely where counts are small. With
-    smoothing it is the Bayesian bootstrap: each cluster has a standard exponential weight, and
-    what is added to a cell is as uncertain as if it had been counted, Gamma(smoothing) instead of
-    the constant.
+    smoothing it is the Bayesian bootstrap (Rubin 1981): each cluster has a standard exponential
+    weight, and what is added to a cell is as uncertain as if it had been counted, Gamma(smoothing)
+    instead of the constant.
+
+    Davison and Hinkley (1997), Bootstrap Methods and their Application, sections 2.4 and 5.3.
 
     Parameters
     ----------
@@ -101,11 +103,6 @@ def intervals(
         Of the Gamma.
     merged
         The last row stands for so many words together, 0 for one word as all others.
-
-    References
-    ----------
-    Davison and Hinkley (1997), Bootstrap Methods and their Application, sections 2.4 and 5.3;
-    Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
     """
     cells = smoothed(draws, smoothing, seed, merged) if smoothing else draws
     by_group = cells.sum(axis=0)
