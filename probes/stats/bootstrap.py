@@ -12,15 +12,16 @@ from math import exp, factorial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
+Bits = NDArray[np.uint64]
+Floats = NDArray[np.float64]
 
-    Bits = NDArray[np.uint64]
-
+METHOD = "bootstrap percentile, expanded for few clusters (Poisson weights)"
 GRAIN = 4096  # exponential weights are whole multiples of 1 / GRAIN: sums of them are exact
 # P(Poisson(1) <= k) as a share of 2^64, up to the last k at which it is below 1
 POISSON = tuple(int(2**64 * sum(exp(-1) / factorial(j) for j in range(k + 1))) for k in range(17))
@@ -36,13 +37,10 @@ def keys(units: Iterable[str]) -> Bits:
 
 
 def bits(units: Bits, draws: int, seed: int) -> Bits:
-    """Return uniform 64-bit numbers, an array (units, draws).
+    """Return uniform 64-bit numbers, an array (units, draws), keyed by the seed and the unit.
 
-    Philox 4x64-10 in counter mode, keyed by the seed and the unit.
-
-    References
-    ----------
-    Salmon et al. (2011), Parallel random numbers: as easy as 1, 2, 3, SC '11, section 4.3.
+    Philox 4x64-10 in counter mode: Salmon et al. (2011), Parallel random numbers: as easy as 1, 2,
+    3, SC '11, section 4.3.
     """
     found = np.empty((len(units), draws), dtype=np.uint64)
     source = np.random.Philox(key=np.array([seed, 0], dtype=np.uint64))
@@ -58,12 +56,9 @@ def poisson(uniform: Bits) -> NDArray[np.float32]:
     """Return Poisson(1) weights: how often a unit is drawn in the ordinary bootstrap.
 
     Given their sum, the weights of all units are those of drawing so many units with replacement.
-    That the sum varies does not matter to ratios of counts.
-
-    References
-    ----------
-    Hanley and MacGibbon (2006), Creating non-parametric bootstrap samples using Poisson
-    frequencies, Comput. Methods Programs Biomed. 83(1).
+    That the sum varies does not matter to ratios of counts: Hanley and MacGibbon (2006), Creating
+    non-parametric bootstrap samples using Poisson frequencies, Comput. Methods Programs Biomed.
+    83(1).
     """
     found = np.zeros(uniform.shape, dtype=np.int8)
     for limit in POISSON:
@@ -72,10 +67,8 @@ def poisson(uniform: Bits) -> NDArray[np.float32]:
 
 
 def exponential(uniform: Bits) -> NDArray[np.float32]:
-    """Return standard exponential weights in units of 1 / ``GRAIN``: the Bayesian bootstrap's.
+    """Return standard exponential weights in units of 1 / ``GRAIN``.
 
-    References
-    ----------
     Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
     """
     share = (uniform >> np.uint64(11)).astype(np.float64)
@@ -86,14 +79,12 @@ def exponential(uniform: Bits) -> NDArray[np.float32]:
     return np.rint(share, out=share).astype(np.float32)
 
 
-METHOD = "bootstrap percentile, expanded for few clusters (Poisson weights)"
-
-
-def interval(draws: NDArray[np.float64], clusters: int, confidence: float) -> tuple[float, float]:
+def interval(draws: Floats, clusters: int, confidence: float) -> tuple[float, float]:
     """Return the expanded percentile interval of bootstrap replicates, nan left out.
 
     The bootstrap's spread is too small by sqrt((n - 1) / n), and its normal tails by those of t.
-    The levels are moved outward by both.
+    The levels are moved outward by both: Hesterberg (2015), What teachers should know about the
+    bootstrap, The American Statistician 69(4), p. 379.
 
     Parameters
     ----------
@@ -101,11 +92,6 @@ def interval(draws: NDArray[np.float64], clusters: int, confidence: float) -> tu
         The estimate in each replicate.
     clusters
         How many were resampled; with fewer than two the ends are nan.
-
-    References
-    ----------
-    Hesterberg (2015), What teachers should know about the bootstrap, The American Statistician
-    69(4), p. 379: expanded percentile intervals.
 
     Examples
     --------
@@ -127,20 +113,18 @@ def interval(draws: NDArray[np.float64], clusters: int, confidence: float) -> tu
 class Limits(NamedTuple):
     """Percentile limits, arrays of one shape."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
 
 
-def percentiles(values: NDArray[np.float64], confidence: float) -> Limits:
+def percentiles(values: Floats, confidence: float) -> Limits:
     """Return limits over the last axis; nan is left out, and all nan gives nan.
 
     The order statistics just outside the percentiles, so that limits are values that were drawn.
     """
     values = np.sort(values, axis=-1)  # nan goes last
-    defined = np.maximum(values.shape[-1] - np.isnan(values).sum(axis=-1), 1) - 1
+    defined = np.maximum((~np.isnan(values)).sum(axis=-1, keepdims=True), 1) - 1
     tail = (1 - confidence) / 2
-    first = np.floor(tail * defined).astype(np.int64)
-    last = np.ceil((1 - tail) * defined).astype(np.int64)
-    low = np.take_along_axis(values, first[..., None], axis=-1)[..., 0]
-    high = np.take_along_axis(values, last[..., None], axis=-1)[..., 0]
-    return Limits(low, high)
+    places = np.floor(tail * defined), np.ceil((1 - tail) * defined)
+    ends = (np.take_along_axis(values, place.astype(np.int64), axis=-1) for place in places)
+    return Limits(*(end[..., 0] for end in ends))

@@ -54,16 +54,14 @@ def agreement(
 ) -> Agreement:
     """Estimate accuracy and macro-F1 with percentile bootstrap intervals over texts.
 
+    Van Rijsbergen (1979), Information Retrieval, ch. 7; Efron (1979), Annals of Statistics 7.
+
     Parameters
     ----------
     true, predicted
         (texts,) class indices from 0. A text is the cluster unit. F1 of a class is 0 where it is
         neither true nor predicted but some other class is; macro-F1 is the plain mean over the
         classes that are true anywhere in ``true``.
-
-    References
-    ----------
-    Van Rijsbergen (1979), Information Retrieval, ch. 7; Efron (1979), Annals of Statistics 7.
 
     Examples
     --------
@@ -204,10 +202,7 @@ def metrics(counts: Floats) -> Floats:
     that it needs has no text: both for the balanced and macro ones, the positive one for F1,
     precision and recall. Precision is 0 where no text is called positive.
 
-    References
-    ----------
-    Van Rijsbergen (1979), Information Retrieval, ch. 7; Brodersen et al. (2010), The balanced
-    accuracy and its posterior distribution, ICPR.
+    Brodersen et al. (2010), The balanced accuracy and its posterior distribution, ICPR.
 
     Examples
     --------
@@ -230,6 +225,8 @@ def metrics(counts: Floats) -> Floats:
 def vote(probability: Floats, kind: str) -> Bools:
     """Return whether an ensemble calls each text positive.
 
+    Kittler et al. (1998), On combining classifiers, IEEE TPAMI 20(3): mean rule, majority vote.
+
     Parameters
     ----------
     probability : (voters, texts) or (..., voters, texts)
@@ -237,11 +234,6 @@ def vote(probability: Floats, kind: str) -> Bools:
     kind
         ``hard``: the majority; where an even number of voters is split in halves the mean
         probability decides. ``mean probability``: whether the mean is above one half.
-
-    References
-    ----------
-    Kittler et al. (1998), On combining classifiers, IEEE TPAMI 20(3): the mean rule and
-    the majority vote.
 
     Examples
     --------

@@ -81,16 +81,14 @@ def redrawn_twice(
     With the product of a weight of the source text and one of the name this is the bootstrap of
     two crossed factors, whose variance is never too small on average.
 
+    Owen (2007), The pigeonhole bootstrap, Annals of Applied Statistics 1(2), p. 386-411.
+
     Parameters
     ----------
     values : (rows, measures) array
     groups : (rows,) array
         Group of each row, of ``number`` in all.
     weights : (rows, replicates) array
-
-    References
-    ----------
-    Owen (2007), The pigeonhole bootstrap, Annals of Applied Statistics 1(2), p. 386-411.
     """
     rows = len(values)
     pick = csr_array((np.ones(rows), (groups, np.arange(rows))), shape=(number, rows))
@@ -162,8 +160,6 @@ def within(found: Moments, weights: NDArray[np.floating] | None = None) -> Float
 
     The mean is weighted by n - 3, the inverse of the variance of z.
 
-    References
-    ----------
     Fisher (1921), On the probable error of a coefficient of correlation deduced from a small
     sample, Metron 1(4); Silver and Dunlap (1987), J. Applied Psychology 72(1), p. 146-148.
     """

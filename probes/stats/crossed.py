@@ -62,8 +62,6 @@ def of_total(values: ArrayLike) -> Part:
 def left_out(values: NDArray[np.float64]) -> Part:
     """Return the jackknife's part: ``values`` (seeds,) are the estimate without each seed in turn.
 
-    References
-    ----------
     Efron and Stein (1981), The jackknife estimate of variance, Annals of Statistics 9(3).
 
     Examples

@@ -75,8 +75,6 @@ def spearman(x: Floats, y: Floats, confidence: float = 0.95) -> Estimate:
     The interval is Fisher's z with the variance (1 + rho^2 / 2) / (n - 3). All is nan where one of
     the arrays does not vary.
 
-    References
-    ----------
     Bonett and Wright (2000), Psychometrika 65(1), equation 3, p. 25.
     """
     if len(x) != len(y) or len(x) < 4:

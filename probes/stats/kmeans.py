@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.cluster import KMeans
 from sklearn.covariance import ledoit_wolf_shrinkage
@@ -20,16 +21,16 @@ from threadpoolctl import threadpool_limits
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+Floats = NDArray[np.float64]
 
 
 class Partition(NamedTuple):
     """The best of several k-means runs over n points, and how the runs differ."""
 
     labels: NDArray[np.int64]  # (n,) of the run with the least inertia; 0 is the largest cluster
-    inertia: NDArray[np.float64]  # (seeds,) sum of squared distances to the nearest centre
-    agreement: NDArray[np.float64]  # (pairs of seeds,) adjusted Rand index
-    widths: NDArray[np.float64]  # (n,) silhouette of every point in that run
+    inertia: Floats  # (seeds,) sum of squared distances to the nearest centre
+    agreement: Floats  # (pairs of seeds,) adjusted Rand index
+    widths: Floats  # (n,) silhouette of every point in that run
 
     @property
     def silhouette(self) -> float:
@@ -40,11 +41,11 @@ class Partition(NamedTuple):
 class Null(NamedTuple):
     """The same of points drawn from one cloud."""
 
-    log_inertia: NDArray[np.float64]  # (draws,) natural logarithm of the best run's
-    silhouette: NDArray[np.float64]  # (draws,)
+    log_inertia: Floats  # (draws,) natural logarithm of the best run's
+    silhouette: Floats  # (draws,)
 
 
-def principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def principal(points: Floats) -> Floats:
     """Return points (n, d) centred, in their principal axes: (n, min(n, d)), all distances kept.
 
     Of the two directions of an axis, the one in which the farthest point is positive.
@@ -55,7 +56,7 @@ def principal(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(scores * np.where(far < 0, -1.0, 1.0))
 
 
-def partition(points: NDArray[np.float64], k: int, seeds: Sequence[int]) -> Partition:
+def partition(points: Floats, k: int, seeds: Sequence[int]) -> Partition:
     """Part points (n, d), of which k + 1 at least are distinct, into k clusters for each seed."""
     if len(np.unique(points, axis=0)) <= k:
         raise ValueError(f"{k} clusters need more than {k} distinct points")
@@ -84,7 +85,7 @@ def numbered(labels: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def null(
-    points: NDArray[np.float64], ks: Sequence[int], starts: int, draws: int, seed: int | list[int]
+    points: Floats, ks: Sequence[int], starts: int, draws: int, seed: int | list[int]
 ) -> list[Null]:
     """Return what k-means makes of points from one normal cloud, for each number of clusters.
 
@@ -121,7 +122,7 @@ def gap(inertia: float, one_cloud: Null) -> tuple[float, float]:
     return float(draws.mean() - np.log(inertia)), float(draws.std() * np.sqrt(1 + 1 / len(draws)))
 
 
-def upper_p(value: float, draws: NDArray[np.float64]) -> float:
+def upper_p(value: float, draws: Floats) -> float:
     """Return twice the Monte Carlo p of a value as large as this, at most 1.
 
     Davison & Hinkley (1997), Bootstrap Methods, equation 4.11.

@@ -84,8 +84,6 @@ def jackknife(
     degree of freedom fewer than there are clusters, and no more than the residual ones. A
     coefficient that rests on one cluster has no interval.
 
-    References
-    ----------
     MacKinnon and White (1985), Journal of Econometrics 29(3), p. 305-325; Bell and McCaffrey
     (2002), Survey Methodology 28(2), p. 169-181.
     """
@@ -172,6 +170,9 @@ def mixed(
 ) -> Mixed:
     """Fit response = design times coefficients + an intercept of each group + error, by REML.
 
+    Patterson and Thompson (1971), Biometrika 58(3), p. 545-554; Laird and Ware (1982), Biometrics
+    38(4), p. 963-974.
+
     Parameters
     ----------
     response : (rows,) array
@@ -183,11 +184,6 @@ def mixed(
         Degrees of freedom that were taken off before, such as the means of texts. t has as many as
         there are groups more than columns, at least one: coefficients of what varies between
         groups have no more.
-
-    References
-    ----------
-    Patterson and Thompson (1971), Biometrika 58(3), p. 545-554; Laird and Ware (1982), Biometrics
-    38(4), p. 963-974.
     """
     from scipy.optimize import brentq
 

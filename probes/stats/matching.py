@@ -38,16 +38,14 @@ def matched(
     Coarsened exact matching, one to one: in each stratum as many of either group as the smaller one
     has, drawn at random; units of other groups are kept.
 
+    Iacus, King and Porro (2012), Causal inference without balance checking: coarsened exact
+    matching, Political Analysis 20(1), p. 1-24.
+
     Parameters
     ----------
     strata : (n, k) array
         Units with equal rows are alike.
     groups : (n,) array
-
-    References
-    ----------
-    Iacus, King and Porro (2012), Causal inference without balance checking: coarsened exact
-    matching, Political Analysis 20(1), p. 1-24.
 
     Examples
     --------

@@ -24,10 +24,12 @@ BLOCK = 64  # words whose replicates are held at once beside the draws
 
 
 def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
-    """Pointwise mutual information, natural logarithm.
+    """Pointwise mutual information in nats, (..., words, groups).
 
     PMI(w, g) = log p(w, g) / (p(w) p(g)), equation 1 of Stańczak et al. (2023); with ``smoothing``
-    added to every cell first (Lidstone).
+    added to every cell first (Lidstone). -inf where a word was never generated for a group and
+    nothing was added, nan where the word or the group has no count at all. Without smoothing,
+    sum over g of p(g) exp(PMI(w, g)) is 1 for every word.
 
     Parameters
     ----------
@@ -36,12 +38,6 @@ def pmi(counts: Floats, smoothing: float = 0.0, merged: int = 0) -> Floats:
     merged
         The last row stands for so many words together, 0 for one word as all others.
 
-    Returns
-    -------
-    (..., words, groups) array
-        In nats; -inf where a word was never generated for a group and nothing was added, nan
-        where the word or the group has no count at all. Without smoothing,
-        sum over g of p(g) exp(PMI(w, g)) is 1 for every word.
     """
     cells = np.asarray(counts, dtype=np.float64) + smoothing
     if merged:
@@ -90,9 +86,11 @@ def intervals(
 
     Without smoothing this is the ordinary bootstrap, with Poisson weights. It gives a word that a
     group never got no width at all, and covers the truth too rarely where counts are small. With
-    smoothing it is the Bayesian bootstrap: each cluster has a standard exponential weight, and
-    what is added to a cell is as uncertain as if it had been counted, Gamma(smoothing) instead of
-    the constant.
+    smoothing it is the Bayesian bootstrap (Rubin 1981): each cluster has a standard exponential
+    weight, and what is added to a cell is as uncertain as if it had been counted, Gamma(smoothing)
+    instead of the constant.
+
+    Davison and Hinkley (1997), Bootstrap Methods and their Application, sections 2.4 and 5.3.
 
     Parameters
     ----------
@@ -105,11 +103,6 @@ def intervals(
         Of the Gamma.
     merged
         The last row stands for so many words together, 0 for one word as all others.
-
-    References
-    ----------
-    Davison and Hinkley (1997), Bootstrap Methods and their Application, sections 2.4 and 5.3;
-    Rubin (1981), The Bayesian bootstrap, Annals of Statistics 9(1).
     """
     cells = smoothed(draws, smoothing, seed, merged) if smoothing else draws
     by_group = cells.sum(axis=0)

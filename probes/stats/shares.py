@@ -134,13 +134,11 @@ def symmetric(drawn: Floats, value: float, confidence: float, least: float) -> t
     share among all candidates, as the estimate itself is from the truth: percentiles would move
     away from the truth twice. docs/studies/politicians.md has the coverage of both.
 
+    Hall (1988), On symmetric bootstrap confidence intervals, J. R. Stat. Soc. B 50(1), p. 35-45.
+
     Parameters
     ----------
     drawn : (replicates,) array
-
-    References
-    ----------
-    Hall (1988), On symmetric bootstrap confidence intervals, J. R. Stat. Soc. B 50(1), p. 35-45.
 
     Examples
     --------
@@ -261,17 +259,15 @@ def compare(
     in parts they are too wide rather than too narrow. p-values are raw: adjust them over the
     family.
 
+    Stańczak et al. (2023), PLoS ONE 18(11): e0277640, the analysis of supersenses; Hoyle et al.
+    (2019), Unsupervised discovery of gendered language through latent-variable modeling, ACL.
+
     Parameters
     ----------
     first, second : (n, classes) and (m, classes) arrays
         Membership of the words of either list, see :func:`membership`.
     n_permutations, seed
         Of the permutation test where it is not exact.
-
-    References
-    ----------
-    Stańczak et al. (2023), PLoS ONE 18(11): e0277640, the analysis of supersenses; Hoyle et al.
-    (2019), Unsupervised discovery of gendered language through latent-variable modeling, ACL.
     """
     test = permutation_test(first, second, n_permutations, seed)
     size = (len(first), len(second))

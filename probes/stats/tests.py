@@ -46,7 +46,13 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
 
     The null is that the two groups are one: every way to split all units into groups of these
     sizes is as likely as the other. The p-value is the share of splits whose difference of means
-    is at least as far from 0 as the one seen.
+    is at least as far from 0 as the one seen. All splits are counted (``exact``) where the values
+    are 0 and 1, so that the number of ones in a group is hypergeometric, and where there are no
+    more than ``EXACT`` splits; elsewhere splits are drawn.
+
+    Fisher's exact test sums the outcomes that are no more likely than the one seen. In groups of
+    one size these are the differences at least as large, and both are twice the smaller tail; in
+    groups of different sizes the three differ, and this is the second.
 
     Parameters
     ----------
@@ -55,22 +61,9 @@ def permutation_test(first: Floats, second: Floats, replicates: int, seed: int) 
     replicates, seed
         Of the Monte Carlo test, where there is one.
 
-    Returns
-    -------
-    Permutation
-        ``exact`` says for which outcomes all splits were counted: always where the values are 0
-        and 1 (the number of ones in a group is hypergeometric), else where there are no more than
-        ``EXACT`` splits. Elsewhere splits are drawn.
-
-    Notes
-    -----
-    Fisher's exact test sums the outcomes that are no more likely than the one seen. In groups of
-    one size these are the differences at least as large, and both are twice the smaller tail; in
-    groups of different sizes the three differ, and this is the second.
-
     Examples
     --------
-    Fisher's tea (Agresti 2002, Table 3.8): 3 of 4 cups guessed right against 1 of 4.
+    Fisher's tea (Agresti 2002, Categorical Data Analysis, Table 3.8): 3 of 4 cups against 1 of 4.
 
     >>> tea = permutation_test(np.array([[1, 1, 1, 0]]).T, np.array([[1, 0, 0, 0]]).T, 1, 1)
     >>> tea.p.round(4).tolist()
@@ -152,14 +145,9 @@ def fisher_p(with_word: Integers, group_sizes: Integers) -> Floats:
     group_sizes : (groups,) array
         Names in each group.
 
-    References
-    ----------
-    Fisher (1935), The Design of Experiments, section 21; Agresti (2002), Categorical Data
-    Analysis, section 3.5.1.
-
     Examples
     --------
-    Fisher's tea (Agresti 2002, Table 3.8): 3 of 4 cups guessed right.
+    Fisher's tea (The Design of Experiments, 1935; Agresti 2002, Table 3.8): 3 of 4 guessed right.
 
     >>> fisher_p(np.array([[3, 1]]), np.array([4, 4])).round(4).tolist()
     [[0.4857, 0.4857]]
@@ -313,13 +301,13 @@ def membership_p(
     the classes is not for this alone another one. The statistic is the difference between the
     group and all texts of the mean over runs.
 
+    The others, and what is returned, are as in :func:`chance_p`; clusters are permuted whole, and
+    are all in the group or not.
+
     Parameters
     ----------
     member : (texts,)
         Whether each is of the group.
-
-    The others, and what is returned, are as in :func:`chance_p`; clusters are permuted whole, and
-    are all in the group or not.
     """
     dealt = _dealt(member, true, clusters, draws, seed)
     return _two_tailed(metrics(cells(true, predicted, dealt)).mean(axis=0))

@@ -25,6 +25,7 @@ from plumbline.builders.datasets.politicians.build import GENDERS
 from plumbline.builders.datasets.supersenses import build as supersenses
 from plumbline.builders.datasets.words import build as words_dataset
 from plumbline.probes.models.scorer import MASK
+from plumbline.probes.prompts.politicians import bare
 from plumbline.probes.worlds.tiny import Hidden, Steps, Tiny
 
 if TYPE_CHECKING:
@@ -112,9 +113,8 @@ def allot(probabilities: NDArray[np.float64], sentences: int) -> NDArray[np.int6
     counts = np.floor(exact).astype(np.int64)
     short = sentences - counts.sum(axis=1, keepdims=True)
     order = np.argsort(-(exact - counts), axis=1, kind="stable")
-    np.put_along_axis(
-        more := np.zeros_like(counts), order, np.arange(counts.shape[1]) < short, axis=1
-    )
+    more = np.zeros_like(counts)
+    np.put_along_axis(more, order, np.arange(counts.shape[1]) < short, axis=1)
     return counts + more
 
 
@@ -205,7 +205,7 @@ def train(world: World, into: Path) -> None:
         places[pos] = words_dataset.PLACES[part["place"][0]]
     sentences = [text for _, _, _, text, _ in corpus(names, planted, counts, places)]
     tokenizer = tiny_model.tokenizer_of(sentences)
-    prompts = [prompt(name, places[pos]) for pos in planted for name in names]
+    prompts = [bare(places[pos]).about(name) for pos in planted for name in names]
     model = tiny_model.model_of(world, tokenizer, seed=world.training_seed)
     target = torch.cat(
         [
@@ -233,11 +233,6 @@ def train(world: World, into: Path) -> None:
     tiny_model.train(into, world, model, tokenizer, losses, planted=pl.concat(tables))
 
 
-def prompt(name: str, place: str) -> str:
-    """Return the frame of the paper: the mask before or after the bare name."""
-    return f"{MASK} {name}" if place == "before" else f"{name} {MASK}"
-
-
 def _vocabulary(world: World) -> dict[str, pl.DataFrame]:
     """Return the most frequent words of each part of speech, those of both left out."""
     frame = pl.read_parquet(require_validated("words") / f"{world.language}.parquet")
@@ -262,8 +257,8 @@ def corpus(
 ) -> Iterator[tuple[str, str, str, str, int]]:
     """Yield name, part of speech, word, text and count of every sentence of the language."""
     for pos, truth in planted.items():
-        for row, name in enumerate(names):
-            frame = prompt(name, places[pos])
-            for word, count in zip(truth.words, counts[pos][row].tolist(), strict=True):
+        for name, row in zip(names, counts[pos].tolist(), strict=True):
+            frame = bare(places[pos]).about(name)
+            for word, count in zip(truth.words, row, strict=True):
                 if count:
                     yield name, pos, word, frame.replace(MASK, word), count
