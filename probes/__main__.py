@@ -53,9 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         "accelerate launch -m plumbline.probes pretrain MODEL"
     )
     several = [command("pretrain", about, _of_a_model)]
-    for name, words in PROBES.items():
-        several.append(command(name, f"{words} {STAGE}", _probe))
-        _execution(several[-1])
+    several += [_execution(command(n, f"{words} {STAGE}", _probe)) for n, words in PROBES.items()]
     several += [
         command(name, f"tables: {words} {STAGE}", _of_a_model) for name, words in EACH.items()
     ]
@@ -88,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _execution(parser: argparse.ArgumentParser) -> None:
+def _execution(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the options that say how a probe is run; none of them changes what it writes."""
     parser.add_argument(
         "--runner",
@@ -107,6 +105,7 @@ def _execution(parser: argparse.ArgumentParser) -> None:
         help="only every N-th shard, from the I-th on: for job arrays; the command without it, "
         "once all parts are done, finishes the outputs",
     )
+    return parser
 
 
 def _check(given: argparse.Namespace) -> None:
@@ -225,19 +224,16 @@ def _waves(given: argparse.Namespace) -> None:
 
 
 def _plan(given: argparse.Namespace) -> None:
-    from plumbline.probes.commands.cost import plans, table
+    from plumbline.probes.commands import cost, params_overlay
 
     if not given.study:
-        print(table(list(plans(given.seconds, given.model))))
+        print(cost.table(list(cost.plans(given.seconds, given.model))))
         return
-    from plumbline.probes.commands import assumed
-    from plumbline.probes.commands.params_overlay import composed
-
     if not given.sizes:
         raise UserError("--study: nothing is built of it yet; give --sizes params/full-sizes.yaml")
-    sizes = assumed.sizes_in(given.sizes)
-    found = list(assumed.plans(composed(given.study, "DAY"), sizes))
-    print(table(found), assumed.summary(found, sizes), sep="\n\n")
+    sizes = cost.sizes_in(given.sizes)
+    found = list(cost.assumed_plans(params_overlay.composed(given.study, "DAY"), sizes))
+    print(cost.table(found), cost.summary(found, sizes), sep="\n\n")
 
 
 def _recovery(_: argparse.Namespace) -> None:

@@ -17,8 +17,8 @@ from lib.hub_server import Repo, serving
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import files, read
-from plumbline.probes.commands.assumed import MODULES, Study, plans, sizes_in, summary
 from plumbline.probes.commands.check_params import check, named_snapshots
+from plumbline.probes.commands.cost import MODULES, Study, assumed_plans, sizes_in, summary
 from plumbline.probes.commands.params_overlay import check_with, composed, lay, use
 from plumbline.probes.commands.pin_revisions import written
 
@@ -220,7 +220,7 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     assert study.prompts("stances", "roberta-base") == (1 + 6 * 3 * 3) * itself
     assert study.prompts("stances", "gpt-4") == 2 * 10 * 2 * (62 + 70 + 40)
     assert study.prompts("finetuned_classifiers", "roberta-base") == 55 * 3 * (5700 + 5700 + 1280)
-    found = list(plans(TREE, sizes_in(SIZES)))
+    found = list(assumed_plans(TREE, sizes_in(SIZES)))
     assert len(found) == sum(len(TREE["assignments"][probe]) for probe in MODULES) + 2
     trained = {p.model: p for p in found if p.probe == "pretrain"}
     assert set(trained) == {"gpt2", "roberta-base"}
@@ -235,7 +235,7 @@ def test_a_model_without_a_size_is_told(project):
     sizes = sizes_in(SIZES)
     fewer = sizes.model_copy(update={"weights": {"gpt2": (86, 39)}})
     with pytest.raises(UserError, match=r"weights\.albert-base: not there"):
-        list(plans(TREE, fewer))
+        list(assumed_plans(TREE, fewer))
     Path("sizes.yaml").write_text("device: {name: x, tflops: -1}\n", encoding="utf-8")
     with pytest.raises(UserError, match=r"sizes\.yaml: device\.tflops"):
         sizes_in(Path("sizes.yaml"))

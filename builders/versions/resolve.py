@@ -56,34 +56,28 @@ def find(named: str, folder: Path, scratch: Path) -> Version:
     UserError
         If there is no such version, or it does not have the folder, or cannot be read.
     """
+    at, commit = Path(named).expanduser(), None
     if named == WORKSPACE:
+        described, at = "as it is now", folder
         if not folder.is_dir():
             raise UserError(f"{folder}: not in the workspace; `make repro` or `dvc pull` it first")
-        return _on_disk(named, "as it is now", folder)
-    there = ON_HUB.fullmatch(named)
-    if there:
+    elif there := ON_HUB.fullmatch(named):
         at = hub.fetch(there["repo"], there["revision"], os.environ.get("HF_TOKEN") or None)
-        return _on_disk(named, f"on the Hub, commit {at.name[:10]}", at)
-    path = Path(named).expanduser()
-    commit = None if named.startswith((".", "/", "~")) else _commit(named)
-    if commit:
-        files = _locked(commit, named, folder, scratch)
-        return _version(named, f"commit {commit[:10]}", files)
-    if not path.is_dir():
+        described = f"on the Hub, commit {at.name[:10]}"
+    elif not named.startswith((".", "/", "~")) and (commit := _commit(named)):
+        described = f"commit {commit[:10]}"
+    elif at.is_dir():
+        described = "a folder"
+    else:
         raise UserError(
             f"{named}: no such version; name `{WORKSPACE}`, a commit, tag or branch of git, "
             "OWNER/NAME@TAG on the Hub, or a folder"
         )
-    return _on_disk(named, "a folder", path)
-
-
-def _on_disk(named: str, described: str, folder: Path) -> Version:
-    found = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
-    files = {k: p for k, p in found.items() if not any(x[0] == "." for x in k.split("/"))}
-    return _version(named, described, files)
-
-
-def _version(named: str, described: str, files: dict[str, Path]) -> Version:
+    if commit:
+        files = _locked(commit, named, folder, scratch)
+    else:
+        found = {p.relative_to(at).as_posix(): p for p in at.rglob("*") if p.is_file()}
+        files = {k: p for k, p in found.items() if not any(x[0] == "." for x in k.split("/"))}
     data = {name: path for name, path in sorted(files.items()) if name.endswith(cards.PARQUET)}
     if not data:
         raise UserError(f"{named}: no parquet file there; only folders of rows can be compared")

@@ -1,11 +1,14 @@
 """What a run would take, before it runs: prompts, tokens, operations, space, hours.
 
 The figures come from a trial on the device at hand: small shards of each language, computed and
-written as the run would do it, for a few seconds.
+written as the run would do it, for a few seconds. Of a study of which nothing is fetched or built
+they come from assumed sizes, by multiplying: a test holds that both count the same prompts. An
+operation is one of the matrix products: two a weight and token forwards, six in training.
 """
 
 from __future__ import annotations
 
+import importlib
 import io
 import time
 from collections import Counter
@@ -13,21 +16,34 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 import torch
+from pydantic import Field, ValidationError
 from torch.utils.flop_counter import FlopCounterMode
 
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.params import Params as Section
+from plumbline.builders.core.params import read
 from plumbline.builders.core.progress import Bar
-from plumbline.probes import PROBES
+from plumbline.probes import PROBES, module_of
+from plumbline.probes.commands.check_params import lacks_commit
 from plumbline.probes.core.assignments import assigned_models
 from plumbline.probes.core.shards import Shard, Task, Worker
 from plumbline.probes.models.masked import Masked
-from plumbline.probes.models.params import pointer
+from plumbline.probes.models.params import Model, pointer, worlds
+from plumbline.probes.politicians.associations import POS
+from plumbline.probes.prompts.opinions import FORMS, GENDERS
+from plumbline.probes.stereotypes.after_training import runs
+from plumbline.probes.training import pretrain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 TRAINS = "TRAINS"  # in modules of probes that cannot be tried for a few seconds
 BRING = "make repro STAGE=weights@"
 NAMES = 100  # prompts in one step of a trial, about
+MODULES: dict[str, Any] = {probe: importlib.import_module(module_of(probe)) for probe in PROBES}
+HYPOTHESES = 4  # of agreeing and disagreeing, behind two premises each
+PERIODS = {"all": 1.0, "before": 0.5, "from": 0.5}  # share of the texts
 
 
 class Plan(NamedTuple):
@@ -152,3 +168,223 @@ def operations(scorer: Any, lengths: Sequence[int], verb: str) -> float:
             head = 0
         total += times * (inner.get_total_flops() + head)
     return total
+
+
+class Device(Section):
+    """What computes."""
+
+    name: str = Field(description="what the table calls it")
+    tflops: float = Field(gt=0, description="operations a second that it really does, in 10^12")
+
+
+class Parts(Section):
+    """Texts of a task."""
+
+    train: int = Field(ge=1, description="to train on")
+    test: int = Field(ge=1, description="to classify")
+
+
+class Sizes(Section):
+    """How much there would be of everything."""
+
+    device: Device
+    names: dict[str, int] = Field(description="distinct names of people, by language")
+    words: dict[str, int] = Field(description="distinct forms, by language")
+    groups: int = Field(ge=1, description="social groups")
+    statements: dict[str, int] = Field(description="distinct statements, by config")
+    originals: dict[str, int] = Field(description="texts with a person, by config of targets")
+    replaced: dict[str, float] = Field(description="share of them, by reading")
+    countries: int = Field(ge=1, description="whose names are put in")
+    downstream: dict[str, Parts] = Field(description="by config")
+    articles: int = Field(ge=1, description="of an outlet")
+    words_of_an_article: int = Field(ge=1, description="in the mean")
+    tokens_of_a_word: float = Field(gt=0, description="in the mean")
+    length: dict[str, float] = Field(description="tokens of one prompt, by probe")
+    bytes: dict[str, tuple[float, float]] = Field(description="of a row, and rows of a prompt")
+    weights: dict[str, tuple[float, float]] = Field(
+        description="millions in the layers and in the embeddings, by model"
+    )
+
+
+class Study:
+    """Params of a whole study, and the sizes that are assumed."""
+
+    def __init__(self, tree: dict[str, Any], sizes: Sizes) -> None:
+        self.tree, self.sizes = tree, sizes
+        self.models = {
+            name: Model.model_validate(
+                {**given, "revision": "0" * 40} if lacks_commit(given) else given
+            )
+            for name, given in (tree.get("models") or {}).items()
+        } | worlds()
+        self.probes = {
+            name: module.Params.model_validate(tree["probes"][name])
+            for name, module in MODULES.items()
+        }
+        self.training = pretrain.Params.model_validate(tree["training"]["pretrain"])
+        self.questionnaires = tree["sources"]["statements"]["questionnaires"]
+
+    def prompts(self, probe: str, name: str) -> int:
+        """Return the number of prompts to a model, as the probe's own ``amount`` counts them."""
+        count: Callable[[Any, str, Model], int] = getattr(self, f"_{probe}")
+        return count(self.probes[probe], name, self.models[name])
+
+    def trainings(self, name: str) -> int:
+        """Return how many classifiers are fine-tuned from a model in its states."""
+        own = self.probes["finetuned_classifiers"]
+        return self.states(name, tuple(own.periods)) * len(own.seeds)
+
+    def states(self, name: str, periods: tuple[str, ...] | None = None) -> int:
+        """Return the states of a model: itself, and one for each training that is kept."""
+        own = self.training
+        kept = own.epochs if own.save == "each" and periods is None else 1
+        number = sum(periods is None or period in periods for period in own.periods)
+        corpora = own.corpora.get(name, own.corpora.get(pretrain.OTHER, []))
+        return 1 + len(corpora) * number * len(own.shares) * len(own.seeds) * kept
+
+    def _associations(self, params: Any, _: str, model: Model) -> int:
+        names = sum(self.sizes.names[code] for code in model.among(params.languages))
+        return len(POS) * len(params.frame_names(model)) * names
+
+    def _representations(self, params: Any, _: str, model: Model) -> int:
+        return sum(self.sizes.words[code] for code in model.among(params.languages))
+
+    def _completions(self, params: Any, _: str, model: Model) -> int:
+        languages = model.among(list(params.frames))
+        most = (max(map(len, params.frames[code].templates.values())) for code in languages)
+        return self.sizes.groups * sum(most)
+
+    def _after_training(self, params: Any, name: str, _: Model) -> int:
+        return len(runs(params)) * self.prompts("completions", name)
+
+    def _classification(self, params: Any, _: str, __: Model) -> int:
+        """Return the texts and their copies with other names."""
+        sizes, given = self.sizes, self.tree["derived"]["counterfactuals"]
+        names = {
+            "faithful": 2.0 * given["replacements"] * sizes.replaced["faithful"],  # both genders
+            "corrected": given["replacements"] * sizes.replaced["corrected"],
+            "placebo": given["placebos"] * sizes.replaced["corrected"],
+        }
+        each: float = 1 + sizes.countries * sum(names[reading] for reading in params.readings)
+        return round(each * sum(sizes.originals[config] for config in params.targets))
+
+    _perplexity = _classification
+
+    def _agreement(self, params: Any, _: str, model: Model) -> int:
+        each = len(GENDERS) * len(FORMS)
+        return sum(
+            each * len(params.frames[code].frames) * self.sizes.statements[config]
+            for code in model.among(params.languages)
+            for config in self.tree["datasets"]["statements"]["configs"]
+            if self.questionnaires[config]["language"] == code
+        )
+
+    def _stances(self, params: Any, name: str, model: Model) -> int:
+        forms = 2 * sum(self.sizes.statements[config] for config in params.questionnaires)
+        masks = len(params.mask.frames) * (forms + len(params.mask.calibration_inputs))
+        written = len(params.generation.frames) * len(params.generation.seeds) * forms
+        return self.states(name) * (masks if model.kind == "masked" else written)
+
+    def _finetuned_classifiers(self, params: Any, name: str, _: Model) -> int:
+        tested = sum(self.sizes.downstream[task].test for task in params.tasks)
+        return self.trainings(name) * tested
+
+
+def assumed_plans(tree: dict[str, Any], sizes: Sizes) -> Iterator[Plan]:
+    """Yield what every probe, and every training, would take with every model.
+
+    Raises
+    ------
+    UserError
+        If the sizes lack a model that is assigned.
+    """
+    study = Study(tree, sizes)
+    rate = sizes.device.tflops * 1e12 * 3600
+    for probe in MODULES:
+        for name in sorted(tree["assignments"][probe]):
+            prompts = study.prompts(probe, name)
+            tokens, work = _work(study, probe, name, prompts)
+            size, rows = sizes.bytes[probe]
+            space = prompts * size * rows / 1e9
+            yield Plan(probe, name, prompts, round(tokens), work, space, work / rate)
+    for name in sorted(tree["assignments"]["stances"]):
+        if trainings := study.states(name) - 1:
+            read_in = _pretraining(study, name)
+            work = 6e6 * sum(_weights(study, name)) * read_in
+            space = trainings * 4e-3 * sum(_weights(study, name))
+            yield Plan("pretrain", name, trainings, round(read_in), work, space, work / rate)
+
+
+def _work(study: Study, probe: str, name: str, prompts: int) -> tuple[float, float]:
+    """Return the tokens that a model reads and writes, and the operations."""
+    sizes = study.sizes
+    tokens = prompts * sizes.length[probe]
+    written = study.probes["stances"].generation
+    if study.models[name].kind == "remote":
+        return tokens + prompts * written.max_new_tokens, 0.0
+    inner, outer = _weights(study, name)
+    if probe == "perplexity":  # each token masked alone, and those of a word from left to right
+        return tokens, 2e6 * tokens * 2 * sizes.length[probe] * inner
+    work = 2e6 * tokens * inner
+    if probe == "stances" and study.models[name].kind != "masked":
+        tokens += prompts * written.max_new_tokens
+        judged = HYPOTHESES * prompts * (sizes.length[probe] + written.max_new_tokens)
+        work = 2e6 * (tokens * inner + prompts * written.max_new_tokens * outer)
+        work += 2e6 * judged * _weights(study, written.nli_model)[0]
+    elif probe not in ("classification", "finetuned_classifiers", "representations"):
+        work += 2e6 * prompts * outer  # the head, where the mask is
+    if probe == "after_training":
+        own = study.probes[probe]
+        words = sizes.articles * sizes.words_of_an_article * own.epochs
+        times = len(own.corpora) * len(own.seeds) * sum(own.shares)
+        work += 6e6 * (inner + 0.15 * outer) * times * words * sizes.tokens_of_a_word
+    if probe == "finetuned_classifiers":
+        own = study.probes[probe]
+        texts = sum(sizes.downstream[task].train for task in own.tasks) * own.epochs
+        work += 6e6 * inner * study.trainings(name) * texts * sizes.length[probe]
+    return tokens, work
+
+
+def _pretraining(study: Study, name: str) -> float:
+    """Return the tokens that a model reads in all of its trainings."""
+    own = study.training
+    sides = study.tree["derived"]["corpora"]["sizes"]
+    words = sum(sides[corpus] for corpus in own.corpora[name])
+    times = sum(PERIODS[period] for period in own.periods) * sum(own.shares) * len(own.seeds)
+    return float(words * study.sizes.tokens_of_a_word * times * own.epochs)
+
+
+def _weights(study: Study, name: str) -> tuple[float, float]:
+    if name not in study.sizes.weights:
+        raise UserError(f"weights.{name}: not there; add its millions of weights to the sizes")
+    return study.sizes.weights[name]
+
+
+def summary(found: list[Plan], sizes: Sizes) -> str:
+    """Return the sums over all plans in sentences."""
+    prompts = sum(p.prompts for p in found if p.probe != "pretrain")
+    tokens, work, space, hours = (
+        sum(numbers) for numbers in zip(*(plan[3:] for plan in found), strict=True)
+    )
+    weights = 4e-3 * sum(map(sum, sizes.weights.values()))
+    return (
+        f"In all {prompts:,} prompts, {tokens:,} tokens read and written, {work:.3g} operations, "
+        f"{space:,.0f} GB of outputs and trained states, {weights:,.0f} GB of weights from the "
+        f"Hub; {hours:,.0f} hours on {sizes.device.name}."
+    )
+
+
+def sizes_in(path: Path) -> Sizes:
+    """Return the sizes that a file assumes.
+
+    Raises
+    ------
+    UserError
+        If it is not a file of sizes.
+    """
+    try:
+        return Sizes.model_validate(read(path))
+    except ValidationError as error:
+        wrong = error.errors(include_url=False)[0]
+        where = ".".join(map(str, wrong["loc"]))
+        raise UserError(f"{path}: {where}: {wrong['msg']}; see params/full-sizes.yaml") from error

@@ -147,9 +147,15 @@ def _cluster() -> Iterator[None]:
             "object_store_memory": STORE,
             "_temp_dir": folder,
         }
+    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     try:
-        with _hushed():
+        os.dup2(null, 2)  # its C++ part writes there, although it was set to be quiet
+        try:
             ray.init(**options)
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+            os.close(null)
         yield
     finally:
         ray.shutdown()
@@ -158,16 +164,3 @@ def _cluster() -> Iterator[None]:
             if not Path(str(folder)).exists():
                 break
             time.sleep(0.1)
-
-
-@contextlib.contextmanager
-def _hushed() -> Iterator[None]:
-    """Keep Ray's C++ part from writing here, although it was set to be quiet."""
-    saved, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 2)
-    try:
-        yield
-    finally:
-        os.dup2(saved, 2)
-        os.close(saved)
-        os.close(null)

@@ -17,17 +17,10 @@ from plumbline.builders.core.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONG = frozenset(
-    {
-        "clusters",
-        "finetuned_classifiers",
-        "latent",
-        "perplexity",
-        "pretrain",
-        "robustness",
-        "stances",
-    }
-)
+LONG = {
+    *("clusters", "finetuned_classifiers", "latent", "perplexity", "pretrain", "robustness"),
+    "stances",
+}
 
 
 def run(command: str, models: Sequence[str]) -> None:

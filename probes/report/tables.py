@@ -26,7 +26,7 @@ class Tables:
         self.data = data
         self._read: dict[Source, pl.DataFrame] = {}
         self.models = cache(assignments.assigned_models)  # of a probe or analysis, sorted
-        self._labels: dict[Path, dict[str, dict[str, tuple[str, ...]]]] = {}
+        self._labels = cache(labels)
 
     def folders(self, analysis: str) -> list[Path]:
         """Return where the tables of an analysis are: of models that are still assigned to it."""
@@ -52,11 +52,10 @@ class Tables:
         frames = []
         for folder in folders:
             if any(folder.glob(files)):
-                if folder not in self._labels:
-                    self._labels[folder] = labels(folder / front_matter.FACTS)
+                codes = self._labels(folder / front_matter.FACTS).get(table, {})
                 frame = pl.read_parquet(folder / files).with_columns(
                     pl.col(column).replace_strict(range(len(of)), of, return_dtype=pl.Enum(of))
-                    for column, of in self._labels[folder].get(table, {}).items()
+                    for column, of in codes.items()
                 )
                 if "model" not in frame.columns and (outputs or name in EACH):
                     frame = frame.with_columns(model=pl.lit(folder.name))
@@ -79,13 +78,9 @@ def labels(facts: Path) -> dict[str, dict[str, tuple[str, ...]]]:
 def kept(frame: pl.DataFrame, where: Mapping[str, Any]) -> pl.DataFrame:
     """Return the rows with some values: one, one of several, or with ``*`` any but none."""
     for name, value in where.items() if len(frame) else ():
-        column = pl.col(name)
-        if value == "*":
-            frame = frame.filter(column.is_not_null())
-        else:
-            frame = frame.filter(
-                column.is_in(value) if isinstance(value, list | tuple) else column == value
-            )
+        column, several = pl.col(name), isinstance(value, list | tuple)
+        among = column.is_in(value) if several else column == value
+        frame = frame.filter(column.is_not_null() if value == "*" else among)
     return frame
 
 

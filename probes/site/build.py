@@ -89,9 +89,10 @@ def write() -> Path:
     page("index", overview, about=OVERVIEW, studies=PAGES[1:])
     page("datasets", [versions.datasets_section(run)], title=LAST.title, about=LAST.about)
     for study in STUDIES:
+        shown = [controls.section(tables, study), readings.section(tables, study.readings)]
         page(
             study.name,
-            sections(study, tables),
+            [*shown, *(section(step, tables) for step in study.steps)],
             run.datasets(study.datasets),
             run.models(study.probes),
             title=study.title,
@@ -101,15 +102,6 @@ def write() -> Path:
     metrics.write(tables, STUDIES, found, partial)
     parquet.finish(REPORT)
     return REPORT / "index.html"
-
-
-def sections(study: Study, tables: Tables) -> list[Section]:
-    """Return what a study's page has: its controls, its readings, then step by step."""
-    return [
-        controls.section(tables, study),
-        readings.section(tables, study.readings),
-        *(section(step, tables) for step in study.steps),
-    ]
 
 
 def contents(run: versions.Versions) -> Section:
@@ -123,7 +115,7 @@ def contents(run: versions.Versions) -> Section:
     listing = Listing("study; analysis; what=what it estimates")
     parts = [
         Part(tables=(run.models(tuple(PROBES)),)),
-        Part(tables=(run.datasets(run.validated()),)),
+        Part(tables=(run.datasets(run.validated),)),
         Part(tables=(listed(listing, analyses, "Analyses"),)),
     ]
     note = "Which probes run on which model, and what their prompts are made of."

@@ -34,15 +34,12 @@ class Versions:
     def __init__(self, tables: Tables) -> None:
         self.tables, self.data = tables, tables.data
         self.tree = params.read()
+        reports = sorted((self.data / "validation").glob("*.json"))
+        self.validated = {path.stem: self._dataset(path) for path in reports}
 
-    def validated(self) -> list[str]:
-        """Return the names of the datasets that have a report of their validation."""
-        return sorted(path.stem for path in (self.data / "validation").glob("*.json"))
-
-    def dataset(self, name: str) -> dict[str, Any]:
+    def _dataset(self, path: Path) -> dict[str, Any]:
         """Return version, rows, fingerprint and source of a dataset, and what validated it."""
-        path = self.data / "validation" / f"{name}.json"
-        report = json.loads(path.read_text(encoding="utf-8"))
+        name, report = path.stem, json.loads(path.read_text(encoding="utf-8"))
         entry = self.tree["datasets"].get(name) or self.tree.get("derived", {}).get(name) or {}
         origin = entry.get("snapshot") or ", ".join(entry.get("snapshots", {}).values())
         folder = self.data / "datasets" / name
@@ -57,8 +54,8 @@ class Versions:
 
     def datasets(self, names: Iterable[str]) -> Table:
         """Return version, rows, fingerprint and source of some datasets."""
-        there = self.validated()
-        return listed(DATASETS, [self.dataset(n) for n in names if n in there], "Datasets")
+        known = [self.validated[name] for name in names if name in self.validated]
+        return listed(DATASETS, known, "Datasets")
 
     def models(self, probes: Iterable[str]) -> Table:
         """Return what the models are that some probes are put to, with their revisions."""
@@ -98,7 +95,7 @@ def packages(names: Sequence[str] = PACKAGES) -> Table:
 def datasets_section(versions: Versions) -> Section:
     """Return counts, rejects and validation of every validated dataset."""
     groups, by = [], ["config", "reason"]
-    for known in map(versions.dataset, versions.validated()):
+    for known in versions.validated.values():
         of = [(t, e) for t, of in known["report"]["tables"].items() for e in of["expectations"]]
         warned = [
             f"{table}: {e['expectation_type']} {e['kwargs'].get('column', '')}"
