@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
 import traceback
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from plumbline.builders.core.errors import UserError
@@ -46,8 +49,23 @@ def options(parser: argparse.ArgumentParser, commands: argparse.Action | None = 
         )
 
 
-def _words(command: str | list[str]) -> str:
-    return command if isinstance(command, str) else " ".join(command)
+def as_json() -> bool:
+    """Return whether lines of JSON are requested."""
+    return os.environ.get(LOG) == "json"
+
+
+def event(kind: str, **facts: object) -> None:
+    """Write one line of JSON to standard error, if that is requested.
+
+    Parameters
+    ----------
+    kind
+        start, progress, warning, error, stopped or end; ``docs/messages.md`` lists their fields.
+    """
+    if as_json():
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        told = json.dumps({"time": now, "event": kind, **facts}, ensure_ascii=False)
+        print(told, file=sys.stderr, flush=True)
 
 
 def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -> int:
@@ -60,8 +78,9 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -
         os.environ[LOG] = "json"  # of processes that the command starts too
     if getattr(given, "traceback", False):
         os.environ[TRACEBACK] = "1"
-    begun = time.monotonic()
-    _event("start", command=f"{program} {_words(given.command)}")
+    begun, command = time.monotonic(), given.command
+    words = command if isinstance(command, str) else " ".join(command)
+    event("start", command=f"{program} {words}")
     status = FINE
     try:
         status = do() or FINE
@@ -69,38 +88,27 @@ def run(given: argparse.Namespace, program: str, do: Callable[[], int | None]) -
     except BrokenPipeError:  # of `| head`: nobody reads on, and Python must not say so at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except UserError as problem:
-        _tell("error", str(problem), WRONG)
-        return WRONG
+        return _tell(WRONG, str(problem))
     except KeyboardInterrupt:
-        _tell("stopped", "stopped; run the same command again to continue", STOPPED)
-        return STOPPED
+        return _tell(STOPPED, "stopped; run the same command again to continue")
     except Exception as error:  # noqa: BLE001
         said = " ".join(str(error).split())[:300]
-        text = f"{type(error).__name__}{': ' + said if said else ''} ({_where(error)})"
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}{': ' + said if said else ''}"
+        text += f" ({Path(last.filename).name}:{last.lineno}); please report it"
         again = "" if os.environ.get(TRACEBACK) else " with what --traceback shows"
-        _tell("error", f"a fault in the program, {text}; please report it{again}", FAULT)
-        return FAULT
-    _event("end", status=status, seconds=round(time.monotonic() - begun, 3))
+        return _tell(FAULT, f"a fault in the program, {text}{again}")
+    event("end", status=status, seconds=round(time.monotonic() - begun, 3))
     return status
 
 
-def _tell(kind: str, message: str, status: int) -> None:
+def _tell(status: int, message: str) -> int:
     """Report how a command ended, and its origin if that is requested."""
+    kind = "stopped" if status == STOPPED else "error"
     trace = traceback.format_exc() if os.environ.get(TRACEBACK) and kind == "error" else ""
-    if os.environ.get(LOG) == "json":
-        _event(kind, message=message, status=status, **({"traceback": trace} if trace else {}))
-        return
-    sys.stderr.write(trace)
-    print(f"error: {message}" if kind == "error" else message, file=sys.stderr)
-
-
-def _where(error: Exception) -> str:
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{os.path.basename(last.filename)}:{last.lineno}"  # noqa: PTH119
-
-
-def _event(kind: str, **facts: object) -> None:
-    if os.environ.get(LOG) == "json":  # help and usage errors do not wait for this import
-        from plumbline.builders.core.progress import event
-
-        event(kind, **facts)
+    if as_json():
+        event(kind, message=message, status=status, **({"traceback": trace} if trace else {}))
+    else:
+        sys.stderr.write(trace)
+        print(f"error: {message}" if kind == "error" else message, file=sys.stderr)
+    return status

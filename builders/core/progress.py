@@ -7,42 +7,21 @@ now and then, wherever standard error goes. Neither changes what a command write
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from io import StringIO
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from plumbline.builders.core.cli import as_json, event
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LOG = "PLUMBLINE_LOG"
 PATIENCE = 2.0  # seconds: what is done by then shows no bar
 BETWEEN = 5.0  # seconds between two lines of JSON on one bar
-
-
-def as_json() -> bool:
-    """Return whether lines of JSON are requested."""
-    return os.environ.get(LOG) == "json"
-
-
-def event(kind: str, **facts: object) -> None:
-    """Write one line of JSON to standard error, if that is requested.
-
-    Parameters
-    ----------
-    kind
-        start, progress, warning, error, stopped or end; ``docs/messages.md`` lists their fields.
-    """
-    if as_json():
-        time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        told = json.dumps({"time": time, "event": kind, **facts}, ensure_ascii=False)
-        print(told, file=sys.stderr, flush=True)
 
 
 def warn(message: str) -> None:

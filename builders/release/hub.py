@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from plumbline.builders.core.cli import as_json
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import CARD, FACTS
 from plumbline.builders.core.snapshot import digest
@@ -160,7 +161,7 @@ def send(release: Release, remote: Remote, repo: str, version: str, token: str) 
     """
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-    from plumbline.builders.core.progress import as_json, during
+    from plumbline.builders.core.progress import during
 
     api, kind = client(token), release.kind
     private, gated = settings(release, remote)
@@ -194,8 +195,6 @@ def client(token: str | None) -> HfApi:
     """Return a client with the token given, or none: never one that lies on the disk."""
     from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars
-
-    from plumbline.builders.core.progress import as_json
 
     if as_json() or not sys.stderr.isatty():  # else the client shows its own
         disable_progress_bars()
