@@ -17,15 +17,8 @@ from plumbline.builders.core.describe import page, table
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.parquet import EVERY, REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.corpora import reddit_dump
-from plumbline.builders.datasets.corpora.sample import (
-    CONFIGS,
-    KINDS,
-    LEANINGS,
-    Found,
-    Params,
-    draw,
-)
+from plumbline.builders.datasets.corpora import reddit_dump, sample
+from plumbline.builders.datasets.corpora.sample import CONFIGS, KINDS, LEANINGS, Params
 from plumbline.builders.readers.articles import corpora_of, every, published
 
 if TYPE_CHECKING:
@@ -70,15 +63,15 @@ SCHEMA = Schema(COLUMNS, key=("id",), unit=("text", "texts"))
 def build(snapshots: dict[str, Snapshot], params: Params) -> Iterator[Row | Reject]:
     """Yield the six corpora, sorted by id, and what is left out."""
 
-    def texts(want: Callable[[str], bool]) -> Iterator[Found]:
+    def texts(want: Callable[[str], bool]) -> Iterator[sample.Found]:
         yield from _articles(snapshots["news"], params, want)
         yield from _posts(snapshots["reddit"], params, want)
 
-    for item in draw(texts, params):
+    for item in sample.draw(texts, params):
         yield item if isinstance(item, Reject) else _row(*item)
 
 
-def _row(found: Found, text: str, words: int, score: float | None) -> Row:
+def _row(found: sample.Found, text: str, words: int, score: float | None) -> Row:
     kind, _, leaning = found.config.partition("-")
     period = "unknown" if found.when is None else PERIODS[found.when >= TURN]
     values = {
@@ -96,7 +89,9 @@ def _row(found: Found, text: str, words: int, score: float | None) -> Row:
     return Row(found.config, values)
 
 
-def _articles(snapshot: Snapshot, params: Params, want: Callable[[str], bool]) -> Iterator[Found]:
+def _articles(
+    snapshot: Snapshot, params: Params, want: Callable[[str], bool]
+) -> Iterator[sample.Found]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     language = params.language
     instead = "name another under derived.corpora.language"
@@ -105,10 +100,12 @@ def _articles(snapshot: Snapshot, params: Params, want: Callable[[str], bool]) -
             known = found.leaning in LEANINGS
             config, reason = (f"news-{found.leaning}", "") if known else (EVERY, "not of the lists")
             when = published(found.published, corpus.dates, until)
-            yield Found(config, found.article, found.outlet, found.text, when, reason)
+            yield sample.Found(config, found.article, found.outlet, found.text, when, reason)
 
 
-def _posts(snapshot: Snapshot, params: Params, want: Callable[[str], bool]) -> Iterator[Found]:
+def _posts(
+    snapshot: Snapshot, params: Params, want: Callable[[str], bool]
+) -> Iterator[sample.Found]:
     until = date.fromisoformat(snapshot.manifest["retrieved"])
     listed = reddit_dump.LISTED
     leanings = reddit_dump.communities(snapshot.read(listed), f"{snapshot.folder}/{listed}")
@@ -133,7 +130,7 @@ def _post(
     until: date,
     params: Params,
     bots: re.Pattern[str],
-) -> Found:
+) -> sample.Found:
     parts = [record.get(name) or "" for name in ("title", "selftext", "body")]
     parts = [html.unescape(part).strip() for part in parts]
     text = "\n".join(filter(None, parts))
@@ -144,7 +141,9 @@ def _post(
         reason = "bot"
     community = record["subreddit"]
     config, ident = f"social-{leanings[community]}", f"reddit/{record['id']}"
-    return Found(config, ident, f"r/{community}", text, _day(record["created_utc"], until), reason)
+    return sample.Found(
+        config, ident, f"r/{community}", text, _day(record["created_utc"], until), reason
+    )
 
 
 def _day(seconds: object, until: date) -> date | None:

@@ -18,22 +18,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import DatasetParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row, configs, stream
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.counterfactuals import barriere2024
-from plumbline.builders.datasets.counterfactuals.find_people import (
-    Finder,
-    Span,
-    finder,
-    small_words,
-)
-from plumbline.builders.datasets.counterfactuals.substitute import (
-    Match,
-    Name,
-    Person,
-    draws,
-    lengths,
-    people,
-    replaced,
-)
+from plumbline.builders.datasets.counterfactuals import barriere2024, find_people, substitute
 from plumbline.builders.readers import gazetteer
 
 if TYPE_CHECKING:
@@ -88,8 +73,8 @@ class Params(DatasetParams):
         None, ge=1, description="only so many texts of a config, drawn; null: all"
     )
     seed: int = Field(1, description="seed of all draws")
-    people: Finder = Field(Finder(), description="what finds people")
-    match: Match | None = Field(
+    people: find_people.Finder = Field(find_people.Finder(), description="what finds people")
+    match: substitute.Match | None = Field(
         None, description="names of as many tokens as what they replace (corrected); null: any"
     )
 
@@ -106,17 +91,21 @@ def build(inputs: Mapping[str, Path], params: Params) -> Iterator[Row | Reject]:
     countries = _countries(known, params)
     for country in sorted(known.by_country.keys() - set(countries)):
         yield Reject(EVERY, country, "names of a country that are not put in")
-    making = _Making(known, countries, params, lengths(params.match) if params.match else None)
+    making = _Making(
+        known, countries, params, substitute.lengths(params.match) if params.match else None
+    )
     for config in _configs(inputs["targets"], params):
         rows = list(stream(inputs["targets"] / f"{config}.parquet", COLUMNS))
-        small = small_words((row["text"] for row in rows), params.people.capital_min_share)
+        small = find_people.small_words(
+            (row["text"] for row in rows), params.people.capital_min_share
+        )
         if params.texts is not None and params.texts < len(rows):
-            drawn = set(draws(f"{params.seed}/texts/{config}", len(rows), params.texts))
+            drawn = set(substitute.draws(f"{params.seed}/texts/{config}", len(rows), params.texts))
             number = len(rows) - len(drawn)
             rows = [row for at, row in enumerate(rows) if at in drawn]
             yield Reject(config, config, "not drawn", number=number)
         language = rows[0]["language"] if rows else ""
-        find = finder(params.people, known, language, small)
+        find = find_people.finder(params.people, known, language, small)
         for row, spans in zip(rows, find(row["text"] for row in rows), strict=True):
             made = list(making.of(row, spans))
             if not spans:
@@ -136,7 +125,7 @@ class _Making:
     params: Params
     tokens: Callable[[str], int] | None  # of a name, where those must match
 
-    def of(self, row: dict[str, Any], spans: list[Span]) -> Iterator[dict[str, Any]]:
+    def of(self, row: dict[str, Any], spans: list[find_people.Span]) -> Iterator[dict[str, Any]]:
         """Yield all counterfactuals of a text: by reading, country and draw."""
         text, readings = row["text"], set(self.params.readings)
         if "faithful" in readings:
@@ -145,7 +134,7 @@ class _Making:
             for country in self.countries if eligible else ():
                 yield from self.faithful(row, eligible, country)
         if {"corrected", "placebo"} & readings:
-            persons = people(text, spans, self.known)
+            persons = substitute.people(text, spans, self.known)
             usable = [p for p in persons if "first" not in p.parts() or p.gender != "unknown"]
             for country in self.countries if usable else ():
                 for turn, person in enumerate(usable):
@@ -167,7 +156,7 @@ class _Making:
                 yield _row(row, "faithful", country, next(draw), gender, entity, name, text)
 
     def corrected(
-        self, row: dict[str, Any], person: Person, country: str, turns: range
+        self, row: dict[str, Any], person: substitute.Person, country: str, turns: range
     ) -> Iterator[dict[str, Any]]:
         """Yield counterfactuals that keep gender, and for some the same with another name.
 
@@ -182,14 +171,16 @@ class _Making:
         part = next(m.part for m in person.mentions if m.end - m.start == longest)
         for draw, name in zip(turns, names, strict=False):
             own = (country, draw, person.gender, person.entity)
-            new = replaced(text, person, name)
+            new = substitute.replaced(text, person, name)
             yield _row(row, "corrected", *own, name.of(part), new)
             later = names[len(turns) + twice.index(draw) :] + names if draw in twice else []
-            others = ((other, replaced(text, person, other)) for other in later)
+            others = ((other, substitute.replaced(text, person, other)) for other in later)
             for other, swapped in islice((pair for pair in others if pair[1] != new), 1):
                 yield _row(row, "placebo", *own, other.of(part), swapped)
 
-    def names(self, person: Person, country: str, key: str, number: int) -> list[Name]:
+    def names(
+        self, person: substitute.Person, country: str, key: str, number: int
+    ) -> list[substitute.Name]:
         """Return names for a person, none twice before all were used; empty where none fits."""
         needed, words = person.parts(), person.entity.split(" ", 1)
         columns = {"first": [""] * number, "last": [""] * number}
@@ -202,8 +193,10 @@ class _Making:
                 pool = tuple(name for name in pool if tokens(name) == tokens(old))
             if not pool:
                 return []
-            columns[part] = [pool[at] for at in draws(f"{key}/{part}", len(pool), number)]
-        return [Name(*pair) for pair in zip(*columns.values(), strict=True)]
+            columns[part] = [
+                pool[at] for at in substitute.draws(f"{key}/{part}", len(pool), number)
+            ]
+        return [substitute.Name(*pair) for pair in zip(*columns.values(), strict=True)]
 
 
 def _row(

@@ -143,18 +143,13 @@ def _ruler(gazetteer: Gazetteer) -> Any:
     """Return a pipeline of spaCy's entity ruler over all usable names, with or without marks."""
     nlp = _light_spacy().blank("xx")
     ruler: Any = nlp.add_pipe("entity_ruler")
-    single: set[str] = set()
-    several: set[tuple[str, ...]] = set()
-    for name in sorted(gazetteer.men | gazetteer.women | gazetteer.last):
-        for spelled in (name, plain(name)):
-            for form in (spelled, spelled.upper()):
-                words = tuple(token.text for token in nlp.make_doc(form))
-                if len(words) == 1:
-                    single.add(words[0])
-                else:
-                    several.add(words)
-    patterns: list[Any] = [[{"ORTH": {"IN": sorted(single)}}]] if single else []
-    patterns += [[{"ORTH": word} for word in words] for words in sorted(several)]
+    names = gazetteer.men | gazetteer.women | gazetteer.last
+    spelled = names | {plain(name) for name in names}
+    forms = spelled | {form.upper() for form in spelled}
+    words = sorted({tuple(token.text for token in nlp.make_doc(form)) for form in forms})
+    single = [word for word, *more in words if not more]
+    patterns: list[Any] = [[{"ORTH": {"IN": single}}]] if single else []
+    patterns += [[{"ORTH": word} for word in each] for each in words if len(each) > 1]
     ruler.add_patterns([{"label": LABELS[0], "pattern": pattern} for pattern in patterns])
     return nlp
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import struct
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -161,13 +162,11 @@ def draws(key: str, size: int, number: int) -> list[int]:
     The first ones of a Fisher-Yates shuffle whose random numbers are SHAKE-256 of the key (FIPS
     202), so that they are the same everywhere. The bias of the modulus is below size / 2^32.
     """
-    stream = hashlib.shake_256(key.encode()).digest(4 * number)
     found: list[int] = []
     pool: list[int] = []
-    for k in range(number):
-        if not pool:
-            pool = list(range(size))
-        at = int.from_bytes(stream[4 * k : 4 * k + 4], "big") % len(pool)
+    for drawn in _random(key, number):
+        pool = pool or list(range(size))
+        at = drawn % len(pool)
         pool[at], pool[-1] = pool[-1], pool[at]
         found.append(pool.pop())
     return found
@@ -175,8 +174,11 @@ def draws(key: str, size: int, number: int) -> list[int]:
 
 def draws_again(key: str, size: int, number: int) -> list[int]:
     """Return so many indices below a size, seeded by a text, each drawn from all."""
-    stream = hashlib.shake_256(key.encode()).digest(4 * number)
-    return [int.from_bytes(stream[4 * k : 4 * k + 4], "big") % size for k in range(number)]
+    return [drawn % size for drawn in _random(key, number)]
+
+
+def _random(key: str, number: int) -> tuple[int, ...]:
+    return struct.unpack(f">{number}I", hashlib.shake_256(key.encode()).digest(4 * number))
 
 
 class Match(Section):

@@ -152,9 +152,8 @@ def _groups(corpus: Corpus, value: Any) -> tuple[str, ...]:
             value = ast.literal_eval(value.strip())
         except (ValueError, SyntaxError) as error:
             raise ValueError(f"groups: {value!r} is not a list") from error
-    if isinstance(value, str):
+    elif isinstance(value, str):
         value = value.split(corpus.group_separator) if corpus.group_separator else [value]
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise ValueError(f"groups: {value!r} is not a list of texts")
-    named = (each.strip() for each in value)
-    return tuple(dict.fromkeys(name for name in named if name))
+    return tuple(dict.fromkeys(filter(None, map(str.strip, value))))

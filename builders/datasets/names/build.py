@@ -19,17 +19,10 @@ from plumbline.builders.core.describe import frames, page, table
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import EVERY, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.builders.readers import name_lists
 from plumbline.builders.readers.declared import declared, read
 from plumbline.builders.readers.gazetteer import fold
-from plumbline.builders.readers.name_lists import (
-    BEARERS,
-    KINDS,
-    NOWHERE,
-    List,
-    entries,
-    normal,
-    places,
-)
+from plumbline.builders.readers.name_lists import BEARERS, KINDS, NOWHERE
 from plumbline.builders.readers.sparql_json import bindings, entity
 
 if TYPE_CHECKING:
@@ -112,7 +105,7 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
     """
     found: dict[str, dict[tuple[str, str], list[_Known]]] = defaultdict(lambda: defaultdict(list))
     lists = declared(
-        snapshot, List, "lists", otherwise="declares no readable lists; fetch it again"
+        snapshot, name_lists.List, "lists", otherwise="declares no readable lists; fetch it again"
     )
     for item in chain(_listed(snapshot, lists, params), _counted(snapshot, params)):
         if isinstance(item, Reject):
@@ -134,11 +127,11 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
             yield from (Row(country, row) for row in rows)
 
 
-def _listed(snapshot: Snapshot, lists: list[List], params: Params) -> Iterator[_Item]:
+def _listed(snapshot: Snapshot, lists: list[name_lists.List], params: Params) -> Iterator[_Item]:
     """Yield country, kind, name and what is known of it for the entries of all lists."""
     then = "mend the list, or how it is declared under sources.names.lists, and fetch again"
     for entry in lists:
-        for item in read(snapshot, entry.path(), partial(entries, entry), then):
+        for item in read(snapshot, entry.path(), partial(name_lists.entries, entry), then):
             name = item.native or item.name if params.spelling == "native" else item.name
             if item.country and name:
                 known = _Known(entry.name, item.bearer, item.rank, item.number)
@@ -155,7 +148,7 @@ def _labels(snapshot: Snapshot) -> dict[str, str]:
             qid, label = entity(row["item"]), row["label"]
             better = label.get("xml:lang") != "mul"  # a language of its own wins
             if qid and (better or qid not in labels):
-                labels[qid] = normal(label["value"])
+                labels[qid] = name_lists.normal(label["value"])
     return labels
 
 
@@ -226,7 +219,7 @@ def flags(name: str, words: set[str], spelling: str = "latin") -> list[str]:
     latin = all("LATIN" in unicodedata.name(c, "") for c in letters)
     wrong = {
         "word": fold(name) in words,
-        "place": fold(name) in places(),
+        "place": fold(name) in name_lists.places(),
         "short": len(letters) < 2 and (latin or spelling == "latin"),
         "letters": LETTERS.fullmatch(name) is None,
         "script": spelling == "latin" and not latin,

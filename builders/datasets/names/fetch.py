@@ -18,17 +18,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.datasets.names.build import FOLDER
+from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch, citations, licences
 from plumbline.builders.fetch.http import ADDRESS, Politeness
-from plumbline.builders.fetch.sparql import (
-    WIKIDATA,
-    Batch,
-    Born,
-    Endpoint,
-    batches,
-    ranges,
-    values,
-)
 from plumbline.builders.readers.name_lists import List, entries
 from plumbline.builders.readers.sparql_json import bindings, entity
 
@@ -94,15 +86,15 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     if params.wikidata:
         counts[FOLDER] = _count(params.wikidata, politeness, into)
         addresses.append(params.wikidata.endpoint)
-        named.append((FOLDER, WIKIDATA))
+        named.append((FOLDER, sparql.WIKIDATA))
         queries = {"queries": QUERIES}
     fetch.close("; ".join(addresses), licences(named), citations(named), counts, **queries)
 
 
 def _count(params: Counts, politeness: Politeness, into: Path) -> int:
     """Fetch the counts of every country, then the labels of all names; return how many names."""
-    client = Endpoint(params.endpoint, politeness, into)
-    parts = ranges(params.born_from, params.born_to, params.range_days)
+    client = sparql.Endpoint(params.endpoint, politeness, into)
+    parts = sparql.ranges(params.born_from, params.born_to, params.range_days)
     for code, item in Bar(sorted(params.countries.items()), desc="countries"):
         for what, query in QUERIES.items():
             for part in parts:
@@ -117,14 +109,14 @@ def _count(params: Counts, politeness: Politeness, into: Path) -> int:
             f"{params.endpoint}: nobody of {', '.join(sorted(params.countries))} has a name there; "
             "check sources.names.wikidata in builders/datasets/names/sources.yaml"
         )
-    for batch in batches(sorted(names, key=lambda qid: int(qid[1:])), params.batch_size):
+    for batch in sparql.batches(sorted(names, key=lambda qid: int(qid[1:])), params.batch_size):
         client.gather(batch, f"{FOLDER}/labels", partial(_labels, params.language))
     return len(names)
 
 
-def _counting(query: str, country: str, part: Born) -> str:
+def _counting(query: str, country: str, part: sparql.Born) -> str:
     return query % {"country": country, "born": part.which()}
 
 
-def _labels(language: str, batch: Batch) -> str:
-    return LABELS % {"items": values(batch.ids), "language": language}
+def _labels(language: str, batch: sparql.Batch) -> str:
+    return LABELS % {"items": sparql.values(batch.ids), "language": language}

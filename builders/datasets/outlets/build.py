@@ -21,15 +21,7 @@ from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import REJECTS, Reject, Row
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.core.snapshot import Snapshot, hash64
-from plumbline.builders.readers.articles import (
-    LEANINGS,
-    Article,
-    Corpus,
-    corpora_of,
-    every,
-    paragraphs,
-    published,
-)
+from plumbline.builders.readers import articles as news
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -46,7 +38,7 @@ COLUMNS = (
         "leaning",
         "label",
         "political leaning, as the source has it",
-        labels=LEANINGS,
+        labels=news.LEANINGS,
         role="tracked",
     ),
     Column("date", "date32", "of publication; null where it has none", nullable=True),
@@ -108,9 +100,9 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
                 row = {
                     "outlet": outlet,
                     "leaning": SCHEMA["leaning"].code(found.leaning),
-                    "date": published(found.published, corpus.dates, until),
+                    "date": news.published(found.published, corpus.dates, until),
                     "topic": found.topic,
-                    "text": "\n".join(_without(paragraphs(found.text), repeated[outlet])),
+                    "text": "\n".join(_without(news.paragraphs(found.text), repeated[outlet])),
                     "article": found.article,
                     "redistributable": corpus.redistribute,
                 }
@@ -126,14 +118,14 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
 
 def _placed(
     snapshot: Snapshot, language: str, params: Params
-) -> Iterator[tuple[Corpus, Article, str | None]]:
+) -> Iterator[tuple[news.Corpus, news.Article, str | None]]:
     """Yield all articles of a language with what each counts for."""
-    corpora = corpora_of(snapshot, language, "take it out of datasets.outlets.languages")
-    for corpus, found in every(snapshot, corpora, language):
+    corpora = news.corpora_of(snapshot, language, "take it out of datasets.outlets.languages")
+    for corpus, found in news.every(snapshot, corpora, language):
         yield corpus, found, place(found, params)
 
 
-def place(found: Article, params: Params) -> str | None:
+def place(found: news.Article, params: Params) -> str | None:
     """Return the outlet that an article counts for, the control, or None.
 
     No article of a kept outlet is in the control: what is judged against it must not be in it.
@@ -145,7 +137,7 @@ def place(found: Article, params: Params) -> str | None:
 
 
 def _repeated(
-    articles: Iterator[tuple[Corpus, Article, str | None]], repeats: int
+    articles: Iterator[tuple[news.Corpus, news.Article, str | None]], repeats: int
 ) -> dict[str, set[int]]:
     """Return the hashes of the paragraphs that are boilerplate, for each outlet."""
     import numpy as np
@@ -153,7 +145,7 @@ def _repeated(
     lines: defaultdict[str, array[int]] = defaultdict(lambda: array("Q"))
     for _, found, outlet in articles:
         if outlet is not None:
-            lines[outlet].extend({hash64(line) for line in paragraphs(found.text)})
+            lines[outlet].extend({hash64(line) for line in news.paragraphs(found.text)})
     repeated = {}
     for outlet, hashes in lines.items():
         values, counts = np.unique(np.frombuffer(hashes, dtype=np.uint64), return_counts=True)
@@ -162,7 +154,7 @@ def _repeated(
 
 
 def _drawn(
-    articles: Iterator[tuple[Corpus, Article, str | None]],
+    articles: Iterator[tuple[news.Corpus, news.Article, str | None]],
     repeated: dict[str, set[int]],
     language: str,
     params: Params,
@@ -178,7 +170,7 @@ def _drawn(
             out[outlet, "the same id again"] += 1
         else:
             seen.add(found.article)
-            whole = paragraphs(found.text)
+            whole = news.paragraphs(found.text)
             left = _without(whole, repeated[outlet])
             if reason := _short(whole, left, params.words_min):
                 out[outlet, reason] += 1
@@ -223,7 +215,7 @@ def describe(folder: Path) -> str:
     day = pl.col("date")
     sums = (
         pl.len(),
-        *((pl.col("leaning") == i).sum().alias(name) for i, name in enumerate(LEANINGS)),
+        *((pl.col("leaning") == i).sum().alias(name) for i, name in enumerate(news.LEANINGS)),
         day.null_count().alias("undated"),
         day.min().alias("first"),
         day.max().alias("last"),
@@ -237,7 +229,7 @@ def describe(folder: Path) -> str:
         left = undrawn.get((config, outlet), 0)
         dates = (first or "–", last or "–", f"{words:,.0f}", may)
         rows.append((config, outlet, number, number + left if left else "all", *counts, *dates))
-    leanings = " | ".join(f":{name}" for name in LEANINGS)
+    leanings = " | ".join(f":{name}" for name in news.LEANINGS)
     head = (
         f"language | outlet | :articles | :of sound ones | {leanings} | :undated | from | to | "
         ":words, median | publishable"

@@ -23,16 +23,9 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.progress import Bar
 from plumbline.builders.core.snapshot import write_gzip
+from plumbline.builders.fetch import sparql
 from plumbline.builders.fetch.files import Fetch
 from plumbline.builders.fetch.http import ADDRESS, Politeness
-from plumbline.builders.fetch.sparql import (
-    WIKIDATA,
-    Batch,
-    Endpoint,
-    batches,
-    ranges,
-    values,
-)
 from plumbline.builders.readers.sparql_json import bindings, entity
 
 if TYPE_CHECKING:
@@ -91,7 +84,7 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
     Resumable: killed anywhere, the same call continues and ends with the same bytes.
     """
     fetch = Fetch("wikidata", params, politeness, into, begun="request.json")
-    client = Endpoint(params.endpoint, politeness, into)
+    client = sparql.Endpoint(params.endpoint, politeness, into)
     client.save("occupations", OCCUPATIONS % {"occupation": params.occupation})
     occupations = client.items("occupations")
     people = _people(params, client, occupations)
@@ -103,11 +96,11 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         )
     languages = ", ".join(f'"{code}"' for code in [*params.languages, "mul"])
 
-    def query(template: str, batch: Batch) -> str:
-        return template % {"items": values(batch.ids), "languages": languages}
+    def query(template: str, batch: sparql.Batch) -> str:
+        return template % {"items": sparql.values(batch.ids), "languages": languages}
 
     for kind, template in BATCHES.items():
-        for batch in Bar(batches(people, params.batch_size), desc=kind, unit="batch"):
+        for batch in Bar(sparql.batches(people, params.batch_size), desc=kind, unit="batch"):
             client.gather(batch, kind, partial(query, template))
     citizenships = {
         qid
@@ -116,12 +109,12 @@ def fetch(params: Params, politeness: Politeness, into: Path) -> None:
         if row["property"]["value"].endswith("/P27") and (qid := entity(row["value"]))
     }
     countries = sorted(citizenships, key=lambda qid: int(qid[1:]))
-    for batch in batches(countries, params.batch_size):
+    for batch in sparql.batches(countries, params.batch_size):
         client.gather(batch, "countries", partial(query, COUNTRIES))
     shutil.rmtree(into / "ids", ignore_errors=True)
     counts = {"people": len(people), "occupations": len(occupations)}
     queries = {"people": PEOPLE, **BATCHES}
-    fetch.close(params.endpoint, *WIKIDATA, counts, queries=queries)
+    fetch.close(params.endpoint, *sparql.WIKIDATA, counts, queries=queries)
 
 
 @dataclass(frozen=True)
@@ -144,12 +137,12 @@ class _Undated:
         return UNDATED % self.digits
 
 
-def _people(params: Params, client: Endpoint, occupations: Sequence[str]) -> list[str]:
+def _people(params: Params, client: sparql.Endpoint, occupations: Sequence[str]) -> list[str]:
     """Return the ids of all people, from ``ids.txt.gz`` where it is there already."""
     listed = client.into / "ids.txt.gz"
     if not listed.exists():
-        dated = ranges(params.born_from, params.born_to, params.range_days)
-        known = {"occupations": values(occupations)}
+        dated = sparql.ranges(params.born_from, params.born_to, params.range_days)
+        known = {"occupations": sparql.values(occupations)}
         for part in Bar([*dated, *[_Undated("")] * params.undated], desc="ids", unit="range"):
             client.gather(part, "ids", lambda p: PEOPLE % (known | {"which": p.which()}))
         write_gzip(listed, "".join(f"{qid}\n" for qid in client.items("ids")).encode())

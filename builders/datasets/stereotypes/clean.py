@@ -84,7 +84,8 @@ def adjective(word: str, rules: Cleaning) -> bool:
         return True
     if word in rules.not_adjectives or any(c.isdigit() for c in word):
         return False
-    ends = [e for e in rules.endings if word.endswith(e)]
-    against = max(map(len, ends), default=0)
-    speak_for = (len(e) for e in rules.adjective_endings if word.endswith(e))
-    return not ends or max(speak_for, default=0) > against
+    against, for_it = (
+        max((len(end) for end in ends if word.endswith(end)), default=0)
+        for ends in (rules.endings, rules.adjective_endings)
+    )
+    return for_it > against or not against

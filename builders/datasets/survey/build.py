@@ -15,13 +15,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import SnapshotParams
 from plumbline.builders.core.parquet import Reject, Row
 from plumbline.builders.core.schema import Column, Schema
-from plumbline.builders.datasets.survey.responses import (
-    GENDERS,
-    HIGHEST,
-    INFECTED,
-    LOWEST,
-    respondents,
-)
+from plumbline.builders.datasets.survey import responses
 from plumbline.builders.readers.declared import declared, read
 
 if TYPE_CHECKING:
@@ -36,16 +30,16 @@ NOTE = "; drawn at random where `simulated` is true"
 
 COLUMNS = (
     Column("respondent", "string", f"name of a respondent, no person's{NOTE}"),
-    Column("gender", "label", f"gender as stated{NOTE}", labels=GENDERS),
-    Column("infected", "label", f"infection status, see the page{NOTE}", labels=INFECTED),
+    Column("gender", "label", f"gender as stated{NOTE}", labels=responses.GENDERS),
+    Column("infected", "label", f"infection status, see the page{NOTE}", labels=responses.INFECTED),
     Column("scale", "string", f"scale in `statements` that was answered{NOTE}"),
     Column("item", "string", f"id of a statement of that scale{NOTE}"),
     Column(
         "answer",
         "int32",
         f"1, disagrees entirely, to 5, agrees entirely; nothing is turned round{NOTE}",
-        minimum=LOWEST,
-        maximum=HIGHEST,
+        minimum=responses.LOWEST,
+        maximum=responses.HIGHEST,
         role="tracked",
     ),
     Column("simulated", "bool", "whether all of the row was drawn at random: nobody answered"),
@@ -81,9 +75,12 @@ def build(snapshot: Snapshot, params: Params) -> Iterator[Row | Reject]:
         )
         (entry,) = declared(snapshot, Survey, "surveys", config, otherwise=otherwise)
         facts = entry.model_dump(include={"scale", "simulated", "source", "licence"})
-        found = read(snapshot, f"{config}.csv", respondents, "mend it and fetch again")
+        found = read(snapshot, f"{config}.csv", responses.respondents, "mend it and fetch again")
         for person in sorted(found, key=lambda r: r.name):
-            codes = GENDERS.index(person.gender), INFECTED.index(person.infected)
+            codes = (
+                responses.GENDERS.index(person.gender),
+                responses.INFECTED.index(person.infected),
+            )
             own = {"respondent": person.name, "gender": codes[0], "infected": codes[1]}
             for item, answer in sorted(person.answers.items()):
                 if answer is None:
@@ -99,7 +96,7 @@ def describe(folder: Path) -> str:
     kinds = ["simulated", "gender", "infected"]
     found = counted(folder, kinds, pl.col("respondent").n_unique(), pl.len())
     rows = (
-        (config, SAID[drawn], GENDERS[gender], INFECTED[infected], *counts)
+        (config, SAID[drawn], responses.GENDERS[gender], responses.INFECTED[infected], *counts)
         for config, drawn, gender, infected, *counts in found
     )
     head = "config | simulated | gender | infected | :respondents | :answers"

@@ -30,20 +30,16 @@ def words(body: bytes) -> Iterator[Word]:
         raise ValueError("cut short: CoNLL-U ends with a blank line")
     number = 0
     sentences = conllu.parse_incr(io.StringIO(text), fields=[*DEFAULT_FIELDS, "more"])
-    while True:
-        try:
-            sentence = next(sentences, None)
-        except ParseException as error:
-            said = " ".join(str(error).split())
-            raise ValueError(f"not CoNLL-U in sentence {number + 1} ({said})") from error
-        if sentence is None:
-            break
-        number += 1
-        if wrong := _wrong(sentence):
-            raise ValueError(f"not CoNLL-U in sentence {number}: {wrong}")
-        for token in sentence:
-            if isinstance(token["id"], int):
-                yield Word(token["form"], token["lemma"] or "_", token["upos"] or "_")
+    try:
+        for number, sentence in enumerate(sentences, start=1):
+            if wrong := _wrong(sentence):
+                raise ValueError(f"not CoNLL-U in sentence {number}: {wrong}")
+            for token in sentence:
+                if isinstance(token["id"], int):
+                    yield Word(token["form"], token["lemma"] or "_", token["upos"] or "_")
+    except ParseException as error:
+        said = " ".join(str(error).split())
+        raise ValueError(f"not CoNLL-U in sentence {number + 1} ({said})") from error
     if not number:
         raise ValueError("no sentence in it")
 
