@@ -74,25 +74,17 @@ COEFFICIENTS = Schema(
     ),
     key=(*(c.name for c in PLACE), "factor", "level", "interval"),
 )
-TESTS = Schema(
-    columns=(
-        *PLACE,
-        Column("factor", "label", "tested given the others (type II)", labels=FACTORS),
-        Column("levels", "int64", "levels of the factor there are", minimum=0),
-        Column("rows", "int64", "shares that the model was fitted to", minimum=0),
-        Column("freedom", "int64", "degrees of freedom of the factor", minimum=0),
-        Column("residual", "int64", "residual degrees of freedom", minimum=0),
-        Column(
-            "f", "float64", "F statistic; null where it cannot be had", nullable=True, minimum=0
-        ),
-        Column(
-            "p", "float64", "of F, errors normal and equal", nullable=True, minimum=0, maximum=1
-        ),
-        columns.share("p_bh", "Benjamini-Hochberg", nullable=True),
-        columns.REASON,
-        columns.TESTED,
-    ),
-    key=(*(c.name for c in PLACE), "factor"),
+TESTS = Schema.keyed(
+    (*PLACE, Column("factor", "label", "tested given the others (type II)", labels=FACTORS)),
+    Column("levels", "int64", "levels of the factor there are", minimum=0),
+    Column("rows", "int64", "shares that the model was fitted to", minimum=0),
+    Column("freedom", "int64", "degrees of freedom of the factor", minimum=0),
+    Column("residual", "int64", "residual degrees of freedom", minimum=0),
+    Column("f", "float64", "F statistic; null where it cannot be had", nullable=True, minimum=0),
+    columns.share("p", "of F, errors normal and equal", nullable=True),
+    columns.share("p_bh", "Benjamini-Hochberg", nullable=True),
+    columns.REASON,
+    columns.TESTED,
 )
 SCHEMAS = {"coefficients": COEFFICIENTS, "tests": TESTS}
 

@@ -26,18 +26,10 @@ from plumbline.probes.stats.classification import (
     chance,
     difference,
 )
-from plumbline.probes.stats.estimate import (
-    ESTIMATE,
-    Estimate,
-    Resampling,
-    Table,
-    adjusted,
-    finite,
-    typed,
-)
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Resampling, finite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -66,27 +58,24 @@ PLACE = (
     Column("lexicon", "string", "name of the view, else the kind"),
     Column("measure", "label", "of the labels that the texts are given", labels=MEASURES),
 )
-AGREEMENT = Schema(
-    columns=(
-        *PLACE,
-        Column("words", "int64", "words of the lexicon, phrases with them", minimum=0),
-        columns.share("unknown", "share of the testing texts without any word of it"),
-        Column("under", "float64", "means under it are negative", nullable=True),
-        Column("over", "float64", "means over it are positive", nullable=True),
-        columns.share(
-            "chance",
-            "expected value if the same labels were dealt out to the texts at random",
-            nullable=True,
-        ),
-        *ESTIMATE,
-        columns.REASON,
-        columns.TESTED,
+AGREEMENT = Schema.keyed(
+    PLACE,
+    Column("words", "int64", "words of the lexicon, phrases with them", minimum=0),
+    columns.share("unknown", "share of the testing texts without any word of it"),
+    Column("under", "float64", "means under it are negative", nullable=True),
+    Column("over", "float64", "means over it are positive", nullable=True),
+    columns.share(
+        "chance",
+        "expected value if the same labels were dealt out to the texts at random",
+        nullable=True,
     ),
-    key=tuple(c.name for c in PLACE),
+    *ESTIMATE,
+    columns.REASON,
+    columns.TESTED,
 )
-DIFFERENCES = Schema((*PLACE, *ESTIMATE, columns.TESTED), key=AGREEMENT.key)
+DIFFERENCES = Schema.keyed(PLACE, *ESTIMATE, columns.TESTED)
 SCHEMAS = {"agreement": AGREEMENT, "differences": DIFFERENCES}
-NULLABLE = {"under", "over", "chance", "reason"}  # that no row may have
+INTERVALS = {"confidence", "n_bootstrap", "seed"}  # params of intervals
 
 
 class Params(Resampling):
@@ -117,22 +106,18 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     UserError
         If a language has texts but no lexica, or a corpus lacks a split.
     """
-    found = {name: Table(schema) for name, schema in SCHEMAS.items()}
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in SCHEMAS}
     folder = inputs.datasets["labelled_texts"]
     for language in parquet.configs(folder):
         compared = scores(inputs.datasets["lexica"], language)
         texts = pl.read_parquet(folder / f"{language}.parquet").sort("source", "split", "text")
         for (source,), part in texts.group_by("source", maintain_order=True):
-            for table in found.values():
-                table.key = {"language": language, "source": source}
-            _compare(f"{language}/{source}", part, compared, params, found)
-    tables = {}
-    for name, table in found.items():
-        rows = adjusted(pl.DataFrame(table.rows, infer_schema_length=None))
-        tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
-        rows = rows.with_columns(tested=tested, **dict.fromkeys(NULLABLE - set(rows.columns)))
-        tables[name] = typed(rows, SCHEMAS[name])
-    return tables
+            for name, row in _rows(f"{language}/{source}", part, compared, params):
+                found[name].append(row | {"language": language, "source": source})
+    return {
+        name: columns.table_of(SCHEMAS[name], [pl.DataFrame(rows, infer_schema_length=None)], ())
+        for name, rows in found.items()
+    }
 
 
 def scores(lexica: Path, language: str) -> dict[tuple[str, str], Lexicon]:
@@ -237,7 +222,7 @@ def evaluate(
     ValueError
         If no tuning text has a word of a lexicon.
     """
-    settings = params.model_dump(include={"confidence", "n_bootstrap", "seed"})
+    settings = params.model_dump(include=INTERVALS)
     paired = settings | {"n_permutations": params.n_permutations}
     texts, true = testing
     same = np.full(len(true), majority(tuning[1]))
@@ -263,24 +248,20 @@ def evaluate(
     return found
 
 
-def _compare(
-    corpus: str,
-    part: pl.DataFrame,
-    compared: dict[tuple[str, str], Lexicon],
-    params: Params,
-    tables: dict[str, Table],
-) -> None:
-    """Add the rows of one corpus to both tables."""
-    codes = np.array([CODES[label] for label in LABELS], dtype=np.int64)
-    splits: list[Texts] = []
-    for number, split in enumerate(SPLITS):
-        rows = part.filter(pl.col("split") == number)
-        if rows.is_empty():
-            raise UserError(
-                f"labelled_texts {corpus}: no {split} text is left; name another corpus"
-            )
-        splits.append((rows["text"].to_list(), codes[rows["label"].to_numpy()]))
-    tuning, testing = splits
+def _texts(corpus: str, part: pl.DataFrame, split: str) -> Texts:
+    """Return the texts of a split and their labels, numbered as in TweetEval."""
+    rows = part.filter(pl.col("split") == SPLITS.index(split))
+    if rows.is_empty():
+        raise UserError(f"labelled_texts {corpus}: no {split} text is left; name another corpus")
+    labels = np.array([CODES[label] for label in LABELS], dtype=np.int64)
+    return rows["text"].to_list(), labels[rows["label"].to_numpy()]
+
+
+def _rows(
+    corpus: str, part: pl.DataFrame, compared: dict[tuple[str, str], Lexicon], params: Params
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows of one corpus, each with the name of its table."""
+    tuning, testing = (_texts(corpus, part, split) for split in SPLITS)
     known = {
         key: lexicon
         for key, lexicon in compared.items()
@@ -292,22 +273,24 @@ def _compare(
         )
     level, nan = params.confidence, float("nan")
 
-    def add(table: str, key: tuple[str, str], of: Iterable[Estimate], **more: Any) -> None:
-        """Add a row for each measure; a list has the value of each."""
-        for measure, estimate in enumerate(of):
+    def rows(
+        key: tuple[str, str], estimates: Iterable[Estimate], **more: Any
+    ) -> Iterator[dict[str, Any]]:
+        """Yield a row for each measure; a list has the value of each."""
+        for measure, estimate in enumerate(estimates):
             own: dict[str, Any] = {
                 k: v[measure] if isinstance(v, list) else v for k, v in more.items()
             }
             own |= {"kind": KINDS.index(key[0]), "lexicon": key[1], "measure": measure}
-            tables[table].add(estimate, cluster="text", **own)
+            yield estimate.row(cluster="text", **own)
 
     def tests(found: Difference, null: str) -> dict[str, list[Any]]:
         names = ("McNemar's exact test", "randomisation")
         return {"null": [f"{null} ({name})" for name in names], "p": [found.p, found.p_macro_f1]}
 
+    found: list[dict[str, Any]] = []
     for one in evaluate(tuning, testing, known, params):
-        add(
-            "agreement",
+        found += rows(
             one.lexicon,
             (estimate.at(level) for estimate in one.agreement),
             words=one.words,
@@ -319,24 +302,22 @@ def _compare(
         )
         if less := one.first_less_this:
             estimates = (estimate.at(level) for estimate in less[:2])
-            null = tests(less, "0: both do equally well")
-            add("differences", one.lexicon, estimates, **null)
+            for row in rows(one.lexicon, estimates, **tests(less, "0: both do equally well")):
+                yield "differences", row
     nothing = Estimate(nan, nan, nan, len(testing[0]), "none")
-    for key in [key for key in compared if key not in known]:
-        add(
-            "agreement",
-            key,
-            [nothing] * len(MEASURES),
-            words=len(compared[key]),
-            unknown=finite(float(np.isnan(mean_scores(testing[0], compared[key])).mean())),
-            reason="no tuning text has a word of it",
-            null="none",
-        )
+    for key, lexicon in compared.items():
+        if key not in known:
+            found += rows(
+                key,
+                [nothing] * len(MEASURES),
+                words=len(lexicon),
+                unknown=finite(float(np.isnan(mean_scores(testing[0], lexicon)).mean())),
+                reason="no tuning text has a word of it",
+                null="none",
+            )
     guess = np.full(len(testing[0]), majority(tuning[1]))  # the baseline: all get one label
-    settings = params.model_dump(include={"confidence", "n_bootstrap", "seed"})
-    baseline = agreement(testing[1], guess, **settings)
-    add(
-        "agreement",
+    baseline = agreement(testing[1], guess, **params.model_dump(include=INTERVALS))
+    found += rows(
         ("majority class", "majority class"),
         (estimate.at(level) for estimate in baseline),
         words=0,
@@ -344,3 +325,4 @@ def _compare(
         chance=[finite(estimate.value) for estimate in baseline],  # the same in any order
         null="none",
     )
+    yield from (("agreement", row) for row in found)

@@ -32,13 +32,11 @@ READINGS = ("plug-in", "smoothed")
 METHODS = ("bootstrap percentile (Poisson weights)", "Bayesian bootstrap percentile")
 EXACT = "exact"
 READING = Column("reading", "label", "plug-in: as the paper; smoothed: additive", labels=READINGS)
+CELL = (columns.WORD, columns.LEMMA, columns.GENDER, READING)
 PMI = columns.schema(
     "language pos word gender reading",
     *columns.PLACE,
-    columns.WORD,
-    columns.LEMMA,
-    columns.GENDER,
-    READING,
+    *CELL,
     Column("count", "int64", "people of this gender in whose list the word is", minimum=0),
     Column("count_all", "int64", "people in whose list the word is", minimum=1),
     Column("people", "int64", "people of this gender", minimum=1),

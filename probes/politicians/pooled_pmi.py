@@ -13,7 +13,7 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.probes.politicians import pmi
-from plumbline.probes.politicians.pmi import EXACT, READING, rows
+from plumbline.probes.politicians.pmi import CELL, EXACT, rows
 from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.stats.estimate import ESTIMATE
 from plumbline.probes.stats.tests import permuted_sums_p
@@ -35,10 +35,7 @@ POOLED = columns.schema(
     Column("models", "int64", "models of the group with outputs in the language", minimum=1),
     columns.LANGUAGE,
     columns.PART,
-    columns.WORD,
-    columns.LEMMA,
-    columns.GENDER,
-    READING,
+    *CELL,
     Column("count", "int64", "lists of people of this gender that have the word", minimum=0),
     Column("count_all", "int64", "lists that have the word", minimum=1),
     Column("people", "int64", "people of this gender; each has a list of a model", minimum=1),

@@ -200,10 +200,9 @@ class Control(NamedTuple):
 def _contrast(table: pl.DataFrame) -> pl.DataFrame:
     """Return columns word and contrast: the value of women minus that of men."""
     female, male = (
-        table.filter(pl.col("gender") == g).select("word", "value") for g in (FEMALE, MALE)
+        pl.col("value").filter(pl.col("gender") == gender).first() for gender in (FEMALE, MALE)
     )
-    both = female.join(male, on="word", suffix="_male").drop_nulls()
-    return both.select("word", contrast=pl.col("value") - pl.col("value_male")).sort("word")
+    return table.group_by("word").agg(contrast=female - male).drop_nulls().sort("word")
 
 
 def _pmi(control: Control) -> None:

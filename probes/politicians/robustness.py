@@ -20,7 +20,7 @@ from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.script import script_of
-from plumbline.probes.politicians.words import columns
+from plumbline.probes.politicians.words import columns, sentiment_shares
 from plumbline.probes.politicians.words.columns import FEMALE, MALE
 from plumbline.probes.politicians.words.columns import NON_BINARY as OTHER
 from plumbline.probes.politicians.words.sentiment_shares import (
@@ -28,10 +28,6 @@ from plumbline.probes.politicians.words.sentiment_shares import (
     Ranking,
     TopWords,
     by_latent,
-    by_pmi,
-    difference_rows,
-    of_words,
-    share_rows,
 )
 from plumbline.probes.politicians.words.word_counts import Lists, Named, by_name, frames, sources
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Resampling, adjusted, typed
@@ -138,8 +134,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
             of, ranking = {}, None
             if lists is not None:
                 of, words = lists.of_gender(), lists.words
-                q = of_words(words["word"], words["lemma"], inputs.datasets["lexica"], language)
-                ranking = by_pmi(lists, q, how)
+                q = sentiment_shares.of_words(
+                    words["word"], words["lemma"], inputs.datasets["lexica"], language
+                )
+                ranking = sentiment_shares.by_pmi(lists, q, how)
             rows += _numbers(pmi | _variation(kind, name), ranking, of, params)
         latent = place | {"deviation": DEVIATIONS.index("latent"), "cluster": "word"}
         of, how = whole.of_gender(), params.default()
@@ -252,10 +250,10 @@ def _numbers(
     found: dict[tuple[int, int], dict[str, Any]] = {}
     if ranking is not None:
         of |= {name: ranking.sizes[name] for name in ("top_k", "candidates")}
-        for row in difference_rows(ranking, params.confidence):
+        for row in sentiment_shares.difference_rows(ranking, params.confidence):
             if row["cluster"] == base["cluster"]:
                 found[0, row["sentiment"]] = row
-        for row in share_rows(ranking, params.confidence):
+        for row in sentiment_shares.share_rows(ranking, params.confidence):
             if row["gender"] == OTHER:
                 found[1, row["sentiment"]] = row
     for number, s in product(range(len(NUMBERS)), range(len(SENTIMENTS))):

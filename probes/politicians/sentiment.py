@@ -16,17 +16,13 @@ from pydantic import Field
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.schema import Column
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
-from plumbline.probes.politicians.words import columns
+from plumbline.probes.politicians.words import columns, sentiment_shares
 from plumbline.probes.politicians.words.sentiment_shares import (
     DEVIATIONS,
     READINGS,
     Ranking,
     TopWords,
     by_latent,
-    by_pmi,
-    difference_rows,
-    of_words,
-    share_rows,
 )
 from plumbline.probes.politicians.words.word_counts import by_name, sources
 from plumbline.probes.stats.estimate import ESTIMATE, adjusted, significant, typed
@@ -117,8 +113,10 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
     apart: list[dict[str, Any]] = []
     for model in inputs.models:
         for place, found in _rankings(inputs, model, params):
-            shared += [place | row for row in share_rows(found, params.confidence)]
-            apart += [place | row for row in difference_rows(found, params.confidence)]
+            shared += [place | row for row in sentiment_shares.share_rows(found, params.confidence)]
+            apart += [
+                place | row for row in sentiment_shares.difference_rows(found, params.confidence)
+            ]
     if not shared:
         raise UserError(
             "analysis.sentiment: no word in the outputs has a known sentiment; lower "
@@ -147,8 +145,10 @@ def _rankings(
         found = by_name(source, people, params.min_count)
         if found is None:
             continue
-        q = of_words(found.words["word"], found.words["lemma"], inputs.datasets["lexica"], language)
-        rankings = [(0, READINGS.index("argmax"), by_pmi(found, q, params))]
+        q = sentiment_shares.of_words(
+            found.words["word"], found.words["lemma"], inputs.datasets["lexica"], language
+        )
+        rankings = [(0, READINGS.index("argmax"), sentiment_shares.by_pmi(found, q, params))]
         if eta is not None:
             part = eta.filter(pl.col("language") == language, pl.col("pos") == source.pos)
             rankings += [

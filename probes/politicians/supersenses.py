@@ -22,14 +22,7 @@ from plumbline.builders.datasets.words.build import POS
 from plumbline.probes.politicians.words import columns, word_counts
 from plumbline.probes.politicians.words.resample_counts import bootstrap_counts
 from plumbline.probes.politicians.words.sentiment_shares import over_names
-from plumbline.probes.stats.estimate import (
-    ESTIMATE,
-    Resampling,
-    Table,
-    adjusted,
-    finite,
-    significant,
-)
+from plumbline.probes.stats.estimate import ESTIMATE, Resampling, adjusted, finite, significant
 from plumbline.probes.stats.pmi import pmi, smoothed
 from plumbline.probes.stats.shares import (
     COUNTINGS,
@@ -225,7 +218,7 @@ def by_class(
         if words.words:
             rows += _rows(words, pos, unit, params, (replicates or {}).get(pos))
     if not rows:
-        return Table(SUPERSENSES).frame()
+        return columns.table_of(SUPERSENSES, [])
     table = pl.DataFrame(rows, infer_schema_length=None)
     table = table.with_columns(language=pl.lit(LANGUAGE), deviation=DEVIATIONS.index(source))
     table = adjusted(table, over=["unit", "counting"])

@@ -49,7 +49,7 @@ def share(name: str, description: str, *, nullable: bool = False) -> Column:
 def table_of(
     schema: Schema, parts: Iterable[pl.DataFrame], over: Sequence[str] | None = None, **same: Any
 ) -> pl.DataFrame:
-    """Return tables of one schema as one, without rows where there are none.
+    """Return tables of one schema as one; without rows, or null, where there are none.
 
     Parameters
     ----------
@@ -63,7 +63,12 @@ def table_of(
         return Table(schema).frame()
     table = pl.concat(found, how="diagonal_relaxed")
     table = table.with_columns(pl.lit(value).alias(name) for name, value in same.items())
-    return typed(table if over is None else adjusted(table, over=over), schema)
+    lacking = {c.name for c in schema.columns if c.nullable} - set(table.columns)
+    table = table.with_columns(**dict.fromkeys(lacking))
+    if over is not None:
+        tested = pl.when(pl.col("p").is_not_null()).then("family").otherwise(0)
+        table = adjusted(table, over=over).with_columns(tested=tested)
+    return typed(table, schema)
 
 
 def rows_of(
