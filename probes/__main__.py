@@ -204,8 +204,10 @@ def _probe(given: argparse.Namespace) -> None:
 def _analyse(given: argparse.Namespace) -> None:
     from plumbline.probes.core.run_analysis import analyse
 
-    for name in (given.command, *given.then):
-        print(analyse(name))
+    then = getattr(given, "then", [])
+    for model in getattr(given, "model", [""]):
+        for name in (given.command, *then):
+            print(analyse(name, model))
 
 
 def _waves(given: argparse.Namespace) -> None:
