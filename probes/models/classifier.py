@@ -80,9 +80,7 @@ class Classifier(Adapter):
         return [length - head for length in behind]
 
     def _read(
-        self,
-        given: dict[str, list[list[int]]],
-        read: Callable[[torch.Tensor], torch.Tensor],
+        self, given: dict[str, list[list[int]]], read: Callable[[torch.Tensor], torch.Tensor]
     ) -> NDArray[np.float64]:
         """Return what is read of the logits (texts, labels) of texts.
 

@@ -134,12 +134,6 @@ def _local(name: str) -> bool:
     return name.startswith((".", "/", "data/"))
 
 
-class Models(Params):
-    """All models, by name."""
-
-    models: dict[str, Model]
-
-
 def pointer(name: str, data: Path = DATA) -> Path:
     """Return the file with a model's id, its revision and the sha256 of its files."""
     world = data / WORLDS.relative_to(DATA) / name / MANIFEST

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from plumbline.probes.models.params import NAME, Model, Models
+from plumbline.probes.models.params import NAME, Model
 from plumbline.probes.politicians.anova import DESIGNS, build
 from plumbline.probes.stats.linear import estimable
 
@@ -22,12 +22,16 @@ NAMES = yaml.safe_load((PAGES / "nationality-models.yaml").read_text(encoding="u
 MISSING = [name for name, entry in TREE["models"].items() if "revision" not in entry]
 
 
-def filled():
-    return {name: {"revision": "0" * 40} | entry for name, entry in TREE["models"].items()}
+def read(entries, **default):
+    return {name: Model.model_validate(default | entry) for name, entry in entries.items()}
+
+
+def filled(entries=TREE["models"]):
+    return read(entries, revision="0" * 40)
 
 
 def test_they_are_models_once_each_has_a_revision():
-    found = Models.model_validate({"models": filled()}).models
+    found = filled()
     assert len(found) == 17
     assert all(NAME.fullmatch(name) for name in found)
     sizes = {(m.family, m.size) for m in found.values()}
@@ -50,7 +54,7 @@ def test_without_a_revision_one_is_told_where_to_look(name):
 
 
 def test_they_tell_all_coefficients_of_the_analysis_apart():
-    found = Models.model_validate({"models": filled()}).models
+    found = filled()
     rows = [
         {"model": name, "family": m.family, "size": m.size, "language": language}
         for name, m in found.items()
@@ -73,7 +77,8 @@ def test_they_tell_all_coefficients_of_the_analysis_apart():
 
 
 def test_those_asked_about_social_groups_are_the_nine_of_the_released_code():
-    found = Models.model_validate(GROUPS).models
+    assert set(GROUPS) == {"models"}
+    found = read(GROUPS["models"])
     assert {m.id.split("/")[1] for m in found.values()} == {
         *("bert-base-uncased", "bert-large-uncased", "bert-base-multilingual-uncased"),
         *("roberta-base", "roberta-large", "bart-base", "bart-large"),
@@ -109,8 +114,7 @@ def test_those_asked_for_values_are_the_six_of_the_paper():
 
 
 def test_each_classifier_of_names_has_its_masked_model():
-    entries = {n: {"revision": "0" * 40} | entry for n, entry in NAMES["models"].items()}
-    found = Models.model_validate({"models": entries}).models
+    found = filled(NAMES["models"])
     assert all(NAME.fullmatch(name) for name in found)
     classifiers = {name for name, m in found.items() if m.kind == "classifier"}
     assert classifiers == set(NAMES["underlying"])
@@ -122,8 +126,7 @@ def test_each_classifier_of_names_has_its_masked_model():
 
 
 def test_those_asked_about_politics_can_be_asked_and_trained_and_one_tells_stances():
-    entries = {n: {"revision": "0" * 40} | entry for n, entry in LEANING.items()}
-    found = Models.model_validate({"models": entries}).models
+    found = filled(LEANING)
     assert all(NAME.fullmatch(name) for name in found)
     kinds = {name: model.kind for name, model in found.items()}
     assert kinds.pop("stance") == "classifier"  # facebook/bart-large-mnli in the paper

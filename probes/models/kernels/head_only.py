@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from plumbline.probes.models.kernels.packed_linear import FAULTS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -95,8 +97,7 @@ def narrow(model: Any, gate: Gate, place: int) -> bool:
     hook = part.register_forward_pre_hook(gate.select)
     rows = torch.arange(TRIAL[0], device=ids.device)
     apart = torch.tensor(torch.inf)
-    faults = (AttributeError, IndexError, RuntimeError, TypeError, ValueError)
-    with suppress(*faults), gate.at(rows, torch.full_like(rows, place)):
+    with suppress(*FAULTS), gate.at(rows, torch.full_like(rows, place)):
         apart = (model(input_ids=ids).logits.float().view_as(plain) - plain).abs().max()
     fine = bool(apart < CLOSE.get(model.dtype, CLOSE_ELSE) * plain.std(0).mean())
     if not fine:
