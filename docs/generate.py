@@ -38,7 +38,10 @@ COMMON = (  # what columns mean that many outputs and tables have
     *ESTIMATE,
     Column("family", "int64", "tests in the family that p_bh is taken over"),
 )
-BOUNDED = re.compile(r"Annotated\[(\w+), FieldInfo\(.*?metadata=\[[^]]*\]\)\]")
+BOUNDED = re.compile(
+    r"Annotated\[([\w\[\]]+), "
+    r"(?:FieldInfo\(.*?metadata=\[[^]]*\]\)|AfterValidator\([^)]*\))\]"
+)
 OWN = re.compile(r"\bplumbline\.(?:\w+\.)+")
 COMMANDS = (
     ["builders"],
