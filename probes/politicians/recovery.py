@@ -292,7 +292,9 @@ def _sentiment(control: Control) -> None:
         apart = np.zeros(len(SENTIMENTS))
         if not control.null:
             of_pos = pmi.filter(pl.col("pos") == pos)
-            true = control.true_pmi(of_pos)[pos].filter(pl.col("word").is_in(of_pos["word"].implode()))
+            true = control.true_pmi(of_pos)[pos].filter(
+                pl.col("word").is_in(of_pos["word"].implode())
+            )
             kinds = true.select("word", share=1.0, **{"class": pl.col("sentiment")}).unique()
             kinds = kinds.with_columns(pl.col("class").replace_strict(CODES))
             size = part["top_k"][0]

@@ -275,6 +275,7 @@ def real(tmp_path_factory):
     return into
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @shared
 @pytest.mark.parametrize(
@@ -355,6 +356,7 @@ def test_no_template_of_hatecheck_is_torn_apart(real):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @shared
 def test_real_texts_hold_the_checks_of_the_default_params(real, tmp_path):

@@ -92,6 +92,7 @@ def test_axes_and_shares_are_stable_over_seeds(recovered):
     assert (q[0].argmax(-1) == q[1].argmax(-1)).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_turning_every_view_and_the_anchors_round_swaps_the_axes(recovered):
     *_, found = recovered
     _, turned = planted(-1.0)
@@ -152,6 +153,7 @@ def test_axes_without_the_largest_share_of_their_anchors_are_told():
     assert misplaced(fits, np.array([0, 2, -1])) == []
 
 
+@pytest.mark.slow
 def test_a_lone_list_fades_under_the_papers_bound_and_stays_under_half_its_divergence():
     view = [View("bernoulli", np.arange(40), (np.arange(40) % 2 == 0)[:, None].astype(float))]
     anchors = anchored([0], [1], 40)

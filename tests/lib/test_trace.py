@@ -522,6 +522,7 @@ def test_the_locks_here_are_read_as_yaml_has_them(monkeypatch):
         assert stage.command == tree["cmd"]
 
 
+@pytest.mark.slow
 @needs_git
 @pytest.mark.skipif(
     not (TOP / "data/tables/pmi/world-planted").is_dir(), reason="the pipeline was not run here"

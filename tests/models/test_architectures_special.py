@@ -80,6 +80,7 @@ def test_a_word_of_several_pieces_is_read_from_left_to_right(special, name):
             assert abs(said[word] - total) < 2e-6  # of up to three, each rounded to six digits
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_neither_batches_nor_cores_change_a_bit(special, name, monkeypatch):
     monkeypatch.setattr(forward, "DECIMALS", 12)  # all that float32 has

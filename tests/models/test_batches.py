@@ -61,6 +61,7 @@ def usual(bare, saved):
     return everything(loaded(Masked, saved, "float32"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoder", EVERY, indirect=True)
 def test_answers_are_bitwise_the_same_whoever_shares_the_batch(saved, usual, monkeypatch):
     scorer = loaded(Masked, saved, "float32")

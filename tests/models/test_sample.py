@@ -112,6 +112,7 @@ def loaded(folder, kind, dtype="float32"):
     return tiny.loaded(KINDS[kind], folder(kind), dtype)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["gemma3", "gpt1", "t5"])
 def test_a_text_is_the_same_in_any_company_and_order(folder, kind, monkeypatch):
     sampling = Sampling(tokens=6)
@@ -182,6 +183,7 @@ def test_a_text_is_finished_where_the_model_ends_it(even):
     assert binomtest(endless, 400, 0.75**5).pvalue > 1e-3
 
 
+@pytest.mark.slow
 def test_short_texts_come_as_often_as_logprobs_says(tmp_path):
     tokenizer = letters_tokenizer()
     where = save(tmp_path, gpt2(tokenizer, seed=4), tokenizer)

@@ -123,6 +123,7 @@ def test_a_smaller_share_holds_articles_of_a_larger_one(ready):
         after_training.texts(path, "herald", 1e-9, 5)
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, monkeypatch):
     final = ready / "data/outputs/after_training/groups"
     whole = hashes(final)
@@ -146,6 +147,7 @@ def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(ready, mo
     assert hashes(final) == whole
 
 
+@pytest.mark.slow
 def test_what_was_trained_when_a_run_stopped_in_asking_is_not_trained_again(ready, monkeypatch):
     whole = hashes(ready / "data/outputs/after_training/groups")
     plain, asked, steps = stereotypes_probe.run, [], []
@@ -174,6 +176,7 @@ def test_articles_and_steps_are_told():
     assert told.rows() == [(0.1, 30, math.ceil(30 / 8)), (1.0, 300, math.ceil(300 / 8))]
 
 
+@pytest.mark.slow
 def test_the_analyses_and_the_page_follow(ready):
     for analysis in ("recall", "emotions", "rsa", "shift"):
         analyse(analysis)

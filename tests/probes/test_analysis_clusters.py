@@ -89,6 +89,7 @@ def test_words_of_genders_that_lie_apart_are_told_apart_to_the_last_word(tmp_pat
     assert fits.filter(pl.col("measure") == 1)["p"][0] == 0.1  # 2 / 20, the least of 19 draws
 
 
+@pytest.mark.slow
 def test_where_states_know_nothing_of_gender_shares_are_at_their_level(tmp_path):
     rng = np.random.default_rng(7)
     words = [

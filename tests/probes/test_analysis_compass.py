@@ -393,6 +393,7 @@ def test_who_denies_and_says_yes_to_all_is_told_from_who_means_it(trained, tmp_p
     assert stable == {"negated": 0, "opposites": 0, "paraphrases": 0.5}
 
 
+@pytest.mark.slow
 def test_answers_without_a_memory_are_called_stable_at_the_rate_of_the_test(tmp_path):
     seed = 12
     print("seed", seed)

@@ -214,6 +214,7 @@ def test_every_row_says_cluster_and_null(independent):
     assert set(own["family"]) == {own["p"].drop_nulls().len()}
 
 
+@pytest.mark.slow
 def test_trainings_that_differ_are_no_partisanship(tmp_path):
     over_texts, over_trainings = [], []
     for seed in range(4):

@@ -209,6 +209,7 @@ def test_the_family_is_all_tests_of_a_task_and_a_reading(tables):
         assert adjusted[order] == pytest.approx(np.minimum(wanted, 1), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path):
     raw, adjusted, trainings = [], [], []
     for seed in range(6):
@@ -230,6 +231,7 @@ def test_where_nothing_was_planted_discoveries_are_at_the_nominal_rate(tmp_path)
     assert np.mean(np.array(trainings) <= 0.05) <= 0.05
 
 
+@pytest.mark.slow
 def test_texts_of_one_word_are_no_independent_draws(tmp_path):
     quick = PARAMS.model_copy(update={"n_permutations": 199, "n_bootstrap": 100})
     found = {}

@@ -231,6 +231,7 @@ def test_planted_words_are_found_and_noise_and_ignorance_do_worse(place):
         assert (same["value"], same["low"], same["high"], same["p"]) == (0, 0, 0, 1)
 
 
+@pytest.mark.slow
 def test_where_words_say_nothing_intervals_hold_chance_at_their_rate(place):
     print("seeds 100 to 119")
     few = PARAMS.model_copy(update={"n_bootstrap": 100, "n_permutations": 99})

@@ -468,6 +468,7 @@ def test_trainings_that_move_all_groups_alike_have_small_p_and_do_not_pass_over_
     assert beyond < 0.05 + 4 * (0.05 * 0.95 / times) ** 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("affects", "diagonal"), [(9, True), (10, False)])
 @pytest.mark.parametrize("groups", [3, 4, 9])
 def test_similarities_of_two_corpora_alike_are_told_apart_at_their_rate_at_most(

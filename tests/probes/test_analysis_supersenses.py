@@ -192,6 +192,7 @@ def test_planted_classes_are_found_with_their_order_and_sign():
     assert outer["p_bonferroni"] <= 0.05
 
 
+@pytest.mark.slow
 def test_without_an_effect_a_family_has_a_discovery_at_the_nominal_rate():
     print("seed", SEED)
     rng = np.random.default_rng(SEED)
@@ -289,6 +290,7 @@ def test_recovery_of_a_planted_world(tmp_path):
     assert (body["cluster"], body["n"]) == ("name", NAMES)
 
 
+@pytest.mark.slow
 def test_intervals_over_names_hold_the_truth_as_often_as_they_say(tmp_path):
     print("seed", SEED)
     rng = np.random.default_rng(SEED)

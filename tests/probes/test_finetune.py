@@ -175,6 +175,7 @@ def test_the_analyses_follow():
     assert {"partisan", "the model itself, by seed"} <= set(votes["ensemble"])
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_in_a_training_ends_with_the_same_bytes(copy, change, monkeypatch):
     reference = shards_of(4)
     change(lambda tree: tree["probes"]["finetuned_classifiers"].update(seeds=[4]))

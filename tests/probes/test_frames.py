@@ -34,6 +34,7 @@ def framed(place, change):
         pin(name)
 
 
+@pytest.mark.slow
 def test_outputs_of_a_causal_model_are_the_scores_of_its_continuations(framed):
     folder = probe("associations", "causal")
     rows = pl.read_parquet(folder / "en/*.parquet")
@@ -56,6 +57,7 @@ def test_outputs_of_a_causal_model_are_the_scores_of_its_continuations(framed):
     assert set(coverage["mask_token"]) == {""}
 
 
+@pytest.mark.slow
 def test_a_file_holds_every_name_in_every_frame_and_bare_is_as_it_was(framed, change):
     rows = pl.read_parquet(probe("associations", "tiny") / "en/*.parquet")
     assert rows["frame"].unique(maintain_order=True).to_list() == ["bare", "neutral", "paraphrase"]

@@ -190,6 +190,7 @@ def longer(tree):
     tree["probes"]["associations"]["top_k"]["en"]["ADJ"] = 11
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", [wider, longer])
 def test_a_run_interrupted_under_other_params_is_not_continued(place, monkeypatch, change, edit):
     pin("tiny")

@@ -57,6 +57,7 @@ def test_every_word_has_its_state_once_and_shards_do_not_change_it(ready, monkey
     assert whole.equals(rows)
 
 
+@pytest.mark.slow
 def test_cores_do_not_change_a_byte(ready, monkeypatch):
     found = []
     for cores in ("1", "2"):
@@ -84,6 +85,7 @@ def test_outputs_load_as_a_typed_dataset(ready, tmp_path):
     assert len(rows[0]["state"]) == 32
 
 
+@pytest.mark.slow
 def test_a_plan_counts_words_and_no_head(ready):
     words = pl.read_parquet("data/datasets/words/fr.parquet")["form"].n_unique()
     planned = plan("representations", "causal", seconds=60)

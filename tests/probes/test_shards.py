@@ -99,6 +99,7 @@ def test_a_part_does_not_throw_away_what_other_parts_wrote_of_another_run(fine, 
     assert contents(partial) == before
 
 
+@pytest.mark.slow
 def test_cores_do_not_change_a_byte_in_single_precision(fine, monkeypatch):
     found = []
     for cores in ("1", "3"):
@@ -139,6 +140,7 @@ def test_a_model_of_another_kind_is_refused_before_it_is_loaded(place, change):
         probe("associations", "tiny")
 
 
+@pytest.mark.slow
 def test_a_plan_counts_what_a_run_then_writes(fine):
     planned = plan("associations", "tiny", seconds=60)
     folder = probe("associations", "tiny")

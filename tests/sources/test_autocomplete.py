@@ -243,6 +243,7 @@ def test_text_in_latin_1_is_kept_as_sent_and_read_as_meant(groups, tmp_path):
     assert [r.values["attribute"] for r in rows if isinstance(r, Row)] == ["naïve"]
 
 
+@pytest.mark.slow
 def test_a_fetch_killed_again_and_again_ends_with_the_same_bytes(address, groups, tmp_path):
     seed = random.randrange(10**6)
     print("seed", seed)

@@ -69,6 +69,7 @@ def test_a_file_of_ones_own_is_copied_byte_for_byte_and_checked(address, tmp_pat
         news.fetch(params, POLITE, tmp_path / "b")
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_the_real_articles_come_whole_over_the_network(tmp_path):
     if not REAL.is_dir():

@@ -282,6 +282,7 @@ def test_half_a_surrogate_pair_does_not_stop_a_dump(tmp_path):
     assert row["body"] == "broken \ud83d here"
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_dump(tmp_path):
     filler = "never the same twice "
 

@@ -181,6 +181,7 @@ def test_questions_too_big_for_the_server_are_split(endpoint, tmp_path, behaviou
     assert built(tmp_path / DAY) == built(SAMPLES / "wikidata" / DAY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", [stall(30), trickle(0.3)], ids=["stalls", "trickles"])
 def test_a_server_that_never_comes_to_an_end_is_asked_for_less(endpoint, tmp_path, behaviour):
     params = {"batch_size": 200, "range_days": 40000}

@@ -47,6 +47,7 @@ def process(endpoint: str, into: Path, *limit: int) -> subprocess.Popen:
     )
 
 
+@pytest.mark.slow
 def test_a_fetch_killed_again_and_again_ends_with_the_same_bytes(endpoint, tmp_path):
     seed = random.randrange(10**6)
     print("seed", seed)

@@ -50,6 +50,7 @@ def test_planted_blobs_are_found_to_the_last_point_and_their_number_too(sizes):
     assert max(widths, key=widths.get) == len(sizes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "width"), [(40, 80), (60, 5)])
 def test_one_cloud_is_no_more_clustered_than_its_null(n, width):
     """The null of the silhouette: small p come up no more often than they should."""

@@ -216,6 +216,7 @@ def coverage(chances, names, smoothing):
     return np.mean(held, axis=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("chances", "names"), [(CHANCES, 100), (RARE, 40), (RARE, 100)])
 def test_smoothed_intervals_hold_the_truth_at_their_nominal_rate(chances, names):
     held = coverage(chances, names, 0.5)

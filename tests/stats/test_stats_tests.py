@@ -476,6 +476,7 @@ def test_p_is_at_most_the_level_where_the_interval_is_inside_the_bounds():
     assert 10 < sum(inside) < 290
 
 
+@pytest.mark.slow
 def test_at_the_bound_equivalence_is_said_as_often_as_the_level():
     seed = 11
     print("seed", seed)
