@@ -6,6 +6,9 @@ TEST := $(VENV)/test-ready
 DOCS := $(VENV)/docs-ready
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export TOKENIZERS_PARALLELISM := false
+unexport PYTHONDONTWRITEBYTECODE  # or every process compiles every module again
+# Tests wait for servers: a process more than there are cores keeps these at work.
+PROCESSES := $(shell $(PYTHON) -c 'import os; print(min(4, (os.cpu_count() or 1) + 1))')
 DAY ?= $(shell date -u +%F)
 SOURCES := wikidata ud supersenses emotions lexica labelled_texts autocomplete news reddit names targets statements survey downstream
 # Stages stand in the dvc.yaml of a folder; a bare name is looked up in them, anything else DVC gets as it is.
@@ -51,7 +54,7 @@ repro: $(CHECKED)  ## run the pipeline: only what is not up to date; STAGE=name 
 	@dvc repro $(foreach word,$(STAGE),$(call address,$(word)))
 
 test: $(TEST)  ## the quick tests
-	python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
+	python -m pytest -m 'not slow' --numprocesses $(PROCESSES) --dist loadfile
 
 test-slow: $(TEST)  ## the tests that take longer; TESTS=... for other options or files
 	python -m pytest -m slow --numprocesses 2 --dist loadfile $(TESTS)

@@ -99,7 +99,7 @@ def main() -> int:
     for what, stages in {
         "build and validate": ["validate"],
         "ask": [f"completions@{name}" for name in MODELS],
-        "recall, emotions, rsa": ["recall", "emotions"],
+        "recall, emotions, rsa": ["recall", "emotions", "rsa"],
         "train and ask": [f"after_training@{name}" for name in TUNED],
         "shift": ["shift"],
     }.items():

@@ -80,7 +80,7 @@ def main() -> int:
         "ask": ["stances@real"],
         "coordinates": ["compass"],
         "finetune": ["finetuned_classifiers@real"],
-        "fairness, ensemble": ["fairness"],
+        "fairness, ensemble": ["fairness", "ensemble"],
     }.items():
         real.run(what, real.repro(*stages), CLONE)
     return 0

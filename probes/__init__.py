@@ -40,8 +40,6 @@ ALL = {  # analyses over all models at once
     "ensemble": "votes of classifiers of differently pretrained models, and of one",
 }
 
-FOLLOWS = {"rsa": "emotions", "ensemble": "fairness", "anova": "sentiment"}  # in whose stage it is
-
 
 def module_of(name: str) -> str:
     """Return the module of a probe or an analysis."""

@@ -60,8 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     for one in several:
         one.add_argument("model", nargs="+", help="names of models")
     for name, words in ALL.items():
-        over_all = command(name, f"tables over all models: {words} {STAGE}", _analyse)
-        over_all.add_argument("then", nargs="*", type=_over_all, help="analyses that follow")
+        command(name, f"tables over all models: {words} {STAGE}", _analyse)
     about = f"tables: what changed between two waves of suggestions {STAGE}"
     waves = command("waves", about, _waves)
     waves.add_argument("earlier", nargs="?", help="folder of a wave (default: as in the params)")
@@ -201,20 +200,11 @@ def _probe(given: argparse.Namespace) -> None:
         print(probe(given.command, name, Execution(given.runner, int(given.workers), part)))
 
 
-def _over_all(name: str) -> str:
-    """Return the name of an analysis over all models (choices refuse that none follows)."""
-    if name not in ALL:
-        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(ALL)}")
-    return name
-
-
 def _analyse(given: argparse.Namespace) -> None:
     from plumbline.probes.core.run_analysis import analyse
 
-    then = getattr(given, "then", [])
     for model in getattr(given, "model", [""]):
-        for name in (given.command, *then):
-            print(analyse(name, model))
+        print(analyse(given.command, model))
 
 
 def _waves(given: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from plumbline.builders import DATASETS
-from plumbline.probes import ALL, EACH, FOLLOWS, PROBES, STUDIES, module_of
+from plumbline.probes import ALL, EACH, PROBES, STUDIES, module_of
 
 TOP = Path(__file__).parent.parent
 PACKAGE = "plumbline."
@@ -104,8 +104,7 @@ def reading(analysis: str) -> set[str]:
 
 def sources(stage: str) -> list[tuple[str, str]]:
     """Return the datasets, outputs and tables that a stage reads, each as its kind and its name."""
-    entry = {name: e for written in pipelines().values() for name, e in written.items()}
-    entry = entry[FOLLOWS.get(stage, stage)]
+    entry = {name: e for written in pipelines().values() for name, e in written.items()}[stage]
     parts = [dep.split("/") for dep in entry.get("do", entry)["deps"]]
     return [(part[1], part[2]) for part in parts if part[0] == "data" and len(part) > 2]
 
@@ -153,8 +152,7 @@ def entries(stage: str) -> list[str]:
     if name.startswith("validate"):
         return [f"{validation}.run", *(f"{validation}.datasets.{d}" for d in DATASETS)]
     runner = "run_probe" if name in PROBES else "run_analysis"
-    following = [after for after, first in FOLLOWS.items() if first == name]
-    return [f"{probes}.core.{runner}", *map(module_of, (name, *following))]
+    return [f"{probes}.core.{runner}", module_of(name)]
 
 
 def uncovered(stage: str, deps: list[str]) -> set[str]:

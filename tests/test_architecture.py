@@ -18,7 +18,7 @@ import yaml
 from imports import NEUTRAL, TOP, closure, graph, imported, pipelines, reading, uncovered
 
 from plumbline.builders import DATASETS
-from plumbline.probes import ALL, EACH, FOLLOWS, PROBES, STUDIES, module_of
+from plumbline.probes import ALL, EACH, PROBES, STUDIES, module_of
 
 PARAMS = whole.tree()
 PIPELINES = pipelines()
@@ -118,7 +118,7 @@ def test_a_dataset_has_folder_checks_page_test_and_floors_under_one_name(dataset
 @pytest.mark.parametrize("name", [*PROBES, *EACH, *ALL])
 def test_a_probe_or_analysis_is_a_module_of_a_study_with_a_stage(name):
     assert importlib.import_module(module_of(name)).SCHEMAS
-    assert FOLLOWS.get(name, name) in STAGES
+    assert name in STAGES
 
 
 @pytest.mark.parametrize("study", STUDIES)

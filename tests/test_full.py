@@ -229,6 +229,7 @@ def test_the_plan_counts_what_can_be_counted_by_hand():
     assert trained["gpt2"].operations == pytest.approx(6 * 125e6 * 468e6)
     hours = sum(p.hours for p in found)
     assert f"{hours:,.0f} hours" in summary(found, sizes_in(SIZES))
+    assert "In all 0 prompts, 0 tokens" in summary([], sizes_in(SIZES))
 
 
 def test_a_model_without_a_size_is_told(project):

@@ -64,7 +64,8 @@ class Writer:
         if isinstance(sink, Path):
             sink.parent.mkdir(parents=True, exist_ok=True)
         self._rows: list[dict[str, Any]] = []  # that came one by one, after those of the table
-        self._table: pa.Table = schema.empty_table()
+        self._tables: list[pa.Table] = []
+        self._schema, self._height = schema, 0
         self._file: pq.ParquetWriter = pq.ParquetWriter(
             sink, schema, compression="zstd", version="2.6"
         )
@@ -81,26 +82,25 @@ class Writer:
 
     def close(self) -> None:
         """Write what is left and the footer."""
-        self._gather()
-        if len(self._table):
-            self._file.write_table(self._table)
+        self._gather(least=1)
         self._file.close()
 
-    def _gather(self, *more: pa.Table) -> None:
-        """Put all rows into one table, and write the full groups of it."""
+    def _gather(self, *more: pa.Table, least: int = GROUP) -> None:
+        """Keep all rows as tables, and write them, in full groups, once there are enough."""
         import pyarrow as pa
 
-        schema = self._table.schema
-        rows = [pa.Table.from_pylist(self._rows, schema=schema)] if self._rows else []
-        tables = [self._table] if len(self._table) else []
-        tables += [*rows, *(table.cast(schema) for table in more)]
+        rows = [pa.Table.from_pylist(self._rows, schema=self._schema)] if self._rows else []
+        tables = [*rows, *(table.cast(self._schema) for table in more)]
         self._rows = []
-        if tables:
-            table = pa.concat_tables(tables)
-            end = len(table) // GROUP * GROUP
-            for start in range(0, end, GROUP):
-                self._file.write_table(table.slice(start, GROUP))
-            self._table = table.slice(end)
+        self._tables += tables
+        self._height += sum(map(len, tables))
+        if self._height < least:
+            return
+        table = pa.concat_tables(self._tables)
+        end = len(table) if least == 1 else len(table) // GROUP * GROUP
+        for start in range(0, end, GROUP):
+            self._file.write_table(table.slice(start, min(GROUP, end - start)))
+        self._tables, self._height = [table.slice(end)], len(table) - end
 
 
 def rejects_schema() -> pa.Schema:

@@ -45,7 +45,10 @@ class History:
 
 @cache
 def _split(lock: str, text: str) -> list[Stage]:
-    return entries(lock, text, "")
+    try:
+        return entries(lock, text, "")
+    except UserError:  # a lock of the past that was broken, and has been mended since
+        return []
 
 
 def _maker(found: Iterable[Stage], path: str, md5: str) -> Stage | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import random
 import re
 import time
@@ -181,7 +180,7 @@ def opened(url: str, policy: Politeness, headers: Mapping[str, str]) -> Iterator
         raise Slow(f"no answer within {limit:g} s") from error
     except requests.exceptions.RequestException as error:
         raise Busy(f"the connection failed ({type(error).__name__})") from error
-    except (HTTPError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (HTTPError, EOFError, zlib.error) as error:
         raise Busy(f"the connection was cut ({type(error).__name__})") from error
 
 
@@ -211,9 +210,34 @@ def receive(
             raise Busy(f"HTTP {answer.status_code}, refused for now", wait)
         refuse(answer, url)
         body = b"".join(pieces(answer, policy, end, decode=False))
-        if answer.headers.get("Content-Encoding") == "gzip":
-            body = gzip.decompress(body)  # which is strict about its end
+        body = decoded(body, answer.headers.get("Content-Encoding"), url)
         return Answer(body, answer.headers.get("Content-Type", ""))
+
+
+def decoded(body: bytes, coding: str | None, what: str) -> bytes:
+    """Undo a Content-Encoding (RFC 9110, 8.4.1).
+
+    Raises
+    ------
+    EOFError, zlib.error
+        If the body does not come to its end, or is not in that coding.
+    UserError
+        If the coding is another than gzip and deflate.
+    """
+    coding = (coding or "identity").strip().lower()
+    if coding == "identity" or not body:
+        return body
+    if coding not in ("gzip", "x-gzip", "deflate"):
+        raise UserError(f"{what}: sent in the coding {coding!r}, which was not asked for; {HINT}")
+    found, first = b"", True
+    # what follows the last member is no part of the body
+    while first or (coding != "deflate" and body[:2] == b"\x1f\x8b"):
+        member = zlib.decompressobj(wbits=32 + zlib.MAX_WBITS)
+        found += member.decompress(body)
+        if not member.eof:
+            raise EOFError(f"{what}: the compressed body stops in the middle")
+        body, first = member.unused_data, False
+    return found
 
 
 def pieces(
@@ -229,7 +253,10 @@ def pieces(
 def refuse(answer: requests.Response, what: str) -> None:
     """Raise what the status of an answer means, see :func:`judge`."""
     if answer.status_code >= 400:
-        said = answer.raw.read(PIECE, decode_content=True)
+        try:
+            said = answer.raw.read(PIECE, decode_content=True)
+        except (HTTPError, OSError):
+            said = b""  # the status tells enough
         judge(answer.status_code, answer.headers.get("Retry-After"), what, said)
 
 

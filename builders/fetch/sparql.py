@@ -9,7 +9,7 @@ import gzip
 import json
 import time
 import zlib
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 from http.client import HTTPException
@@ -21,7 +21,7 @@ from SPARQLWrapper.SPARQLExceptions import EndPointInternalError, SPARQLWrapperE
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.snapshot import write_gzip
-from plumbline.builders.fetch.http import PIECE, Busy, Politeness, Slow, judge, patiently
+from plumbline.builders.fetch.http import PIECE, Busy, Politeness, Slow, decoded, judge, patiently
 from plumbline.builders.readers.sparql_json import bindings, entity
 
 if TYPE_CHECKING:
@@ -153,7 +153,10 @@ class Endpoint:
             body = self._receive(query)
         except HTTPError as error:
             after = error.headers.get("Retry-After")
-            judge(error.code, after, self.endpoint, error.read(PIECE), HINT)
+            begins = b""
+            with suppress(OSError, HTTPException):  # the status tells enough
+                begins = error.read(PIECE)
+            judge(error.code, after, self.endpoint, begins, HINT)
             raise
         except EndPointInternalError as error:
             judge(500, None, self.endpoint, str(error).encode())
@@ -191,8 +194,7 @@ class Endpoint:
                     raise Slow(f"no whole answer within {self.politeness.timeout_s:g} s")
         if size is not None and len(body) < size:
             raise Busy(f"the connection was cut after {len(body)} of {size} bytes")
-        zipped = answer.headers.get("Content-Encoding") == "gzip"
-        return gzip.decompress(body) if zipped else bytes(body)
+        return decoded(bytes(body), answer.headers.get("Content-Encoding"), self.endpoint)
 
 
 def _whole(body: bytes) -> None:

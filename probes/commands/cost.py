@@ -363,9 +363,8 @@ def _weights(study: Study, name: str) -> tuple[float, float]:
 def summary(found: list[Plan], sizes: Sizes) -> str:
     """Return the sums over all plans in sentences."""
     prompts = sum(p.prompts for p in found if p.probe != "pretrain")
-    tokens, work, space, hours = (
-        sum(numbers) for numbers in zip(*(plan[3:] for plan in found), strict=True)
-    )
+    tokens, work = sum(p.tokens or 0 for p in found), sum(p.operations or 0 for p in found)
+    space, hours = sum(p.gigabytes or 0 for p in found), sum(p.hours or 0 for p in found)
     weights = 4e-3 * sum(map(sum, sizes.weights.values()))
     return (
         f"In all {prompts:,} prompts, {tokens:,} tokens read and written, {work:.3g} operations, "

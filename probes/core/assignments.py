@@ -12,7 +12,6 @@ from pydantic import Field
 
 from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.params import check, read
-from plumbline.probes import FOLLOWS
 
 LISTS = {  # list that an analysis of single models follows, where it has none of its own name
     "pmi": "words",
@@ -62,7 +61,7 @@ def stage_of(name: str, model: str = "") -> str:
 
     One stage makes those of all planted worlds.
     """
-    name, controls = FOLLOWS.get(name, name), _lists().get("controls")
+    controls = _lists().get("controls")
     if controls and model in getattr(controls, LISTS.get(name, name), ()):
         return f"{name}-controls@{read()['controls']['sets'][0]}"
     return f"{name}@{model}" if model else name

@@ -21,13 +21,11 @@ from plumbline.builders.core.params import STUDIES, section
 from plumbline.builders.core.progress import during
 from plumbline.probes import EACH, PROBES, module_of
 from plumbline.probes.core.assignments import assigned_models, stage_of
-from plumbline.probes.models.params import model as params_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from plumbline.builders.core.schema import Schema
-    from plumbline.probes.models.params import Model
 
 
 class Inputs(NamedTuple):
@@ -48,10 +46,6 @@ class Inputs(NamedTuple):
     def tables(self, analysis: str, model: str = "") -> Path:
         """Return the folder of another analysis's tables, for a model where it has such."""
         return self.data / "tables" / analysis / model
-
-    def described(self, model: str) -> Model:
-        """Return what params.yaml, or a world's manifest, says of a model."""
-        return params_of(model)
 
 
 def analyse(name: str, model: str = "") -> Path:

@@ -204,12 +204,12 @@ def all_runs(
     yield from _singles(case, [runs.predicted for runs in members.values()], blind=True)
     several = [(ONE.format(corpus), corpus, runs) for corpus, runs in members.items()]
     several += [(ITSELF, "", itself)] if itself else []
-    chosen = {
-        name: runs.probability[np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))]
-        for name, corpus, runs in several
-    }
     for how in VOTES:
-        every = [Voters(name, how, x.shape[1], vote(x, how)) for name, x in chosen.items()]
+        every = []
+        for name, corpus, runs in several:  # one after the other: all of them fill the memory
+            at = np.array(_choices(len(runs.seeds), size, draws, f"{seed} {corpus}"))
+            voted = vote(runs.probability[at], how)
+            every.append(Voters(name, how, at.shape[1], voted))
         ones = every[: len(members)]
         yield from ones
         if len({voters.size for voters in ones}) == 1:

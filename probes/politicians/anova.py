@@ -19,6 +19,7 @@ from plumbline.builders.core.params import Params as Section
 from plumbline.builders.core.schema import Column, Schema
 from plumbline.builders.datasets.lexica.build import SENTIMENTS
 from plumbline.builders.datasets.politicians.build import GENDERS
+from plumbline.probes.models.params import model as params_of
 from plumbline.probes.politicians.words import columns
 from plumbline.probes.politicians.words.sentiment_shares import DEVIATIONS, READINGS
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, adjusted, finite, significant, typed
@@ -117,7 +118,7 @@ def run(inputs: Inputs, params: Params) -> dict[str, pl.DataFrame]:
         If no model has a family and a size.
     """
     shares = pl.read_parquet(inputs.tables("sentiment") / "shares.parquet")
-    facts = [(name, inputs.described(name)) for name in inputs.models]
+    facts = [(name, params_of(name)) for name in inputs.models]
     controls = (None, "positive", "negative")  # as MODELS
     described = pl.DataFrame(
         [

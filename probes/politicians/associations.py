@@ -258,7 +258,9 @@ def amount(params: Params, model: Model, folders: dict[str, Path]) -> dict[str, 
     each = len(POS) * len(params.frame_names(model))
     return {
         language: each
-        * pl.read_parquet(folders["politicians"] / f"{language}.parquet")["name"].n_unique()
+        * pl.read_parquet(folders["politicians"] / f"{language}.parquet", columns=["name"])
+        .to_series()
+        .n_unique()
         for language in model.among(params.languages)
     }
 

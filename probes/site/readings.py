@@ -38,9 +38,10 @@ def lines(tables: Tables, of: Readings) -> pl.DataFrame:
     table, names = tables.read(of.source), of.what.split()
     if table.is_empty():
         return table
-    by = [pl.col("model", *names).cast(pl.String)]
+    by = [pl.col("model", *names).cast(pl.String).fill_null("–")]
     first, second = (table.filter(reading=name).select(*by, *ENDS) for name in of.pair)
     on = ["model", *names]
+    first, second = (t.unique(on, keep="last", maintain_order=True) for t in (first, second))
     suffix = SUFFIXES["corrected"]
     return first.join(second, on=on, suffix=suffix, nulls_equal=True, maintain_order="left")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ Integers = NDArray[np.int64]
 
 TOLERANCE = 1e-8
 RATIOS = (-12.0, 8.0)  # logarithm of the ratio of variances: limits of the search
+GRID = 121  # logarithms of the ratio at which the likelihood is looked at
+FLAT = 1e-8  # differences of -2 log likelihood that are rounding
 
 
 class Coefficients(NamedTuple):
@@ -200,6 +203,14 @@ def mixed(
         found: Floats = np.linalg.solve(inside, right).astype(np.float64)
         return inside, found, float(shrunk[columns, columns] - found @ right)
 
+    def loss(log: float) -> float:
+        """Return -2 log of the restricted likelihood, up to a constant."""
+        ratio = float(np.exp(log))
+        inside, _, rest = parts(ratio)
+        spent = float(np.log1p(ratio * sizes).sum() + np.linalg.slogdet(inside)[1])
+        found: float = freedom * math.log(max(rest, 1e-300)) + spent
+        return found
+
     def slope(log: float) -> float:
         """Return how -2 log of the restricted likelihood changes with the logarithm of the ratio.
 
@@ -215,9 +226,14 @@ def mixed(
         change: float = freedom * float(effect @ moved @ effect) / max(rest, 1e-300)
         return ratio * (change + spent + trace)
 
-    first, last = (slope(end) for end in RATIOS)
-    bound = RATIOS[0] if last > 0 else RATIOS[1]
-    ratio = float(np.exp(brentq(slope, *RATIOS, xtol=1e-13) if first < 0 < last else bound))
+    # Of few, unequal groups the likelihood may have two maxima: the grid says which is the larger,
+    # and of a likelihood that is flat, as that of a single group, the least ratio is taken.
+    logs = np.linspace(*RATIOS, GRID)
+    losses = np.array([loss(log) for log in logs])
+    best = int(np.argmax(losses <= losses.min() + FLAT))
+    low, high = logs[max(best - 1, 0)], logs[min(best + 1, GRID - 1)]
+    inner = slope(low) < 0 < slope(high)
+    ratio = float(np.exp(brentq(slope, low, high, xtol=1e-13) if inner else logs[best]))
     inside, found, rest = parts(ratio)
     residual = max(rest, 0.0) / freedom
     se = np.sqrt(np.diag(np.linalg.inv(inside)) * residual)

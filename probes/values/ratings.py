@@ -80,7 +80,8 @@ def random_means(load: Array, params: Params) -> Array:
 
 def drawn_p(seen: float, drawn: Array) -> float:
     """Return the two-sided p of a value among those that were drawn under the null, around 0."""
-    return (1 + int((np.abs(drawn) >= abs(seen) - 1e-9).sum())) / (1 + len(drawn))
+    least = abs(seen) * (1 - 1e-9)  # a draw that is the same up to rounding is as far from 0
+    return (1 + int((np.abs(drawn) >= least).sum())) / (1 + len(drawn))
 
 
 def values(reading: Reading) -> Iterator[dict[str, Any]]:

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import gzip
 import http.server
 import threading
+import zlib
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -11,7 +13,7 @@ from samples import POLITE, files
 from sources.misbehaving import always, at_first, misbehaving, status, web_page
 
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.fetch.http import Politeness, get, retry_after
+from plumbline.builders.fetch.http import Politeness, decoded, get, retry_after
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 
@@ -142,3 +144,37 @@ def test_what_is_expected_of_a_body_is_held_against_it(site):
         url = f"{server.address}/file.txt"
         with pytest.raises(UserError, match=f"^{url}: a web page; check the address"):
             get(url, POLITE, lambda body: "a web page" if body[:1] == b"<" else None)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "x-gzip", " GZIP ", "deflate", None, "identity"])
+def test_a_body_is_decoded_as_its_header_says(coding):
+    own = (coding or "identity").strip().lower()
+    body = {"deflate": zlib.compress, "identity": bytes}.get(own, gzip.compress)(b"content" * 9)
+    assert decoded(body, coding, "x") == b"content" * 9
+    if "gzip" in own:  # members one after the other are one body, what follows them is none
+        assert decoded(body + body + b"junk", coding, "x") == b"content" * 18
+    if own != "identity":
+        with pytest.raises((EOFError, zlib.error)):
+            decoded(body[:-9], coding, "x")
+
+
+def test_a_coding_that_nobody_asked_for_is_named():
+    with pytest.raises(UserError, match="coding 'br', which was not asked for"):
+        decoded(b"x", "br", "http://a")
+
+
+@pytest.mark.parametrize("code", [429, 503, 404])
+def test_a_status_counts_though_its_body_is_cut(site, tmp_path, code):
+    def cut_error(handler, real):
+        handler.say(code, "text/plain", b"busy " * 400, length=50_000, Retry_After=1)
+
+    hasty = POLITE.model_copy(update={"attempts": 3})
+    with misbehaving(site, at_first(1, cut_error)) as server:
+        if code == 404:
+            with pytest.raises(UserError, match="HTTP 404; check the address"):
+                get(f"{server.address}/file.txt", hasty, anything)
+            assert len(server.asked) == 1
+        else:
+            assert get(f"{server.address}/file.txt", hasty, anything).startswith(b"content")
+            first, second = (request.at for request in server.asked)
+            assert second - first >= 1

@@ -119,11 +119,16 @@ def test_a_python_dump_is_parsed_and_never_executed(tmp_path):
         "senticnet = {}\n"
         'senticnet["a_b"] = [0.9, 0, 0, 0.1, "#joy", "#hope", 0.903, "12", "c"]\n'
         "senticnet['c'] = ['0', '0', '0', '0', '#x', '#y', 'negative', '-0.87', 'd']\n"
+        'senticnet["nan"] = [0, 0, 0, 0, "#x", "#y", "nan", "0.5", "d"]\n'
         'senticnet["short"] = [0.1, 0.2]\n' + evil
     )
     found, refused = read(view(format="senticnet"), text)
     assert found == {"a b": (0.903,), "c": (-0.87,)}
-    assert refused == ["no polarity in the list", "not an assignment of a list"]
+    assert refused == [
+        "not a number",
+        "no polarity in the list",
+        "not an assignment of a list",
+    ]
     assert not flag.exists()
 
 

@@ -324,7 +324,7 @@ def test_what_is_not_there_is_skipped_and_a_section_of_nothing_says_so(copied):
     assert body["latent"].tables == body["anova"].tables == []
     assert "make repro" not in body["supersenses"].words
     assert "make repro STAGE=latent" in body["latent"].words
-    assert "make repro STAGE=sentiment" in body["anova"].words
+    assert "make repro STAGE=anova" in body["anova"].words
 
 
 def test_a_model_that_is_no_longer_asked_is_not_shown(copied, change):

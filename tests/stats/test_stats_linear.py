@@ -175,3 +175,39 @@ def test_intervals_hold_effects_between_groups_at_their_nominal_rate():
         found = mixed(*sample(groups=20, seed=SEED_MIXED + i)).coefficients
         held.append(found.low[1] <= 0.5 <= found.high[1])
     assert 0.90 <= np.mean(held) <= 0.985
+
+
+def restricted(log, response, design, group):
+    """-2 log of the restricted likelihood up to a constant, by the covariance matrix itself."""
+    alike = group[:, None] == group[None, :]
+    covariance = np.eye(len(group)) + np.exp(log) * alike
+    inverse = np.linalg.inv(covariance)
+    inside = design.T @ inverse @ design
+    rest = response - design @ np.linalg.solve(inside, design.T @ inverse @ response)
+    freedom = len(response) - design.shape[1]
+    spent = np.linalg.slogdet(covariance)[1] + np.linalg.slogdet(inside)[1]
+    return freedom * np.log(rest @ inverse @ rest) + spent
+
+
+def test_of_two_maxima_of_the_likelihood_the_larger_is_taken():
+    print("seed 1")
+    rng = np.random.default_rng(1)
+    for _ in range(150):  # few, unequal groups: some of these have two maxima
+        sizes = rng.integers(1, 12, rng.integers(3, 8))
+        group = np.repeat(np.arange(len(sizes)), sizes)
+        if len(group) < 6:
+            continue
+        design = np.column_stack([rng.normal(size=len(group)), (group % 2) - 0.5])
+        own = rng.normal(size=len(sizes)) * rng.choice([0, 0.3, 1, 5])
+        response = design @ [1, 0.5] + own[group] + rng.standard_t(2, size=len(group))
+        found = mixed(response, design, group)
+        at = np.log(found.between / found.residual)
+        least = min(restricted(x, response, design, group) for x in np.linspace(-12, 8, 201))
+        assert restricted(at, response, design, group) <= least + 1e-6
+
+
+def test_a_single_group_has_no_variance_between_groups():
+    rng = np.random.default_rng(2)
+    design = np.column_stack([np.ones(12), rng.normal(size=12)])
+    found = mixed(rng.normal(size=12), design, np.zeros(12, dtype=np.int64))
+    assert found.between / found.residual == pytest.approx(np.exp(-12))

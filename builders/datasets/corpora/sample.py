@@ -249,6 +249,7 @@ class _Drawing:
         """Set aside near-duplicates and leaks."""
         params, held = self.params.near, self.held
         buckets = near_duplicates.buckets(signatures, params.threshold)
+        del signatures  # as large as all that is held
         suspects = {place for place in buckets if held[place].reject is None}
         sets = {
             place: near_duplicates.shingles(text, params.words)

@@ -169,6 +169,15 @@ def _numbers(value: Any) -> tuple[float, ...] | None:
     return found if all(map(math.isfinite, found)) else None
 
 
+def _is_number(value: Any) -> bool:
+    """Tell a number, nan and infinity too, from a label."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _lines(text: str, comment: str) -> Iterator[str]:
     for line in text.splitlines():
         if line.strip() and not line.startswith(comment):
@@ -186,7 +195,7 @@ def _table(view: View, text: str, _key: str) -> Found:
             continue
         cells = [row[i].strip() for i in view.value]
         pos = "" if view.pos is None else row[view.pos].strip()
-        yield row[view.word], cells[0] if len(cells) == 1 else cells, pos
+        yield row[view.word], cells[0] if len(cells) == 1 else tuple(cells), pos
 
 
 def _list(_view: View, text: str, key: str) -> Found:
@@ -200,7 +209,7 @@ def _vader(_view: View, text: str, _key: str) -> Found:
     for line in text.splitlines():
         cells = line.split("\t")
         ratings = re.findall(r"-?\d+", cells[3]) if len(cells) == 4 else []
-        counts = [list(map(int, ratings)).count(rating) for rating in range(-4, 5)]
+        counts = tuple(list(map(int, ratings)).count(rating) for rating in range(-4, 5))
         whole = len(ratings) == sum(counts) == RATERS
         yield (cells[0], counts, "") if whole else "not ten ratings from -4 to 4"
 
@@ -260,10 +269,9 @@ def _senticnet(_view: View, text: str, _key: str) -> Found:
         except (ValueError, SyntaxError):
             yield "not an assignment of a list"
             continue
-        last = (_numbers([item]) for item in (items[6:8] if isinstance(items, list) else ()))
-        polarity = next(filter(None, last), None)
-        if isinstance(word, str) and polarity and name.strip().isidentifier():
-            yield word, polarity, ""
+        last = next(filter(_is_number, items[6:8] if isinstance(items, list) else ()), None)
+        if isinstance(word, str) and last is not None and name.strip().isidentifier():
+            yield word, (last,), ""
         else:
             yield "no polarity in the list"
 
@@ -275,7 +283,7 @@ def _sentiwordnet(_view: View, text: str, _key: str) -> Found:
         if len(cells) != 5 or _numbers(cells[2:4]) is None:
             yield "not five columns"
             continue
-        yield from ((word, cells[2:4], cells[0]) for word in cells[4].split(",") if word)
+        yield from ((word, tuple(cells[2:4]), cells[0]) for word in cells[4].split(",") if word)
 
 
 def _forms(_view: View, text: str, _key: str) -> Found:
