@@ -185,6 +185,7 @@ def needs(*paths):
     assert not lacking, "the pipeline has not made it"
 
 
+@pytest.mark.slow
 def test_params_as_they_are_have_no_problem(project):
     assert run(project, "-m", "plumbline.probes", "check") == "params.yaml: no problem found\n"
 

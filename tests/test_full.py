@@ -114,6 +114,7 @@ def mine(project, monkeypatch):
     return Path("mine.yaml")
 
 
+@pytest.mark.slow
 def test_it_becomes_params_yaml_and_names_what_to_fetch(mine, project):
     before = (project / "params.yaml").read_text(encoding="utf-8")
     wanted = composed(mine, DAY)

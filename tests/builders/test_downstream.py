@@ -308,6 +308,7 @@ def test_every_real_text_is_there_or_told(real, config, number, different, hate)
     assert {row["redistributable"] for row in rows} == {config != "misinformation-liar"}
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @shared
 def test_liar_has_its_splits_its_quotes_and_its_parties(real):

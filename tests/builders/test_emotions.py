@@ -99,6 +99,7 @@ def test_the_sample_covers_the_english_words_of_the_sample_treebanks(sample):
     assert not lemmas - set(pl.read_parquet(sample("emotions") / "en.parquet")["word"])
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not REAL.is_file(), reason="no shared data beside the checkout")
 def test_the_real_lexicon_has_the_published_numbers(tmp_path):

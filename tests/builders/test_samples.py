@@ -27,6 +27,7 @@ every = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.slow
 @every
 def test_the_sample_holds_its_checks_and_its_floors(sample, name):
     folder = sample(name)

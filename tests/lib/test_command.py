@@ -70,6 +70,7 @@ def configure(project: Path, endpoint: str, **politeness) -> None:
     (project / "params.yaml").write_text(yaml.safe_dump(tree), "utf-8")
 
 
+@pytest.mark.slow
 def test_fetch_ends_with_a_snapshot_under_dvc_that_carries_its_provenance(project, endpoint):
     configure(project, endpoint)
     done = builders("fetch", "wikidata", "--date", DAY, cwd=project)
@@ -154,6 +155,7 @@ stages:
 """
 
 
+@pytest.mark.slow
 def test_prune_lists_and_removes_what_a_shrunk_foreach_left_behind(project):
     (project / "dvc.yaml").write_text(GRAPH, "utf-8")
     (project / "params.yaml").write_text("datasets:\n  words: {}\n  names: {}\n", "utf-8")

@@ -117,6 +117,7 @@ def test_a_hub_that_breaks_down_is_told(apart, hub, asked):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_read_enough_is_no_error(apart, hub):
     write("a", MADE["lexica"], {"en": []})
     write("b", MADE["lexica"], {"en": [word(f"word-{n}") for n in range(20_000)]})

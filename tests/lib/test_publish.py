@@ -229,6 +229,7 @@ def test_a_hub_that_breaks_down_is_told_and_the_same_command_completes_it(mine, 
     assert repo.tags == {"1.2.0": repo.commits[-1][0]}
 
 
+@pytest.mark.slow
 def test_one_bad_answer_in_mid_upload_is_tried_again_by_itself(mine, hub):
     hub.failures.append(["PUT", "/large/", 503, 1, lambda: None])
     done = publish(mine, hub)

@@ -103,6 +103,7 @@ def test_turning_every_view_and_the_anchors_round_swaps_the_axes(recovered):
     assert (swapped.argmax(-1) == found.beta.mean(0).argmax(-1)).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_anchors_name_the_axes_whichever_words_they_are(recovered):
     _, views, _, found = recovered
     turned = fit(views, anchored([3, 4, 5], [0, 1, 2]), seeds=[1, 2], **QUICK)
@@ -123,6 +124,7 @@ def two_lists(words: int = 80):
     ]
 
 
+@pytest.mark.slow
 def test_agreeing_views_concentrate_more_than_conflicting_ones():
     found = fit(two_lists(), anchored([0, 4], [1, 5], 80), seeds=[1], **QUICK).beta[0]
     agreeing, conflicting = found[40:70].max(-1), found[70:].max(-1)

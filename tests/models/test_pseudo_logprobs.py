@@ -153,6 +153,7 @@ def memorised():
     return model, tokenizer
 
 
+@pytest.mark.slow
 def test_pieces_that_tell_of_each_other_make_a_word_too_likely(tmp_path):
     scorer = loaded(save(tmp_path, *memorised()))
     sentences = [f"a {head}{head[::-1]}" for head in HEADS]

@@ -252,6 +252,7 @@ def test_greedy_texts_are_those_of_transformers(folder, kind):
     assert len({text.text for text in texts}) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 @pytest.mark.skipif(not STORIES.is_dir(), reason=f"no {STORIES}")
 def test_a_real_model_tells_the_story_that_transformers_tells():

@@ -158,6 +158,7 @@ def test_lists_are_as_long_as_asked_and_ties_go_to_the_earlier_candidate(folder,
     assert math.exp(fill.logprobs_nats[0]) == pytest.approx(1 / len(tokenizer), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_float32_is_the_same_to_the_last_bit_for_any_budget_and_number_of_cores(
     folder, monkeypatch
 ):

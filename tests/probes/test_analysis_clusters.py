@@ -133,6 +133,7 @@ def test_words_are_those_of_the_largest_smoothed_deviation_of_one_gender(tmp_pat
     assert clusters.deviating(table, third)["word"].to_list() == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_the_same_bytes_come_out_whatever_the_order_and_other_languages(tmp_path):
     rng = np.random.default_rng(3)
     english, french = crowd(rng, 12), crowd(rng, 12, language="fr", pos=1)
@@ -162,6 +163,7 @@ def test_what_cannot_be_clustered_is_told(tmp_path):
         clusters.run(inputs, PARAMS.model_copy(update={"genders": ["women"]}))
 
 
+@pytest.mark.slow
 def test_tables_of_a_model_are_made_from_its_outputs(place, change):
     def quick(tree):
         tree["analysis"]["clusters"] |= {

@@ -321,6 +321,7 @@ def test_what_is_significant_is_so_over_seeds_too(found, tmp_path):
     assert once["half_width_seeds"].null_count() == len(once)
 
 
+@pytest.mark.slow
 def test_in_a_world_it_is_told_whether_outlets_shift_it_as_they_speak(tmp_path):
     effects = {"herald": 2.0, "post": -2.0, "wire": 0.0, "control": 0.0}
     there = trained(tmp_path, 309, effects, shares=(1.0,), seeds=(1, 2, 3))

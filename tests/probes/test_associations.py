@@ -93,6 +93,7 @@ def crowd(folder, names):
     return folder
 
 
+@pytest.mark.slow
 def test_shards_share_out_all_names_and_hold_no_more_than_their_part(tmp_path):
     people = [f"Ada {i % 15_000}" for i in range(20_000)]
     folder = crowd(tmp_path / "politicians", people)

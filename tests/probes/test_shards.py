@@ -73,6 +73,7 @@ def test_parts_of_a_job_array_end_with_the_bytes_of_one_run(fine):
         assert (TINY / path.relative_to(partial)).stat().st_ino == number
 
 
+@pytest.mark.slow
 def test_a_run_that_stops_at_its_very_end_computes_nothing_twice(fine, monkeypatch):
     def full(*_):
         raise UserError("disk full")
@@ -110,6 +111,7 @@ def test_cores_do_not_change_a_byte_in_single_precision(fine, monkeypatch):
     assert len(found[0]) > 8
 
 
+@pytest.mark.slow
 def test_the_agreement_with_double_precision_is_written_down(fine):
     folder = probe("associations", "tiny")
     for row in pl.read_parquet(folder / "coverage/*.parquet").iter_rows(named=True):

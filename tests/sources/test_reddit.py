@@ -171,6 +171,7 @@ reddit.fetch(reddit_params({address!r}, Path({listed!r})), POLITE, Path({into!r}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "number"), [("comments", 20), ("submissions", 40)])
 def test_a_fetch_that_was_killed_goes_on_and_ends_with_the_same_bytes(
     served, tmp_path, name, number

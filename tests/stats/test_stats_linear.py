@@ -189,6 +189,7 @@ def restricted(log, response, design, group):
     return freedom * np.log(rest @ inverse @ rest) + spent
 
 
+@pytest.mark.slow
 def test_of_two_maxima_of_the_likelihood_the_larger_is_taken():
     print("seed 1")
     rng = np.random.default_rng(1)

@@ -228,6 +228,7 @@ def test_p_is_one_where_nothing_can_come_out_otherwise():
     assert (p == 1).all()
 
 
+@pytest.mark.slow
 def test_under_the_null_it_rejects_at_its_level():
     print("seed", SEED_SUMS)
     rng = np.random.default_rng(SEED_SUMS)

@@ -65,6 +65,7 @@ def only(folder, dataset, language):
     floors(folder, dataset, rows_min={language: 1})
 
 
+@pytest.mark.slow
 def test_the_report_is_the_same_in_every_run_and_names_no_clock_or_path(mine):
     before = (mine / "data" / "validation" / "words.json").read_bytes()
     validate("words")
@@ -133,6 +134,7 @@ FLOORS = {  # and what is told of each
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dataset", "faults", "other"),
     [
