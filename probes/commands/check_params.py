@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from plumbline.builders import DATASETS, SOURCES
 from plumbline.builders.core.errors import UserError
-from plumbline.builders.core.params import FILE, Params, read
+from plumbline.builders.core.params import FILE, Params, files, parse, read
 from plumbline.builders.core.params import check as check_sections
 from plumbline.builders.core.snapshot import MANIFEST
 from plumbline.builders.datasets.corpora.sample import CONFIGS
@@ -84,8 +84,12 @@ def check(path: Path = FILE, *, source: str | None = None, fetched: bool = True)
         check_sections(known, path)
     except UserError as problem:
         problems += str(problem).splitlines()[1:]
-    checks = [_unpinned(tree, source or FILE.name), _absent(tree) if fetched else ()]
-    checks += [_assigned(tree), _trained(tree), _unknown(tree, known)]
+    checks = [
+        _strayed(path),
+        _unpinned(tree, source or FILE.name),
+        _absent(tree) if fetched else (),
+    ]
+    checks += [_assigned(tree), _judged(tree), _trained(tree), _unknown(tree, known)]
     problems += [f"  {problem}" for found in checks for problem in found]
     if problems:
         raise UserError("\n".join([f"params.yaml: {len(problems)} problem(s) to mend:", *problems]))
@@ -104,6 +108,24 @@ def _misnamed(tree: dict[str, Any]) -> Iterator[str]:
     for name in at(tree, "models"):
         if not NAME.fullmatch(str(name)):
             yield f"models.{name}: a name has letters, digits, - and _ only"
+
+
+def _strayed(path: Path) -> Iterator[str]:
+    """Yield sections in another file than the one in which DVC looks for what their stages read."""
+    study = {name: module_of(name).split(".")[2] for name in (*PROBES, *EACH, *ALL)}
+    beside = {
+        f"{top}.{n}": f"probes/{s}" for top in ("probes", "analysis") for n, s in study.items()
+    }
+    beside |= {f"validation.{name}": "validation" for name in DATASETS}
+    for file in files(path):
+        if file.parent.name == "prompts":  # which these stages name
+            continue
+        tree = parse(file)
+        for key, folder in beside.items():
+            top, name = key.split(".")
+            home = path.parent / folder / FILE.name
+            if name in at(tree, top) and home.is_file() and file != home:
+                yield f"{key}: stands in {file}, and its stages read {home} alone; move it there"
 
 
 def _unknown(tree: dict[str, Any], known: dict[str, type[Params]]) -> Iterator[str]:
@@ -203,6 +225,14 @@ def _assigned(tree: dict[str, Any]) -> Iterator[str]:
                 yield f"{key}: {name} is of kind {kind}, which cannot {ways}"
             if above and name not in (lists.get(above) or ()):
                 yield f"{key}: {name} must be in {top}.{above} too"
+
+
+def _judged(tree: dict[str, Any]) -> Iterator[str]:
+    """Yield the model that judges what is written, if it is not there."""
+    models, judge = there(tree), at(tree, "probes", "stances", "generation").get("nli_model")
+    if models is not None and assigned(tree).get("stances") and judge and judge not in models:
+        known = ", ".join(map(str, models))
+        yield f"probes.stances.generation.nli_model: no {judge!r} under models; there are {known}"
 
 
 def _trained(tree: dict[str, Any]) -> Iterator[str]:

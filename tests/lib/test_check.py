@@ -85,3 +85,26 @@ def test_a_world_that_is_a_control_already_is_not_assigned_again(project):
 
     said = "  assignments.associations: world-null is one of its controls; name it in one list only"
     assert said in problems(project, spoil)
+
+
+def test_a_section_in_a_file_that_its_stages_do_not_read_is_named(project):
+    own = project / "probes/politicians/params.yaml"
+    own.parent.mkdir(parents=True)
+
+    def part(params):
+        pmi = params["analysis"]["pmi"]
+        key = next(iter(pmi))
+        own.write_text(yaml.safe_dump({"analysis": {"pmi": {key: pmi.pop(key)}}}), "utf-8")
+
+    said = f"stands in params.yaml, and its stages read {own.relative_to(project)} alone"
+    lines = problems(project, part)
+    assert f"  analysis.pmi: {said}; move it there" in lines
+    assert not [line for line in lines if "analysis.recall" in line]  # another study's
+
+
+def test_the_model_that_judges_stances_must_be_there(project):
+    def away(params):
+        params["probes"]["stances"]["generation"]["nli_model"] = "nowhere"
+
+    (problem,) = problems(project, away)
+    assert "probes.stances.generation.nli_model: no 'nowhere' under models" in problem
