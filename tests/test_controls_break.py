@@ -95,11 +95,11 @@ def verdicts(analysis: str, data: Path) -> dict[tuple[str, str, str], str]:
     table = module.run(Inputs(worlds, datasets, data), module.Params())[analysis]
     found = [judged(analysis, row) for row in table.to_dicts() if row["value"] is not None]
     return {
-        (check.model, check.question, f"{check.way}; {check.reading}; {check.measure}"): (
-            check.verdict
+        (row["model"], row["question"], f"{row['way']}; {row['reading']}; {row['measure']}"): (
+            row["verdict"]
         )
-        for check in found
-        if check is not None
+        for row in found
+        if row is not None
     }
 
 
