@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
-import yaml
 
-from plumbline.builders.core.params import Reader
+from plumbline.builders.core.params import parse
 from plumbline.probes.report.tables import Source, Tables, kept, parts
 
 if TYPE_CHECKING:
@@ -167,8 +166,7 @@ def study(code: str, names: Mapping[str, Any]) -> Study:
         Its functions, of which the declaration names some, with an argument in parentheses or
         without: as a source, to draw a figure, to make rows.
     """
-    declared = Path(code).with_name("page.yaml").read_text(encoding="utf-8")
-    study = _made(Study, yaml.load(declared, Loader=Reader), names)  # noqa: S506 - a safe loader
+    study = _made(Study, parse(Path(code).with_name("page.yaml")), names)
     assert isinstance(study, Study)
     return study
 
