@@ -15,7 +15,7 @@ SOURCES := wikidata ud supersenses emotions lexica labelled_texts autocomplete n
 PIPELINES := dvc.yaml $(wildcard probes/*/dvc.yaml)
 address = $(addsuffix :,$(shell grep -lxF -e '  $(firstword $(subst @, ,$(1))):' $(PIPELINES)))$(1)
 .DEFAULT_GOAL := help
-.PHONY: help setup lock repro test test-slow lint format bench real real-groups real-names real-leaning full full-check docs site docs-data samples prune clean
+.PHONY: help setup lock repro test test-slow calibrate lint format bench real real-groups real-names real-leaning full full-check docs site docs-data samples prune clean
 
 help:  ## say what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -58,6 +58,9 @@ test: $(TEST)  ## the quick tests
 
 test-slow: $(TEST)  ## the tests that take longer; TESTS=... for other options or files
 	python -m pytest -m slow --numprocesses 2 --dist loadfile $(TESTS)
+
+calibrate: $(READY)  ## simulate the tests of all analyses (hours); ANALYSIS=... for some
+	@python -m plumbline.probes calibrate $(ANALYSIS)
 
 lint: $(TEST)  ## style, types, generated docs
 	ruff check .

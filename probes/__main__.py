@@ -78,6 +78,13 @@ def _parser() -> argparse.ArgumentParser:
     plan.add_argument("--seconds", type=float, default=10, help="length of the trial of each")
     plan.add_argument("--study", type=Path, help="plan params.yaml with this file laid over it ...")
     plan.add_argument("--sizes", type=Path, help="... from the sizes that this file assumes")
+    about = "simulate the tests of an analysis: their size, power and coverage, into a table"
+    simulating = command("calibrate", about, _calibrate)
+    simulating.add_argument("analysis", nargs="*", help="default: all that can be simulated")
+    simulating.add_argument(
+        "--replicates", type=int, default=0, help="tables of each truth (default: of the params)"
+    )
+    _execution(simulating, part=False)
     about = f"tables: what of the planted truth the tables find {STAGE}"
     command("recovery", about, _recovery)
     command("report", f"write data/report {STAGE}", _report)
@@ -85,8 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _execution(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Add the options that say how a probe is run; none of them changes what it writes."""
+def _execution(parser: argparse.ArgumentParser, *, part: bool = True) -> argparse.ArgumentParser:
+    """Add the options that say how something is run; none of them changes what it writes."""
     parser.add_argument(
         "--runner",
         choices=["local", "ray"],
@@ -98,12 +105,13 @@ def _execution(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
         default=os.environ.get("PLUMBLINE_WORKERS", "0"),
         help="actors on the cluster; 0: one a GPU, or all cores but one (PLUMBLINE_WORKERS)",
     )
-    parser.add_argument(
-        "--part",
-        metavar="I/N",
-        help="only every N-th shard, from the I-th on: for job arrays; the command without it, "
-        "once all parts are done, finishes the outputs",
-    )
+    if part:
+        parser.add_argument(
+            "--part",
+            metavar="I/N",
+            help="only every N-th shard, from the I-th on: for job arrays; the command without it, "
+            "once all parts are done, finishes the outputs",
+        )
     return parser
 
 
@@ -186,10 +194,7 @@ def _probe(given: argparse.Namespace) -> None:
         part = (int(numbers[0]), int(numbers[1]))
         if not 1 <= part[0] <= part[1]:
             raise UserError(f"--part {given.part}: I must be from 1 to N")
-    if given.runner not in ("local", "ray"):
-        raise UserError(f"PLUMBLINE_RUNNER: {given.runner!r} is neither local nor ray")
-    if not given.workers.isdigit():
-        raise UserError(f"--workers {given.workers}: not a number of workers")
+    workers = _workers(given)
     for name in given.model:
         model(name)  # an unknown name is reported before torch is loaded
     from plumbline.probes.core.imports import lean
@@ -197,7 +202,29 @@ def _probe(given: argparse.Namespace) -> None:
 
     lean()
     for name in given.model:
-        print(probe(given.command, name, Execution(given.runner, int(given.workers), part)))
+        print(probe(given.command, name, Execution(given.runner, workers, part)))
+
+
+def _workers(given: argparse.Namespace) -> int:
+    """Return how many workers, of a runner that there is."""
+    if given.runner not in ("local", "ray"):
+        raise UserError(f"PLUMBLINE_RUNNER: {given.runner!r} is neither local nor ray")
+    if not given.workers.isdigit():
+        raise UserError(f"--workers {given.workers}: not a number of workers")
+    return int(given.workers)
+
+
+def _calibrate(given: argparse.Namespace) -> None:
+    from plumbline.probes.calibration.calibrate import calibrate, simulated, those
+
+    workers = _workers(given)
+    names = given.analysis or those()
+    if given.replicates and given.replicates < 2:
+        raise UserError(f"--replicates {given.replicates}: two at least, or 0 for the params")
+    for name in names:
+        simulated(name)  # an unknown name is reported before anything is simulated
+    for name in names:
+        print(calibrate(name, given.replicates, given.runner, workers))
 
 
 def _analyse(given: argparse.Namespace) -> None:

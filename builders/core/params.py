@@ -25,6 +25,7 @@ BESIDE = (  # the folder of params.yaml is the project
     "builders/datasets/*/params.yaml",
     "validation/params.yaml",
     *(f"probes/{study}/params.yaml" for study in STUDIES),
+    "probes/calibration/params.yaml",
     "probes/prompts/*.yaml",
 )
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # six times as fast, where libyaml is there

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -32,8 +32,9 @@ except ImportError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+T = TypeVar("T")
 STORE = 1 << 30  # bytes for finished shards on their way to the driver, in a local cluster
 PATIENCE = 6 * 3600  # seconds in which some shard must finish: ends one that kills its actors
 
@@ -105,6 +106,40 @@ def spread(
         except RayActorError as error:
             raise UserError(f"an actor cannot start: {str(error).splitlines()[-1]}") from None
         assert not left, left
+
+
+def each(
+    function: Callable[..., T], arguments: Sequence[tuple[Any, ...]], workers: int = 0
+) -> Iterator[tuple[int, T]]:
+    """Call a function with each of several arguments on the cluster, and yield what it returns.
+
+    In no order, each with its place among the arguments. A call whose node dies is made again.
+
+    Parameters
+    ----------
+    workers
+        Calls at once; 0 for one a CPU.
+
+    Raises
+    ------
+    Exception
+        As raised in a call.
+    """
+    with _cluster():
+        task: Any = ray.remote(num_cpus=1)(_called)
+        most = workers or int(ray.cluster_resources().get("CPU", 1))  # type: ignore[no-untyped-call]
+        todo, running = list(enumerate(arguments))[::-1], dict[Any, int]()
+        while todo or running:
+            while todo and len(running) < most:
+                place, given = todo.pop()
+                running[task.remote(str(Path.cwd()), function, given)] = place
+            (done,), _ = ray.wait(list(running), num_returns=1)
+            yield running.pop(done), ray.get(done)
+
+
+def _called(folder: str, function: Callable[..., T], given: tuple[Any, ...]) -> T:
+    os.chdir(folder)  # on a cluster, tasks start where their node's raylet was started
+    return function(*given)
 
 
 def _results(

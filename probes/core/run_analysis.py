@@ -77,10 +77,10 @@ def analyse(name: str, model: str = "") -> Path:
     sources = [front_matter.source(f, f"made by {maker}", hashes[f]) for f, maker, _ in read]
     command = f"make repro STAGE={stage_of(name, model)}"
     origin = front_matter.Origin(sources, command, params.version)
-    return _write(final, found, module.SCHEMAS, hashes, origin)
+    return write_tables(final, found, module.SCHEMAS, hashes, origin)
 
 
-def _write(
+def write_tables(
     final: Path,
     tables: dict[str, Any],
     schemas: dict[str, Schema],
@@ -120,7 +120,7 @@ def _recover(study: str) -> Path:
         found = module.run(inputs, module.Params())
     sources = [front_matter.source(f, "tables", sha256) for f, sha256 in hashes.items()]
     origin = front_matter.Origin(sources, "make repro STAGE=recovery", "0.1.0")
-    return _write(final, found, module.SCHEMAS, hashes, origin)
+    return write_tables(final, found, module.SCHEMAS, hashes, origin)
 
 
 def _all(module: Any) -> tuple[str, ...]:

@@ -1,0 +1,1 @@
+"""Calibration: size, power and coverage of the tests of each analysis, by simulation."""

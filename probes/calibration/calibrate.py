@@ -1,0 +1,235 @@
+"""Running an analysis on simulated responses, over and over, into a table of rates.
+
+Replicates that are done are kept in chunks beside the table, in a folder that git and DVC ignore: a
+run that was killed goes on, and a later one with more replicates adds to them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import os
+import shutil
+import tempfile
+import warnings
+import zlib
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from pydantic import Field
+
+from plumbline.builders.core.errors import UserError
+from plumbline.builders.core.front_matter import Origin
+from plumbline.builders.core.params import Params, section
+from plumbline.builders.core.progress import Bar
+from plumbline.probes import ALL, EACH, module_of
+from plumbline.probes.calibration.rates import CALIBRATION, rows, tally
+from plumbline.probes.core.run_analysis import write_tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+FOLDER = Path("data/tables/calibration")
+SETTINGS = "settings.json"
+TOP = Path(__file__).parents[1]
+
+
+class Settings(Params):
+    """How the tests of the analyses are simulated."""
+
+    version: str = Field(pattern=r"^\d+\.\d+\.\d+$", description="version of the tables")
+    seed: int = Field(1, ge=0, description="of the simulated responses")
+    replicates: int = Field(1000, ge=2, description="simulated tables of each shape and truth")
+    replicates_of: dict[str, int] = Field(
+        {}, description="the same for an analysis of which a table takes long"
+    )
+    chunk: int = Field(10, ge=1, description="replicates that are kept together")
+    shapes: dict[str, dict[str, dict[str, Any]]] = Field(
+        {}, description="analysis, then a name of a shape: its settings, instead of those in code"
+    )
+
+
+class Chunk(NamedTuple):
+    """Some replicates of one shape and truth."""
+
+    analysis: str
+    shape: str
+    truth: str
+    first: int
+    end: int
+
+    def file(self) -> str:
+        """Return the name of its file."""
+        place = zlib.crc32(f"{self.shape}/{self.truth}".encode())
+        return f"{place:08x}-{self.first:06d}-{self.end:06d}.parquet"
+
+
+def simulated(analysis: str) -> Any:
+    """Return the module that simulates an analysis.
+
+    Raises
+    ------
+    UserError
+        If there is none.
+    """
+    if analysis not in those():
+        raise UserError(f"calibrate {analysis}: nothing simulates it; one of {' '.join(those())}")
+    study = module_of(analysis).split(".")[2]
+    return importlib.import_module(f"plumbline.probes.{study}.simulated.{analysis}")
+
+
+def those() -> list[str]:
+    """Return the analyses that can be calibrated."""
+    files = {path.stem for path in TOP.glob("*/simulated/*.py")}
+    return [name for name in (*EACH, *ALL) if name in files]
+
+
+def calibrate(analysis: str, replicates: int = 0, runner: str = "local", workers: int = 0) -> Path:
+    """Simulate an analysis and return the folder of its table of rates.
+
+    Parameters
+    ----------
+    replicates
+        Of each shape and truth; 0 for those of the params.
+    runner, workers
+        Processes of this machine (0: one a core), or tasks on a Ray cluster.
+
+    Raises
+    ------
+    UserError
+        If nothing simulates it, or its shapes are not those of its module.
+    """
+    settings = section("calibration", Settings)
+    module = simulated(analysis)
+    shapes = _shapes(module, analysis, settings)
+    number = replicates or settings.replicates_of.get(analysis, settings.replicates)
+    work = _kept(analysis, settings, shapes)
+    chunks = [
+        Chunk(analysis, shape, truth, first, min(first + settings.chunk, number))
+        for first in range(0, number, settings.chunk)
+        for shape in shapes
+        for truth in module.TRUTHS
+    ]
+    todo = [chunk for chunk in chunks if not (work / chunk.file()).is_file()]
+    spread = _on_ray if runner == "ray" else _here
+    bar = Bar(total=len(todo), desc=f"calibrate {analysis}", unit="chunk")
+    with bar:
+        for chunk, found in spread(todo, settings, workers):
+            unfinished = work / f".{chunk.file()}"
+            found.write_parquet(unfinished)
+            unfinished.rename(work / chunk.file())
+            bar.update()
+    tallies = pl.concat(pl.read_parquet(work / chunk.file()) for chunk in chunks)
+    origin = Origin([], f"python -m plumbline.probes calibrate {analysis}", settings.version)
+    code = {path: _sha256(TOP.parent / path) for path in code_of(analysis)}
+    tables = {"calibration": rows(analysis, tallies)}
+    return write_tables(FOLDER / analysis, tables, {"calibration": CALIBRATION}, code, origin)
+
+
+def code_of(analysis: str) -> list[Path]:
+    """Return the files that what is simulated hangs on: the analysis, its study, the statistics."""
+    study = module_of(analysis).split(".")[2]
+    folders = (TOP / "stats", TOP / study / "simulated", TOP / study)
+    names = {path for folder in folders for path in folder.glob("*.py")}
+    names -= {TOP / study / "page.py", TOP / study / "recovery.py"}
+    return sorted(path.relative_to(TOP.parent) for path in names)
+
+
+def replicate(chunk: Chunk, settings: Settings, number: int) -> pl.DataFrame:
+    """Draw one replicate, analyse it, and return its tallies."""
+    module = simulated(chunk.analysis)
+    analysis: Any = importlib.import_module(module_of(chunk.analysis))
+    shape = _shapes(module, chunk.analysis, settings)[chunk.shape]
+    truth = module.TRUTHS[chunk.truth]
+    place = zlib.crc32(f"{chunk.analysis}/{chunk.shape}/{chunk.truth}".encode())
+    rng = np.random.default_rng([settings.seed, place, number])
+    params: Any = section(f"analysis.{chunk.analysis}", analysis.Params)
+    with tempfile.TemporaryDirectory(dir=_fast()) as folder:
+        drawn = module.draw(Path(folder), truth, shape, rng)
+        own = {"seed": number + 1} if "seed" in type(params).model_fields else {}
+        given = params.model_dump() | module.PARAMS | drawn.params | own
+        tables = analysis.run(drawn.inputs, type(params).model_validate(given))
+        found = module.outcomes(tables, drawn)
+    counted = [
+        tally(frame).with_columns(
+            test=pl.lit(test),
+            shape=pl.lit(chunk.shape),
+            truth=pl.lit(chunk.truth),
+            kind=pl.lit(truth.kind),
+            replicate=pl.lit(number, dtype=pl.Int64),
+        )
+        for test, frame in found.items()
+    ]
+    return pl.concat(counted)
+
+
+def made(chunk: Chunk, settings: Settings) -> pl.DataFrame:
+    """Return the tallies of the replicates of a chunk."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits that do not converge: the tables say so
+        numbers = range(chunk.first, chunk.end)
+        return pl.concat(replicate(chunk, settings, number) for number in numbers)
+
+
+def _here(
+    todo: Sequence[Chunk], settings: Settings, workers: int
+) -> Iterator[tuple[Chunk, pl.DataFrame]]:
+    if not todo:
+        return
+    number = min(len(todo), workers or len(os.sched_getaffinity(0)))
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "POLARS_MAX_THREADS"), "1"))
+    with ProcessPoolExecutor(number, mp_context=get_context("spawn")) as pool:
+        waiting = {pool.submit(made, chunk, settings): chunk for chunk in todo}
+        try:
+            for done in as_completed(waiting):
+                yield waiting[done], done.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _on_ray(
+    todo: Sequence[Chunk], settings: Settings, workers: int
+) -> Iterator[tuple[Chunk, pl.DataFrame]]:
+    from plumbline.probes.core.ray_runner import each
+
+    for place, found in each(made, [(chunk, settings) for chunk in todo], workers):
+        yield todo[place], found
+
+
+def _shapes(module: Any, analysis: str, settings: Settings) -> dict[str, Any]:
+    given = settings.shapes.get(analysis)
+    if given is None:
+        return dict(module.SHAPES)
+    return {name: module.Shape.model_validate(own) for name, own in given.items()}
+
+
+def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
+    """Return the folder of chunks, emptied where they were made with other settings or code."""
+    code = [_sha256(TOP.parent / path) for path in code_of(analysis)]
+    own = {
+        "seed": settings.seed,
+        "chunk": settings.chunk,
+        "shapes": {name: shape.model_dump(mode="json") for name, shape in shapes.items()},
+        "code": code,
+    }
+    work = FOLDER / f".{analysis}.partial"
+    text, note = json.dumps(own, sort_keys=True), work / SETTINGS
+    if work.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
+        shutil.rmtree(work)
+    work.mkdir(parents=True, exist_ok=True)
+    note.write_text(text, encoding="utf-8")
+    return work
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _fast() -> str | None:
+    """Return a folder in memory, where there is one: replicates are small and many."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108

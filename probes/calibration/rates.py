@@ -1,0 +1,242 @@
+"""Rates of a test over replicates, with intervals: size, power, coverage, errors of the sign.
+
+Tests of one replicate are drawn together and depend on each other: replicates are the clusters. An
+interval is Wilson's of as many independent tests as would vary like the rate does over replicates.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtri
+
+from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
+from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table
+from plumbline.probes.stats.intervals import wilson
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+LEVELS = {"05": 0.05, "01": 0.01}
+POWER = 0.8  # with which the smallest effect that is told is found
+KEY = ("test", "shape", "truth", "kind", "effect")
+MEASURES = {  # name: (kinds of truth, what is counted, among what, nominal value)
+    "size at .05": (NULL, "p05", "tests", "0.05"),
+    "size at .01": (NULL, "p01", "tests", "0.01"),
+    "families with a false finding": (NULL, "false_families", "families", "at most 0.05"),
+    "found at .05": (PLANTED, "p05", "tests", ""),
+    "found after adjustment": (PLANTED, "adjusted05", "adjusted", ""),
+    "wrong sign among found": (PLANTED, "wrong_sign", "p05", "0.025"),
+    "wrong findings at .05": (DECOY, "p05", "tests", "0.05"),
+    "families with a wrong finding": (DECOY, "false_families", "families", "at most 0.05"),
+    "coverage of intervals": ("", "covered", "intervals", "as the interval says"),
+}
+WIDTH, FALSE = "width of intervals", "false among findings"
+SMALLEST = {
+    "smallest effect found": ("p05", "tests"),
+    "smallest found after adjustment": ("adjusted05", "adjusted"),
+}
+CALIBRATION = Schema(
+    (
+        Column("analysis", "string", "analysis whose tables are tested"),
+        Column("test", "string", "table and column of p, and what of it"),
+        Column("shape", "string", "shape of the simulated run, see the page of the analysis"),
+        Column("truth", "string", "what responses were drawn from"),
+        Column("kind", "string", "null: nothing differs; planted; decoy: not what is tested"),
+        Column("effect", "float64", "size of the planted effect; 0: none", nullable=True),
+        Column("measure", "string", "rate that is told"),
+        Column("replicates", "int64", "simulated tables", minimum=1),
+        Column("tests", "int64", "tests or families counted in all of them", minimum=0),
+        *ESTIMATE,
+    ),
+    ("analysis", "test", "shape", "truth", "effect", "measure"),
+)
+CLUSTER = "replicate"
+
+
+def tally(outcomes: pl.DataFrame) -> pl.DataFrame:
+    """Count what the rows of a test in one replicate say, a row for each size of planted effects.
+
+    Effects of either sign are counted together. Rows without p are of no test. Families are
+    counted at effect 0, those that have a row there.
+
+    Parameters
+    ----------
+    outcomes
+        As :func:`plumbline.probes.calibration.truth.outcome` returns them.
+    """
+    low, high = pl.col("low").fill_null(-np.inf), pl.col("high").fill_null(np.inf)
+    interval = (
+        pl.col("target").is_not_null()
+        & pl.col("value").is_not_null()
+        & (pl.col("low").is_not_null() | pl.col("high").is_not_null())
+    )
+    adjusted = pl.col("p_adjusted") <= LEVELS["05"]
+    tests = pl.col("p").is_not_null()
+    small = (pl.col("p") <= LEVELS["05"]).fill_null(value=False)
+    wrong = small & (pl.col("value") * pl.col("effect") < 0)
+    width = (high - low).filter(interval & (low > -np.inf) & (high < np.inf))
+    every = outcomes.filter(pl.col("effect").is_not_null())
+    size = (pl.col("effect").abs() + 0.0).alias("effect")
+    counts = every.group_by(size).agg(
+        tests=tests.sum(),
+        p05=small.sum(),
+        p01=(pl.col("p") <= LEVELS["01"]).sum(),
+        adjusted=pl.col("p_adjusted").is_not_null().sum(),
+        adjusted05=adjusted.sum(),
+        wrong_sign=wrong.sum(),
+        intervals=interval.sum(),
+        covered=(interval & (low <= pl.col("target")) & (pl.col("target") <= high)).sum(),
+        widths=width.len(),
+        width=width.sum(),
+    )
+    null = every.filter(effect=0.0).drop_nulls("p_adjusted")
+    of = null.group_by("family").agg(false=adjusted.any())
+    found, false = every.filter(adjusted), null.filter(adjusted)
+    share = len(false) / len(found) if len(found) else 0.0
+    families = [
+        pl.when(pl.col("effect") == 0).then(pl.lit(float(number))).otherwise(0.0).alias(name)
+        for name, number in (
+            ("families", len(of)),
+            ("false_families", of["false"].sum()),
+            ("false_share", share),
+        )
+    ]
+    return counts.with_columns(pl.exclude("effect").cast(pl.Float64)).with_columns(*families)
+
+
+def rows(analysis: str, tallies: pl.DataFrame, confidence: float = 0.95) -> pl.DataFrame:
+    """Return the table of rates.
+
+    Parameters
+    ----------
+    tallies
+        Rows of :func:`tally` with the columns ``test``, ``shape``, ``truth``, ``kind`` and
+        ``replicate``.
+    """
+    table = Table(CALIBRATION, analysis=analysis)
+    for values, own in (
+        tallies.sort(*KEY, "replicate")
+        .partition_by(list(KEY), as_dict=True, maintain_order=True)
+        .items()
+    ):
+        key = dict(zip(KEY, values, strict=True))
+        for measure, (kind, hits, of, nominal) in MEASURES.items():
+            null = key["effect"] == 0
+            told = kind == key["kind"] and (null if kind in (NULL, DECOY) else not null)
+            if (told or not kind) and own[of].sum():
+                found = rate(own[hits].to_numpy(), own[of].to_numpy(), confidence)
+                _add(table, found, own, int(own[of].sum()), nominal, measure=measure, **key)
+        if own["widths"].sum():
+            widths = own.filter(pl.col("widths") > 0)
+            mean = _mean((widths["width"] / widths["widths"]).to_numpy(), confidence)
+            _add(table, mean, own, int(own["widths"].sum()), "", measure=WIDTH, **key)
+        if key["kind"] == PLANTED and key["effect"] == 0 and own["families"].sum():
+            mean = _mean(own["false_share"].to_numpy(), confidence)
+            _add(table, mean, own, len(own), "at most 0.05", measure=FALSE, **key)
+    for measure, (hits, of) in SMALLEST.items():
+        for key, least, own in _smallest(tallies, hits, of):
+            method = "between simulated effects, normal quantiles of power"
+            found = Estimate(least, np.nan, np.nan, own["replicate"].n_unique(), method)
+            _add(table, found, own, int(own[of].sum()), f"power {POWER}", measure=measure, **key)
+    return table.frame()
+
+
+def rate(hits: NDArray[np.float64], of: NDArray[np.float64], confidence: float = 0.95) -> Estimate:
+    """Estimate a share of tests with replicates as clusters, (replicates,) each.
+
+    Parameters
+    ----------
+    hits, of
+        Tests that are counted, and all tests, of each replicate.
+
+    Examples
+    --------
+    Replicates of one test are independent trials: 81 of 263 is Newcombe's (1998) example.
+
+    >>> hits = np.arange(263) < 81
+    >>> tuple(round(x, 3) for x in rate(hits.astype(float), np.ones(263))[:3])
+    (0.308, 0.255, 0.333)
+
+    A hundred tests that all fall together in a replicate count as one of them.
+
+    >>> many = rate(hits * 100.0, np.full(263, 100.0))
+    >>> tuple(round(x, 3) for x in many[:3])
+    (0.308, 0.255, 0.333)
+    """
+    kept = of > 0
+    hits, of = hits[kept], of[kept]
+    total, clusters = of.sum(), len(of)
+    share = hits.sum() / total
+    # Kish (1965), Survey Sampling, section 6.5: the ratio of totals, linearised
+    residual = ((hits - share * of) ** 2).sum() / total**2
+    variance = residual * clusters / (clusters - 1) if clusters > 1 else 0.0
+    number = clusters if variance == 0 else min(total, share * (1 - share) / variance)
+    # not more than the clusters where trials are one each: s^2 has n - 1, Wilson's interval n
+    number = max(1, round(number if (of > 1).any() else clusters))
+    found = wilson(share * number, number, confidence)
+    method = "Wilson score of the effective number of tests, clusters are replicates"
+    return found._replace(value=float(share), n=clusters, method=f"{confidence:.0%} {method}")
+
+
+def _mean(values: NDArray[np.float64], confidence: float) -> Estimate:
+    half = ndtri((1 + confidence) / 2) * values.std(ddof=1) / len(values) ** 0.5
+    middle = float(values.mean())
+    method = f"{confidence:.0%} normal interval over replicates"
+    return Estimate(middle, middle - half, middle + half, len(values), method)
+
+
+def _smallest(
+    tallies: pl.DataFrame, hits: str, of: str
+) -> Iterator[tuple[dict[str, object], float, pl.DataFrame]]:
+    """Yield the smallest effect that is found, nan where it is above all that were planted."""
+    planted = tallies.filter(pl.col("kind") == PLANTED)
+    for values, own in (
+        planted.sort(*KEY).partition_by(list(KEY[:-1]), as_dict=True, maintain_order=True).items()
+    ):
+        sums = own.group_by("effect").agg(pl.col(hits, of).sum())
+        sums = sums.filter((pl.col("effect") > 0) & (pl.col(of) > 0)).sort("effect")
+        if len(sums):
+            power = (sums[hits] / sums[of]).to_numpy()
+            key = dict(zip(KEY[:-1], values, strict=True)) | {"effect": None}
+            yield key, smallest(sums["effect"].to_numpy(), power), own
+
+
+def smallest(
+    effects: NDArray[np.float64], power: NDArray[np.float64], wanted: float = POWER
+) -> float:
+    """Return the effect that is found with a wanted power; nan if it is above all, (effects,) each.
+
+    Between effects the normal quantile of power is taken as linear, as it is of a z test; below the
+    first one it comes from the level .05 at 0.
+
+    Examples
+    --------
+    Of a two-sided z test 2.8 standard errors are found with .8.
+
+    >>> effects = np.array([2.0, 3.0])
+    >>> from scipy.special import ndtr
+    >>> power = ndtr(effects - 1.96)
+    >>> round(smallest(effects, power), 2)
+    2.8
+    """
+    at = np.concatenate([[0.0], effects])
+    quantiles = ndtri(np.clip(np.concatenate([[0.025], power]), 1e-6, 1 - 1e-6))
+    quantiles = np.maximum.accumulate(quantiles)
+    if quantiles[-1] < ndtri(wanted):
+        return float("nan")
+    above = int(np.argmax(quantiles >= ndtri(wanted)))
+    step = (ndtri(wanted) - quantiles[above - 1]) / (quantiles[above] - quantiles[above - 1])
+    return float(at[above - 1] + step * (at[above] - at[above - 1]))
+
+
+def _add(
+    table: Table, found: Estimate, own: pl.DataFrame, tests: int, nominal: str, **key: Any
+) -> None:
+    replicates = own["replicate"].n_unique()
+    table.add(found, cluster=CLUSTER, null=nominal, replicates=replicates, tests=tests, **key)
