@@ -1,6 +1,6 @@
 """Running an analysis on simulated responses, over and over, into a table of rates.
 
-Replicates that are done are kept in chunks beside the table, in a folder that git and DVC ignore: a
+Replicates that are done are kept in chunks in a folder of their own, which git ignores: a
 run that was killed goes on, and a later one with more replicates adds to them.
 """
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 FOLDER = Path("data/tables/calibration")
+KEPT = Path("data/.calibration")  # chunks: nothing that a stage hangs on
 SETTINGS = "settings.json"
 TOP = Path(__file__).parents[1]
 
@@ -217,7 +218,7 @@ def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:
         "shapes": {name: shape.model_dump(mode="json") for name, shape in shapes.items()},
         "code": code,
     }
-    work = FOLDER / f".{analysis}.partial"
+    work = KEPT / analysis
     text, note = json.dumps(own, sort_keys=True), work / SETTINGS
     if work.exists() and (not note.is_file() or note.read_text(encoding="utf-8") != text):
         shutil.rmtree(work)

@@ -13,6 +13,17 @@ import polars as pl
 from scipy.special import ndtri
 
 from plumbline.builders.core.schema import Column, Schema
+from plumbline.probes.calibration.summary import (
+    COVERAGE,
+    DETECTABLE,
+    FAMILIES,
+    LEAST,
+    LEAST_ADJUSTED,
+    SIZE,
+    SIZE_01,
+    WRONG,
+    WRONG_FAMILIES,
+)
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED
 from plumbline.probes.stats.estimate import ESTIMATE, Estimate, Table
 from plumbline.probes.stats.intervals import wilson
@@ -26,22 +37,19 @@ LEVELS = {"05": 0.05, "01": 0.01}
 POWER = 0.8  # with which the smallest effect that is told is found
 KEY = ("test", "shape", "truth", "kind", "effect")
 MEASURES = {  # name: (kinds of truth, what is counted, among what, nominal value)
-    "size at .05": (NULL, "p05", "tests", "0.05"),
-    "size at .01": (NULL, "p01", "tests", "0.01"),
-    "families with a false finding": (NULL, "false_families", "families", "at most 0.05"),
+    SIZE: (NULL, "p05", "tests", "0.05"),
+    SIZE_01: (NULL, "p01", "tests", "0.01"),
+    FAMILIES: (NULL, "false_families", "families", "at most 0.05"),
     "found at .05": (PLANTED, "p05", "tests", ""),
     "found after adjustment": (PLANTED, "adjusted05", "adjusted", ""),
     "wrong sign among found": (PLANTED, "wrong_sign", "p05", "0.025"),
-    "wrong findings at .05": (DECOY, "p05", "tests", "0.05"),
-    "families with a wrong finding": (DECOY, "false_families", "families", "at most 0.05"),
-    "coverage of intervals": ("", "covered", "intervals", "as the interval says"),
+    WRONG: (DECOY, "p05", "tests", "0.05"),
+    WRONG_FAMILIES: (DECOY, "false_families", "families", "at most 0.05"),
+    COVERAGE: ("", "covered", "intervals", "as the interval says"),
 }
 WIDTH, FALSE = "width of intervals", "false among findings"
-DETECTABLE, NEAR = "found at the effect told as detectable", 0.1  # up to a tenth of it
-SMALLEST = {
-    "smallest effect found": ("p05", "tests"),
-    "smallest found after adjustment": ("adjusted05", "adjusted"),
-}
+NEAR = 0.1  # of the effect told as detectable: so far from it counts as at it
+SMALLEST = {LEAST: ("p05", "tests"), LEAST_ADJUSTED: ("adjusted05", "adjusted")}
 CALIBRATION = Schema(
     (
         Column("analysis", "string", "analysis whose tables are tested"),
