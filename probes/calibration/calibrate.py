@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from plumbline.builders.core.errors import UserError
 from plumbline.builders.core.front_matter import Origin
@@ -206,7 +206,15 @@ def _shapes(module: Any, analysis: str, settings: Settings) -> dict[str, Any]:
     given = settings.shapes.get(analysis)
     if given is None:
         return dict(module.SHAPES)
-    return {name: module.Shape.model_validate(own) for name, own in given.items()}
+    try:
+        return {name: module.Shape.model_validate(own) for name, own in given.items()}
+    except ValidationError as error:
+        (first, *_) = error.errors(include_url=False)
+        where = ".".join(map(str, first["loc"]))
+        raise UserError(
+            f"calibration.shapes.{analysis}: {where}: {first['msg']}; docs/methods/calibration.md "
+            "has the settings of shapes"
+        ) from error
 
 
 def _kept(analysis: str, settings: Settings, shapes: dict[str, Any]) -> Path:

@@ -177,13 +177,13 @@ def rate(hits: NDArray[np.float64], of: NDArray[np.float64], confidence: float =
 
     >>> hits = np.arange(263) < 81
     >>> tuple(round(x, 3) for x in rate(hits.astype(float), np.ones(263))[:3])
-    (0.308, 0.255, 0.333)
+    (0.308, 0.255, 0.366)
 
     A hundred tests that all fall together in a replicate count as one of them.
 
     >>> many = rate(hits * 100.0, np.full(263, 100.0))
     >>> tuple(round(x, 3) for x in many[:3])
-    (0.308, 0.255, 0.333)
+    (0.308, 0.255, 0.366)
     """
     kept = of > 0
     hits, of = hits[kept], of[kept]
@@ -195,7 +195,7 @@ def rate(hits: NDArray[np.float64], of: NDArray[np.float64], confidence: float =
     number = clusters if variance == 0 else min(total, share * (1 - share) / variance)
     # not more than the clusters where trials are one each: s^2 has n - 1, Wilson's interval n
     number = max(1, round(number if (of > 1).any() else clusters))
-    found = wilson(share * number, number, confidence)
+    found = wilson(float(share * number), number, confidence)
     method = "Wilson score of the effective number of tests, clusters are replicates"
     return found._replace(value=float(share), n=clusters, method=f"{confidence:.0%} {method}")
 
