@@ -145,8 +145,10 @@ def _rates(table: pl.DataFrame) -> list[str]:
     lines = [f"| {heads} |", "|---" * (heads.count("|") + 1) + "|"]
     for line in summary.lines(table):
         cells = [line["test"], line["shape"], f"{line['replicates']:,}"]
-        for name in (summary.SIZE, summary.SIZE_01, summary.FAMILIES, summary.COVERAGE):
-            cells.append("{:.3f} ({:.3f}–{:.3f})".format(*line[name]) if name in line else "–")
+        cells += [
+            "{:.3f} ({:.3f}–{:.3f})".format(*line[name]) if name in line else "–"
+            for name in (summary.SIZE, summary.SIZE_01, summary.FAMILIES, summary.COVERAGE)
+        ]
         for name in (summary.LEAST, summary.LEAST_ADJUSTED, summary.DETECTABLE):
             value = line.get(name, (None,))[0]
             cells.append("–" if value is None else f"{value:.2f}")
