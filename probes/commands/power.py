@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 FOLDER = Path("data/tables/calibration")
 NOTE = (
     "Smallest effects that tests find with power .8, by simulation; their units stand in "
-    "docs/methods/calibration.md. With c times as many names, texts, statements or seeds they shrink "
+    "docs/methods/calibration.md. With c times as many names, texts, items or seeds they shrink "
     "by about the root of c; a shape of your own, simulated by the command calibrate, says exactly."
 )
 
