@@ -41,7 +41,7 @@ SHAPES = {
 }
 TRUTHS = {
     "no word goes with a gender": Truth(NULL, "names have words of their own in all models"),
-    "words planted": Truth(PLANTED, "log-odds of words, in all models", {"effects": (0.4, 0.8, 1.4)}),
+    "words planted": Truth(PLANTED, "log-odds in all models", {"effects": (0.4, 0.8, 1.4)}),
     "opposite models": Truth(
         DECOY,
         "what goes with women in a model goes with men in another",
@@ -97,9 +97,9 @@ def _known(shape: Shape, kind: str, settings: tuple[tuple[str, Any], ...]) -> pl
     truth = Truth(kind, "", dict(settings))
     chances = []
     for pos in range(2):
-        models = _models(shape, truth, pos)
-        chance = sum(_expected(of, shape, pos) for of in models)
-        effect = np.mean([of.effect for of in models], axis=0) + 0.0
+        chance = sum(_expected(of, shape, pos) for of in _models(shape, truth, pos))
+        effect = lists.population(shape, truth, pos).effect
+        effect = effect * 0.0 if truth.settings.get("opposite") else effect
         chances.append((effect, np.asarray(chance)))
     return known(shape, chances)
 
