@@ -6,7 +6,7 @@ lists are exchangeable over names. The lists of a name in several models, templa
 speech have its origin in common, and what words the name itself goes with where that is given.
 
 Simplified: the first names, families and parties of people are one thing, their origin; every list
-has one length; every word is its own lemma.
+has one length.
 """
 
 from __future__ import annotations
@@ -134,14 +134,15 @@ def names(shape: ListsShape, of: Population, rng: np.random.Generator) -> Names:
 def origins(of: Population, women: NDArray[np.bool_], rng: np.random.Generator) -> Integers:
     """Draw the origin of each name, (names,)."""
     shares = np.where(women[:, None], of.women_of, of.men_of).cumsum(axis=1)
-    return (rng.random((len(women), 1)) > shares).sum(axis=1).clip(0, len(of.origin) - 1)
+    place: Integers = (rng.random((len(women), 1)) > shares).sum(axis=1)
+    return place.clip(0, len(of.origin) - 1)
 
 
 def lists(
     of: Population, women: NDArray[np.bool_], length: int, rng: np.random.Generator
 ) -> Integers:
     """Draw a list for each name of a man or a woman, (names, length), with another origin."""
-    return best(utilities(of, origins(of, women, rng), women - 0.5), length, rng)
+    return best(utilities(of, origins(of, women, rng), np.where(women, 0.5, -0.5)), length, rng)
 
 
 def best(utility: Array, length: int, rng: np.random.Generator) -> Integers:
@@ -160,7 +161,8 @@ def utilities(of: Population, origin: Integers, side: Array) -> Array:
     side : (names,) array
         How much of the effect each has, see :meth:`Names.side`.
     """
-    return of.frequency + of.origin[origin] + side[:, None] * of.effect
+    found: Array = of.frequency + of.origin[origin] + side[:, None] * of.effect
+    return found
 
 
 def chance(utility: Array, length: int) -> Array:
@@ -244,6 +246,7 @@ def write_lists(
     length: int,
     rng: np.random.Generator,
     frames: int = 1,
+    lemmas: list[list[str]] | None = None,
 ) -> None:
     """Write the lists of a model.
 
@@ -253,6 +256,8 @@ def write_lists(
         Utilities (names, words) for each part of speech.
     frames
         Templates: the same utilities, other noise.
+    lemmas
+        Of the words of each part of speech; without them each word is its own.
     """
     people = pl.DataFrame({"qid": [f"Q{n}" for n in range(len(of.bearer))]}).with_columns(
         prompt_pieces=pl.Series(4 + of.origin[of.bearer], dtype=pl.Int32)
@@ -265,9 +270,11 @@ def write_lists(
     for frame in FRAMES[:frames]:
         for pos, utility in enumerate(each):
             places = best(utility, length, rng)[of.bearer].ravel()
-            words = pl.Series(words_of(pos, utility.shape[1])).gather(places)
+            words = words_of(pos, utility.shape[1])
             kind = {"pos": pl.lit(pos, dtype=pl.Int64), "frame": pl.lit(frame)}
-            parts.append(rows.with_columns(word=words, lemma=words, **kind))
+            of_word = {"word": words, "lemma": lemmas[pos] if lemmas else words}
+            texts = {name: pl.Series(every).gather(places) for name, every in of_word.items()}
+            parts.append(rows.with_columns(**texts, **kind))
     where = inputs.outputs("associations", model) / LANGUAGE
     where.mkdir(parents=True)
     pl.concat(parts).write_parquet(where / "00000.parquet")
