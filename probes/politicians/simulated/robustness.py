@@ -1,6 +1,6 @@
 """Analysis ``robustness`` on simulated lists.
 
-Words are positive, negative or neutral, which is drawn anew in each replicate; planted is how much
+Words are positive, negative or neutral, which is drawn for each replicate; planted is how much
 positive words go more with women, and negative ones less. Names of other origins are longer, in
 tokens and letters, and may have words of other sentiments: where women are more often of those,
 sentiments differ by origin, not by gender, and must not differ among names matched on tokens.
