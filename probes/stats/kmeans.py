@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
-from sklearn.covariance import ledoit_wolf_shrinkage
 from sklearn.metrics import adjusted_rand_score, silhouette_samples
 from threadpoolctl import threadpool_limits
 
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 CELLS = 4_000_000  # distances that are held at once: 32 MB
+TOLERANCE = 1e-9  # of the longest principal axis: shorter ones are rounding
 ITERATIONS = 300  # of Lloyd's algorithm at most, as scikit-learn has them
 
 
@@ -90,23 +90,25 @@ def null(
 ) -> list[Null]:
     """Return what k-means makes of points from one normal cloud, for each number of clusters.
 
-    Mean and covariance are those of ``points`` (n, d), the covariance as Ledoit & Wolf (2004)
-    estimate it: with fewer points than dimensions the plain one would draw from a flatter cloud. Of
-    so many ``starts`` the best counts.
+    Mean and covariance are exactly those of ``points`` (n, d). Of independent normal points with
+    whatever covariance the scores on the sample's principal axes, divided by their lengths, are
+    a random rotation and independent of the lengths: a draw turns them anew and keeps the lengths,
+    so that the points seen are one more draw. Of so many ``starts`` the best counts.
+
+    Wedderburn (1975), Random rotations and multivariate normal simulation, Rothamsted; Langsrud
+    (2005), Rotation tests, Statistics and Computing 15(1), p. 53-60.
     """
     rng = np.random.default_rng(seed)
-    n, d = points.shape
-    centred = points - points.mean(axis=0)
+    n = len(points)
     found = np.zeros((2, len(ks), draws))
-    each = max(1, CELLS // (n * max(n, d)))
+    each = max(1, CELLS // n**2)
     with threadpool_limits(limits=1):
-        weight = float(ledoit_wolf_shrinkage(centred))
-        round_ = np.sqrt(weight * (centred**2).sum() / (n * d))
+        lengths = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
+        lengths = lengths[lengths > TOLERANCE * lengths[0]]  # n - 1 at most
         for first in range(0, draws, each):
             number = min(each, draws - first)
-            clouds = np.sqrt((1 - weight) / n) * rng.normal(size=(number, n, n)) @ centred
-            clouds += round_ * rng.normal(size=(number, n, d))
-            clouds -= clouds.mean(axis=1, keepdims=True)
+            clouds = rng.normal(size=(number, n, len(lengths)))
+            clouds = np.linalg.qr(clouds - clouds.mean(axis=1, keepdims=True))[0] * lengths
             apart = _squares(clouds)
             for i, k in enumerate(ks):
                 inertia, labels = _lloyd(clouds, apart, k, starts, rng)
