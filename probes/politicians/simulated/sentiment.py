@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Shape(meanings.MeaningsShape):
     """Shape of the lists, and what words are ranked by."""
 
-    latent: bool = Field(True, description="whether by deviations of the latent model as well")
+    latent: bool = Field(False, description="whether by latent deviations too, which have no p")
 
 
 SHAPES = {
