@@ -1,7 +1,7 @@
 """Analysis ``clusters`` on simulated states of words.
 
-States are normal, of unequal spreads along their axes. Simplified: two numbers of clusters, two
-runs of k-means; words deviate to one gender each; a language for each planted effect.
+States are normal, of unequal spreads along their axes. Simplified: adjectives, two numbers of
+clusters, two runs of k-means; words deviate to one gender each; a language for each planted effect.
 """
 
 from __future__ import annotations
@@ -70,32 +70,30 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     inputs = Inputs((MODEL,), {}, folder)
     deviations, known = [], []
     for language, apart in zip(LANGUAGES, truth.settings.get("apart", (0.0,)), strict=False):
-        states = []
-        for pos in range(2):
-            women = np.arange(shape.men + shape.women) >= shape.men
-            points = _states(truth, shape, women, apart, rng)
-            words = [f"{pos}{n:03d}" for n in range(len(women))]
-            deviation = rng.uniform(0.1, 1, len(women))
-            states.append(pl.DataFrame({"word": words, "state": points.tolist()}))
-            for gender in (columns.MALE, columns.FEMALE):
-                own = women == (gender == columns.FEMALE)
-                deviations.append(
-                    pl.DataFrame(
-                        {
-                            "model": MODEL,
-                            "language": language,
-                            "pos": pos,
-                            "word": words,
-                            "gender": gender,
-                            "reading": pmi.READINGS.index("smoothed"),
-                            "value": np.where(own, deviation, -deviation),
-                        }
-                    )
+        women = np.arange(shape.men + shape.women) >= shape.men
+        words = [f"adj{n:03d}" for n in range(len(women))]
+        points = _states(truth, shape, women, apart, rng)
+        deviation = rng.uniform(0.1, 1, len(women))
+        for gender in (columns.MALE, columns.FEMALE):
+            own = women == (gender == columns.FEMALE)
+            deviations.append(
+                pl.DataFrame(
+                    {
+                        "model": MODEL,
+                        "language": language,
+                        "pos": 0,
+                        "word": words,
+                        "gender": gender,
+                        "reading": pmi.READINGS.index("smoothed"),
+                        "value": np.where(own, deviation, -deviation),
+                    }
                 )
-            known.append({"language": language, "pos": pos, "apart": float(apart)})
+            )
+        known.append({"language": language, "apart": float(apart)})
         where = inputs.outputs("representations", MODEL) / language
         where.mkdir(parents=True)
-        pl.concat(states).write_parquet(where / "00000.parquet")
+        states = pl.DataFrame({"word": words, "state": points.tolist()})
+        states.write_parquet(where / "00000.parquet")
     where = inputs.tables("pmi", MODEL)
     where.mkdir(parents=True)
     pl.concat(deviations).write_parquet(where / "pmi.parquet")
@@ -127,14 +125,14 @@ def _states(
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of both tests; that the genders of a cluster differ has no sign by itself."""
     truth, known = drawn.known
-    fits = tables["fits"].join(known, on=["language", "pos"])
+    fits = tables["fits"].join(known, on="language")
     fits = fits.filter(pl.col("measure") == MEASURES.index("silhouette"))
     joint = pl.col("group") == GROUPS.index(JOINT)
     apart: pl.Expr = pl.when(joint).then("apart").otherwise(0.0)
     if "topics" in truth.settings or "forms" in truth.settings:
         apart = pl.lit(None, pl.Float64)  # there are clusters
     found = {"fits: silhouette": outcome(fits, effect=apart, family=["model"])}
-    shares = tables["shares"].join(known, on=["language", "pos"])
+    shares = tables["shares"].join(known, on="language")
     shares = shares.with_columns(pl.col("value", "low", "high") - pl.col("expected"))
     effect = pl.when(pl.col("value") < 0).then(-pl.col("apart")).otherwise("apart")
     target = None if truth.kind == PLANTED else 0.0
