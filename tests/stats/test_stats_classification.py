@@ -223,7 +223,7 @@ def test_several_ensembles_vote_at_once():
 def test_a_macro_f1_is_as_far_from_chance_as_labels_dealt_out_by_hand():
     rng = np.random.default_rng(11)
     true, guess = rng.integers(0, 3, 30), rng.integers(0, 3, 30)
-    guess[:8] = true[:8]
+    guess[:3] = true[:3]
 
     def f1(labels):
         hits = np.array([((labels == c) & (true == c)).sum() for c in range(3)])
