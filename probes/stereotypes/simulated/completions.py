@@ -51,8 +51,11 @@ class ListsShape(Params):
     common: float = Field(0.3, ge=0, description="spread of words in a category")
     own: float = Field(0.8, ge=0, description="spread of words in a group")
     template: float = Field(0.3, ge=0, description="spread of words in a template")
-    list: float = Field(0.4, ge=0, description="spread of words in a list")
+    single: float = Field(0.4, ge=0, description="spread of words in a single list")
     pieces: float = Field(0.1, ge=0, lt=1, description="share of words that are pieces of others")
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
 
     @property
     def groups(self) -> list[tuple[str, str]]:
@@ -105,7 +108,14 @@ def scores(
     own = rng.normal(0, shape.own, (len(category), shape.words))
     whole = words.frequency + words.common[category] + own + planted
     found: Array = whole[:, None] + words.template
-    return found + rng.normal(0, shape.list, found.shape)
+    return found + rng.normal(0, shape.single, found.shape)
+
+
+def priors(frequency: Array) -> dict[str, Array]:
+    """Return the priors of readings, of log-frequencies (words,); of two with noise."""
+    own = frequency - np.logaddexp.reduce(frequency)
+    noise = np.random.default_rng([5, len(own)]).normal(0, 0.2, (2, len(own)))
+    return {"corrected": own, "corrected_one": own + noise[0], "faithful": own + noise[1] - 1}
 
 
 def names(number: int) -> list[str]:
@@ -136,8 +146,7 @@ def table(
     logprobs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
     best = np.argsort(-logprobs, axis=2, kind="stable")[..., :top]
     kept = np.take_along_axis(logprobs, best, axis=2)
-    prior = frequency - np.logaddexp.reduce(frequency)
-    noise = np.random.default_rng([5, number]).normal(0, 0.2, (2, number))  # of other sentences
+    prior = priors(frequency)
     some = list(templates[: scores.shape[1]])
     of = pl.DataFrame(groups, schema=["category", "group"], orient="row")
     lists = of.join(pl.DataFrame({"template": some}), how="cross", maintain_order="left_right")
@@ -155,9 +164,9 @@ def table(
         rank=pl.Series(np.tile(np.arange(1, top + 1), len(flat) // top), dtype=pl.Int32),
         logprob_nats=pl.Series(kept.ravel()),
         logprob_top_nats=pl.Series((kept - np.logaddexp.reduce(kept, 2, keepdims=True)).ravel()),
-        prior_nats=pl.Series(prior[flat]),
-        prior_one_nats=pl.Series((prior + noise[0])[flat]),
-        prior_released_nats=pl.Series((prior + noise[1])[flat] - 1),
+        prior_nats=pl.Series(prior["corrected"][flat]),
+        prior_one_nats=pl.Series(prior["corrected_one"][flat]),
+        prior_released_nats=pl.Series(prior["faithful"][flat]),
         unknown_pieces=pl.lit(0, dtype=pl.Int32),
     )
 
@@ -224,14 +233,18 @@ def write_attributes(
         among them where it has several words.
     """
     said = [
-        (category, group, LANGUAGE, TEMPLATES[t], TEMPLATES[t].replace("{group}", group), text)
-        + (" " not in text, flags)
+        (
+            *(category, group, LANGUAGE, TEMPLATES[t], TEMPLATES[t].replace("{group}", group)),
+            *(text, " " not in text, flags),
+        )
         for (category, group), own in zip(groups, attributes, strict=True)
         for t, text, flags in own
     ]
-    schema = dict.fromkeys(
-        ("category", "group", "language", "template", "query", "attribute"), pl.String
-    ) | {"single_word": pl.Boolean, "flags": pl.List(pl.String)}
+    texts = ("category", "group", "language", "template", "query", "attribute")
+    schema = pl.Schema(
+        {name: pl.String() for name in texts}
+        | {"single_word": pl.Boolean(), "flags": pl.List(pl.String())}
+    )
     found = pl.DataFrame(said, schema=schema, orient="row")
     folder = inputs.datasets["stereotypes"]
     found.write_parquet(folder / f"{LANGUAGE}.parquet")

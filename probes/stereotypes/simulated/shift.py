@@ -1,10 +1,10 @@
 """Analysis ``shift`` on simulated lists before and after trainings.
 
-A training adds to the scores of words what it does to all groups alike, the same in all lists, and
-what it does to each group: normal parts of one spread, so that its mean change over groups varies
-over trainings as much as the change of one group varies over groups. Outlets are planted to raise
-words of one affect, or attributes. Simplified: one share, one model and ranking; equally many
-articles; the effect of an outlet is the same in all groups and trainings.
+A training adds to the scores of words what it does to all groups alike, to each word and to the
+words of each affect, and what it does to each group: normal parts, of such spreads that the mean
+share of an affect varies over trainings about as much as the change of one group varies over
+groups. Outlets are planted to raise words of one affect, or attributes. Simplified: one share, one
+model and ranking; equally many articles; an outlet has one effect in all groups and trainings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from plumbline.builders.datasets.emotions.build import AFFECTS
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.stereotypes.shift_rows import MEASURES
 from plumbline.probes.stereotypes.simulated import completions as made
-from plumbline.probes.stereotypes.training_effects import EMOTION, RECALL, RETAINED
+from plumbline.probes.stereotypes.training_effects import EMOTION, RECALL
 from plumbline.probes.stereotypes.typicality import EVERY
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ class Shape(made.ListsShape):
     seeds: int = Field(2, ge=1, description="trainings on each corpus")
     all_groups: float = Field(0.3, ge=0, description="spread of a training, common to all groups")
     each_group: float = Field(0.3, ge=0, description="spread of a training in each group")
+    affects: float = Field(
+        0.4, ge=0, description="spread of what a training adds to words of an affect, in all groups"
+    )
     attributes: int = Field(4, ge=1, description="attributes of a group")
 
 
@@ -58,9 +61,9 @@ PARAMS: dict[str, Any] = {
     "top_k": {"corrected": 20},
     "top_k_followed": 15,
     "recall_at": [10, 30],
-    "n_permutations": 299,
+    "n_permutations": 199,
     "n_permutations_similarity": 99,
-    "n_bootstrap": 200,
+    "n_bootstrap": 100,
 }
 
 
@@ -79,8 +82,12 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
     owned = none.copy()
     np.put_along_axis(owned, mine, 1.0, axis=1)
     base = made.scores(shape, words, shape.category, owned, rng)
-    said = [[(t % shape.templates, f"w{w:03d}", []) for t, w in enumerate(own)] for own in mine]
-    made.write_attributes(inputs, groups, said)
+    none_of: list[str] = []
+    made.write_attributes(
+        inputs,
+        groups,
+        [[(t % shape.templates, f"w{w:03d}", none_of) for t, w in enumerate(own)] for own in mine],
+    )
     made.write_lexicon(inputs, words.affects)
 
     def lists(scores: NDArray[np.float64]) -> pl.DataFrame:
@@ -95,6 +102,7 @@ def draw(folder: Path, truth: Truth, shape: Shape, rng: np.random.Generator) -> 
         vary = 1.0 if corpus == CONTROL else truth.settings.get("vary", 1.0)
         for seed in range(1, shape.seeds + 1):
             moved = rng.normal(0, vary * shape.all_groups, shape.words) + raised
+            moved = moved + words.affects @ rng.normal(0, vary * shape.affects, len(AFFECTS))
             moved = moved + rng.normal(0, shape.each_group, none.shape)
             after = lists(base + moved[:, None])
             made.write_training(inputs, "m", after, corpus, seed)
@@ -106,9 +114,7 @@ def attributes(shape: Shape, rng: np.random.Generator) -> NDArray[np.int64]:
 
     Search engines say the same of many groups.
     """
-    popular = rng.normal(0, 1, shape.words) + rng.gumbel(
-        size=(len(shape.category), shape.words)
-    )
+    popular = rng.normal(0, 1, shape.words) + rng.gumbel(size=(len(shape.category), shape.words))
     return np.argsort(-popular, axis=1)[:, : shape.attributes]
 
 
@@ -131,6 +137,11 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
                 part, effect=pl.col("effect"), target=target, family=["measure"]
             )
         found[f"{measure}: decided"] = _decided(own)
+        unadjusted = own.with_columns(nothing=pl.lit(None, dtype=pl.Float64))
+        for name in ("p_groups", "p_seeds"):
+            found[f"{measure}: {name}"] = outcome(
+                unadjusted, effect=pl.col("effect"), p=name, p_adjusted="nothing"
+            )
     return found
 
 
