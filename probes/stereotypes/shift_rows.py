@@ -34,6 +34,7 @@ NO_CONTROL = "none: no training on the control at this share"
 UNEQUAL = "none: trained on {own:g} articles, the control on {control:g}"
 ALONE = "none: one training on it, or on the control"
 FEW = "none: of so few groups no p is at most 0.05"
+ONE = "none: all trainings do the same"
 APART = 0.05  # of the larger number of articles: corpora further apart are not compared
 LEVEL = 0.05  # of p_bh
 FAITHFUL, CORRECTED = "rsa faithful", "rsa corrected"  # with the diagonal and without fear; neither
@@ -308,10 +309,14 @@ def with_p(table: pl.DataFrame, own: Corpus, null: str, number: int) -> pl.DataF
     alone = own.control is not None and min(len(own.values), len(own.control.values)) < 2
     few = 2.0 ** (1 - pl.col("n")) > LEVEL
     known = pl.col("p_groups").is_not_null() & pl.col("p_seeds").is_not_null() & ~few
-    why = pl.when(few & pl.lit(not own.untested)).then(pl.lit(FEW))
+    why = pl.lit(own.untested or (ALONE if alone else null.format(number)))
+    if not own.untested:
+        why = pl.when(few).then(pl.lit(FEW)).otherwise(why)
+    if not own.untested and not alone:
+        why = pl.when(pl.col("p_seeds").is_null() & ~few).then(pl.lit(ONE)).otherwise(why)
     return table.with_columns(
         p=pl.when(known).then(pl.max_horizontal("p_groups", "p_seeds")),
-        null=why.otherwise(pl.lit(own.untested or (ALONE if alone else null.format(number)))),
+        null=why,
         method=pl.lit(METHOD),
     )
 
