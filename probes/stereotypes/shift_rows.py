@@ -90,7 +90,7 @@ SHIFTS = Schema.keyed(
     ),
     *PARTS,
     Column("significant", "bool", f"p_bh is at most {LEVEL}"),
-    Column("family", "int64", "tests in the family that p_bh is taken over", minimum=0),
+    typicality.FAMILY,
 )
 RUNS = Schema(
     columns=(

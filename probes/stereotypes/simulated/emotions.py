@@ -133,7 +133,8 @@ def _shares(
     None where groups of a category were planted with other things.
     """
     for number in range(len(shape.categories)):
-        if len(np.unique(nats[np.equal(shape.category, number)], axis=0)) > 1:
+        own = nats[shape.category.astype(np.int64) == number]
+        if len(np.unique(own, axis=0)) > 1:
             return None
     firsts = [int(np.flatnonzero(shape.category == c)[0]) for c in range(len(shape.categories))]
     alike = not nats.any() and not shape.common
@@ -176,7 +177,7 @@ def _profiles(
             kept = listed & ~words.pieces
             by = np.where(kept, scores - words.frequency, -np.inf)
         there = kept & (np.argsort(np.argsort(-by, axis=2), axis=2) < k)
-        union = there.any(axis=1)[:, known].astype(np.float64)
+        union = np.asarray(there.any(axis=1), dtype=np.float64)[:, known]
         found[name] = (union @ words.affects[known] / union.sum(axis=1)[:, None]).mean(axis=0)
     return found
 

@@ -175,7 +175,7 @@ def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.Data
                 effect = nothing  # frequent words are not in random order
             how: dict[str, Any] = {"effect": effect, "p": p, "p_adjusted": f"{p}_bh"}
             found[f"{p}: {what}"] = outcome(apart, **how)
-            for reading, name in enumerate(READINGS):
+            for reading, name in enumerate(READINGS if not code else ()):
                 part = apart.filter(pl.col("reading") == reading)
                 found[f"{p}: {what}, {name}"] = outcome(part, **how)
         for name, part in (

@@ -1,9 +1,9 @@
 """Analysis ``rsa`` on the emotions of simulated lists of several models.
 
 Groups evoke affects: each model adds to the words of an affect what the group evokes in it, normal
-parts. Those of the first model are shared with the others by a part of their variance. Simplified: words
-and affects are the same in all models, every model has frequencies of its own, and the truth that
-intervals should cover is known under the null alone.
+parts. Those of the first model are shared with the others by a part of their variance. Simplified:
+words and affects are the same in all models, every model has frequencies of its own, and the truth
+that intervals should cover is known under the null alone.
 """
 
 from __future__ import annotations
