@@ -130,8 +130,7 @@ def table(
     top: int,
     *,
     pieces: Bools | None = None,
-    words: Sequence[str] = (),
-    templates: Sequence[str] = TEMPLATES,
+    prior: Mapping[str, Array] | None = None,
 ) -> pl.DataFrame:
     """Return lists with the columns that the probe writes.
 
@@ -139,15 +138,14 @@ def table(
     ----------
     scores : (groups, templates, words) array
     frequency : (words,) array
-        Log-frequencies, of which priors are made.
+        Log-frequencies, of which priors are made where they are not given.
     """
-    number = scores.shape[2]
-    spelled = np.array(list(words) or names(number), dtype=object)
+    spelled = np.array(names(scores.shape[2]), dtype=object)
     logprobs = scores - np.logaddexp.reduce(scores, axis=2, keepdims=True)
     best = np.argsort(-logprobs, axis=2, kind="stable")[..., :top]
     kept = np.take_along_axis(logprobs, best, axis=2)
-    prior = priors(frequency)
-    some = list(templates[: scores.shape[1]])
+    prior = prior or priors(frequency)
+    some = list(TEMPLATES[: scores.shape[1]])
     of = pl.DataFrame(groups, schema=["category", "group"], orient="row")
     lists = of.join(pl.DataFrame({"template": some}), how="cross", maintain_order="left_right")
     query = pl.struct("template", "group").map_elements(
