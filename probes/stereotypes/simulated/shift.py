@@ -48,10 +48,10 @@ SHAPES = {f"{seeds} seeds": Shape(seeds=seeds) for seeds in (2, 3, 5)}
 TRUTHS = {
     "outlets do what the control does": Truth(NULL, "trainings move all groups together"),
     "words of an affect planted": Truth(
-        PLANTED, "nats of positive words after an outlet", {"words": (0.4, 0.8, 1.6)}
+        PLANTED, "nats of positive words after an outlet", {"words": (0.8, 1.6, 3.2)}
     ),
     "attributes planted": Truth(
-        PLANTED, "nats of attributes after an outlet", {"attributes": (0.3, 0.6, 1.2)}
+        PLANTED, "nats of attributes after an outlet", {"attributes": (0.6, 1.2, 2.4)}
     ),
     "outlets vary more": Truth(
         DECOY, "what outlets do to all groups has twice the spread of the control's", {"vary": 2.0}
