@@ -1,1 +1,1 @@
-"""Predictions for texts with other names, drawn from a known truth, for the analysis of this study."""
+"""Predictions for texts with other names, drawn from a known truth."""

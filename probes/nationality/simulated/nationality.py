@@ -12,6 +12,7 @@ import polars as pl
 
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
 from plumbline.probes.nationality.cases import COMPARED, CONTRAST, EVERY
+from plumbline.probes.nationality.schemas import SCOPES
 from plumbline.probes.nationality.simulated import swaps
 
 if TYPE_CHECKING:
@@ -90,68 +91,67 @@ def planted(truth: Truth, shape: Shape) -> swaps.Planted:
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test."""
     known, settings = drawn.known
-    moves = bool(settings.get("per_token"))
+    per_token = settings.get("per_token", 0.0) * POINTS
     unknown = pl.lit(None, dtype=pl.Float64)
     placebo = pl.col("reading") == COMPARED.index("placebo")
     signs = pl.DataFrame({"measure": list(SIGNS), "sign": list(SIGNS.values())})
+    moved = unknown if per_token else pl.col("shift") * pl.col("sign") + 0.0
     table = tables["delta"].join(known, on="country").join(signs, on="measure")
-    shift = unknown if moves else pl.col("shift") * pl.col("sign") + 0.0
-    own = {"effect": shift, "target": shift, "family": ["gender"]}
-    contrast = table.filter(~placebo).with_columns(
-        value="contrast", low="contrast_low", high="contrast_high"
-    )
+    halves, table = table.filter(placebo), table.filter(~placebo)
+    contrast = table.with_columns(value="contrast", low="contrast_low", high="contrast_high")
+    by = ["reading", "gender"]
     found = {
-        "delta: a country against the originals": outcome(table.filter(~placebo), **own),
+        "delta: a country against the originals": outcome(
+            table, effect=moved, target=moved, family=by
+        ),
         "delta: a country against the others": outcome(
-            contrast, **own, p="p_country", p_adjusted="p_country_bh"
+            contrast,
+            effect=moved,
+            target=moved,
+            family=by,
+            p="p_country",
+            p_adjusted="p_country_bh",
         ),
-        "delta: names of the same country": outcome(
-            table.filter(placebo), effect=0.0, target=0.0, family=["gender"]
-        ),
+        "delta: names of the same country": outcome(halves, effect=0.0, target=0.0, family=by),
     }
     table = tables["changes"].rename({"class": "measure"})
     table = table.join(known, on="country").join(signs, on="measure")
     # neutral is predicted less often where the others are moved either way
     sure = (pl.col("shift") == 0) | (pl.col("sign") != 0)
-    effect = pl.when(sure).then(shift).otherwise(unknown)
-    target = pl.when((pl.col("shift") == 0) & ~pl.lit(moves)).then(0.0)
-    own = {"family": ["gender"]}
     found["changes: a class more often"] = outcome(
-        table.filter(~placebo), effect=effect, target=target, **own
+        table.filter(~placebo),
+        effect=pl.when(sure).then(moved),
+        target=unknown if per_token else pl.when(pl.col("shift") == 0).then(0.0),
+        family=by,
     )
     found["changes: names of the same country"] = outcome(
-        table.filter(placebo), effect=0.0, target=0.0, **own
+        table.filter(placebo), effect=0.0, target=0.0, family=by
     )
     table = tables["mixed"].with_columns(country=pl.col("term").str.strip_prefix("country "))
     table = table.join(known, on="country", how="left")
-    per_token = settings.get("per_token", 0.0) * POINTS
+    countries, own = pl.col("shift").is_not_null(), ["reading"]
     found["mixed: countries"] = outcome(
-        table.filter(pl.col("shift").is_not_null()),
-        effect=pl.col("shift"),
-        target=pl.col("shift"),
-        family=["reading"],
+        table.filter(countries), effect=pl.col("shift"), target=pl.col("shift"), family=own
     )
-    covariates = table.filter(pl.col("shift").is_null())
-    effect = pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0)
+    term = pl.when(pl.col("term") == "tokens").then(per_token).otherwise(0.0)
     found["mixed: tokens and log rank"] = outcome(
-        covariates, effect=effect, target=effect, family=["reading"]
+        table.filter(~countries), effect=term, target=term, family=own
     )
+    # over all countries there is neither none nor one relation where some have one
+    alike = not known.select((pl.col("slope", "shift") != 0).any()).row(0).count(True)
+    over_all = pl.lit(0.0) if alike else unknown
+    each = pl.when(pl.col("country") == EVERY).then(over_all)
+    related = unknown if per_token else each.otherwise(pl.col("slope") * pl.col("sign") + 0.0)
     table = tables["correlations"].join(known, on="country", how="left").join(signs, on="measure")
-    # all countries: where some are planted, neither null nor of one size
-    all_null = bool((known["slope"] == 0).all() and (known["shift"] == 0).all())
-    related = pl.when(pl.col("country") != EVERY).then(pl.col("slope") * pl.col("sign") + 0.0)
-    related = related.otherwise(pl.lit(0.0 if all_null else None, dtype=pl.Float64))
-    related = unknown if moves else related
-    zero = pl.when(related == 0.0).then(0.0)
-    for n, scope in enumerate(("originals", "global", "subtracted", "within")):
-        rows = table.filter(scope=n)
-        each = related if n else pl.lit(0.0)
-        near = zero if n else pl.lit(0.0)
+    for n, scope in enumerate(SCOPES):
+        effect = related if n else pl.lit(0.0)
         found[f"correlations: {scope}"] = outcome(
-            rows, effect=each, target=near, family=["perplexity"]
+            table.filter(scope=n),
+            effect=effect,
+            target=pl.when(effect == 0).then(0.0),
+            family=["reading", "perplexity"],
         )
-    table = tables["perplexities"].filter(pl.col("perplexity").is_in([0]) & ~placebo)
-    found["perplexities"] = outcome(
-        table.join(known, on="country"), effect=unknown, target=pl.col("rare")
-    )
+    sums = tables["perplexities"].filter(pl.col("perplexity") == 0, ~placebo)
+    sums = sums.join(known, on="country")
+    found["perplexities"] = outcome(sums, effect=pl.col("rare"), target=pl.col("rare"))
     return found

@@ -34,8 +34,8 @@ NEUTRAL, SPREAD = 0.35, 0.04  # probability of neutral: mean, SD over texts
 TONE = 0.1  # SD of P+ - P- over texts
 HALF = 0.5  # SDs of the probability of neutral, in those of P+ - P-
 BASE = 12  # tokens of a text without its name
-ROW = ("id", "target", "reading", "reference_id", "country", "gender", "name", "text")
-ROW += ("apart", "middle", "nats", "tokens")  # P+ - P-, neutral, minus log-probability
+KEPT = ("id", "target", "reading", "reference_id", "country", "gender", "name", "text")
+ROW = (*KEPT, "apart", "middle", "nats", "tokens")  # P+ - P-, neutral, minus log-probability
 
 
 class SwapsShape(Params):
@@ -101,8 +101,7 @@ def write(folder: Path, shape: SwapsShape, of: Planted, rng: np.random.Generator
         sum_original_nats=-pl.col("nats"),
         sum_l2r_nats=-1.2 * pl.col("nats"),
     )
-    listed = _listed(shape, drawn)
-    kept = ("id", "target", "reading", "reference_id", "country", "gender", "name", "text")
+    listed = _listed(drawn)
     files = {
         inputs.outputs("classification", MODEL) / CONFIG: told,
         inputs.outputs("classification", MODEL) / "pieces": listed.drop("rank"),
@@ -113,7 +112,7 @@ def write(folder: Path, shape: SwapsShape, of: Planted, rng: np.random.Generator
         frame.write_parquet(place / "00000.parquet")
     for place in sets.values():
         place.mkdir(parents=True)
-    rows.select(kept).write_parquet(sets["counterfactuals"] / f"{CONFIG}.parquet")
+    rows.select(KEPT).write_parquet(sets["counterfactuals"] / f"{CONFIG}.parquet")
     for (country,), own in listed.group_by("country"):
         own.write_parquet(sets["names"] / f"{country}.parquet")
     return inputs
@@ -217,7 +216,7 @@ def _swapped(
     return frame.with_columns(text=pl.format("{} {}", "target", "name")).select(ROW)
 
 
-def _listed(shape: SwapsShape, drawn: _Drawn) -> pl.DataFrame:
+def _listed(drawn: _Drawn) -> pl.DataFrame:
     """Return all names, with ranks and tokens."""
     kind, country, place = (a.ravel() for a in np.indices(drawn.tokens.shape))
     keys = zip(kind.tolist(), country.tolist(), place.tolist(), strict=True)
