@@ -38,8 +38,6 @@ TRUTHS = {
     ),
 }
 PARAMS: dict[str, Any] = {
-    "n_permutations": 199,
-    "n_bootstrap": 200,
     "underlying": {swaps.MODEL: swaps.MODEL},
     "positive": {"other": ["positive"]},
     "negative": {"other": ["negative"]},
