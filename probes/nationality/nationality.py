@@ -204,12 +204,15 @@ def _changes(case: Case, params: Params) -> pl.DataFrame:
             "low": 100 * np.expm1(log - half),
             "high": 100 * np.expm1(log + half),
             "n": (old.counts > 0).sum(axis=0)[:, None],
-            "p": apart.p(difference),
+            "p": apart.p(difference) if case.reading != "placebo" else np.full_like(log, np.nan),
             "before": one,
             "after": other,
         }
 
-    return _by_gender(case, "class", classes, LIMITS, estimated, LOG)
+    table = _by_gender(case, "class", classes, LIMITS, estimated, LOG)
+    if case.reading != "placebo":
+        return table
+    return table.with_columns(null=pl.lit(f"{HALVES}; no p: too few predictions change"))
 
 
 def _confusion(case: Case) -> pl.DataFrame:

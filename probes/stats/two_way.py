@@ -63,12 +63,12 @@ def two_way(
     texts: Integers,
     names: Sequence[Integers],
     contrasts: Floats,
+    *,
+    texts_alike: bool = True,
 ) -> Tested:
     """Return standard errors of contrasts of the means of groups, (contrasts, measures).
 
-    What is common to the rows of a text is taken off, as the mean of its rows in other groups,
-    before names are looked at: a name that happens to stand in some texts and not in others would
-    else seem to have what those have. What names have in common is 0 where it comes out negative.
+    What names have in common is 0 where it comes out negative.
 
     Parameters
     ----------
@@ -79,6 +79,10 @@ def two_way(
         Names of one kind or several: rows share a name where the numbers are equal.
     contrasts : (contrasts, groups) array
         Weights of the groups, such as 1 for one and -1 for another.
+    texts_alike
+        Whether what is common to the rows of a text is taken off, as the mean of its rows in other
+        groups, before names are looked at: a name that happens to stand in some texts and not in
+        others would else seem to have what those have.
 
     Examples
     --------
@@ -97,7 +101,9 @@ def two_way(
     total = _variance(_products(errors, of_texts, number), contrasts)
     per_text = np.where(contrasts != 0, of_texts.freedom, np.inf).min(axis=1)[:, None]
     spent = total**2 / np.maximum(per_text, 1)
-    rest = _errors(_without_texts(values, groups, texts, number), groups, size)
+    rest = errors
+    if texts_alike:
+        rest = _errors(_without_texts(values, groups, texts, number), groups, size)
     shared, own = np.zeros_like(total), np.zeros_like(total)
     known = per_text > 0
     for many in range(1, len(names) + 1):
