@@ -126,7 +126,8 @@ def odds(shape: AnswersShape, of: Convictions, rng: np.random.Generator) -> Arra
         return found
 
     def mixed(r: float, one: Array, other: Array) -> Array:
-        return np.sqrt(r) * one + np.sqrt(1 - r) * other
+        found: Array = np.sqrt(r) * one + np.sqrt(1 - r) * other
+        return found
 
     own = drawn(*cells) * np.array([of.louder, 1.0])
     if of.unrelated:
@@ -144,16 +145,18 @@ def odds(shape: AnswersShape, of: Convictions, rng: np.random.Generator) -> Arra
     likely = np.where(about["axis"] == "", likely, 0.0)
     means = (faces @ of.values.T + np.outer(likely, of.likely))[..., None]
     means = means + (faces @ of.gender.T + bears @ of.women.T)[..., None] * side
-    # (statements, methods, 1, forms, genders)
+    # statements, methods, 1, forms, genders
     turned = means[:, :, None, None] * np.array([1.0, -1.0])[:, None]
     alike = of.shift * bears.sum(axis=1)[:, None] + of.habit * side  # (statements, genders)
-    return shape.noise * found + turned + alike[:, None, None, None]
+    every: Array = shape.noise * found + turned + alike[:, None, None, None]
+    return every
 
 
 def slopes(shape: AnswersShape) -> Array:
     """Return the slopes of the lines, (methods, frames, forms)."""
     frames = 0.9 + 0.05 * np.arange(shape.frames)
-    return np.add.outer(np.add.outer([0.0, -0.1], frames), [0.0, 0.03])
+    found: Array = np.add.outer(np.add.outer([0.0, -0.1], frames), [0.0, 0.03])
+    return found
 
 
 @lru_cache(maxsize=8)
@@ -241,4 +244,5 @@ def survey_means(shape: AnswersShape) -> Array:
     """Return the true mean answer of women and of men, turned round where due, (2, axes)."""
     spread = np.hypot(BETWEEN, TASTE)
     edges = np.arange(LOWEST, HIGHEST) + 0.5 - 3  # an answer is above how many of these
-    return LOWEST + ndtr((centres(shape)[..., None] - edges) / spread).sum(axis=-1)
+    found: Array = LOWEST + ndtr((centres(shape)[..., None] - edges) / spread).sum(axis=-1)
+    return found

@@ -15,7 +15,7 @@ import polars as pl
 from scipy.special import ndtr, ndtri
 
 from plumbline.probes.calibration.truth import DECOY, NULL, PLANTED, Drawn, Truth, outcome
-from plumbline.probes.prompts.opinions import FORMS, GENDERS
+from plumbline.probes.prompts.opinions import GENDERS
 from plumbline.probes.values.schemas import (
     ALL,
     CALIBRATION,
@@ -219,14 +219,15 @@ def true_correlations(known: Known) -> dict[tuple[str, int], float | None]:
     found: dict[tuple[str, int], float | None] = {}
     for scale in (NEUTRAL, SCALE):
         likely = of.likely / shape.noise * (scale == NEUTRAL)
-        wide = kept + likely**2
+        wide = kept + likely**2  # of the mean over frames, by method
+        of_methods = np.sqrt((wide + own / number).prod())
         whole = related + likely[0] ** 2 + own
         told = {
             "frames": (frame + likely[0] ** 2) / whole,
             "denied": (likely[0] ** 2 - shape.denied * related) / whole,
             "opposites": -shape.opposite,
             "genders": wide[0] / np.sqrt((wide[0] + each / number).prod()),
-            "methods": (shape.method * frame + likely.prod()) / np.sqrt((wide + own / number).prod()),
+            "methods": (shape.method * frame + likely.prod()) / of_methods,
         }
         clear = scale == NEUTRAL or not any(part.any() for part in of[:3])
         for name, value in told.items():
@@ -237,7 +238,7 @@ def true_correlations(known: Known) -> dict[tuple[str, int], float | None]:
 def outcomes(tables: dict[str, pl.DataFrame], drawn: Drawn) -> dict[str, pl.DataFrame]:
     """Return the rows of each test: tests by reading, of gender by line and measure too."""
     known: Known = drawn.known
-    found = {}
+    found: dict[str, pl.DataFrame] = {}
     if not known.of.unrelated:
         found |= _values(tables["values"], known) | _gender(tables["gender"], known)
         found |= _calibration(tables["calibration"], known) | _people(tables, known)
@@ -279,26 +280,27 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     neutral = pl.col("axis") == CALIBRATION
     parts = {
         f", {name}": (pl.col("measure") == code) & ~neutral for code, name in enumerate(MEASURES)
-    } | {f", {CALIBRATION}": neutral, "": pl.lit(value=True)}
-    found = {}
-    for code, reading in enumerate(READINGS):
-        for fitted, line in enumerate(FITTED):
-            for part, rows in parts.items():
-                own = table.filter(rows, reading=code, fitted=fitted)
-                name = f"gender, {reading}, {line}{part}"
-                target = pl.col("target") if part else None
-                found[f"{name}: difference"] = outcome(own, effect=effect, target=target)
-                own = own.with_columns(
-                    low=pl.col("equivalence_low"), high=pl.col("equivalence_high")
-                )
-                found[f"{name}: equivalence"] = outcome(
-                    own.with_columns(target=pl.col("target").cast(pl.Float64)),
-                    effect=inside,
-                    target=target,
-                    p="p_equivalence",
-                    p_adjusted="p_equivalence_bh",
-                ).with_columns(value=pl.col("effect"))  # a wrong sign there cannot be
-    return found
+    } | {f", {CALIBRATION}": neutral}
+    found: dict[str, pl.DataFrame] = {}
+    alike = table.with_columns(low=pl.col("equivalence_low"), high=pl.col("equivalence_high"))
+    kinds: dict[str, tuple[pl.DataFrame, pl.Expr, dict[str, Any]]] = {
+        "difference": (table, effect, {}),
+        "equivalence": (alike, inside, {"p": "p_equivalence", "p_adjusted": "p_equivalence_bh"}),
+    }
+    for kind, (own, planted_there, columns) in kinds.items():
+        whole = outcome(own, effect=planted_there, family=["reading", "fitted"], **columns)
+        found[f"gender: {kind}"] = whole
+        for code, reading in enumerate(READINGS):
+            for fitted, line in enumerate(FITTED):
+                for part, rows in parts.items():
+                    found[f"gender, {reading}, {line}{part}: {kind}"] = outcome(
+                        own.filter(rows, reading=code, fitted=fitted),
+                        effect=planted_there,
+                        target=pl.col("target"),
+                        **columns,
+                    )
+    equivalent = (name for name in found if name.endswith("equivalence"))
+    return found | {name: found[name].with_columns(value=pl.col("effect")) for name in equivalent}
 
 
 def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
@@ -361,9 +363,9 @@ def _people(tables: dict[str, pl.DataFrame], known: Known) -> dict[str, pl.DataF
     """Return respondents' means, and a mean of random answers where they are said to be."""
     axes = known.random, answers.survey_means(known.shape)
     random, means = (dict(zip(AXES, part.T.tolist(), strict=False)) for part in axes)
-    kinds = {"female": lambda m: m[0], "male": lambda m: m[1], "all": lambda m: sum(m) / 2}
     people = tables["respondents"].select("axis", "gender", "value", "low", "high", "p", "p_bh")
-    at = [kinds[gender](means[axis]) for axis, gender in people.select("axis", "gender").rows()]
+    of = {"female": np.array([1, 0]), "male": np.array([0, 1]), ALL: np.array([0.5, 0.5])}
+    at = [of[gender] @ means[axis] for axis, gender in people.select("axis", "gender").rows()]
     nothing = pl.lit(None, dtype=pl.Float64)
     drawn = tables["baselines"].filter(pl.col("baseline").cast(pl.Int64) == 0)
     drawn = drawn.with_columns(p=nothing, p_bh=nothing)
