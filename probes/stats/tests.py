@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr, stdtrit
 
 from plumbline.probes.stats.classification import cells, metrics, sign_p
 
@@ -453,8 +454,6 @@ def tost(differences: Floats, bound: float, level: float = 0.05) -> Equivalence:
     >>> round(found.mean, 3), round(found.p, 4)
     (0.02, 0.011)
     """
-    from scipy.stats import ttest_1samp  # half a second to import
-
     values = np.asarray(differences, dtype=np.float64)
     if values.ndim != 1 or len(values) < 2:
         raise ValueError("needs a vector of two differences at least")
@@ -462,9 +461,26 @@ def tost(differences: Floats, bound: float, level: float = 0.05) -> Equivalence:
         raise ValueError("the bound must be positive")
     n, mean = len(values), float(values.mean())
     if values.std() == 0:
-        return Equivalence(mean, mean, mean, float(abs(mean) >= bound), float(mean == 0), n)
-    sides = ((-bound, "greater"), (bound, "less"))
-    p = max(float(ttest_1samp(values, end, alternative=side).pvalue) for end, side in sides)
-    apart = ttest_1samp(values, 0)
-    low, high = apart.confidence_interval(1 - 2 * level)
-    return Equivalence(mean, float(low), float(high), p, float(apart.pvalue), n)
+        return Equivalence(mean, mean, mean, float(abs(mean) >= bound), mean_p(values), n)
+    error = values.std(ddof=1) / np.sqrt(n)
+    p = float(stdtr(n - 1, (abs(mean) - bound) / error))
+    reach = float(stdtrit(n - 1, 1 - level) * error)
+    return Equivalence(mean, mean - reach, mean + reach, p, mean_p(values), n)
+
+
+def mean_p(differences: Floats) -> float:
+    """Return the two-sided p of the t test that a mean is 0; differences (n,), two at least.
+
+    Examples
+    --------
+    The sleep of Student's patients (1908), more after one drug than after the other: t = 4.06.
+
+    >>> more = np.array([1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4])
+    >>> round(mean_p(more), 5)
+    0.00283
+    """
+    values = np.asarray(differences, dtype=np.float64)
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    if values.std() == 0:
+        return float(values.mean() == 0)
+    return float(2 * stdtr(len(values) - 1, -abs(values.mean()) / error))

@@ -35,7 +35,7 @@ AXES = ("order", "trade", "care", "faith", "land", "work")
 FRAMES = ("said", "wrote", "asked", "thought")
 SCALE, NEUTRAL = "values", "calibration"
 SOURCE = {"source": "simulated", "licence": "CC0-1.0"}
-NEAR, FAR = 2.0, 6.0  # nats: log-probabilities of disagreeing are uniform between
+NEAR, MIDDLE, FAR = 2.0, 4.0, 6.0  # nats: log-probabilities of disagreeing are uniform
 TASTE, BETWEEN = 0.9, 0.6  # SD of a person's answers about their value, and of people
 
 
@@ -71,7 +71,9 @@ class Convictions(NamedTuple):
     women: Array  # (methods, axes): the same of what speaks for it and against it alike
     likely: Array  # (methods,): agreeing with likely statements, disagreeing with unlikely ones
     shift: float = 0.0  # agreeing with what is political
-    habit: float = 0.0  # agreeing with anything, feminine minus masculine
+    habit: float = (
+        0.0  # agreeing with anything, where the line has its middle; feminine - masculine
+    )
     louder: float = 1.0  # how much larger the feminine part of the noise is
     unrelated: bool = False  # nothing is the same in two frames, genders, methods
 
@@ -111,8 +113,11 @@ def statements(shape: AnswersShape) -> pl.DataFrame:
     )
 
 
-def odds(shape: AnswersShape, of: Convictions, rng: np.random.Generator) -> Array:
-    """Draw log-odds beyond the line, (statements, methods, frames, forms, genders), nats."""
+def odds(shape: AnswersShape, of: Convictions, x: Array, rng: np.random.Generator) -> Array:
+    """Draw log-odds beyond the line, (statements, methods, frames, forms, genders), nats.
+
+    A habit is a slope of its own; ``x`` are log-probabilities of disagreeing, (statements,).
+    """
     cells = (2, shape.frames, 2, 2)
 
     def drawn(*size: int) -> Array:
@@ -147,7 +152,8 @@ def odds(shape: AnswersShape, of: Convictions, rng: np.random.Generator) -> Arra
     means = means + (faces @ of.gender.T + bears @ of.women.T)[..., None] * side
     # statements, methods, 1, forms, genders
     turned = means[:, :, None, None] * np.array([1.0, -1.0])[:, None]
-    alike = of.shift * bears.sum(axis=1)[:, None] + of.habit * side  # (statements, genders)
+    habit = of.habit * np.outer(x / -MIDDLE, side)  # (statements, genders)
+    alike = of.shift * bears.sum(axis=1)[:, None] + habit
     every: Array = shape.noise * found + turned + alike[:, None, None, None]
     return every
 
@@ -155,7 +161,7 @@ def odds(shape: AnswersShape, of: Convictions, rng: np.random.Generator) -> Arra
 def slopes(shape: AnswersShape) -> Array:
     """Return the slopes of the lines, (methods, frames, forms)."""
     frames = 0.9 + 0.05 * np.arange(shape.frames)
-    found: Array = np.add.outer(np.add.outer([0.0, -0.1], frames), [0.0, 0.03])
+    found: Array = np.add.outer(np.zeros(2), np.add.outer(frames, [0.0, 0.03]))
     return found
 
 
@@ -195,8 +201,8 @@ def write(
         own = about.filter(scale=scale)
         own.write_parquet(datasets["statements"] / f"{scale}-{LANGUAGE}.parquet")
     survey(shape, rng).write_parquet(datasets["survey"] / "simulated.parquet")
-    x = -rng.uniform(NEAR, FAR, (len(about), 1, 1, 1, 1))
-    err = odds(shape, of, rng)
+    disagree = -rng.uniform(NEAR, FAR, len(about))
+    err, x = odds(shape, of, disagree, rng), disagree[:, None, None, None, None]
     asked = _questions(shape).with_columns(
         agree_nats=pl.Series((slopes(shape)[..., None] * x + err).ravel()),
         disagree_nats=pl.Series(np.broadcast_to(x, err.shape).ravel()),

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 MARGIN = 0.2
 SIDES = (0.5, -0.5)  # of what is planted between genders, feminine and masculine
+PLACES = np.linspace(answers.NEAR, answers.FAR, 101) / answers.MIDDLE  # where habit is
 ABOVE = "likely above unlikely"
 Shape = answers.AnswersShape
 SHAPES = {
@@ -123,8 +124,8 @@ def spreads(shape: Shape, of: Convictions) -> tuple[Spread, ...]:
         genders = shape.noise * np.sqrt(common[reading] + own[reading] * louder)
         both = shape.noise * np.sqrt(common[reading] + own[reading] * louder.sum() / 4)
         neutral = np.hypot(genders, of.likely[reading])
-        habit = 0.0 if reading else of.habit / 2  # denials take it out
-        line = np.sqrt((neutral**2).mean() + habit**2)
+        habit = (not reading) * of.habit / 2 * PLACES  # denials take it out
+        line = np.sqrt((neutral**2).mean() + (habit**2).mean())
         found.append(Spread(genders, float(both), neutral, float(line)))
     return tuple(found)
 
@@ -153,37 +154,34 @@ def planted(shape: Shape, truth: Truth) -> Convictions:
 
 
 def ratings(known: Known) -> pl.DataFrame:
-    """Return the true mean rating of statements of each value, direction, gender and line.
-
-    Null where a line through 0 takes out a part of a habit, and not all.
-    """
+    """Return the true mean rating of statements of each value, direction, gender and line."""
     shape, of = known.shape, known.of
     rows = []
     about = answers.statements(shape).group_by("axis", "reversed").len()
     for axis, reverse, items in about.sort("axis", "reversed").iter_rows():
         for reading, spread in enumerate(known.spreads):
             for g, side in enumerate(SIDES):
-                nats = [0.0 if reading else side * of.habit]
+                nats = np.zeros((1, 1))
                 if axis:
                     at = AXES.index(axis)
                     faced = of.values[reading, at] + side * of.gender[reading, at]
-                    nats[0] += (-faced if reverse else faced) + side * of.women[reading, at]
-                    nats[0] += 0.0 if reading else of.shift
+                    nats += (-faced if reverse else faced) + side * of.women[reading, at]
+                    nats += 0.0 if reading else of.shift
                 else:
-                    nats = [nats[0] + s * of.likely[reading] for s in (1, -1)]
+                    nats = nats + of.likely[reading] * np.array([1, -1])
+                habit = side * of.habit * (not reading) * PLACES[:, None]
                 for fitted, line in enumerate((spread.line, spread.neutral[g])):
-                    p = ndtr(np.array(nats) / np.hypot(line, spread.genders[g])).mean()
-                    told = None if fitted and of.habit else float(4 * p + 1)
-                    rows.append((axis, reverse, items, reading, g, fitted, told))
+                    at_all = nats if fitted else nats + habit  # an own line takes it out
+                    p = ndtr(at_all / np.hypot(line, spread.genders[g])).mean()
+                    rows.append((axis, reverse, items, reading, g, fitted, float(4 * p + 1)))
     names = ("axis", "reversed", "items", "reading", "gender", "fitted", "rating")
     return pl.DataFrame(rows, names, orient="row", infer_schema_length=None)
 
 
 def _mean(table: pl.DataFrame, value: str, *by: str) -> pl.DataFrame:
-    """Return means of a column, weighted by items; null where some are."""
+    """Return means of a column, weighted by items."""
     mean = (pl.col(value) * pl.col("items")).sum() / pl.col("items").sum()
-    told = pl.when(pl.col(value).null_count() == 0).then(mean)
-    return table.group_by(by, maintain_order=True).agg(target=told)
+    return table.group_by(by, maintain_order=True).agg(target=mean)
 
 
 def true_values(known: Known) -> pl.DataFrame:
@@ -276,8 +274,9 @@ def _gender(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     inside = (MARGIN - pl.col("target").abs()).round(2) + 0.0
     inside = pl.when(inside >= 0).then(inside) if known.kind != DECOY else pl.lit(None)
     several = (pl.col("axis") == ALL) & (known.kind != DECOY) & (pl.col("target").abs() > 1e-9)
-    effect = pl.when(~several).then(_effect(known, 2))
     neutral = pl.col("axis") == CALIBRATION
+    habit = (pl.col("measure") == 1) & (pl.col("fitted") == 0) & (known.of.habit != 0)
+    effect = pl.when(~several & ~habit).then(_effect(known, 2))  # a habit is agreement
     parts = {
         f", {name}": (pl.col("measure") == code) & ~neutral for code, name in enumerate(MEASURES)
     } | {f", {CALIBRATION}": neutral}
@@ -310,9 +309,9 @@ def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
     for row in table.select(names).iter_rows(named=True):
         spread, g = known.spreads[row["reading"]], row["gender"]
         alone = g < len(GENDERS)
-        told: float | None
         if row["measure"] == "slope":
             told = slopes[row["reading"], FRAMES.index(row["frame"]), row["form"]]
+            told -= SIDES[g] * known.of.habit / answers.MIDDLE if alone else 0.0
         elif row["measure"] == ABOVE:
             own = spread.genders[g] if alone else spread.both
             told = float(ndtr(np.sqrt(2) * known.of.likely[row["reading"]] / own))
@@ -320,7 +319,7 @@ def _calibration(table: pl.DataFrame, known: Known) -> dict[str, pl.DataFrame]:
             told = 0.0
         else:
             told = float(spread.neutral[g]) if alone else spread.line
-        true.append(None if alone and known.of.habit and row["measure"] != ABOVE else told)
+        true.append(told)
     table = table.with_columns(target=pl.Series(true, dtype=pl.Float64))
     found = {
         f"calibration: {measure}": outcome(
