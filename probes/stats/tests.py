@@ -459,13 +459,25 @@ def tost(differences: Floats, bound: float, level: float = 0.05) -> Equivalence:
         raise ValueError("needs a vector of two differences at least")
     if not bound > 0:
         raise ValueError("the bound must be positive")
-    n, mean = len(values), float(values.mean())
-    if values.std() == 0:
-        return Equivalence(mean, mean, mean, float(abs(mean) >= bound), mean_p(values), n)
-    error = values.std(ddof=1) / np.sqrt(n)
-    p = float(stdtr(n - 1, (abs(mean) - bound) / error))
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    return equivalence(float(values.mean()), error, len(values), bound, level)
+
+
+def equivalence(
+    mean: float, error: float, n: int, bound: float, level: float = 0.05
+) -> Equivalence:
+    """Test the same of a mean of n whose standard error is known from elsewhere, see :func:`tost`.
+
+    Examples
+    --------
+    >>> round(equivalence(0.02, 0.0183, 4, 0.1).p, 3)
+    0.011
+    """
+    if error < NEAR:
+        return Equivalence(mean, mean, mean, float(abs(mean) >= bound), _t_p(mean, error, n), n)
     reach = float(stdtrit(n - 1, 1 - level) * error)
-    return Equivalence(mean, mean - reach, mean + reach, p, mean_p(values), n)
+    p = float(stdtr(n - 1, (abs(mean) - bound) / error))
+    return Equivalence(mean, mean - reach, mean + reach, p, _t_p(mean, error, n), n)
 
 
 def mean_p(differences: Floats) -> float:
@@ -480,7 +492,10 @@ def mean_p(differences: Floats) -> float:
     0.00283
     """
     values = np.asarray(differences, dtype=np.float64)
-    error = values.std(ddof=1) / np.sqrt(len(values))
-    if values.std() == 0:
-        return float(values.mean() == 0)
-    return float(2 * stdtr(len(values) - 1, -abs(values.mean()) / error))
+    return _t_p(float(values.mean()), values.std(ddof=1) / np.sqrt(len(values)), len(values))
+
+
+def _t_p(mean: float, error: float, n: int) -> float:
+    if error < NEAR:
+        return float(abs(mean) < NEAR)
+    return float(2 * stdtr(n - 1, -abs(mean) / error))

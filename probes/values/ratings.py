@@ -10,7 +10,7 @@ import polars as pl
 from plumbline.probes.prompts.opinions import FORMS, GENDERS
 from plumbline.probes.stats.bootstrap import METHOD, interval
 from plumbline.probes.stats.estimate import Estimate, finite, rounded, significant
-from plumbline.probes.stats.tests import mean_p, tost
+from plumbline.probes.stats.tests import equivalence, mean_p
 from plumbline.probes.values import schemas
 from plumbline.probes.values.calibration import (
     DEFAULT,
@@ -162,13 +162,14 @@ def gender(reading: Reading) -> Iterator[dict[str, Any]]:
         )
         for measure, axis, block, rating_of, bearing, own in parts:
             apart = rating_of[own, 0] - rating_of[own, 1]
-            place = np.unique(block.place[own], return_inverse=True)[1]
-            total = np.bincount(place, bearing[own] * apart[:, 0])
-            means = total / np.bincount(place, bearing[own])
-            test = tost(means, margin) if len(means) > 1 else None
+            clusters = len(np.unique(block.place[own]))
+            draws = mean(apart, bearing[own], block.drawn[own])
+            # the t test over clusters, with what the lines add to the standard error
+            error = np.nanstd(draws[1:]) * np.sqrt(clusters / max(clusters - 1, 1))
+            test = equivalence(draws[0], error, clusters, margin) if clusters > 1 else None
             yield reading.row(
-                mean(apart, bearing[own], block.drawn[own]),
-                len(means),
+                draws,
+                clusters,
                 null="0: gender makes no difference",
                 p=test and test.p_difference,
                 fitted=fitted,
