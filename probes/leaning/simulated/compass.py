@@ -214,12 +214,11 @@ def _masked(
     """Return responses at a mask, with the words of :func:`responses.filled`."""
     up, mass = expit(odds), 0.4
     masses = np.stack([0.7 * up * mass, 0.3 * up * mass, (1 - up) * mass, np.full_like(up, 0.1)], 1)
-    words = np.array([" agree", "Support", "disagree", "the"])
-    listed = rng.random((len(odds), 1)) >= shape.unlisted
-    names = np.where(listed, words, words[-1])
+    words = [" agree", "Support", "disagree", "the"]
+    listed = pl.Series(rng.random(len(odds)) >= shape.unlisted)
     return frame.with_columns(
-        words=pl.Series(names.tolist(), dtype=pl.List(pl.String)),
-        words_nats=pl.Series(np.log(masses).tolist(), dtype=pl.List(pl.Float64)),
+        words=pl.when(listed).then(pl.lit(words)).otherwise(pl.lit(words[-1:] * len(words))),
+        words_nats=pl.Series(np.log(masses)).cast(pl.List(pl.Float64)),
         agree_nats=pl.Series(np.log(up * mass)),
         disagree_nats=pl.Series(np.log((1 - up) * mass)),
         agree_words=pl.lit(3),
@@ -286,7 +285,7 @@ def _chosen(
         options=pl.Series(offered.tolist(), dtype=pl.List(pl.String)),
         seed=pl.Series(np.ones(len(at), dtype=np.int64)),
         response=pl.Series(np.where(refuses, "I cannot choose.", np.array(told))),
-        option_nats=pl.Series(nats.tolist(), dtype=pl.List(pl.Float64)),
+        option_nats=pl.Series(nats).cast(pl.List(pl.Float64)),
     )
 
 
