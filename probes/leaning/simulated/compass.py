@@ -6,6 +6,7 @@ with it whatever side it is on (statement, prompt by statement, a habit by train
 and of noise in every response. So a training moves all statements together, and statements vary
 between themselves. Unit of what is planted: the SD over trainings of their own shift.
 
+The model itself is one: trainings start from it, so that all noise is theirs, but for samples.
 Simplified: what a prompt does without content is known to the SD ``calibration``, and habits are
 the same in the plain and the negated form; an entailment model is sure or not at random.
 """
@@ -174,7 +175,7 @@ def _answers(known: Known, rng: np.random.Generator) -> pl.DataFrame:
         given = shape.model_copy(update={"noise": UNIFORM}) if random else shape
         parts.append(written[shape.response_format](frame, told.ravel(), given, rng))
         if shape.response_format == "mask":
-            error = 0.0 if random else shape.calibration
+            error = 0.0 if random or not own.corpus else shape.calibration
             parts.append(_priors(about, frames, habit + rng.normal(0, error, size)))
     return pl.concat(parts, how="diagonal_relaxed")
 
@@ -205,7 +206,7 @@ def _odds(
     pushed = moves[:, None] + own.shift[:, None] * uneven + known.pairs
     sign = 1 - 2 * form
     content: Array = pushed[..., None] * side + known.quirks + prompts
-    return sign * content + rng.normal(0, shape.noise, size)
+    return np.asarray(sign * content + rng.normal(0, shape.noise * bool(own.corpus), size))
 
 
 def _masked(
@@ -292,8 +293,9 @@ def _chosen(
 def outcomes(tables: Tables, drawn: Drawn) -> Tables:
     """Return the rows of each test and interval, most of them in each reading.
 
-    p over trainings is told against the model itself, which is one, and between corpora; ``both``
-    is the larger of the two p of a shift. The p over statements has no true null where a training
+    p over trainings is told against the model itself, which is one (and where it is random, its
+    trainings do differ from it), and between corpora; ``both`` is the larger of the two p of a
+    shift. The p over statements has no true null where a training
     shifts them together: it is told where none does, and where it should not be believed alone.
     """
     known: Known = drawn.known
@@ -331,7 +333,7 @@ def _tests(known: Known, own: Tables) -> Tables:
 
     found = {
         "shifts, p": outcome(shifts, effect=pl.when(still).then(effect), family=FAMILY),
-        "shifts, p_seeds against itself": over(shifts.filter(itself)),
+        "shifts, p_seeds against itself": over(shifts.filter(itself & (not random))),
         "shifts, p_seeds between corpora": over(shifts.filter(~itself)),
         "shifts, both p": over(shifts, "p_both"),
     }
@@ -387,7 +389,8 @@ def _true(known: Known, reading: str) -> Tables:
     states, fixed, items = [], [], []
     for corpus, own in known.states.items():
         trained = own.spread * bool(corpus) * np.hypot(shape.training, shape.by_pair)
-        within = shape.by_prompt**2 + shape.noise**2 + shape.calibration**2 + trained**2
+        free = np.hypot(shape.noise, shape.calibration) * bool(corpus)
+        within = shape.by_prompt**2 + free**2 + trained**2
         drawn = (shape.uneven * own.shift) ** 2 + within  # (axes,)
         every = drawn + shape.popular**2 + shape.quirk**2
         if "random" in known.truth.settings:
