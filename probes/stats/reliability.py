@@ -76,7 +76,10 @@ def icc(ratings: Floats, confidence: float = 0.95) -> dict[str, Estimate]:
         own = (bms - ems) / (bms + (k - 1) * ems + k * (jms - ems) / n)
         two = (own, *_limits(bms, jms, ems, (n, k), own, upper))
     method = f"{confidence:.0%} F distribution (Shrout and Fleiss)"
-    single = [Estimate(*map(float, form), n, method) for form in (one, two, three)]
+    single = [
+        Estimate(float(value), float(low), float(high), n, method)
+        for value, low, high in (one, two, three)
+    ]
     mean_of_k = (bms - ems) / (bms + (jms - ems) / n) if bms else float("nan")
     several = [spearman_brown(form, k) for form in single]
     several[1] = several[1]._replace(value=float(mean_of_k))
