@@ -57,7 +57,7 @@ SHAPES = {
 TRUTHS = {
     "nothing goes with a gender": Truth(NULL, "words differ in frequency and origin alone"),
     "classes planted": Truth(
-        PLANTED, "log-odds of the words of classes", {"classes": (0.4, 0.8, 1.6), "own": 0.2}
+        PLANTED, "log-odds of the words of classes", {"classes": (0.2, 0.5, 1.6), "own": 0.2}
     ),
     "words without classes": Truth(
         DECOY, "lemmas go with genders, whatever their class", {"own": 0.6}
